@@ -1,0 +1,55 @@
+# Every command runs from .venv; nothing is installed anywhere else.
+
+stamp := ".venv/.numtok-setup"
+wanted := sha256(sha256_file("requirements.lock") + sha256_file("pyproject.toml"))
+pip := ".venv/bin/pip --disable-pip-version-check"
+
+# List the recipes.
+default:
+    @{{ just_executable() }} --list
+
+# Install the locked dependencies and numtok into .venv, if either changed.
+setup:
+    @if [ "$(cat {{ stamp }} 2>/dev/null)" != "{{ wanted }}" ]; then \
+        echo "setup: installing the locked dependencies into .venv (minutes, once)" >&2 && \
+        {{ pip }} install --quiet -r requirements.lock && \
+        {{ pip }} install --quiet --no-deps --no-build-isolation -e . && \
+        {{ pip }} check >&2 && \
+        echo "{{ wanted }}" > {{ stamp }}; \
+    fi
+
+# Encode the shipped sample with every scheme and list what came out.
+demo: setup
+    @names=$(.venv/bin/numtok schemes --names) || exit $?; \
+    for scheme in $names; do \
+        .venv/bin/numtok encode --scheme "$scheme" numtok/sample/era5-uk.jsonl || exit $?; \
+    done
+    @.venv/bin/numtok ls
+
+# Rewrite the code in the house format.
+format: setup
+    .venv/bin/ruff format .
+    .venv/bin/ruff check --fix .
+
+# Check format and lint rules.
+lint: setup
+    .venv/bin/ruff check .
+    .venv/bin/ruff format --check .
+
+# Check types.
+types: setup
+    .venv/bin/mypy
+
+# Lint, types and the quick tests.
+test: setup lint types
+    .venv/bin/pytest -q -n auto
+
+# Lint, types and all tests, the slow ones too.
+test-all: setup lint types
+    .venv/bin/pytest -q -n auto -m ""
+
+# Print every benchmark's table.
+bench: setup
+    @for script in benchmarks/[a-z]*.py; do \
+        echo "== $script" && .venv/bin/python "$script" || exit $?; \
+    done

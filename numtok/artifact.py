@@ -1,0 +1,423 @@
+"""What an artifact is on disk: a folder that describes itself.
+
+::
+
+    artifacts/encoded/era5-p1000/3f2a9c1b5d7e8f60/
+        manifest.json      what it is, what it was made from and by what
+        files.jsonl        each content file: path, bytes, sha256
+        timing.json        clocks and speeds, in no digest
+        receipts/          one small file a unit of work, in no digest
+        train-00000.parquet ...
+
+The sha256 of ``files.jsonl`` is the artifact's content digest. Nothing that is
+read here is trusted: sizes are looked at before memory is taken, every field
+has a type, and no path may leave the folder.
+"""
+
+import hashlib
+import json
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+
+from numtok import files
+from numtok.errors import StoreError
+from numtok.provenance import Provenance
+
+FORMAT = 1  # of the store: the layout above and every field below
+
+MANIFEST, FILES, TIMING, RECEIPTS = "manifest.json", "files.jsonl", "timing.json", "receipts"
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+VERSION = re.compile(r"[0-9a-f]{16}")
+
+_OUTSIDE_THE_DIGEST = {MANIFEST, FILES, TIMING, RECEIPTS}
+SMALL = 8 << 20  # bytes: the most a manifest or a receipt may have
+_LISTING = 256 << 20  # bytes: some two million files
+
+T = TypeVar("T")
+
+
+class Parent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an artifact was made from: another artifact, or a raw file (kind ``file``).
+
+    ``where`` is a REF or a path and says where it was found; the content is
+    meant by ``digest``: an artifact's content digest, or the sha256 of the file.
+    """
+
+    kind: str
+    where: str
+    digest: str
+    bytes: int
+
+
+class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One content file; ``path`` is relative to the artifact's folder, with ``/``."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``manifest.json``.
+
+    ``counts`` are the stage's own (rows, tokens); ``files`` and ``bytes`` are
+    those of the content; ``content`` is the sha256 of files.jsonl; ``command``
+    makes the artifact again; ``digest`` is over all the other fields.
+    """
+
+    schema: int
+    kind: str
+    name: str
+    version: str
+    settings: dict[str, Any]
+    seed: int | None
+    parents: tuple[Parent, ...]
+    counts: dict[str, int]
+    files: int
+    bytes: int
+    content: str
+    made_by: Provenance
+    command: tuple[str, ...]
+    digest: str = ""
+
+
+class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One finished unit of a stage: what went in, what came out, what was counted."""
+
+    schema: int
+    unit: str
+    input: str
+    settings: str
+    outputs: tuple[Output, ...]
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A complete artifact, by its place; the manifest is read when first asked for."""
+
+    path: Path
+    kind: str
+    name: str
+    version: str
+
+    @property
+    def ref(self) -> str:
+        return f"{self.name}@{self.version}"
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        return read_manifest(self.path)
+
+    def files(self) -> list[Output]:
+        """The content files, sorted by path; StoreError if the listing is not what was written."""
+        return read_listing(self.path, self.manifest.content)
+
+    def as_parent(self) -> Parent:
+        return Parent(self.kind, self.ref, self.manifest.content, self.manifest.bytes)
+
+
+@dataclass
+class Check:
+    """What ``verify`` looked at and what it found wrong, one line each."""
+
+    problems: list[str] = field(default_factory=list)
+    files: int = 0
+    bytes: int = 0
+
+
+def version_of(kind: str, settings: Mapping[str, Any], parents: Sequence[Parent]) -> str:
+    """16 hexadecimal digits that stand for what goes into an artifact.
+
+    The order of the keys and the places of the parents do not matter; the order
+    of the parents does. A seed that the content depends on is one of the settings.
+
+    >>> version_of("encoded", {"scheme": "p10", "seed": 0}, [])
+    '1aeb41dcd50a7563'
+
+    Raises TypeError or ValueError for settings that JSON cannot hold exactly.
+    """
+    whole = [FORMAT, kind, settings, [parent.digest for parent in parents]]
+    return hashlib.sha256(_canonical(whole)).hexdigest()[:16]
+
+
+def write_receipt(
+    draft: Path,
+    unit: str,
+    *,
+    input: str,
+    settings: str,
+    outputs: Sequence[Output],
+    facts: Mapping[str, Any],
+) -> None:
+    """Vouch for the finished files of one unit; the last thing a unit does.
+
+    ``input`` and ``settings`` are digests of what went in. Needs only the
+    folder, so a spawned worker can call it. Raises StoreError.
+    """
+    for output in outputs:
+        if not _is_inside(output.path):
+            raise ValueError(f"{output.path!r} leaves the artifact's folder")
+    receipt = _readable(Receipt(FORMAT, unit, input, settings, tuple(outputs), dict(facts)))
+    if len(receipt) > SMALL:
+        raise ValueError(
+            f"the receipt of {unit} has {len(receipt)} bytes, at most {SMALL} are read"
+        )
+    files.write_atomic(_receipt_path(draft, unit), receipt)
+
+
+def read_receipt(draft: Path, unit: str, *, input: str, settings: str) -> Receipt | None:
+    """The receipt of a unit, if the unit need not be done again.
+
+    That is: it was written for the same input and settings digests, and every
+    file it lists is there with its size and sha256. Otherwise None, and what is
+    there of the unit is removed. Raises StoreError.
+    """
+    path = _receipt_path(draft, unit)
+    with files.reporting("continue from", path):
+        if not _is_there(path):
+            return None
+        receipt = _load_receipt(path)
+        if receipt is not None:
+            asked = (receipt.unit, receipt.input, receipt.settings) == (unit, input, settings)
+            if asked and all(_matches(draft, output) for output in receipt.outputs):
+                return receipt
+            for output in receipt.outputs:
+                if _is_there(draft / output.path):
+                    files.system.unlink(draft / output.path)
+        files.system.unlink(path)
+    return None
+
+
+def vouched(draft: Path) -> dict[str, Output]:
+    """Every file that a readable receipt of the draft lists, by path."""
+    folder = draft / RECEIPTS
+    found: dict[str, Output] = {}
+    for entry in files.system.scandir(folder):
+        if entry.name.startswith("."):  # one whose writing was cut short
+            continue
+        if (receipt := _load_receipt(folder / entry.name)) is not None:
+            found |= {output.path: output for output in receipt.outputs}
+    return found
+
+
+def walk(folder: Path) -> Iterator[tuple[str, bool]]:
+    """Each content path below a folder, sorted, and whether it is a plain file.
+
+    Folders are gone into and not named; symbolic links, sockets and the like
+    are named and not followed.
+    """
+
+    def below(place: Path, prefix: str) -> Iterator[tuple[str, bool]]:
+        for entry in files.system.scandir(place):
+            if not prefix and entry.name in _OUTSIDE_THE_DIGEST:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from below(place / entry.name, f"{prefix}{entry.name}/")
+            else:
+                yield prefix + entry.name, entry.is_file(follow_symlinks=False)
+
+    yield from sorted(below(folder, ""))
+
+
+def listing(outputs: Sequence[Output]) -> bytes:
+    """The bytes of files.jsonl: one object a line, sorted by path."""
+    return b"".join(
+        _canonical(msgspec.to_builtins(output)) + b"\n"
+        for output in sorted(outputs, key=lambda output: output.path)
+    )
+
+
+def manifest_bytes(manifest: Manifest) -> bytes:
+    """The bytes of manifest.json, with the digest that belongs to the other fields."""
+    blank = msgspec.structs.replace(manifest, digest="")
+    digest = hashlib.sha256(_readable(blank)).hexdigest()
+    return _readable(msgspec.structs.replace(manifest, digest=digest))
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Raises StoreError for one that is damaged, too large, or of a newer format."""
+    path = folder / MANIFEST
+    data = _parse(path, files.read_bytes(path, SMALL))
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if isinstance(schema, int) and schema > FORMAT:
+        raise StoreError(
+            f"{path} has store format {schema}, this numtok knows up to {FORMAT}; "
+            "use the numtok that made it, or a newer one"
+        )
+    manifest = _typed(path, data, Manifest)
+    if manifest.schema != FORMAT:
+        _damaged(path, f"there is no store format {manifest.schema}")
+    return manifest
+
+
+def read_listing(folder: Path, content: str) -> list[Output]:
+    """Raises StoreError unless files.jsonl has the sha256 ``content`` and only safe paths."""
+    path = folder / FILES
+    data = files.read_bytes(path, _LISTING)
+    if (got := hashlib.sha256(data).hexdigest()) != content:
+        _damaged(path, f"its sha256 is {got}, the manifest says {content}")
+    outputs = [_typed(path, _parse(path, line), Output) for line in data.splitlines()]
+    for output in outputs:
+        if not _is_inside(output.path):
+            _damaged(path, f"{output.path!r} leaves the artifact's folder")
+    return outputs
+
+
+def verify(artifact: Artifact) -> Check:
+    """Read every byte of an artifact again and compare it with what was written down.
+
+    Damage of any kind is a problem in the result and never raised.
+    """
+    check = Check()
+    try:
+        manifest = read_manifest(artifact.path)
+        check.problems += _check_manifest(artifact, manifest)
+        outputs = read_listing(artifact.path, manifest.content)
+        with files.reporting("list", artifact.path):
+            there = dict(walk(artifact.path))
+    except StoreError as error:
+        check.problems.append(str(error))
+        return check
+    totals = (len(outputs), sum(output.bytes for output in outputs))
+    if totals != (manifest.files, manifest.bytes):
+        check.problems.append(f"{FILES} lists {totals}, {MANIFEST} says otherwise")
+    for output in outputs:
+        plain = there.pop(output.path, None)
+        if plain is None:
+            check.problems.append(f"{output.path!r} is missing")
+        elif plain:
+            _check_file(artifact.path, output, check)
+        else:
+            check.problems.append(f"{output.path!r} is not a plain file")
+    check.problems += [f"{path!r} is not listed in {FILES}" for path in there]
+    return check
+
+
+def _check_manifest(artifact: Artifact, manifest: Manifest) -> Iterator[str]:
+    if files.read_bytes(artifact.path / MANIFEST, SMALL) != manifest_bytes(manifest):
+        yield f"{MANIFEST} was edited: its digest does not belong to its fields"
+    if (manifest.kind, manifest.name, manifest.version) != (
+        artifact.kind,
+        artifact.name,
+        artifact.version,
+    ):
+        whose = f"{manifest.kind}/{manifest.name}@{manifest.version}"
+        yield f"{MANIFEST} is that of {whose}, not of {artifact.kind}/{artifact.ref}"
+    made = version_of(manifest.kind, manifest.settings, manifest.parents)
+    if made != manifest.version:
+        yield f"{MANIFEST} was edited: its settings and parents have the version {made}"
+
+
+def _check_file(folder: Path, output: Output, check: Check) -> None:
+    try:
+        digest, size = files.sha256_file(folder / output.path)
+    except StoreError as error:
+        check.problems.append(str(error))
+        return
+    check.files += 1
+    check.bytes += size
+    if size != output.bytes:
+        check.problems.append(f"{output.path!r} has {size} bytes, {FILES} says {output.bytes}")
+    elif digest != output.sha256:
+        check.problems.append(
+            f"{output.path!r} was changed: its sha256 is {digest}, {FILES} says {output.sha256}"
+        )
+
+
+def _matches(folder: Path, output: Output) -> bool:
+    path = folder / output.path
+    if not _is_there(path) or files.system.stat(path).st_size != output.bytes:
+        return False
+    return files.sha256_file(path)[0] == output.sha256
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is a plain file of that name."""
+    try:
+        return stat.S_ISREG(files.system.stat(path).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _is_inside(path: str) -> bool:
+    """Whether a relative path is written plainly and stays below its folder.
+
+    >>> [_is_inside(path) for path in ("a/b", "/a", "a/../../b", "./a", "a//b", "")]
+    [True, False, False, False, False, False]
+    """
+    return "\0" not in path and not {"", ".", ".."} & set(path.split("/"))
+
+
+def _receipt_path(draft: Path, unit: str) -> Path:
+    if not NAME.fullmatch(unit):
+        raise ValueError(f"unit {unit!r} is not a name")
+    return draft / RECEIPTS / f"{unit}.json"
+
+
+def _load_receipt(path: Path) -> Receipt | None:
+    """None for one that is damaged: its unit is simply done again."""
+    try:
+        receipt = _typed(path, _parse(path, files.read_bytes(path, SMALL)), Receipt)
+    except StoreError:
+        return None
+    safe = receipt.schema == FORMAT and all(_is_inside(output.path) for output in receipt.outputs)
+    return receipt if safe else None
+
+
+def _canonical(value: Any) -> bytes:
+    """One text for one value: keys in order, no spaces, ASCII, no NaN.
+
+    json turns a key that is not a string into one without a word, so that two
+    different dictionaries would have the same text; such keys are refused.
+    """
+    _check_keys(value)
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text.encode("ascii")
+
+
+def _check_keys(value: Any) -> None:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"the key {key!r} of a setting is not a string")
+            _check_keys(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _check_keys(item)
+
+
+def _readable(value: msgspec.Struct) -> bytes:
+    plain = msgspec.to_builtins(value)
+    return (json.dumps(plain, sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")
+
+
+def _parse(path: Path, data: bytes) -> Any:
+    try:
+        return json.loads(data, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        _damaged(path, f"it is not JSON ({error})")
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+def _typed(path: Path, data: Any, kind: type[T]) -> T:
+    try:
+        return msgspec.convert(data, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        _damaged(path, str(error))
+
+
+def _damaged(path: Path, why: str) -> NoReturn:
+    raise StoreError(
+        f"{path} is damaged: {why}; remove the artifact (`numtok rm --force`) and make it again"
+    )

@@ -1,0 +1,151 @@
+"""What commands share: option types, the store, and how a table is printed."""
+
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from numtok.store import Store
+
+SCHEMA = 1  # of everything printed as JSON
+
+
+class Format(StrEnum):
+    """How a table is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MD = "md"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print the table.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+RefArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="REF",
+        help="name@version, name, kind/name, the start of a version, or an artifact's folder.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """The global options of this run; ``context.obj`` of every command."""
+
+    store: Path
+    quiet: bool
+
+    def note(self, text: str) -> None:
+        """Tell a waiting user something, on stderr."""
+        if not self.quiet:
+            print(f"numtok: {one_line(text)}", file=sys.stderr)
+
+
+class Size(int):
+    """A number of bytes; a number in the formats for programs, with a unit in the others."""
+
+    def __str__(self) -> str:
+        value, unit = float(self), "B"
+        for larger in ("kB", "MB", "GB", "TB"):
+            if value >= 999.5:
+                value, unit = value / 1000, larger
+        return f"{value:.0f} B" if unit == "B" else f"{value:.3g} {unit}"
+
+
+def open_store(context: typer.Context) -> "Store":
+    """The store that the global options name."""
+    from numtok.store import Store
+
+    invocation: Invocation = context.obj
+    return Store(invocation.store, invocation.note)
+
+
+def one_line(text: str) -> str:
+    r"""The text with whatever would move the cursor or cannot be encoded written as an escape.
+
+    >>> one_line("a\nb\x1b[31m")
+    'a\\nb\\x1b[31m'
+    """
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+def print_json(value: dict[str, Any], to: TextIO | None = None) -> None:
+    """One JSON object, with the schema version that programs can rely on."""
+    print(json.dumps({"schema": SCHEMA} | value), file=to or sys.stdout)
+
+
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    format: Format = Format.TABLE,
+    to: TextIO | None = None,
+) -> None:
+    """Print rows of str, int, float, Size or None; numbers to the right, stdout by default.
+
+    The table for people fits the terminal, or 80 columns, and folds rather than
+    cuts. JSON is ``{"schema": 1, "rows": [{column: value}]}``.
+    """
+    to = to or sys.stdout
+    if format is Format.JSON:
+        print_json({"rows": [dict(zip(columns, row, strict=True)) for row in rows]}, to)
+    elif format is Format.CSV:
+        writer = csv.writer(to, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([_plain(cell) for cell in row] for row in rows)
+    elif format is Format.MD:
+        lines = [columns, ["---"] * len(columns), *([_human(cell) for cell in row] for row in rows)]
+        for line in lines:
+            print("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |", file=to)
+    else:
+        _print_rich_table(title, columns, rows, to)
+
+
+def print_rich(thing: "RenderableType", to: TextIO | None = None) -> None:
+    """Print something of rich's, its text taken literally."""
+    from rich.console import Console
+
+    Console(file=to or sys.stdout, markup=False, highlight=False, emoji=False).print(thing)
+
+
+def _print_rich_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], to: TextIO
+) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, column in enumerate(columns):
+        numbers = any(isinstance(row[index], (int, float)) for row in rows)
+        table.add_column(Text(column), justify="right" if numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_human(cell)) for cell in row))
+    print_rich(table, to)
+
+
+def _plain(cell: object) -> object:
+    if isinstance(cell, Size):
+        return int(cell)
+    return one_line(cell) if isinstance(cell, str) else cell
+
+
+def _human(cell: object) -> str:
+    if cell is None:
+        return "-"
+    if isinstance(cell, int) and not isinstance(cell, (bool, Size)):
+        return f"{cell:,}"
+    return f"{cell:.6g}" if isinstance(cell, float) else one_line(str(cell))

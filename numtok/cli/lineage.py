@@ -1,0 +1,47 @@
+"""``numtok lineage``."""
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from numtok.cli._shared import JsonOption, RefArgument, Size, one_line, open_store, print_json
+
+if TYPE_CHECKING:
+    from numtok.store import Store
+
+
+def command(context: typer.Context, ref: RefArgument, json: JsonOption = False) -> None:
+    """Show what an artifact was made from, up to the raw files.
+
+    Example: numtok lineage era5-p1000
+    """
+    store = open_store(context)
+    root = store.resolve(ref).as_parent()
+    tree = _tree(store, root.kind, root.where, root.digest, root.bytes)
+    if json:
+        print_json({"lineage": tree})
+    else:
+        _print(tree, "", "")
+
+
+def _tree(store: "Store", kind: str, where: str, digest: str, size: int) -> dict[str, Any]:
+    node = {"kind": kind, "where": where, "digest": digest, "bytes": size, "parents": []}
+    if kind == "file":
+        return node
+    name, _, version = where.partition("@")
+    artifact = store.find(kind, name, version)
+    # The digest decides: an artifact of that name with other content is not the parent.
+    node["here"] = artifact is not None and artifact.manifest.content == digest
+    if artifact is not None and node["here"]:
+        parents = artifact.manifest.parents
+        node["parents"] = [_tree(store, p.kind, p.where, p.digest, p.bytes) for p in parents]
+    return node
+
+
+def _print(node: dict[str, Any], first: str, rest: str) -> None:
+    missing = "" if node.get("here", True) else ", no longer in the store"
+    size = f"{Size(node['bytes'])}, sha256 {node['digest'][:16]}{missing}"
+    print(f"{first}{node['kind']} {one_line(node['where'])}")
+    print(f"{rest}  {size}")
+    for parent in node["parents"]:
+        _print(parent, f"{rest}  from ", f"{rest}  ")

@@ -1,0 +1,158 @@
+"""The ``numtok`` command: its commands, its global options, errors -> exit codes.
+
+A command is a file beside this one. It defines one function ``command`` with a
+docstring, and may define ``CONTEXT``, a dict of typer's context settings; its
+name is the file's, with ``-`` for ``_``. Files whose name begins with ``_`` are
+shared by commands. Every file here is imported at each start, so at the top it
+imports typer and the standard library only.
+"""
+
+import os
+import pkgutil
+import signal
+import sys
+import traceback
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from numtok import __version__
+from numtok.cli import __path__ as _folder
+from numtok.cli._shared import Invocation, one_line
+from numtok.config import FILE, Config, load
+from numtok.errors import NumtokError, StoreError, unknown
+from numtok.registry import add_plugin_folders
+
+
+class _Terminated(BaseException):
+    """SIGTERM came. Not an Exception: nothing on the way out may take it for a failure."""
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"numtok {__version__}")
+        raise typer.Exit
+
+
+def _global_options(
+    context: typer.Context,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", envvar="NUMTOK_STORE", help="Where artifacts are. Default: artifacts"
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes, no progress.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Compare the ways of putting numbers into a language model and getting them out again."""
+    config = load(Path())
+    add_plugin_folders(config.plugins)
+    context.default_map = _defaults(context, config)
+    context.obj = Invocation(store or config.store or Path("artifacts"), quiet)
+
+
+def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
+    """The tables of numtok.toml, with option names turned into parameter names."""
+    commands: dict[str, Any] = getattr(context.command, "commands")  # noqa: B009 (typer's group)
+    defaults: dict[str, Any] = {}
+    for name, table in config.commands.items():
+        if name not in commands:
+            raise unknown(f"table in {FILE}", name, [*commands, "plugins"])
+        parameters = {
+            option.removeprefix("--"): parameter.name
+            for parameter in commands[name].params
+            for option in parameter.opts
+            if option.startswith("--")
+        }
+        for key in table:
+            if key not in parameters:
+                raise unknown(f"key in [{name}] of {FILE}", key, parameters)
+        defaults[name] = {parameters[key]: value for key, value in table.items()}
+    return defaults
+
+
+def build() -> typer.Typer:
+    """The app, with a command for each file."""
+    app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+    app.callback()(_global_options)
+    for info in pkgutil.iter_modules(_folder):
+        if info.name != "main" and not info.name.startswith("_"):
+            module = pkgutil.resolve_name(f"numtok.cli.{info.name}")
+            settings = getattr(module, "CONTEXT", None)
+            app.command(info.name.replace("_", "-"), context_settings=settings)(module.command)
+    return app
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with the code that the outcome has."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        code = _run()
+        # Here, where a failure can still be told; the interpreter only grumbles about it.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _closed_pipe()
+    except OSError as error:
+        _drop_output()
+        _complain(f"cannot write the output: {error.strerror}")
+        code = StoreError.exit_code
+    sys.exit(code)
+
+
+def _run() -> int:
+    try:
+        typer.main.get_command(build())(prog_name="numtok")
+    except NumtokError as error:
+        _complain(str(error))
+        return error.exit_code
+    except SystemExit as stop:
+        # typer and rich both turn a closed pipe into exit 1, which is a negative verdict here.
+        if isinstance(stop.__context__, BrokenPipeError):
+            return _closed_pipe()
+        code = stop.code if isinstance(stop.code, int) else 0
+        if code == 130:
+            _complain("interrupted")
+        return code
+    except _Terminated:
+        _complain("terminated")
+        return 143
+    except OSError as error:
+        # Below the store these have become StoreErrors, so this is about an input or the output.
+        if isinstance(error, BrokenPipeError):
+            raise
+        _complain(f"input or output failed: {error}")
+        return StoreError.exit_code
+    except Exception:
+        traceback.print_exc()
+        _complain("this is a bug; please report it with the lines above")
+        return 70
+    return 0
+
+
+def _complain(message: str) -> None:
+    print(f"numtok: {one_line(message)}", file=sys.stderr)
+
+
+def _closed_pipe() -> int:
+    """Nobody reads on: end quietly with the code a shell gives a process that SIGPIPE ended."""
+    _drop_output()
+    return 128 + signal.SIGPIPE
+
+
+def _drop_output() -> None:
+    """What is still buffered would raise again when the interpreter flushes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    # A second signal does not wait for what the first one made us tidy up.
+    signal.signal(number, signal.SIG_DFL)
+    raise _Terminated

@@ -1,0 +1,57 @@
+"""``numtok show``."""
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from numtok.cli._shared import (
+    JsonOption,
+    RefArgument,
+    Size,
+    open_store,
+    print_json,
+    print_table,
+)
+
+_SHOWN_FILES = 20
+
+
+def command(context: typer.Context, ref: RefArgument, json: JsonOption = False) -> None:
+    """Show what an artifact is: every setting, and the command line that makes it again.
+
+    Example: numtok show era5-p1000
+    """
+    import msgspec
+
+    artifact = open_store(context).resolve(ref)
+    manifest, files = artifact.manifest, artifact.files()
+    plain = msgspec.to_builtins(manifest)
+    if json:
+        print_json({"ref": artifact.ref, "manifest": plain, "files": msgspec.to_builtins(files)})
+        return
+    parents = [("made from", f"{one.kind} {one.where}") for one in manifest.parents]
+    facts = [
+        ("command", shlex.join(manifest.command)),
+        *parents,
+        *_flat("", plain["counts"]),
+        *((f"settings {key}", value) for key, value in _flat("", plain["settings"])),
+        *_flat("", plain["made_by"]),
+        ("content", manifest.content),
+        ("folder", str(artifact.path)),
+    ]
+    print_table(f"{manifest.kind}/{artifact.ref}", ("field", "value"), facts)
+    rows = [(file.path, Size(file.bytes)) for file in files[:_SHOWN_FILES]]
+    rest = f", the first {_SHOWN_FILES} are" if len(files) > _SHOWN_FILES else ""
+    title = f"{len(files)} files, {Size(manifest.bytes)}{rest}"
+    print_table(title, ("file", "bytes"), rows)
+
+
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+    """``{"a": {"b": 1}} -> ("a.b", "1")``"""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _flat(f"{prefix}.{key}" if prefix else key, item)
+    elif prefix:
+        yield prefix, "-" if value is None else str(value)

@@ -1,0 +1,41 @@
+"""``numtok verify``."""
+
+from typing import Annotated
+
+import typer
+
+from numtok.cli._shared import JsonOption, Size, one_line, open_store, print_json
+
+
+def command(
+    context: typer.Context,
+    ref: Annotated[str | None, typer.Argument(metavar="[REF]", help="Only this artifact.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Read every byte of the artifacts again and compare it with what was written down.
+
+    Example: numtok verify era5-p1000
+    """
+    from numtok.artifact import verify
+    from numtok.errors import NegativeVerdict
+
+    store = open_store(context)
+    artifacts = store.artifacts() if ref is None else [store.resolve(ref)]
+    files, size, problems = 0, 0, []
+    for artifact in artifacts:
+        check = verify(artifact)
+        files, size = files + check.files, size + check.bytes
+        problems += [{"ref": artifact.ref, "problem": text} for text in check.problems]
+    if json:
+        counts = {"artifacts": len(artifacts), "files": files, "bytes": size}
+        print_json(counts | {"problems": problems})
+    else:
+        for found in problems:
+            print(one_line(f"{found['ref']}: {found['problem']}"))
+        print(f"checked {len(artifacts)} artifacts, {files} files, {Size(size)}")
+    if problems:
+        raise NegativeVerdict(
+            f"{len(problems)} problems in {len({found['ref'] for found in problems})} of "
+            f"{len(artifacts)} artifacts; remove what is damaged (`numtok rm --force REF`) and "
+            "make it again (`numtok show REF` prints how)"
+        )

@@ -1,0 +1,465 @@
+"""Texts to tokens and back: a scheme, a text tokenizer, a numeral policy, a normaliser.
+
+A codec is what ``scheme.json`` holds. Encoding goes in columns, never number by
+number: find the numbers, cut the text into the pieces between them, tokenise
+both, and put the tokens together again::
+
+    text     [1.5, -2]         numbers  1.5  -2       pieces  "["  ", "  "]"
+    column   [[NUM], [NUM]]    tokens   [ + 150 E-2 ,  - 200 E-2 ]
+
+In the ``text`` column a number is ``[NUM]``. So that it can be inverted, a
+literal ``[NUM]`` of the text gets a backslash, ``[\\NUM]``, and one with
+backslashes gets one more; the names of the other special tokens likewise. The
+tokens are those of the escaped text, so no text is ever taken for a special.
+"""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numba import boolean, int32, int64, uint8, uint32
+from numpy.typing import NDArray
+
+from numtok.errors import UsageError
+from numtok.kernels import inlined, kernel, reads, writes
+from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.decimals import parse
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.registry import settings_of
+from numtok.schemes.base import SCHEMES, Decoded, Scheme
+from numtok.text_tokenizers.base import TEXT_TOKENIZERS, Fitted, Pieces, TextTokenizer
+
+FORMAT = 1  # of scheme.json
+SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
+NUMBER = "[NUM]"
+
+_KEYWORDS = np.frombuffer(b"\3NUM \3PAD \3END \4MASK", np.uint8).reshape(4, 5)  # length, bytes
+_ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
+_OPEN, _BACKSLASH = ord("["), ord("\\")
+_NUMBER_BYTES = np.frombuffer(NUMBER.encode(), np.uint8)
+
+
+@inlined
+def _at_keyword(data, i, end):  # type: ignore[no-untyped-def]
+    """True if backslashes (or none) and then NUM, PAD, END or MASK stand at ``i``."""
+    while i < end and data[i] == _BACKSLASH:
+        i += 1
+    for keyword in range(len(_KEYWORDS)):
+        length = _KEYWORDS[keyword, 0]
+        same = i + length <= end
+        k = 0
+        while same and k < length:
+            same = data[i + k] == _KEYWORDS[keyword, k + 1]
+            k += 1
+        if same:
+            return True
+    return False
+
+
+@kernel(
+    int64(
+        reads(uint8), reads(int32), reads(int32), reads(int32), reads(int32),
+        writes(uint8), writes(int32),
+    )
+)  # fmt: skip
+def _cut(data, rows, counts, starts, ends, pieces, bounds):  # type: ignore[no-untyped-def]
+    """Copy what lies between the spans, escaped; returns the bytes written."""
+    out = 0
+    piece = 0
+    span = 0
+    bounds[0] = 0
+    for row in range(len(rows) - 1):
+        begin = np.int64(rows[row])
+        for k in range(counts[row] + 1):
+            last = k == counts[row]
+            end = np.int64(rows[row + 1]) if last else np.int64(starts[span])
+            for i in range(begin, end):
+                pieces[out] = data[i]
+                out += 1
+                if data[i] == _OPEN and _at_keyword(data, i + 1, rows[row + 1]):
+                    pieces[out] = _BACKSLASH
+                    out += 1
+            piece += 1
+            bounds[piece] = out
+            if not last:
+                begin = np.int64(ends[span])
+                span += 1
+    return out
+
+
+@kernel(
+    int64(
+        reads(uint8), reads(int32), reads(int32), reads(boolean), writes(uint8), writes(int32)
+    )
+)  # fmt: skip
+def _fill(pieces, bounds, counts, is_number, text, rows):  # type: ignore[no-untyped-def]
+    """Join the pieces of each row with ``[NUM]``; returns the bytes written."""
+    out = 0
+    piece = 0
+    span = 0
+    rows[0] = 0
+    for row in range(len(counts)):
+        for k in range(counts[row] + 1):
+            for i in range(bounds[piece], bounds[piece + 1]):
+                text[out] = pieces[i]
+                out += 1
+            piece += 1
+            if k < counts[row]:
+                if is_number[span]:
+                    for i in range(len(_NUMBER_BYTES)):
+                        text[out] = _NUMBER_BYTES[i]
+                        out += 1
+                span += 1
+        rows[row + 1] = out
+    return out
+
+
+@kernel(
+    int64(
+        reads(int32), reads(uint32), reads(int32), reads(uint32), reads(int32), int64, int64,
+        writes(uint32), writes(int32), writes(int32),
+    )
+)  # fmt: skip
+def _interleave(  # type: ignore[no-untyped-def]
+    counts, text_ids, text_bounds, number_ids, number_lengths, number_first, text_first,
+    tokens, rows, places,
+):  # fmt: skip
+    """Put the tokens of pieces and numbers together; ``places`` are indices within the row."""
+    out = 0
+    piece = 0
+    span = 0
+    taken = 0
+    rows[0] = 0
+    for row in range(len(counts)):
+        begin = out
+        for k in range(counts[row] + 1):
+            for i in range(text_bounds[piece], text_bounds[piece + 1]):
+                tokens[out] = text_ids[i] + text_first
+                out += 1
+            piece += 1
+            if k < counts[row]:
+                places[span] = out - begin
+                for _ in range(number_lengths[span]):
+                    tokens[out] = number_ids[taken] + number_first
+                    out += 1
+                    taken += 1
+                span += 1
+        rows[row + 1] = out
+    return out
+
+
+class Texts(NamedTuple):
+    """``n`` texts as bytes: text r is ``data[rows[r]:rows[r + 1]]``, valid UTF-8."""
+
+    data: NDArray[np.uint8]  # [bytes]
+    rows: NDArray[np.int32]  # [n + 1]
+
+    @classmethod
+    def of(cls, column: "pa.Array[Any]") -> "Texts":
+        """An Arrow string column without nulls, not copied."""
+        _, offsets, data = column.buffers()
+        rows = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+        return cls(np.frombuffer(data or b"", np.uint8), rows)
+
+
+class Spans(NamedTuple):
+    """The numbers of ``n`` texts, in order; offsets are bytes of ``Texts.data``."""
+
+    starts: NDArray[np.int32]  # [numbers]
+    ends: NDArray[np.int32]  # [numbers]
+    counts: NDArray[np.int32]  # [n] numbers in each text
+
+
+class EncodedTexts(NamedTuple):
+    """``n`` encoded texts, as flat columns; offsets are of rows."""
+
+    text: "pa.Array[Any]"  # [n] strings, numbers replaced by [NUM]
+    tokens: NDArray[np.uint32]  # [all tokens]
+    token_rows: NDArray[np.int32]  # [n + 1]
+    number_rows: NDArray[np.int32]  # [n + 1]
+    numbers: NDArray[np.float64]  # [numbers], raw
+    number_start: NDArray[np.int32]  # [numbers], token index within the row
+    number_length: NDArray[np.int32]  # [numbers]
+    channel: NDArray[np.float32] | None  # [numbers]
+    outcomes: NDArray[np.uint8]  # [numbers]
+    marks: NDArray[np.int32]  # [marks], token index within the row
+    numerals: Numerals  # as written
+
+
+@dataclass(frozen=True)
+class Codec:
+    """Everything that turns texts into tokens; immutable, known by its :attr:`digest`."""
+
+    scheme: Scheme
+    policy: NumeralPolicy
+    normalizer: FittedNormalizer
+    text_tokenizer: TextTokenizer
+    text: Fitted
+
+    @cached_property
+    def number_first(self) -> int:
+        """The first id of a number token; text tokens follow after the scheme's vocabulary."""
+        return len(SPECIALS)
+
+    @cached_property
+    def text_first(self) -> int:
+        """The first id of a text token."""
+        return self.number_first + len(self.scheme.vocabulary())
+
+    @cached_property
+    def vocabulary_size(self) -> int:
+        """Special, number and text tokens."""
+        return self.text_first + len(self.text.vocabulary())
+
+    def find(self, texts: Texts) -> Spans:
+        """Where the numbers are."""
+        return Spans(*scan(texts.data, texts.rows, self.policy))
+
+    def encode(
+        self, texts: Texts, spans: Spans, marks: NDArray[np.int32] | None = None
+    ) -> EncodedTexts:
+        """Encode texts whose numbers were found.
+
+        marks
+            int32[n], a byte offset in ``texts.data`` where a new token must begin (an answer's
+            start), or -1; none may lie inside a number.
+        """
+        numerals = Numerals(
+            parse(texts.data, spans.starts, spans.ends),
+            Literals(texts.data, spans.starts, spans.ends),
+        )
+        raw = numerals.values
+        written = numerals
+        if not self.normalizer.normalizer.identity:
+            written = numerals.with_values(self.normalizer.forward(raw))
+        encoded = self.scheme.encode(written)
+
+        lengths, is_number = encoded.lengths, np.ones(len(numerals), np.bool_)
+        number_rows = _offsets(spans.counts)
+        if marks is not None:
+            spans, lengths, is_number = _with_marks(spans, number_rows, marks, lengths)
+        pieces = _cut_pieces(texts, spans)
+        text_tokens = self.text.encode(pieces)
+
+        tokens = np.empty(len(text_tokens.ids) + len(encoded.tokens), np.uint32)
+        token_rows = np.empty(len(spans.counts) + 1, np.int32)
+        places = np.empty(len(lengths), np.int32)
+        _interleave(
+            spans.counts, *text_tokens, encoded.tokens, lengths,
+            self.number_first, self.text_first, tokens, token_rows, places,
+        )  # fmt: skip
+        return EncodedTexts(
+            text=_text_column(pieces, spans.counts, is_number),
+            tokens=tokens,
+            token_rows=token_rows,
+            number_rows=number_rows,
+            numbers=raw,
+            number_start=places[is_number],
+            number_length=encoded.lengths,
+            channel=encoded.channel,
+            outcomes=encoded.outcomes,
+            marks=places[~is_number],
+            numerals=numerals,
+        )
+
+    def decode(
+        self,
+        tokens: NDArray[np.uint32],
+        number_start: NDArray[np.int32],
+        number_length: NDArray[np.int32],
+        channel: NDArray[np.float32] | None = None,
+    ) -> str:
+        """One row back to text, each number as its decoded literal (raw, not normalised).
+
+        tokens
+            uint32[tokens of the row], ids of the whole vocabulary.
+        number_start, number_length, channel
+            [numbers of the row], as encoded.
+
+        A number whose tokens have no value is written by its tokens, ``[NUM:+OVERFLOW]``.
+        Raises ValueError where a token outside the numbers is no text token.
+        """
+        in_number = np.zeros(len(tokens), np.bool_)
+        for start, length in zip(number_start, number_length, strict=True):
+            in_number[start : start + length] = True
+        number_tokens = tokens[in_number] - np.uint32(self.number_first)
+        decoded = self.decode_numbers(number_tokens, number_length, channel)
+        ends = np.concatenate([[0], number_start + number_length])
+        starts = np.concatenate([number_start, [len(tokens)]])
+        parts = []
+        for index, (begin, end) in enumerate(zip(ends, starts, strict=True)):
+            piece = tokens[begin:end]
+            if (piece < self.text_first).any():
+                raise ValueError("a special or number token stands where text is expected")
+            parts.append(self.text.decode(piece - np.uint32(self.text_first)).decode())
+            if index < len(number_start):
+                parts.append(
+                    self.written_number(tokens[starts[index] : ends[index + 1]])
+                    if decoded.failures[index]
+                    else decoded.literal(index)
+                )
+        return unescape("".join(parts))
+
+    def decode_numbers(
+        self,
+        tokens: NDArray[np.uint32],
+        lengths: NDArray[np.int32],
+        channel: NDArray[np.float32] | None = None,
+    ) -> Decoded:
+        """Numbers from the scheme's local ids, the normalisation undone."""
+        decoded = self.scheme.decode(tokens, lengths, channel)
+        if self.normalizer.normalizer.identity:
+            return decoded
+        return Decoded(self.normalizer.inverse(decoded.values), decoded.failures)
+
+    def written_number(self, tokens: NDArray[np.uint32]) -> str:
+        """A number's tokens as ``tokenizer.json`` reads them: ``[NUM:-][NUM:602][NUM:E-1]``."""
+        names = self.scheme.vocabulary()
+        return "".join(_named(names[token - self.number_first]) for token in tokens.tolist())
+
+    def vocabulary(self) -> dict[str, list[str]]:
+        """All tokens in the order of their ids: special, number, text."""
+        return {
+            "special": list(SPECIALS),
+            "number": list(self.scheme.vocabulary()),
+            "text": self.text.vocabulary(),
+        }
+
+    def to_json(self) -> bytes:
+        """The content of ``scheme.json``; the same codec gives the same bytes."""
+        content = {
+            "format": FORMAT,
+            "scheme": settings_of(self.scheme),
+            "numerals": self.policy.settings(),
+            "normalize": settings_of(self.normalizer.normalizer)
+            | {"constants": self.normalizer.constants},
+            "text_tokenizer": settings_of(self.text_tokenizer) | {"state": self.text.state()},
+            "vocabulary": self.vocabulary(),
+        }
+        return json.dumps(content, ensure_ascii=False, indent=1).encode()
+
+    @classmethod
+    def from_json(cls, content: bytes) -> "Codec":
+        """The inverse of :meth:`to_json`.
+
+        Raises UsageError for a format or a revision that this numtok does not know, and where
+        the vocabulary that the settings give is not the one written down.
+        """
+        stored = json.loads(content)
+        if stored.get("format") != FORMAT:
+            raise UsageError(
+                f"scheme.json has format {stored.get('format')!r}, this numtok reads {FORMAT}; "
+                "use a newer numtok, or encode the data again"
+            )
+        normalize, text = dict(stored["normalize"]), dict(stored["text_tokenizer"])
+        constants, state = normalize.pop("constants"), text.pop("state")
+        tokenizer = TEXT_TOKENIZERS.from_settings(text)
+        codec = cls(
+            SCHEMES.from_settings(stored["scheme"]),
+            NumeralPolicy.from_settings(stored["numerals"]),
+            FittedNormalizer(NORMALIZERS.from_settings(normalize), constants),
+            tokenizer,
+            tokenizer.load(state),
+        )
+        if codec.vocabulary() != stored["vocabulary"]:
+            raise UsageError(
+                "scheme.json does not hold the vocabulary that its settings give; "
+                "it was changed by hand, or its scheme without a new revision"
+            )
+        return codec
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of :meth:`to_json`: equal only where the same text gives the same tokens."""
+        return hashlib.sha256(self.to_json()).hexdigest()
+
+    def tokenizer_json(self) -> bytes | None:
+        """A Hugging Face ``tokenizer.json`` that gives the same ids; None with a value channel.
+
+        It reads the ``text`` column with each ``[NUM]`` replaced by :meth:`written_number`.
+        """
+        if self.scheme.channel:
+            return None
+        content = self.text.huggingface()
+        shifted = {
+            token: index + self.text_first for token, index in content["model"]["vocab"].items()
+        }
+        own = [*SPECIALS, *map(_named, self.scheme.vocabulary())]
+        vocabulary = {token: index for index, token in enumerate(own)} | shifted
+        added = [
+            {
+                "id": index,
+                "content": token,
+                "single_word": False,
+                "lstrip": False,
+                "rstrip": False,
+                "normalized": False,
+                "special": index < len(SPECIALS),
+            }
+            for index, token in enumerate(own)
+        ]
+        model = content["model"] | {"vocab": vocabulary}
+        return json.dumps(
+            content | {"model": model, "added_tokens": added}, ensure_ascii=False
+        ).encode()
+
+
+def unescape(text: str) -> str:
+    r"""Undo the escape of literal special tokens, for the pieces of a ``text`` column.
+
+    >>> print(unescape(r"[\NUM] and [\\PAD]"))
+    [NUM] and [\PAD]
+    """
+    return _ESCAPED.sub(r"\1", text)
+
+
+def _named(token: str) -> str:
+    return f"[NUM:{token}]"
+
+
+def _offsets(counts: NDArray[np.int32]) -> NDArray[np.int32]:
+    offsets = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def _with_marks(
+    spans: Spans,
+    number_rows: NDArray[np.int32],
+    marks: NDArray[np.int32],
+    lengths: NDArray[np.int32],
+) -> tuple[Spans, NDArray[np.int32], NDArray[np.bool_]]:
+    """Enter each mark as an empty span without tokens, before a number that begins there."""
+    marked = np.flatnonzero(marks >= 0)
+    before = np.searchsorted(spans.starts, marks[marked])
+    before = np.clip(before, number_rows[marked], number_rows[marked + 1])
+    starts = np.insert(spans.starts, before, marks[marked])
+    ends = np.insert(spans.ends, before, marks[marked])
+    counts = spans.counts.copy()
+    counts[marked] += 1
+    is_number = np.insert(np.ones(len(spans.starts), np.bool_), before, False)
+    return Spans(starts, ends, counts), np.insert(lengths, before, 0), is_number
+
+
+def _cut_pieces(texts: Texts, spans: Spans) -> Pieces:
+    size = int(texts.rows[-1] - texts.rows[0])
+    data = np.empty(size + size // 4 + 1, np.uint8)  # at most one byte more for each "[NUM"
+    bounds = np.empty(len(spans.starts) + len(spans.counts) + 1, np.int32)
+    used = _cut(texts.data, texts.rows, spans.counts, spans.starts, spans.ends, data, bounds)
+    return Pieces(data[:used], bounds)
+
+
+def _text_column(
+    pieces: Pieces, counts: NDArray[np.int32], is_number: NDArray[np.bool_]
+) -> "pa.Array[Any]":
+    data = np.empty(len(pieces.data) + len(_NUMBER_BYTES) * int(is_number.sum()), np.uint8)
+    rows = np.empty(len(counts) + 1, np.int32)
+    _fill(*pieces, counts, is_number, data, rows)
+    return pa.StringArray.from_buffers(len(counts), pa.py_buffer(rows), pa.py_buffer(data))

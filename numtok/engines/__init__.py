@@ -1,0 +1,1 @@
+"""How independent units of work get run."""

@@ -1,0 +1,53 @@
+"""What a user can cause: one class a kind, each with its exit code.
+
+Every message is one line that says what is wrong, what numtok got, what is
+allowed and what to do next. ``cli.main`` prints it and exits with
+``exit_code``; anything that is not a ``NumtokError`` is a bug (exit 70).
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import ClassVar
+
+
+class NumtokError(Exception):
+    """Base of the errors that numtok raises on purpose; never raised itself."""
+
+    exit_code: ClassVar[int] = 70
+
+
+class NegativeVerdict(NumtokError):
+    """The command did its work and the answer is no: a mismatch, a failed gate."""
+
+    exit_code = 1
+
+
+class UsageError(NumtokError):
+    """An option, a spec, a reference or a configuration file that cannot be used."""
+
+    exit_code = 2
+
+
+class DataError(NumtokError):
+    """Input data that breaks the contract of ``records``."""
+
+    exit_code = 3
+
+
+class StoreError(NumtokError):
+    """The store, or a file operation under it, failed."""
+
+    exit_code = 4
+
+
+def unknown(what: str, got: str, known: Iterable[str], hint: str = "") -> UsageError:
+    """The error for a name that does not exist, with the nearest match.
+
+    >>> str(unknown("scheme", "p100", ["p10", "p1000"]))
+    "unknown scheme 'p100'; did you mean 'p1000'? known: p10, p1000"
+    """
+    names = sorted(known)
+    near = get_close_matches(got, names, n=1, cutoff=0.5)
+    guess = f"did you mean {near[0]!r}? " if near else ""
+    tail = f"; {hint}" if hint else ""
+    return UsageError(f"unknown {what} {got!r}; {guess}known: {', '.join(names) or 'none'}{tail}")

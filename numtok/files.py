@@ -1,0 +1,314 @@
+"""Every file operation that numtok makes on its store and its inputs.
+
+The operations are the methods of one small object, ``system``. Callers look it
+up at call time (``files.system.rename(...)``), so a test can put an object in
+its place that counts the operations, makes the n-th one fail, or kills the
+process there. Nothing here retries and nothing here hides an error: an
+operation does what the kernel says or raises ``OSError``, and ``reporting``
+turns that into the one line a user reads.
+
+Below the seam stand the few built-ups that all stages share: ``Sink`` (a file
+that is complete or absent), ``write_atomic``, ``read_bytes``, ``sha256_file``.
+"""
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, final
+
+from filelock import lock_descriptor
+
+from numtok.errors import StoreError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+PIECE = 1 << 20  # bytes in one read
+
+
+@final
+class System:
+    """The operations themselves; file descriptors are plain integers.
+
+    Each method is one system call and raises ``OSError`` as that call does.
+    ``read``, ``read_at`` and ``write`` may do less than was asked.
+    """
+
+    def open_read(self, path: Path) -> int:
+        return os.open(path, os.O_RDONLY)
+
+    def open_write(self, path: Path) -> int:
+        """Create the file, or empty the one that is there; never through a symbolic link."""
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o666)
+
+    def open_lock(self, path: Path) -> int:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+
+    def read(self, fd: int, size: int) -> bytes:
+        return os.read(fd, size)
+
+    def read_at(self, fd: int, size: int, offset: int) -> bytes:
+        return os.pread(fd, size, offset)
+
+    def write(self, fd: int, data: "ReadableBuffer") -> int:
+        return os.write(fd, data)
+
+    def fsync(self, fd: int) -> None:
+        os.fsync(fd)
+
+    def close(self, fd: int) -> None:
+        os.close(fd)
+
+    def lock(self, fd: int, wait: bool) -> bool:
+        """Take the exclusive lock of an open file; False if another holds it.
+
+        The kernel drops the lock when the descriptor is closed, so also when
+        the process dies, whatever it dies of.
+        """
+        return lock_descriptor(fd, blocking=wait)
+
+    def fstat(self, fd: int) -> os.stat_result:
+        return os.fstat(fd)
+
+    def stat(self, path: Path) -> os.stat_result:
+        """Of the name itself: a symbolic link is not followed."""
+        return os.lstat(path)
+
+    def scandir(self, path: Path) -> list[os.DirEntry[str]]:
+        with os.scandir(path) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+
+    def mkdir(self, path: Path) -> None:
+        os.mkdir(path)
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Replaces a file; fails on a folder that is there and not empty."""
+        os.rename(source, target)
+
+    def unlink(self, path: Path) -> None:
+        os.unlink(path)
+
+    def rmdir(self, path: Path) -> None:
+        os.rmdir(path)
+
+
+system = System()
+
+
+_ADVICE = {
+    errno.ENOSPC: "free some space, then run the same command again: what is finished is kept",
+    errno.EDQUOT: "free some space, then run the same command again: what is finished is kept",
+    errno.EACCES: "check its permissions, or choose another store with --store",
+    errno.EPERM: "check its permissions, or choose another store with --store",
+    errno.EROFS: "choose another store with --store",
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "check the path",
+}
+
+
+@contextmanager
+def reporting(what: str, path: Path) -> Iterator[None]:
+    """Turn an ``OSError`` inside the block into a ``StoreError`` of one line.
+
+    ``path`` is named where the error does not carry a path of its own (the
+    operations on descriptors do not).
+
+    >>> with reporting("read", Path("x")): system.read(-1, 10)
+    Traceback (most recent call last):
+    numtok.errors.StoreError: cannot read x: Bad file descriptor; check the disk, then run the \
+same command again: what is finished is kept
+    """
+    try:
+        yield
+    except OSError as error:
+        name = path if error.filename is None else error.filename
+        advice = _ADVICE.get(
+            error.errno or 0,
+            "check the disk, then run the same command again: what is finished is kept",
+        )
+        raise StoreError(f"cannot {what} {name}: {error.strerror}; {advice}") from error
+
+
+def write_all(fd: int, data: "ReadableBuffer") -> None:
+    """Write every byte, however little the kernel takes at a time."""
+    left = memoryview(data).cast("B")
+    while left:
+        left = left[system.write(fd, left) :]
+
+
+def fsync_path(path: Path) -> None:
+    """Make durable the bytes of a file, or the names in a folder."""
+    fd = system.open_read(path)
+    try:
+        system.fsync(fd)
+    except OSError as error:
+        # Some network file systems have no such operation on folders and say so.
+        if error.errno != errno.EINVAL:
+            raise
+    finally:
+        system.close(fd)
+
+
+@final
+class Sink:
+    """A file being written that is complete or absent; pyarrow can write into it.
+
+    The bytes go to a hidden name beside ``path``. Leaving the block without an
+    exception makes them durable and gives the file its name; leaving it with
+    one removes them. ``bytes`` and ``sha256`` describe what was written so far.
+
+    >>> with Sink(folder / "a.parquet") as sink:
+    ...     pyarrow.parquet.write_table(table, sink)
+    >>> sink.bytes, sink.sha256
+    (1024, '9f86d0...')
+
+    Raises ``StoreError`` where the disk fails.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.bytes = 0
+        self._hash = hashlib.sha256()
+        self._scratch = path.with_name(f".{path.name}.part")
+        with reporting("write", path):
+            self._fd: int | None = system.open_write(self._scratch)
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+    @property
+    def closed(self) -> bool:
+        return self._fd is None
+
+    def write(self, data: "ReadableBuffer") -> int:
+        if self._fd is None:
+            raise ValueError(f"write to {self.path}, which is closed")
+        view = memoryview(data).cast("B")
+        with reporting("write", self.path):
+            write_all(self._fd, view)
+        self._hash.update(view)
+        self.bytes += view.nbytes
+        return view.nbytes
+
+    def flush(self) -> None:
+        """Nothing is held back; file-like objects have this method."""
+
+    def tell(self) -> int:
+        return self.bytes
+
+    def close(self) -> None:
+        """Make the bytes durable and give them their name; a second call does nothing."""
+        if self._fd is None:
+            return
+        try:
+            with reporting("write", self.path):
+                system.fsync(self._fd)
+                # Some file systems report a failed write only here.
+                fd, self._fd = self._fd, None
+                system.close(fd)
+                system.rename(self._scratch, self.path)
+        except BaseException:
+            self.abort()
+            raise
+
+    def abort(self) -> None:
+        """Leave no file. What the disk refuses to remove stays hidden and is never listed."""
+        if self._fd is not None:
+            fd, self._fd = self._fd, None
+            with suppress(OSError):
+                system.close(fd)
+        # A writer inside the block (pyarrow's, on its way out of an exception) may have closed us.
+        for path in (self._scratch, self.path):
+            with suppress(OSError):
+                system.unlink(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write a small file so that its name never stands for half of it, even after a power cut."""
+    with Sink(path) as sink:
+        sink.write(data)
+    with reporting("write", path):
+        fsync_path(path.parent)
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """A whole small file; one over ``limit`` bytes is refused before memory is taken.
+
+    Raises ``StoreError`` for a file that is too large or cannot be read.
+    """
+    with reporting("read", path):
+        fd = system.open_read(path)
+        try:
+            size = system.fstat(fd).st_size
+            if size > limit:
+                raise StoreError(f"{path} has {size} bytes; at most {limit} are read")
+            pieces = []
+            # One byte more than the limit, so that a file that grows meanwhile is noticed.
+            left = limit + 1
+            while left and (piece := system.read(fd, min(left, PIECE))):
+                pieces.append(piece)
+                left -= len(piece)
+        finally:
+            system.close(fd)
+    if not left:
+        raise StoreError(f"{path} grew beyond {limit} bytes while it was read")
+    return b"".join(pieces)
+
+
+def sha256_file(path: Path) -> tuple[str, int]:
+    """The sha256 of a file's bytes in hexadecimal, and how many bytes there were.
+
+    Raises ``StoreError`` for a file that cannot be read.
+    """
+    digest, size = hashlib.sha256(), 0
+    with reporting("read", path):
+        fd = system.open_read(path)
+        try:
+            while piece := system.read(fd, PIECE):
+                digest.update(piece)
+                size += len(piece)
+        finally:
+            system.close(fd)
+    return digest.hexdigest(), size
+
+
+def is_folder(path: Path) -> bool:
+    """False for what is not there and for a symbolic link; OSError as ``stat`` raises it."""
+    try:
+        return stat.S_ISDIR(system.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def remove_tree(folder: Path) -> int:
+    """Remove a folder and what is below it, following no link; the bytes that were in it."""
+    size = 0
+    for entry in system.scandir(folder):
+        path = folder / entry.name
+        if entry.is_dir(follow_symlinks=False):
+            size += remove_tree(path)
+        else:
+            size += system.stat(path).st_size
+            system.unlink(path)
+    system.rmdir(folder)
+    return size

@@ -1,0 +1,128 @@
+"""The contract of a normaliser: values into a range and back, from constants that are stored.
+
+Constants are fitted in one pass over the train split only, kept in
+``scheme.json`` and undone before any metric. Values that are not finite stay
+out of the fit and pass through unchanged.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.errors import DataError
+from numtok.registry import Registry, spec_of
+
+Constants = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What a fit may look at: of the finite values, their number, range, mean and spread."""
+
+    count: int = 0
+    low: float = np.inf
+    high: float = -np.inf
+    mean: float = 0.0
+    squares: float = 0.0  # sum of squared deviations from the mean
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> "Moments":
+        """The moments of float64[n]."""
+        finite = values[np.isfinite(values)]
+        if not len(finite):
+            return cls()
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = float(finite.mean())
+            squares = float(np.square(finite - mean).sum())
+        return cls(len(finite), float(finite.min()), float(finite.max()), mean, squares)
+
+    def merged(self, other: "Moments") -> "Moments":
+        """The moments of both samples together (Chan et al. 1979)."""
+        count = self.count + other.count
+        if not count:
+            return self
+        shift = other.mean - self.mean
+        share = other.count / count
+        return Moments(
+            count,
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.mean + shift * share,
+            self.squares + other.squares + shift * shift * self.count * share,
+        )
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the sample as a population."""
+        return float(np.sqrt(self.squares / self.count))
+
+
+class Normalizer(ABC):
+    """A normalisation. Subclasses are final frozen dataclasses; their fields are settings."""
+
+    revision: ClassVar[int]
+    fitted: ClassVar[bool] = True  # False: no constants, so no pass over the data
+    identity: ClassVar[bool] = False  # True: numbers are written as they are in the text
+
+    @abstractmethod
+    def fit(self, moments: Moments) -> Constants:
+        """The constants, from moments of at least one number."""
+
+    @abstractmethod
+    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        """float64[n] raw values to normalised ones."""
+
+    @abstractmethod
+    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        """The inverse of :meth:`forward`, to rounding."""
+
+
+@dataclass(frozen=True)
+class FittedNormalizer:
+    """A normaliser with its constants."""
+
+    normalizer: Normalizer
+    constants: Constants
+
+    def forward(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n] raw values to normalised ones."""
+        with np.errstate(over="ignore", under="ignore"):
+            return self.normalizer.forward(values, self.constants)
+
+    def inverse(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n] normalised values to raw ones."""
+        with np.errstate(over="ignore", under="ignore"):
+            return self.normalizer.inverse(values, self.constants)
+
+
+def fit(normalizer: Normalizer, moments: Moments) -> FittedNormalizer:
+    """Take the constants from the moments of the train split.
+
+    Raises DataError where there is no finite number, or float64 cannot hold the constants.
+    """
+    if not normalizer.fitted:
+        return FittedNormalizer(normalizer, {})
+    name = spec_of(normalizer)
+    if not moments.count:
+        raise DataError(
+            f"--normalize {name}: the train split has no finite number to fit it on; "
+            "give --normalize none, or data with numbers"
+        )
+    constants = normalizer.fit(moments)
+    if not all(np.isfinite(list(constants.values()))):
+        raise DataError(
+            f"--normalize {name}: numbers from {moments.low} to {moments.high} leave the range of "
+            "float64 when normalised; give --normalize signed-log or none"
+        )
+    return FittedNormalizer(normalizer, constants)
+
+
+NORMALIZERS: Registry[Normalizer] = Registry("numtok.normalizers", "normaliser")

@@ -1,0 +1,27 @@
+"""signed-log: magnitudes by their logarithm, for values over many orders of magnitude."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.normalizers.base import Constants, Moments, Normalizer
+
+
+@dataclass(frozen=True)
+class SignedLog(Normalizer):
+    """``sign(x) * log10(1 + |x|)``. Several published "xVal" baselines put such a logarithm in
+    front; a run with it is labelled so, not "xVal"."""
+
+    revision: ClassVar[int] = 1
+    fitted: ClassVar[bool] = False
+
+    def fit(self, moments: Moments) -> Constants:
+        return {}
+
+    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return np.sign(values) * np.log1p(np.abs(values)) / np.log(10.0)
+
+    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return np.sign(values) * np.expm1(np.abs(values) * np.log(10.0))

@@ -1,0 +1,25 @@
+"""unit: the range of the train split onto [0, 1]."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.normalizers.base import Constants, Moments, Normalizer
+
+
+@dataclass(frozen=True)
+class Unit(Normalizer):
+    """``(x - low) / (high - low)``; a constant train split becomes 0."""
+
+    revision: ClassVar[int] = 1
+
+    def fit(self, moments: Moments) -> Constants:
+        return {"low": moments.low, "width": moments.high - moments.low or 1.0}
+
+    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return (values - constants["low"]) / constants["width"]
+
+    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return values * constants["width"] + constants["low"]

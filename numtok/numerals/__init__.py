@@ -1,0 +1,1 @@
+"""Numbers in text: from bytes to spans, values and exactly rounded decimals."""

@@ -1,0 +1,138 @@
+"""A column of numbers: literals as written, with their values; what schemes encode."""
+
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Rounded(NamedTuple):
+    """Numbers rounded to significant digits: about ``(-1)^negative * mantissa * 10^exponent``."""
+
+    negative: NDArray[np.bool_]
+    mantissa: NDArray[np.int64]  # exactly the digits asked for, or 0 for a zero
+    exponent: NDArray[np.int32]
+
+
+class Literals(NamedTuple):
+    """Numbers as written: literal i is ``data[starts[i]:ends[i]]``."""
+
+    data: NDArray[np.uint8]  # [bytes]
+    starts: NDArray[np.int32]  # [n]
+    ends: NDArray[np.int32]  # [n]
+
+    @classmethod
+    def of(cls, literals: Sequence[str]) -> "Literals":
+        """Literals from strings."""
+        encoded = [literal.encode() for literal in literals]
+        bounds = np.zeros(len(encoded) + 1, np.int32)
+        np.cumsum([len(literal) for literal in encoded], out=bounds[1:])
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), bounds[:-1].copy(), bounds[1:].copy())
+
+    def __getitem__(self, index: int) -> str:  # type: ignore[override]
+        return self.data[self.starts[index] : self.ends[index]].tobytes().decode()
+
+
+class Numerals:
+    """A column of ``n`` numbers: float64 values, and literals as written.
+
+    Where there is no literal (a normalised value, say), Python's ``repr`` of the value is the
+    literal; those are made only when a scheme asks for digits.
+
+    >>> Numerals.of_literals(["-6.02e1", "0.1435"]).rounded(3).mantissa
+    array([602, 144])
+    """
+
+    def __init__(
+        self,
+        values: NDArray[np.float64],
+        literals: Literals | None = None,
+        source: "Numerals | None" = None,
+    ) -> None:
+        self.values = values
+        self._literals = literals
+        self._source = source
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @classmethod
+    def of_literals(cls, literals: Sequence[str]) -> "Numerals":
+        """Numbers from literals, each one number under the numeral policy, or nan, inf, -inf."""
+        values = np.array([value_of(literal) for literal in literals], np.float64)
+        return cls(values, Literals.of(literals))
+
+    def with_values(self, values: NDArray[np.float64]) -> "Numerals":
+        """The same numbers with other (normalised) values, which become what is written."""
+        return Numerals(values, source=self)
+
+    @property
+    def literals(self) -> Literals:
+        """The literals; numbers that never fitted into float64 keep the literal they had."""
+        if self._literals is None:
+            written = [repr(value) for value in self.values.tolist()]
+            if self._source is not None:
+                for index in np.flatnonzero(np.isinf(self.values)):
+                    written[index] = self._source.literals[index]
+            self._literals = Literals.of(written)
+        return self._literals
+
+    def rounded(self, digits: int) -> Rounded:
+        """Every literal rounded half to even to ``digits`` significant digits, exactly.
+
+        A literal without digits (nan, inf) gives the mantissa 0.
+        """
+        from numtok.numerals.decimals import round_half_even
+
+        return Rounded(*round_half_even(*self.literals, digits))
+
+    def out_of_float64(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """bool[n], bool[n]: literals such as 1e400 and 1e-400, whose value is inf and 0."""
+        if self._source is not None:
+            return self._source.out_of_float64()
+        below, above = np.zeros(len(self), np.bool_), np.zeros(len(self), np.bool_)
+        if self._literals is not None:
+            suspects = np.flatnonzero((self.values == 0) | np.isinf(self.values))
+            data, starts, ends = self._literals
+            some = Numerals(self.values[suspects], Literals(data, starts[suspects], ends[suspects]))
+            written = some.rounded(1).mantissa != 0
+            below[suspects] = written & (some.values == 0)
+            above[suspects] = written & (some.values != 0)
+        return above, below
+
+
+def plain_literal(literal: str) -> str:
+    """A numeral as ``float()`` and ``decimal.Decimal()`` read it.
+
+    >>> plain_literal("−1,234.5%")
+    '-1234.5e-2'
+    """
+    plain = literal.replace(",", "").replace("\u2212", "-")
+    if not plain.endswith("%"):
+        return plain
+    mantissa, _, exponent = plain[:-1].lower().partition("e")
+    return f"{mantissa}e{int(exponent or 0) - 2}"
+
+
+def value_of(literal: str) -> float:
+    """The float64 nearest to one literal; ValueError if it is no number."""
+    return float(plain_literal(literal))
+
+
+def round_literal(literal: str, digits: int) -> tuple[bool, int, int]:
+    """One literal rounded by Python's decimal arithmetic: what :meth:`Numerals.rounded` does,
+    where no kernel is at hand (evaluation), and its oracle.
+
+    >>> round_literal("9.996", 3)
+    (False, 100, -1)
+    """
+    exact = Decimal(plain_literal(literal))
+    if not exact:
+        return exact.is_signed(), 0, 0
+    context = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emin=-(10**9), Emax=10**9)
+    sign, kept, exponent = context.plus(exact).as_tuple()
+    assert isinstance(exponent, int)  # a finite decimal
+    missing = digits - len(kept)
+    return bool(sign), int("".join(map(str, kept))) * 10**missing, exponent - missing

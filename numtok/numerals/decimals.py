@@ -1,0 +1,282 @@
+"""Literals to values: the nearest float64, and the exact decimal rounded to few digits.
+
+``parse`` gives for every literal exactly what Python's ``float()`` gives. Short
+literals are done with one exact multiplication or division (Clinger 1990, "How
+to read floating point numbers accurately"), longer ones with a 128-bit product
+(Lemire 2021, "Number parsing at a gigabyte per second"), and the few that
+neither decides (more than 19 digits, on the edge) by ``float()`` itself.
+
+``round_half_even`` works on the digits as written, never on the float: 0.1435 is
+a tie although the float nearest to it is not.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import boolean, float64, int32, int64, types, uint8, void
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from numtok.kernels import inlined, kernel, reads, writes
+from numtok.numerals.column import value_of
+
+_SMALLEST, _LARGEST = -342, 308  # powers of ten below and above give 0 and infinity
+_EXPONENT_CLAMP = 100_000
+_MOST_DIGITS = 18  # what an int64 mantissa holds
+
+
+def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The leading 128 bits of 5^q, q from -342 to 308: high and low words.
+
+    Positive powers are truncated, reciprocals rounded up, as the proof of the method needs.
+    """
+    words = []
+    for q in range(_SMALLEST, _LARGEST + 1):
+        power = 5 ** abs(q)
+        bits = power.bit_length()
+        if q >= 0:
+            word = power << (128 - bits) if bits <= 128 else power >> (bits - 128)
+        else:
+            word = (1 << (bits + 127)) // power + 1
+            word >>= word.bit_length() - 128
+        words.append(word)
+    mask = (1 << 64) - 1
+    return (
+        np.array([word >> 64 for word in words], np.uint64),
+        np.array([word & mask for word in words], np.uint64),
+    )
+
+
+_FIVE_HIGH, _FIVE_LOW = _powers_of_five()
+_TEN = np.array([10.0**k for k in range(23)])  # exact in float64
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _high_word(typing_context, a, b):  # type: ignore[no-untyped-def]
+    """The upper 64 bits of a 64 x 64 bit product."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        wide = ir.IntType(128)
+        x, y = (builder.zext(argument, wide) for argument in arguments)
+        high = builder.lshr(builder.mul(x, y), ir.Constant(wide, 64))
+        return builder.trunc(high, ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _leading_zeros(typing_context, a):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _as_float(typing_context, a):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.uint64), generate
+
+
+_U = np.uint64
+_ONE, _ZERO_WORD, _THREE = _U(1), _U(0), _U(3)
+_LOW_NINE = _U((1 << 9) - 1)
+_HIDDEN_BIT, _INFINITY = _U(1 << 52), _U(0x7FF << 52)
+
+
+@inlined
+def _nearest_bits(w, q):  # type: ignore[no-untyped-def]
+    """The bits of the float64 nearest to w * 10^q; w > 0 of at most 19 digits, exact."""
+    if q < _SMALLEST:
+        return _ZERO_WORD
+    if q > _LARGEST:
+        return _INFINITY
+    zeros = _leading_zeros(w)
+    w = w << zeros
+    high = _high_word(w, _FIVE_HIGH[q - _SMALLEST])
+    low = w * _FIVE_HIGH[q - _SMALLEST]
+    if high & _LOW_NINE == _LOW_NINE:  # 55 bits are not enough: refine with the lower word
+        carry = _high_word(w, _FIVE_LOW[q - _SMALLEST])
+        low = low + carry
+        if low < carry:
+            high = high + _ONE
+    top = high >> _U(63)
+    shift = top + _U(9)
+    mantissa = high >> shift
+    # floor(q * log2(10)) + 63 by a fixed-point product, then the bias of float64.
+    power = ((217706 * q) >> 16) + 63 + np.int64(top) - np.int64(zeros) + 1023
+    if power <= 0:  # subnormal
+        if power <= -63:
+            return _ZERO_WORD
+        mantissa = mantissa >> _U(1 - power)
+        # A carry into the hidden bit is the smallest normal number: the bits are right as they are.
+        return (mantissa + (mantissa & _ONE)) >> _ONE
+    if low <= _ONE and -4 <= q <= 23 and mantissa & _THREE == _ONE and mantissa << shift == high:
+        mantissa = mantissa - _ONE  # exactly half way: to even
+    mantissa = (mantissa + (mantissa & _ONE)) >> _ONE
+    if mantissa == _HIDDEN_BIT << _ONE:
+        mantissa = _HIDDEN_BIT
+        power += 1
+    if power >= 0x7FF:
+        return _INFINITY
+    return (mantissa ^ _HIDDEN_BIT) | (_U(power) << _U(52))
+
+
+@inlined
+def _is_minus(data, i):  # type: ignore[no-untyped-def]
+    return data[i] == ord("-") or data[i] == 0xE2  # the first byte of U+2212
+
+
+@inlined
+def _exponent_at(data, i, end):  # type: ignore[no-untyped-def]
+    """The power of ten written from ``i`` (behind the digits) on: an exponent, a percent sign."""
+    exponent = 0
+    if i < end and data[i] | 0x20 == ord("e"):
+        i += 1
+        negative = data[i] == ord("-")
+        if negative or data[i] == ord("+"):
+            i += 1
+        while i < end and ord("0") <= data[i] <= ord("9"):
+            exponent = min(exponent * 10 + np.int64(data[i]) - ord("0"), _EXPONENT_CLAMP)
+            i += 1
+        if negative:
+            exponent = -exponent
+    if i < end and data[i] == ord("%"):
+        exponent -= 2
+    return exponent
+
+
+@kernel(int64(reads(uint8), reads(int32), reads(int32), writes(float64), writes(int32)))
+def _parse(data, starts, ends, values, undecided):  # type: ignore[no-untyped-def]
+    """Fill ``values``; list the literals left for float() in ``undecided``, return their count."""
+    left = 0
+    for n in range(len(starts)):
+        i, end = np.int64(starts[n]), np.int64(ends[n])
+        w = _ZERO_WORD
+        digits = 0  # significant digits in w
+        q = 0
+        point = False
+        truncated = False
+        while i < end:
+            c = data[i]
+            if ord("0") <= c <= ord("9"):
+                if digits < 19:
+                    w = w * _U(10) + _U(c - ord("0"))
+                    digits += w != _ZERO_WORD
+                    q -= point
+                else:
+                    truncated |= c != ord("0")
+                    q += not point
+            elif c == ord("."):
+                point = True
+            elif c | 0x20 == ord("e") or c == ord("%"):
+                break
+            i += 1
+        q += _exponent_at(data, i, end)
+        if w == _ZERO_WORD:
+            value = 0.0
+        elif not truncated and w <= _HIDDEN_BIT << _ONE and -22 <= q <= 22:
+            value = np.float64(w) / _TEN[-q] if q < 0 else np.float64(w) * _TEN[q]
+        else:
+            bits = _nearest_bits(w, q)
+            if truncated and bits != _nearest_bits(w + _ONE, q):
+                undecided[left] = n
+                left += 1
+            value = _as_float(bits)
+        values[n] = -value if _is_minus(data, starts[n]) else value
+    return left
+
+
+def parse(
+    data: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """The float64 nearest to each literal ``data[starts[n]:ends[n]]``, bit for bit ``float()``.
+
+    Group commas are skipped, ``%`` divides by 100, U+2212 is a minus. Literals too large for
+    float64 give infinity, as ``float("1e400")`` does.
+
+    >>> data = np.frombuffer(b"-6.02e1", np.uint8)
+    >>> parse(data, np.array([0], np.int32), np.array([7], np.int32))
+    array([-60.2])
+    """
+    values = np.empty(len(starts), np.float64)
+    undecided = np.empty(len(starts), np.int32)
+    left = _parse(data, starts, ends, values, undecided)
+    for n in undecided[:left]:
+        values[n] = value_of(data[starts[n] : ends[n]].tobytes().decode())
+    return values
+
+
+@kernel(
+    void(
+        reads(uint8), reads(int32), reads(int32), int64,
+        writes(boolean), writes(int64), writes(int32),
+    )
+)  # fmt: skip
+def _round(data, starts, ends, digits, negative, mantissa, exponent):  # type: ignore[no-untyped-def]
+    limit = np.int64(10) ** digits
+    for n in range(len(starts)):
+        i, end = np.int64(starts[n]), np.int64(ends[n])
+        negative[n] = _is_minus(data, i)
+        m = np.int64(0)
+        kept = 0
+        q = 0
+        point = False
+        next_digit = -1  # the first digit that is dropped
+        rest = False  # any digit after it that is not zero
+        while i < end:
+            c = data[i]
+            if ord("0") <= c <= ord("9"):
+                digit = np.int64(c) - ord("0")
+                if kept < digits:
+                    m = m * 10 + digit
+                    kept += m != 0
+                    q -= point
+                else:
+                    if next_digit < 0:
+                        next_digit = digit
+                    else:
+                        rest |= digit != 0
+                    q += not point
+            elif c == ord("."):
+                point = True
+            elif c | 0x20 == ord("e") or c == ord("%"):
+                break
+            i += 1
+        q += _exponent_at(data, i, end)
+        if m == 0:
+            q = 0
+        else:
+            while kept < digits:
+                m *= 10
+                q -= 1
+                kept += 1
+            if next_digit > 5 or (next_digit == 5 and (rest or m & 1 == 1)):
+                m += 1
+                if m == limit:
+                    m //= 10
+                    q += 1
+        mantissa[n] = m
+        exponent[n] = q
+
+
+def round_half_even(
+    data: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32], digits: int
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int32]]:
+    """Round each literal to ``digits`` significant decimal digits, half to even.
+
+    Returns bool[n] negative, int64[n] mantissa with exactly ``digits`` digits (0 for a zero) and
+    int32[n] exponent: the literal is about ``mantissa * 10**exponent``. ``digits`` is 1 to 18.
+
+    >>> data = np.frombuffer(b"-0.1435", np.uint8)
+    >>> round_half_even(data, np.array([0], np.int32), np.array([7], np.int32), 3)
+    (array([ True]), array([144]), array([-3], dtype=int32))
+    """
+    if not 1 <= digits <= _MOST_DIGITS:
+        raise ValueError(f"digits is {digits}; 1 to {_MOST_DIGITS} are possible")
+    negative = np.empty(len(starts), np.bool_)
+    mantissa = np.empty(len(starts), np.int64)
+    exponent = np.empty(len(starts), np.int32)
+    _round(data, starts, ends, digits, negative, mantissa, exponent)
+    return negative, mantissa, exponent

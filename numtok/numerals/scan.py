@@ -1,0 +1,249 @@
+"""Find the numbers in a column of texts: bytes in, spans out.
+
+The rule is stated in docs/NUMERALS.md with a golden table; the comments below
+say which line of it they carry out. Texts are UTF-8; a span never splits a
+character, because a number is ASCII but for a leading U+2212.
+"""
+
+import numpy as np
+from numba import boolean, int32, int64, uint8
+from numpy.typing import NDArray
+
+from numtok.kernels import inlined, kernel, reads, writes
+from numtok.numerals.policy import NumeralPolicy
+
+# Classes of ASCII bytes; the two-byte letters of Latin, Greek and Cyrillic need two bytes.
+_DIGIT, _LETTER = 1, 2
+_CLASS = np.zeros(256, np.uint8)
+_CLASS[ord("0") : ord("9") + 1] = _DIGIT
+_CLASS[ord("A") : ord("Z") + 1] = _LETTER
+_CLASS[ord("a") : ord("z") + 1] = _LETTER
+_CLASS[ord("_")] = _LETTER
+
+_POINT, _MINUS, _PLUS, _COMMA, _PERCENT = ord("."), ord("-"), ord("+"), ord(","), ord("%")
+_APOSTROPHE, _QUOTE, _CLOSE, _BRACKET = ord("'"), ord('"'), ord(")"), ord("]")
+_UNDERSCORE, _ZERO, _LOWER = ord("_"), ord("0"), 0x20
+_E, _X, _B, _O = ord("e"), ord("x"), ord("b"), ord("o")
+
+
+@inlined
+def _is_digit(data, i, end):  # type: ignore[no-untyped-def]
+    return i < end and _CLASS[data[i]] == _DIGIT
+
+
+@inlined
+def _letter_before(data, begin, i):  # type: ignore[no-untyped-def]
+    """True if the character that ends before ``i`` is a letter or an underscore.
+
+    Letters are A-Z, a-z and U+00C0 to U+053F but for the multiplication and division signs
+    (lead bytes C3 to D4): the scripts that identifiers are written in.
+    """
+    if i <= begin:
+        return False
+    last = data[i - 1]
+    if last < 0x80:
+        return _CLASS[last] == _LETTER
+    if i - 2 < begin or last >= 0xC0:
+        return False
+    lead = data[i - 2]
+    sign = lead == 0xC3 and (last == 0x97 or last == 0xB7)
+    return 0xC3 <= lead <= 0xD4 and not sign
+
+
+@inlined
+def _operand_before(data, begin, i):  # type: ignore[no-untyped-def]
+    """True if what ends before ``i`` is an operand, so that a sign or point at ``i`` is not a
+    number's own: a digit, letter, ``)``, ``]``, a point, or a quote that closes (one right
+    after a digit, letter, ``)``, ``]`` or point)."""
+    if i <= begin:
+        return False
+    last = data[i - 1]
+    width = 0
+    if last == _APOSTROPHE or last == _QUOTE:
+        width = 1
+    elif last == 0x99 or last == 0x9D:  # U+2019, U+201D
+        if i - 3 >= begin and data[i - 2] == 0x80 and data[i - 3] == 0xE2:
+            width = 3
+    if width > 0:
+        i -= width
+        if i <= begin:
+            return False
+        last = data[i - 1]
+    if _CLASS[last] == _DIGIT or last == _CLOSE or last == _BRACKET or last == _POINT:
+        return True
+    return _letter_before(data, begin, i)
+
+
+@inlined
+def _sign_start(data, begin, start):  # type: ignore[no-untyped-def]
+    """Where the number whose digits (or leading point) begin at ``start`` begins with its sign."""
+    sign = start
+    if start - 1 >= begin and (data[start - 1] == _MINUS or data[start - 1] == _PLUS):
+        sign = start - 1
+    elif (
+        start - 3 >= begin
+        and data[start - 1] == 0x92
+        and data[start - 2] == 0x88
+        and data[start - 3] == 0xE2
+    ):
+        sign = start - 3
+    if sign < start and _operand_before(data, begin, sign):
+        return start
+    return sign
+
+
+@inlined
+def _exponent_end(data, i, end):  # type: ignore[no-untyped-def]
+    """The end of the exponent that begins at ``i``, or ``i`` if there is none."""
+    if i >= end or data[i] | _LOWER != _E:
+        return i
+    j = i + 1
+    if j < end and (data[j] == _MINUS or data[j] == _PLUS):
+        j += 1
+    if not _is_digit(data, j, end):
+        return i
+    while _is_digit(data, j, end):
+        j += 1
+    return j
+
+
+@inlined
+def _thousands_end(data, i, end):  # type: ignore[no-untyped-def]
+    """The end of the groups ``,ddd`` that begin at ``i``, or ``i`` if they are not groups."""
+    j = i
+    while (
+        j < end
+        and data[j] == _COMMA
+        and _is_digit(data, j + 1, end)
+        and _is_digit(data, j + 2, end)
+        and _is_digit(data, j + 3, end)
+    ):
+        j += 4
+    return i if _is_digit(data, j, end) else j
+
+
+@inlined
+def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no-untyped-def]
+    """The number whose first digit is at ``i``: (start, end, True), or (_, resume, False)."""
+    j = i + 1
+    while _is_digit(data, j, end):
+        j += 1
+    start = i
+    leading_point = False
+    if _letter_before(data, begin, i):  # planet0, x1, utf8: the run continues an identifier
+        return i, j, False
+    if i > begin and data[i - 1] == _POINT:
+        if i - 1 > begin and _CLASS[data[i - 2]] == _DIGIT:  # planet0.5, the tail of 1.2.3
+            return i, j, False
+        leading_point = not _operand_before(data, begin, i - 1)  # not in fig.5, 1..2
+        if leading_point:
+            start = i - 1
+    if leading_point or i == begin or data[i - 1] != _POINT:
+        start = _sign_start(data, begin, start)
+    if data[i] == _ZERO and j == i + 1 and j + 1 < end:
+        mark = data[j] | _LOWER
+        if (mark == _X and _CLASS[data[j + 1]] != 0) or (
+            (mark == _B or mark == _O) and _CLASS[data[j + 1]] == _DIGIT
+        ):  # 0x1F, 0b101, 0o17 are text
+            return i, j, False
+    if thousands and not leading_point and j - i <= 3:
+        j = _thousands_end(data, j, end)
+    if not leading_point and j < end and data[j] == _POINT:
+        fraction = j + 1
+        while _is_digit(data, fraction, end):
+            fraction += 1
+        # "5." is 5 and a full stop, but "5.e3" is 5000.
+        if fraction > j + 1 or _exponent_end(data, fraction, end) > fraction:
+            j = fraction
+    j = _exponent_end(data, j, end)
+    if j < end and data[j] == _UNDERSCORE:  # 1_000, 2_layers: an identifier
+        return i, j, False
+    if j + 1 < end and data[j] == _POINT and _is_digit(data, j + 1, end):  # 1.2.3, 10.0.0.1
+        while j + 1 < end and data[j] == _POINT and _is_digit(data, j + 1, end):
+            j += 2
+            while _is_digit(data, j, end):
+                j += 1
+        return i, j, False
+    if percent and j < end and data[j] == _PERCENT:
+        j += 1
+    return start, j, True
+
+
+@inlined
+def _xval_number(data, begin, i, end):  # type: ignore[no-untyped-def]
+    """The match of xVal's pattern that starts at ``i`` (a digit, or a minus before one)."""
+    if i > begin and data[i - 1] == _APOSTROPHE:
+        return i, i + 1, False
+    j = i + 1 if data[i] == _MINUS else i
+    while _is_digit(data, j, end):
+        j += 1
+    # The pattern backtracks from exponent to fraction to integer until no apostrophe follows.
+    integer = j
+    fraction = integer
+    if j < end and data[j] == _POINT and _is_digit(data, j + 1, end):
+        fraction = j + 1
+        while _is_digit(data, fraction, end):
+            fraction += 1
+    exponent = _exponent_end(data, fraction, end)
+    if exponent >= end or data[exponent] != _APOSTROPHE:
+        return i, exponent, True
+    if exponent > fraction:  # what follows is the letter of the exponent
+        return i, fraction, True
+    if fraction > integer:  # what follows is the point
+        return i, integer, True
+    return i, i + 1, False
+
+
+@kernel(
+    int64(
+        reads(uint8), reads(int32), boolean, boolean, boolean,
+        writes(int32), writes(int32), writes(int32),
+    )
+)  # fmt: skip
+def _scan(data, rows, xval, thousands, percent, starts, ends, row_counts):  # type: ignore[no-untyped-def]
+    found = 0
+    for row in range(len(rows) - 1):
+        begin, end = np.int64(rows[row]), np.int64(rows[row + 1])
+        first = found
+        i = begin
+        while i < end:
+            if _CLASS[data[i]] != _DIGIT:
+                if not (xval and data[i] == _MINUS and _is_digit(data, i + 1, end)):
+                    i += 1
+                    continue
+            if xval:
+                start, i, number = _xval_number(data, begin, i, end)
+            else:
+                start, i, number = _default_number(data, begin, i, end, thousands, percent)
+            if number:
+                starts[found] = start
+                ends[found] = i
+                found += 1
+        row_counts[row] = found - first
+    return found
+
+
+def scan(
+    data: NDArray[np.uint8], rows: NDArray[np.int32], policy: NumeralPolicy
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Find every number in a column of texts.
+
+    data
+        uint8[bytes], the texts one after the other, valid UTF-8.
+    rows
+        int32[n + 1], text r is ``data[rows[r]:rows[r + 1]]``.
+
+    Returns int32[numbers] starts and ends (offsets in ``data``) and int32[n] numbers per row.
+
+    >>> text = np.frombuffer(b"[1,-2] utf8", np.uint8)
+    >>> scan(text, np.array([0, 11], np.int32), NumeralPolicy())
+    (array([1, 3], dtype=int32), array([2, 5], dtype=int32), array([2], dtype=int32))
+    """
+    # Numbers are at least a byte each and never adjacent. Untouched pages cost no memory.
+    room = int(rows[-1] - rows[0]) // 2 + len(rows)
+    starts, ends = np.empty(room, np.int32), np.empty(room, np.int32)
+    counts = np.empty(len(rows) - 1, np.int32)
+    found = _scan(
+        data, rows, policy.rule == "xval", policy.thousands, policy.percent, starts, ends, counts
+    )
+    return starts[:found].copy(), ends[:found].copy(), counts

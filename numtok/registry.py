@@ -1,0 +1,267 @@
+"""A public name is a file name; a spec string is a name with settings.
+
+``Registry("numtok.schemes", "scheme")["p10"]`` imports ``numtok/schemes/p10.py``
+and nothing else, and returns the one public class that file defines. Folders
+given to :func:`add_plugin_folders` are searched as well: a file
+``FOLDER/schemes/mine.py`` becomes the scheme ``mine``.
+
+A spec is ``name[:positional][,key=value...]``, for example
+``p1000,exponents=-10..10``. The settings are the fields of a frozen dataclass,
+read by their annotation, so a misspelt key is an error with the nearest match
+and :func:`settings_of` gives the complete, canonical dictionary that digests
+are taken over.
+"""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, fields
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Generic, TypeVar, get_type_hints
+
+from numtok.errors import UsageError, unknown
+
+T = TypeVar("T")
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_plugin_folders: list[Path] = []
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An inclusive range of integers, written ``-8..7``."""
+
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        if self.first > self.last:
+            raise UsageError(f"interval {self}: the first number is above the last")
+
+    def __str__(self) -> str:
+        return f"{self.first}..{self.last}"
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    def __contains__(self, number: int) -> bool:
+        return self.first <= number <= self.last
+
+    @classmethod
+    def parse(cls, text: str) -> "Interval":
+        """``Interval.parse("-8..7")`` -> ``Interval(-8, 7)``; ValueError on anything else."""
+        match = re.fullmatch(r"([+-]?\d+)\.\.([+-]?\d+)", text)
+        if match is None:
+            raise ValueError(text)
+        return cls(int(match[1]), int(match[2]))
+
+
+def add_plugin_folders(folders: Iterable[Path]) -> None:
+    """Make the files under ``folders`` (one subfolder a registry) known by name.
+
+    Called once by the command line from ``numtok.toml``, and again in every
+    spawned worker. Raises UsageError for a folder that is not there.
+    """
+    for folder in folders:
+        resolved = folder.resolve()
+        if not resolved.is_dir():
+            raise UsageError(
+                f"plugin folder {str(folder)!r} is not a folder; "
+                "correct `folders` under [plugins] in numtok.toml"
+            )
+        if resolved not in _plugin_folders:
+            _plugin_folders.append(resolved)
+
+
+def plugin_folders() -> tuple[Path, ...]:
+    """The folders added so far, in order, for handing on to workers."""
+    return tuple(_plugin_folders)
+
+
+class Registry(Generic[T]):
+    """The classes of one package, by file name; modules are imported when asked for."""
+
+    def __init__(self, package: str, what: str) -> None:
+        self._package = package
+        self._what = what
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def names(self) -> tuple[str, ...]:
+        """All names, sorted, without importing any module of the package but itself."""
+        found: dict[str, str] = {}
+        for info in pkgutil.iter_modules(self._package_module().__path__):
+            if info.name == "base" or info.name.startswith("_"):
+                continue
+            name = info.name.replace("_", "-")
+            where = str(getattr(info.module_finder, "path", ""))
+            if name in found:
+                raise UsageError(
+                    f"two files define the {self._what} {name!r}: in {found[name]} and in {where}; "
+                    "rename the plugin's file"
+                )
+            found[name] = where
+        return tuple(sorted(found))
+
+    def __getitem__(self, name: str) -> type[T]:
+        if not _NAME.fullmatch(name) or name not in self.names():
+            raise unknown(self._what, name, self.names())
+        module = importlib.import_module(f"{self._package}.{name.replace('-', '_')}")
+        return self._class_in(module)
+
+    def build(self, spec: str) -> T:
+        """The object a spec string stands for; UsageError says what is wrong with it."""
+        name, positional, options = parse_spec(spec, self._what)
+        kind = self[name]
+        known = _settings_fields(kind)
+        given = dict(options)
+        if positional is not None:
+            key = getattr(kind, "positional", None)
+            if key is None:
+                raise UsageError(f"{self._what} {name!r} takes no value after ':', got {spec!r}")
+            if key in given:
+                raise UsageError(f"{self._what} {spec!r} gives {key!r} twice")
+            given[key] = positional
+        return self._make(kind, name, {key: _read(kind, known, key, given[key]) for key in given})
+
+    def from_settings(self, settings: Mapping[str, Any]) -> T:
+        """The inverse of :func:`settings_of`; refuses a revision this numtok does not have."""
+        name = str(settings.get("name"))
+        kind = self[name]
+        revision = getattr(kind, "revision", None)
+        if settings.get("revision") != revision:
+            raise UsageError(
+                f"{self._what} {name!r} was written at revision {settings.get('revision')!r}, this "
+                f"numtok has revision {revision!r}; encode the data again with this numtok"
+            )
+        known = _settings_fields(kind)
+        given = {key: settings[key] for key in settings if key not in ("name", "revision")}
+        return self._make(
+            kind, name, {key: _read(kind, known, key, str(given[key])) for key in given}
+        )
+
+    def _make(self, kind: type[T], name: str, given: dict[str, Any]) -> T:
+        missing = [
+            key
+            for key, field in _settings_fields(kind).items()
+            if key not in given and field.default is MISSING
+        ]
+        if missing:
+            raise UsageError(f"{self._what} {name!r} needs a value for {missing[0]!r}")
+        return kind(**given)
+
+    def _package_module(self) -> ModuleType:
+        package = importlib.import_module(self._package)
+        below = self._package.split(".")[1:]
+        for folder in _plugin_folders:
+            place = str(folder.joinpath(*below))
+            if place not in package.__path__:
+                package.__path__.append(place)
+        return package
+
+    def _class_in(self, module: ModuleType) -> type[T]:
+        classes = [
+            item
+            for key, item in vars(module).items()
+            if isinstance(item, type) and item.__module__ == module.__name__ and key[0] != "_"
+        ]
+        if len(classes) != 1:
+            raise UsageError(
+                f"{module.__file__} must define exactly one public class, the {self._what}; "
+                f"it defines {len(classes)}"
+            )
+        return classes[0]
+
+
+def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
+    """Split a spec into name, positional value and options.
+
+    >>> parse_spec("words:4096,lower=no", "text tokenizer")
+    ('words', '4096', {'lower': 'no'})
+    """
+    head, *pairs = spec.split(",")
+    name, colon, positional = head.partition(":")
+    options: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key or not value:
+            raise UsageError(
+                f"{what} {spec!r}: {pair!r} is not key=value; "
+                "a spec is written name[:value][,key=value...]"
+            )
+        if key in options:
+            raise UsageError(f"{what} {spec!r} gives {key!r} twice")
+        options[key] = value
+    if not name or (colon and not positional):
+        raise UsageError(
+            f"{what} {spec!r} is incomplete; a spec is written name[:value][,key=value...]"
+        )
+    return name, positional or None, options
+
+
+def name_of(thing: object) -> str:
+    """The registry name of an object: the name of the file that defines its class."""
+    return type(thing).__module__.rpartition(".")[2].replace("_", "-")
+
+
+def settings_of(thing: object) -> dict[str, Any]:
+    """The complete settings of an object built from a spec, defaults and revision included.
+
+    >>> from numtok.schemes.p1000 import P1000
+    >>> settings_of(P1000())
+    {'name': 'p1000', 'revision': 1, 'exponents': '-8..7'}
+    """
+    known = _settings_fields(type(thing))
+    return {
+        "name": name_of(thing),
+        "revision": type(thing).revision,  # type: ignore[attr-defined]
+    } | {key: _written(getattr(thing, key)) for key in known}
+
+
+def spec_of(thing: object) -> str:
+    """The shortest spec string that builds an equal object."""
+    parts = [name_of(thing)]
+    for key, field in _settings_fields(type(thing)).items():
+        value = getattr(thing, key)
+        if field.default is MISSING or value != field.default:
+            parts.append(f"{key}={_plain(value)}")
+    return ",".join(parts)
+
+
+def _settings_fields(kind: type) -> dict[str, Field[Any]]:
+    return {field.name: field for field in fields(kind) if field.init}
+
+
+def _written(value: Any) -> Any:
+    return str(value) if isinstance(value, Interval) else value
+
+
+def _plain(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+_YES_NO = {"yes": True, "true": True, "True": True, "no": False, "false": False, "False": False}
+
+
+def _read(kind: type, known: Mapping[str, Field[Any]], key: str, text: str) -> Any:
+    """Read one setting by the annotation of its field."""
+    name = kind.__module__.rpartition(".")[2].replace("_", "-")
+    if key not in known:
+        raise unknown(f"setting of {name!r}", key, known)
+    wanted = get_type_hints(kind)[key]
+    try:
+        if wanted is Interval:
+            return Interval.parse(text)
+        if wanted is bool:
+            return _YES_NO[text]
+        if wanted in (int, float, str):
+            return wanted(text)
+    except (ValueError, KeyError):
+        form = {Interval: "a range like -8..7", bool: "yes or no", int: "an integer"}
+        raise UsageError(
+            f"{name}: {key}={text!r} is not {form.get(wanted, 'a number')}"
+        ) from None
+    raise TypeError(f"{kind.__qualname__}.{key}: a spec cannot set a field of type {wanted}")

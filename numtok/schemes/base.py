@@ -1,0 +1,176 @@
+"""The contract of a scheme: numbers to tokens and back, with every loss declared.
+
+A scheme is a frozen dataclass whose fields are its settings. Its token ids are
+local, 0 to ``len(vocabulary()) - 1``: first the tokens that the paper counts,
+then one declared token for each extra (zero, NaN, overflow, ...). ``codec``
+shifts them into the vocabulary of a whole text. The contract suite in
+``contract`` holds for every scheme, also for one that nobody here has seen.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.numerals.column import Numerals
+from numtok.registry import Registry
+
+
+class Outcome(IntEnum):
+    """What became of a number that a scheme cannot write as it is; 0 is an ordinary number."""
+
+    NUMBER = 0
+    ZERO = 1
+    NEGATIVE_ZERO = 2
+    NAN = 3
+    POSITIVE_INFINITY = 4
+    NEGATIVE_INFINITY = 5
+    POSITIVE_UNDERFLOW = 6
+    NEGATIVE_UNDERFLOW = 7
+    POSITIVE_OVERFLOW = 8
+    NEGATIVE_OVERFLOW = 9
+
+
+#: Outcomes that lose a number: encode counts and lists them, ``--on-clip error`` stops at them.
+LOSSES = (
+    Outcome.POSITIVE_UNDERFLOW,
+    Outcome.NEGATIVE_UNDERFLOW,
+    Outcome.POSITIVE_OVERFLOW,
+    Outcome.NEGATIVE_OVERFLOW,
+)
+
+
+class Failure(IntEnum):
+    """Why tokens have no value; 0 means that they have one."""
+
+    NONE = 0
+    MALFORMED = 1  # not a sequence that the scheme writes
+    UNDERFLOW = 2
+    OVERFLOW = 3
+
+
+class Encoded(NamedTuple):
+    """``n`` numbers as a scheme writes them."""
+
+    tokens: NDArray[np.uint32]  # [sum of lengths], local ids, number after number
+    lengths: NDArray[np.int32]  # [n] tokens of each number
+    outcomes: NDArray[np.uint8]  # [n] Outcome
+    channel: NDArray[np.float32] | None = None  # [n] the value beside the tokens, where used
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """``n`` numbers read back."""
+
+    values: NDArray[np.float64]  # [n], NaN where a failure is set (and for NaN itself)
+    failures: NDArray[np.uint8]  # [n] Failure
+    written: tuple[str, ...] | None = field(default=None)  # literals, where tokens keep them
+
+    def literal(self, index: int) -> str:
+        """The literal of one number: as written where the tokens say so, else Python's ``repr``."""
+        if self.written is not None:
+            return self.written[index]
+        return repr(float(self.values[index]))
+
+
+class Bounds(NamedTuple):
+    """The values that are written as one token sequence: from ``low`` to ``high``."""
+
+    low: float
+    high: float
+
+
+class Next(NamedTuple):
+    """What may follow a prefix of a number's tokens, for constrained decoding."""
+
+    allowed: NDArray[np.bool_]  # [vocabulary]
+    may_end: bool  # the prefix is a whole number
+
+
+class Scheme(ABC):
+    """Numbers as tokens. Subclasses are final frozen dataclasses; their fields are settings.
+
+    Class attributes: ``revision`` (rises when the output changes), ``source`` (paper, table or
+    equation), ``counted`` is the number of tokens the paper counts, ``embedder`` and ``head``
+    name the defaults that training resolves, ``golden`` is a table of (literal, tokens, decoded
+    literal) that the contract suite checks and digests, ``digest`` the digest of a fixed sample.
+    """
+
+    revision: ClassVar[int]
+    source: ClassVar[str]
+    embedder: ClassVar[str] = "lookup"
+    head: ClassVar[str] = "token"
+    normalizer: ClassVar[str] = "none"
+    channel: ClassVar[bool] = False
+    golden: ClassVar[tuple[tuple[str, str, str], ...]]
+    digest: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def counted(self) -> int:
+        """Tokens in the vocabulary as the paper counts it; the declared extras come after."""
+
+    @property
+    @abstractmethod
+    def tokens_per_number(self) -> int | None:
+        """The fixed number of tokens of every number, or None where it varies."""
+
+    @property
+    @abstractmethod
+    def bounds(self) -> Bounds:
+        """The smallest and largest magnitude that is written as itself."""
+
+    @property
+    @abstractmethod
+    def relative_error(self) -> float:
+        """The largest |decoded - value| / |value| of a number within :attr:`bounds`."""
+
+    @abstractmethod
+    def vocabulary(self) -> tuple[str, ...]:
+        """The tokens by local id, each a distinct string without brackets or spaces."""
+
+    @abstractmethod
+    def encode(self, numerals: Numerals) -> Encoded:
+        """Write numbers. Never fails: what cannot be written gets a declared token."""
+
+    @abstractmethod
+    def decode(
+        self,
+        tokens: NDArray[np.uint32],
+        lengths: NDArray[np.int32],
+        channel: NDArray[np.float32] | None = None,
+    ) -> Decoded:
+        """Read numbers back; any tokens at all give a value or a named failure, never an error."""
+
+    @abstractmethod
+    def next(self, prefix: tuple[int, ...]) -> Next:
+        """What may follow ``prefix``, itself allowed so far, in a well-formed number."""
+
+    @abstractmethod
+    def interval(self, tokens: tuple[int, ...]) -> Bounds:
+        """The values that a well-formed token sequence stands for.
+
+        A point (low == high) where it stands for one value alone, as zero does; (NaN, NaN) for
+        NaN. Intervals of different sequences overlap at most in their ends, and together they
+        cover the line.
+        """
+
+
+SCHEMES: Registry[Scheme] = Registry("numtok.schemes", "scheme")
+
+
+def names_of(outcomes: NDArray[np.uint8]) -> dict[str, int]:
+    """How often each outcome other than an ordinary number occurs.
+
+    >>> names_of(np.array([0, 1, 1, 8], np.uint8))
+    {'zero': 2, 'positive_overflow': 1}
+    """
+    counts = np.bincount(outcomes, minlength=len(Outcome))
+    return {
+        outcome.name.lower(): int(counts[outcome])
+        for outcome in Outcome
+        if outcome is not Outcome.NUMBER and counts[outcome]
+    }

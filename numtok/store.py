@@ -1,0 +1,407 @@
+"""Where artifacts are kept: complete or absent, whatever happens.
+
+::
+
+    <root>/<kind>/<name>/<version>/            an artifact
+                        .draft-<version>.*/    one being made
+                        .trash-<version>.*/    one being removed
+                        .lock-<version>        held while either is so
+    <root>/.spool-<token>/, .lock-<token>      standard input, before it has a digest
+
+An artifact is written in its draft folder and appears by one rename. A process
+that dies at any point leaves at most hidden folders and a lock that the kernel
+has already dropped; the next run of the same command continues the draft, and
+``collect`` sweeps what nobody continues.
+"""
+
+import difflib
+import errno
+import re
+import secrets
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from numtok import artifact as on_disk
+from numtok import files
+from numtok.artifact import (
+    FORMAT,
+    MANIFEST,
+    NAME,
+    SMALL,
+    VERSION,
+    Artifact,
+    Manifest,
+    Parent,
+    manifest_bytes,
+    version_of,
+)
+from numtok.draft import Draft, claim, discard, shorten
+from numtok.errors import StoreError, UsageError
+from numtok.provenance import provenance
+
+_HIDDEN = re.compile(r"\.(draft|trash|spool|lock)-([0-9a-f]{16})(\..*)?")
+_REF = re.compile(r"(?:([a-z0-9][a-z0-9._-]*)/)?([a-z0-9][a-z0-9._-]*)(?:@([0-9a-f]{4,16}))?")
+_PREFIX = re.compile(r"[0-9a-f]{4,16}")
+
+
+def _to_stderr(note: str) -> None:
+    print(f"numtok: {note}", file=sys.stderr)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """One thing that ``collect`` removed, and the bytes that were in it."""
+
+    path: Path
+    bytes: int
+
+
+@final
+class Store:
+    """The artifacts below one folder. ``note`` is given what a waiting user should know.
+
+    Every method raises StoreError where the disk fails or what is on it is damaged.
+    """
+
+    def __init__(self, root: Path, note: Callable[[str], None] = _to_stderr) -> None:
+        self.root = root
+        self._note = note
+
+    def artifacts(self) -> list[Artifact]:
+        """All artifacts, by kind, name and version; looks at folder names only."""
+        with files.reporting("list", self.root):
+            return [
+                Artifact(place / version, place.parent.name, place.name, version)
+                for place in self._places()
+                for version in _folders(place, VERSION)
+            ]
+
+    def find(self, kind: str, name: str, version: str) -> Artifact | None:
+        path = self.root / kind / name / version
+        with files.reporting("look at", path):
+            return Artifact(path, kind, name, version) if files.is_folder(path) else None
+
+    def resolve(self, ref: str, kinds: Collection[str] | None = None) -> Artifact:
+        """The one artifact that a REF stands for, of one of ``kinds`` where given.
+
+        A REF is ``name@version``, ``name``, ``kind/name``, ``kind/name@version``,
+        at least four characters of a version (also after the ``@``), or the path
+        of an artifact's folder. Raises UsageError where that is none or several.
+        """
+        match = _REF.fullmatch(ref)
+        if "/" in ref and not (match and self._has_kind(match[1])):
+            found = [_at_path(Path(ref))]
+        else:
+            found = self._matching(ref, match)
+        accepted = [item for item in found if kinds is None or item.kind in kinds]
+        if len(accepted) == 1:
+            return accepted[0]
+        if accepted:
+            names = shorten([f"{item.kind}/{item.ref}" for item in accepted])
+            raise UsageError(f"{ref!r} stands for several artifacts; name one of {names}")
+        assert kinds is not None and found
+        raise UsageError(
+            f"{ref!r} is of kind {found[0].kind}; here it must be {' or '.join(sorted(kinds))}"
+        )
+
+    @contextmanager
+    def draft(
+        self,
+        kind: str,
+        name: str,
+        settings: Mapping[str, Any],
+        parents: Sequence[Parent],
+        command: Sequence[str],
+        *,
+        restart: bool = False,
+        force: bool = False,
+    ) -> Iterator["Draft | Artifact"]:
+        """The folder to make an artifact in, or the artifact where it is there already.
+
+        Waits while another process makes the same one. A draft left by a process
+        that died is continued, unless ``restart`` says to begin again or another
+        version of numtok or of a library began it: one artifact is made by one
+        set of versions. With ``force`` an artifact that is there is made again
+        and compared. A block left without ``publish`` leaves the draft for the
+        next run.
+
+        >>> with store.draft("encoded", "era5-p10", settings, parents, argv) as draft:
+        ...     if isinstance(draft, Artifact):
+        ...         return draft
+        ...     with Sink(draft.path / "train-00000.parquet") as sink: ...
+        ...     return draft.publish(counts={"rows": 12}, timing={"seconds": 0.5})
+
+        Raises UsageError for a name that cannot be one, StoreError otherwise.
+        """
+        for what, text in (("kind", kind), ("name", name)):
+            if not NAME.fullmatch(text):
+                raise UsageError(
+                    f"{what} {text!r} cannot be used; allowed are lower-case letters, digits and "
+                    "._- after a first letter or digit"
+                )
+        blank = _blank_manifest(kind, name, settings, parents, command)
+        version, place = blank.version, self.root / kind / name
+        if not force and (found := self.find(kind, name, version)):
+            yield found
+            return
+        with self._locked(place, version, f"{kind}/{name}@{version}"):
+            # Another process may have finished it while this one waited.
+            if not force and (found := self.find(kind, name, version)):
+                yield found
+                return
+            with files.reporting("make a draft in", place):
+                folder, continued = claim(place, version, restart, self._note)
+            yield Draft(folder, continued, blank)
+
+    @contextmanager
+    def spool(self) -> Iterator[Path]:
+        """A hidden folder for as long as the block lasts; ``collect`` sweeps one left behind."""
+        token = secrets.token_hex(8)
+        with self._locked(self.root, token, "the spool"):
+            folder = self.root / f".spool-{token}"
+            try:
+                with files.reporting("write to", folder):
+                    files.system.mkdir(folder)
+                yield folder
+            finally:
+                with suppress(OSError):
+                    files.remove_tree(folder)
+
+    def children(self, artifact: Artifact) -> list[Artifact]:
+        """The artifacts that name this one as a parent."""
+        return [
+            other
+            for other in self.artifacts()
+            if other.ref != artifact.ref
+            and any(
+                (parent.kind, parent.where) == (artifact.kind, artifact.ref)
+                for parent in other.manifest.parents
+            )
+        ]
+
+    def remove(self, artifact: Artifact, *, force: bool = False) -> None:
+        """Remove an artifact at once and whole.
+
+        Raises UsageError where another was made from it, unless forced, and for
+        one that lies outside this store.
+        """
+        place = self.root / artifact.kind / artifact.name
+        if artifact.path.resolve() != (place / artifact.version).resolve():
+            raise UsageError(f"{artifact.path} is not in the store {self.root}; name it by --store")
+        if not force and (children := self.children(artifact)):
+            names = shorten([child.ref for child in children])
+            raise UsageError(
+                f"{artifact.ref} is a parent of {names}; remove those first, or use --force"
+            )
+        with (
+            self._locked(place, artifact.version, artifact.ref),
+            files.reporting("remove", artifact.path),
+        ):
+            # Another process may have removed it while this one waited.
+            if files.is_folder(artifact.path):
+                discard(artifact.path, artifact.version)
+        _remove_if_empty(place, self.root / artifact.kind)
+
+    def collect(self) -> list[Swept]:
+        """Sweep drafts, spools, trash and lock files that no living process holds."""
+        swept: list[Swept] = []
+        with files.reporting("sweep", self.root):
+            for place in (self.root, *self._places()):
+                hidden: dict[str, list[str]] = {}
+                for entry in _entries(place):
+                    if match := _HIDDEN.fullmatch(entry):
+                        hidden.setdefault(match[2], []).append(entry)
+                for token, entries in hidden.items():
+                    if (lock := _lock(place / f".lock-{token}", self._make_place)) is None:
+                        continue
+                    try:
+                        for entry in entries:
+                            size = (
+                                0 if entry.startswith(".lock-") else discard(place / entry, token)
+                            )
+                            swept.append(Swept(place / entry, size))
+                    finally:
+                        _unlock(place / f".lock-{token}", lock)
+                if place != self.root:
+                    _remove_if_empty(place, place.parent)
+        return swept
+
+    def _has_kind(self, kind: str) -> bool:
+        with files.reporting("look at", self.root):
+            return files.is_folder(self.root / kind)
+
+    def _places(self) -> list[Path]:
+        """The folders ``<kind>/<name>``, in order; StoreError where the store is not there."""
+        try:
+            files.system.scandir(self.root)
+        except FileNotFoundError:
+            raise StoreError(
+                f"there is no store at {self.root}; a command that makes an artifact creates it, "
+                "and --store or NUMTOK_STORE names another"
+            ) from None
+        return [
+            self.root / kind / name
+            for kind in _folders(self.root, NAME)
+            for name in _folders(self.root / kind, NAME)
+        ]
+
+    def _matching(self, ref: str, match: re.Match[str] | None) -> list[Artifact]:
+        everything = self.artifacts()
+        if match is not None:
+            kind, name, version = match.groups()
+            found = [
+                item
+                for item in everything
+                if item.name == name
+                and kind in (None, item.kind)
+                and item.version.startswith(version or "")
+            ]
+            if not found and _PREFIX.fullmatch(ref):
+                found = [item for item in everything if item.version.startswith(ref)]
+            if found:
+                return found
+        known = sorted({text for item in everything for text in (item.name, item.ref)})
+        near = difflib.get_close_matches(ref, known, n=1, cutoff=0.5)
+        guess = f"did you mean {near[0]!r}? " if near else ""
+        raise UsageError(f"no artifact {ref!r} in {self.root}; {guess}`numtok ls` lists them all")
+
+    @contextmanager
+    def _locked(self, place: Path, token: str, what: str) -> Iterator[None]:
+        path = place / f".lock-{token}"
+        with files.reporting("write to", path):
+            lock = _lock(path, self._make_place)
+            if lock is None:
+                self._note(f"waiting for another process that works on {what}")
+                lock = _lock(path, self._make_place, wait=True)
+        assert lock is not None
+        try:
+            yield
+        finally:
+            _unlock(path, lock)
+
+    def _make_place(self, place: Path) -> None:
+        """Make a folder and its parents down from the root; nothing above the root."""
+        kind = [place.parent] if place != self.root else []
+        for folder in (self.root, *kind, place):
+            with suppress(FileExistsError):
+                files.system.mkdir(folder)
+
+
+def _blank_manifest(
+    kind: str,
+    name: str,
+    settings: Mapping[str, Any],
+    parents: Sequence[Parent],
+    command: Sequence[str],
+) -> Manifest:
+    """The manifest as far as it is known before anything is made."""
+    seed = settings.get("seed")
+    blank = Manifest(
+        schema=FORMAT,
+        kind=kind,
+        name=name,
+        version=version_of(kind, settings, parents),
+        settings=dict(settings),
+        seed=seed if isinstance(seed, int) else None,
+        parents=tuple(parents),
+        counts={},
+        files=0,
+        bytes=0,
+        content="",
+        made_by=provenance(),
+        command=tuple(command),
+    )
+    # Now and not after hours of work; the rest of a manifest is far below a tenth of the limit.
+    if (size := len(manifest_bytes(blank))) > SMALL * 9 // 10:
+        raise UsageError(
+            f"the settings, inputs and command line of {kind}/{name} have {size} bytes, at most "
+            f"{SMALL * 9 // 10} are kept; join the inputs to fewer, larger files"
+        )
+    return blank
+
+
+def _at_path(path: Path) -> Artifact:
+    try:
+        with files.reporting("read", path):
+            files.system.stat(path / MANIFEST)
+    except StoreError:
+        raise UsageError(
+            f"{str(path)!r} is not an artifact's folder (it has no {MANIFEST}); "
+            "`numtok ls` lists the artifacts of the store"
+        ) from None
+    manifest = on_disk.read_manifest(path)
+    return Artifact(path, manifest.kind, manifest.name, manifest.version)
+
+
+def _lock(path: Path, make_place: Callable[[Path], None], wait: bool = False) -> int | None:
+    """The descriptor that holds the lock, or None where another process does.
+
+    The holder removes the file before it lets go, so the lock of a file that
+    lost its name guards nothing: then it is taken again on the new file.
+    """
+    for attempt in range(100):
+        try:
+            make_place(path.parent)
+            fd = files.system.open_lock(path)
+        except FileNotFoundError:
+            # A sweep removes empty folders, and may have removed this one just now.
+            if attempt == 99:
+                raise
+            continue
+        mine = False
+        try:
+            held = files.system.lock(fd, wait)
+            named = _is_named(fd, path)
+            mine = held and named
+            if mine:
+                return fd
+            if named:
+                return None
+        finally:
+            if not mine:
+                files.system.close(fd)
+    raise OSError(errno.EAGAIN, "its lock file keeps vanishing", str(path))
+
+
+def _is_named(fd: int, path: Path) -> bool:
+    """Whether the open file is still the one that the path names."""
+    opened = files.system.fstat(fd)
+    try:
+        named = files.system.stat(path)
+    except FileNotFoundError:
+        return False
+    return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
+
+
+def _unlock(path: Path, fd: int) -> None:
+    # A lock file that cannot be removed is harmless, and `collect` sweeps it.
+    with suppress(OSError):
+        files.system.unlink(path)
+    with suppress(OSError):
+        files.system.close(fd)
+
+
+def _folders(path: Path, names: re.Pattern[str]) -> list[str]:
+    try:
+        entries = files.system.scandir(path)
+    except FileNotFoundError:  # removed since it was listed
+        return []
+    return [
+        entry.name
+        for entry in entries
+        if names.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
+    ]
+
+
+def _entries(path: Path) -> list[str]:
+    return [entry.name for entry in files.system.scandir(path)]
+
+
+def _remove_if_empty(*folders: Path) -> None:
+    for folder in folders:
+        with suppress(OSError):
+            files.system.rmdir(folder)

@@ -1,0 +1,78 @@
+"""Byte-level tokenizers in Hugging Face's ``tokenizer.json``: bytes written as characters."""
+
+from collections.abc import Sequence
+from typing import Any
+
+#: The bytes as a person reads them, by value.
+BYTE_NAMES = tuple(
+    chr(byte) if 0x20 <= byte < 0x7F else f"<0x{byte:02X}>" for byte in range(256)
+)
+
+
+def _alphabet() -> str:
+    """One printable character for each byte: itself where it is printable in Latin-1, else the
+    next free one from U+0100 on. This is the alphabet of GPT-2's tokenizer."""
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = iter(range(0x100, 0x200))
+    return "".join(chr(byte if byte in printable else next(others)) for byte in range(256))
+
+
+ALPHABET = _alphabet()
+_BYTE_OF = {character: byte for byte, character in enumerate(ALPHABET)}
+
+
+def to_alphabet(token: bytes) -> str:
+    """``to_alphabet(b" a")`` -> ``"Ġa"``."""
+    return "".join([ALPHABET[byte] for byte in token])
+
+
+def from_alphabet(token: str) -> bytes:
+    """The inverse of :func:`to_alphabet`; KeyError for a character outside the alphabet."""
+    return bytes([_BYTE_OF[character] for character in token])
+
+
+def byte_level_json(vocabulary: Sequence[str], split: str) -> dict[str, Any]:
+    """A ``tokenizer.json`` that splits by a pattern and looks whole pieces up, else takes bytes."""
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [],
+        "normalizer": None,
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [
+                {
+                    "type": "Split",
+                    "pattern": {"Regex": split},
+                    "behavior": "Isolated",
+                    "invert": False,
+                },
+                {
+                    "type": "ByteLevel",
+                    "add_prefix_space": False,
+                    "trim_offsets": True,
+                    "use_regex": False,
+                },
+            ],
+        },
+        "post_processor": None,
+        "decoder": {
+            "type": "ByteLevel",
+            "add_prefix_space": False,
+            "trim_offsets": True,
+            "use_regex": False,
+        },
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": True,
+            "vocab": {token: index for index, token in enumerate(vocabulary)},
+            "merges": [],
+        },
+    }

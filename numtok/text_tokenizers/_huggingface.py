@@ -1,0 +1,108 @@
+"""A byte-level tokenizer of Hugging Face's library, run once for each distinct piece."""
+
+import json
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from numtok.errors import UsageError
+from numtok.text_tokenizers._bytelevel import ALPHABET, BYTE_NAMES, from_alphabet
+from numtok.text_tokenizers.base import Fitted, Pieces, Tokens
+
+
+def _mentions(part: Any, kind: str) -> bool:
+    """True if a part of ``tokenizer.json``, or a step of a sequence in it, is of a kind."""
+    if isinstance(part, dict):
+        return part.get("type") == kind or any(_mentions(value, kind) for value in part.values())
+    return isinstance(part, list) and any(_mentions(value, kind) for value in part)
+
+
+class HuggingFace(Fitted):
+    """A ``tokenizer.json`` that gives every byte back.
+
+    Raises UsageError, naming ``source``, for one that does not: no byte-level alphabet, a
+    normalizer, a prefix space, or added tokens that a plain text could be taken for.
+    """
+
+    def __init__(self, settings: dict[str, Any], source: str) -> None:
+        refuse = self._objection(settings)
+        if refuse:
+            raise UsageError(
+                f"text tokenizer {source}: {refuse}, so it would not give every byte of a text "
+                "back; give a byte-level BPE tokenizer.json, or use words, bpe:N or bytes"
+            )
+        # The post-processor only adds special tokens around a whole text.
+        self._settings = settings | {"post_processor": None, "truncation": None, "padding": None}
+        self._tokenizer = Tokenizer.from_str(json.dumps(self._settings))
+        self._tokenizer.encode_special_tokens = True
+
+    @staticmethod
+    def _objection(settings: dict[str, Any]) -> str:
+        model = settings.get("model", {})
+        if model.get("type") != "BPE" or not _mentions(settings.get("decoder"), "ByteLevel"):
+            return f"it is not a byte-level BPE (model {model.get('type')!r})"
+        if settings.get("normalizer") is not None:
+            return "it changes the text first (a normalizer is set)"
+        if any(not token.get("special") for token in settings.get("added_tokens", [])):
+            return "it has added tokens that are not special"
+        if '"add_prefix_space": true' in json.dumps(settings.get("pre_tokenizer")):
+            return "it puts a space in front of each piece"
+        missing = [byte for byte, letter in enumerate(ALPHABET) if letter not in model["vocab"]]
+        if missing:
+            return f"its vocabulary lacks {len(missing)} bytes, the first {BYTE_NAMES[missing[0]]}"
+        return ""
+
+    @cached_property
+    def _bytes(self) -> list[bytes]:
+        ids = self._tokenizer.get_vocab(with_added_tokens=True)
+        special = {token["content"] for token in self._settings.get("added_tokens", [])}
+        names = [b""] * (max(ids.values()) + 1)
+        for token, index in ids.items():
+            names[index] = token.encode() if token in special else from_alphabet(token)
+        return names
+
+    def vocabulary(self) -> list[str]:
+        return [_readable(token) for token in self._bytes]
+
+    def encode(self, pieces: Pieces) -> Tokens:
+        count = len(pieces.bounds) - 1
+        column = pa.StringArray.from_buffers(
+            count, pa.py_buffer(pieces.bounds), pa.py_buffer(pieces.data)
+        )
+        distinct = pc.dictionary_encode(column)
+        encodings = self._tokenizer.encode_batch_fast(
+            distinct.dictionary.to_pylist(), add_special_tokens=False
+        )
+        lists = [np.array(encoding.ids, np.uint32) for encoding in encodings]
+        lengths = np.array([len(ids) for ids in lists], np.int64)
+        firsts = np.cumsum(lengths) - lengths
+        table = np.concatenate(lists) if lists else np.empty(0, np.uint32)
+
+        which = distinct.indices.to_numpy()
+        bounds = np.zeros(count + 1, np.int32)
+        np.cumsum(lengths[which], out=bounds[1:])
+        flat = np.repeat(firsts[which] - bounds[:-1], lengths[which]) + np.arange(bounds[-1])
+        return Tokens(table[flat], bounds)
+
+    def decode(self, ids: NDArray[np.uint32]) -> bytes:
+        return b"".join([self._bytes[token] for token in ids.tolist()])
+
+    def state(self) -> dict[str, Any]:
+        return {"tokenizer": self._settings}
+
+    def huggingface(self) -> dict[str, Any]:
+        return self._settings
+
+
+def _readable(token: bytes) -> str:
+    """Text where the bytes are text, else the bytes by name."""
+    try:
+        text = token.decode()
+    except UnicodeDecodeError:
+        return "".join(BYTE_NAMES[byte] for byte in token)
+    return text if text.isprintable() else "".join(BYTE_NAMES[byte] for byte in token)

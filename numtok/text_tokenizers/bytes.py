@@ -1,0 +1,24 @@
+"""bytes: every byte of the text is a token."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from numtok.text_tokenizers._words import WordTable
+from numtok.text_tokenizers.base import Pieces, TextTokenizer
+
+
+@dataclass(frozen=True)
+class Bytes(TextTokenizer):
+    """256 tokens, nothing to fit: the longest samples and the smallest vocabulary."""
+
+    revision: ClassVar[int] = 1
+
+    @property
+    def needs_sample(self) -> bool:
+        return False
+
+    def fit(self, sample: Pieces) -> WordTable:
+        return WordTable(())
+
+    def load(self, state: dict[str, Any]) -> WordTable:
+        return WordTable(())

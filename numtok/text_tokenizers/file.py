@@ -1,0 +1,50 @@
+"""A given ``tokenizer.json``: ``--text-tokenizer path/to/tokenizer.json``."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from numtok.errors import UsageError
+from numtok.files import read_bytes
+from numtok.text_tokenizers._huggingface import HuggingFace
+from numtok.text_tokenizers.base import Pieces, TextTokenizer
+
+_LARGEST = 256 << 20  # bytes
+
+
+@dataclass(frozen=True)
+class File(TextTokenizer):
+    """The byte-level tokenizer of an existing model, unchanged, known by its content.
+
+    sha256
+        Of the file's bytes; the path is no setting, so the same file elsewhere gives the same data.
+    """
+
+    revision: ClassVar[int] = 1
+    sha256: str
+
+    @classmethod
+    def read(cls, path: Path) -> tuple["File", HuggingFace]:
+        """The settings and the tokenizer that a file holds; UsageError if it cannot serve."""
+        content = read_bytes(path, _LARGEST)
+        try:
+            settings = json.loads(content)
+        except ValueError as error:
+            raise UsageError(
+                f"text tokenizer {path}: not JSON ({error}); give a tokenizer.json"
+            ) from None
+        return cls(hashlib.sha256(content).hexdigest()), HuggingFace(settings, str(path))
+
+    @property
+    def needs_sample(self) -> bool:
+        return False
+
+    def fit(self, sample: Pieces) -> HuggingFace:
+        raise UsageError(
+            "the text tokenizer 'file' is named by its path: --text-tokenizer path/to/tokenizer.json"
+        )
+
+    def load(self, state: dict[str, Any]) -> HuggingFace:
+        return HuggingFace(state["tokenizer"], "file")

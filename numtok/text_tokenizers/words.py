@@ -1,0 +1,40 @@
+"""words: whole words with byte fallback, the default."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from numtok.errors import UsageError
+from numtok.text_tokenizers._words import WordTable, count_words
+from numtok.text_tokenizers.base import Pieces, TextTokenizer
+
+_LONGEST = 64  # bytes; longer words are not worth an entry
+
+
+@dataclass(frozen=True)
+class Words(TextTokenizer):
+    """The most frequent words of the sample, after the 256 bytes.
+
+    size
+        The most words to keep; words seen once are left out.
+    """
+
+    revision: ClassVar[int] = 1
+    positional: ClassVar[str] = "size"
+    size: int = 8192
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.size <= 1_000_000:
+            raise UsageError(f"words: size={self.size} is not possible; allowed are 0 to 1000000")
+
+    @property
+    def needs_sample(self) -> bool:
+        return True
+
+    def fit(self, sample: Pieces) -> WordTable:
+        counts = count_words(sample, _LONGEST)
+        # Single bytes are in the vocabulary already.
+        worth = [(-n, word) for word, n in counts.items() if n > 1 and len(word) > 1]
+        return WordTable([word.decode() for _, word in sorted(worth)[: self.size]])
+
+    def load(self, state: dict[str, Any]) -> WordTable:
+        return WordTable(state["words"])

@@ -1,0 +1,149 @@
+"""Make the file operations of numtok fail, one at a time.
+
+``Faults`` takes the place of ``files.system``: it counts the operations, writes
+their names down, and at the chosen one does what the plan says. In this process::
+
+    with installed(Plan("eio", at=17)) as faults: ...
+
+and in another one, which the plan may kill, spawned workers included::
+
+    python -m tests.faults kill@17 -- numtok encode ...
+    python -m tests.faults worker:torn@3 -- tests.fakestage FOLDER
+
+A plan is ``[worker:]KIND[@N[+]]``: at the N-th operation of the main process or
+of each worker, or with ``+`` from the N-th on. Kinds:
+
+    trace      do nothing but count
+    eio        the operation fails with EIO (a close closes, then fails)
+    enospc     the same with ENOSPC
+    short      a read or write does half of what it was asked to, and no more
+    torn       half of a write is done, then it fails with ENOSPC
+    kill       SIGKILL just before the operation
+    killtorn   half of a write is done, then SIGKILL
+
+With the environment variable NUMTOK_TRACE the names go to that file, a line
+each: ``main write``.
+"""
+
+import errno
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast, final
+
+from numtok import files
+
+_PLAN, _TRACE = "NUMTOK_FAULTS", "NUMTOK_TRACE"
+_ERRNO = {"eio": errno.EIO, "enospc": errno.ENOSPC, "torn": errno.ENOSPC}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What happens at which operation; ``at`` counts from 1."""
+
+    kind: str
+    at: int = 0
+    onward: bool = False
+    who: str = "main"
+
+    @classmethod
+    def parse(cls, text: str) -> "Plan":
+        who, _, rest = text.rpartition(":")
+        kind, _, where = rest.partition("@")
+        return cls(kind, int(where.rstrip("+") or 0), where.endswith("+"), who or "main")
+
+    def applies_to(self, name: str) -> bool:
+        """Whether the kind means anything at an operation of that name."""
+        if self.kind in ("torn", "killtorn"):
+            return name == "write"
+        return self.kind != "short" or name in ("read", "read_at", "write")
+
+
+@final
+@dataclass
+class Faults:
+    """Stands in for ``files.system``; ``trace`` holds the names of the operations so far."""
+
+    plan: Plan
+    who: str = "main"
+    trace: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        operation = getattr(files.System(), name)
+
+        def call(*arguments: Any) -> Any:
+            return self._step(name, operation, arguments)
+
+        return call
+
+    @property
+    def reached(self) -> bool:
+        """Whether the planned operation came up."""
+        at = self.plan.at
+        return 0 < at <= len(self.trace) and self.plan.applies_to(self.trace[at - 1])
+
+    def _step(self, name: str, operation: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        self.trace.append(name)
+        if _TRACE in os.environ:
+            with open(os.environ[_TRACE], "a", encoding="ascii") as log:
+                log.write(f"{self.who} {name}\n")
+        now, plan = len(self.trace), self.plan
+        due = now == plan.at or (plan.onward and now > plan.at > 0)
+        if not due or plan.who != self.who or not plan.applies_to(name):
+            return operation(*arguments)
+        if plan.kind == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if name == "write" and plan.kind in ("short", "torn", "killtorn"):
+            half = memoryview(arguments[1])
+            done = os.write(arguments[0], half[: max(1, len(half) // 2)])
+            if plan.kind == "short":
+                return done
+            if plan.kind == "killtorn":
+                os.kill(os.getpid(), signal.SIGKILL)
+        if plan.kind == "short":
+            fd, size, *offset = arguments
+            return operation(fd, max(1, size // 2), *offset)
+        if name == "close":
+            operation(*arguments)
+        path = [str(one) for one in arguments if isinstance(one, Path)][:1]
+        number = _ERRNO[plan.kind]
+        raise OSError(number, os.strerror(number), *path)
+
+
+@contextmanager
+def installed(plan: Plan, who: str = "main") -> Iterator[Faults]:
+    """``files.system`` fails as planned while the block runs."""
+    real, faults = files.system, Faults(plan, who)
+    files.system = cast(files.System, faults)
+    try:
+        yield faults
+    finally:
+        files.system = real
+
+
+def points(plan_kind: str, trace: list[str]) -> list[int]:
+    """The operations of a traced run, counted from 1, at which a kind of fault can strike."""
+    plan = Plan(plan_kind)
+    return [at for at, name in enumerate(trace, 1) if plan.applies_to(name)]
+
+
+def _launch() -> None:
+    plan, dashes, program, *arguments = sys.argv[1:]
+    assert dashes == "--", sys.argv
+    # Workers are spawned: they import this file again, as __mp_main__, and read it there.
+    os.environ[_PLAN] = plan
+    sys.argv = [program, *arguments]
+    module = importlib.import_module("numtok.cli.main" if program == "numtok" else program)
+    with installed(Plan.parse(plan)):
+        module.main()
+
+
+if __name__ == "__main__":
+    _launch()
+elif __name__ == "__mp_main__" and _PLAN in os.environ:
+    files.system = cast(files.System, Faults(Plan.parse(os.environ[_PLAN]), "worker"))
