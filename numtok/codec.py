@@ -245,7 +245,7 @@ class Codec:
         number_rows = _offsets(spans.counts)
         if marks is not None:
             spans, lengths, is_number = _with_marks(spans, number_rows, marks, lengths)
-        pieces = _cut_pieces(texts, spans)
+        pieces = cut(texts, spans)
         text_tokens = self.text.encode(pieces)
 
         tokens = np.empty(len(text_tokens.ids) + len(encoded.tokens), np.uint32)
@@ -448,7 +448,8 @@ def _with_marks(
     return Spans(starts, ends, counts), np.insert(lengths, before, 0), is_number
 
 
-def _cut_pieces(texts: Texts, spans: Spans) -> Pieces:
+def cut(texts: Texts, spans: Spans) -> Pieces:
+    """The text between the numbers, escaped: one piece more than numbers for each text."""
     size = int(texts.rows[-1] - texts.rows[0])
     data = np.empty(size + size // 4 + 1, np.uint8)  # at most one byte more for each "[NUM"
     bounds = np.empty(len(spans.starts) + len(spans.counts) + 1, np.int32)

@@ -100,14 +100,19 @@ class System:
 system = System()
 
 
+_AGAIN = "then run the same command again: what is finished is kept"
+_ELSEWHERE = "a store elsewhere is named with --store"
 _ADVICE = {
-    errno.ENOSPC: "free some space, then run the same command again: what is finished is kept",
-    errno.EDQUOT: "free some space, then run the same command again: what is finished is kept",
-    errno.EACCES: "check its permissions, or choose another store with --store",
-    errno.EPERM: "check its permissions, or choose another store with --store",
-    errno.EROFS: "choose another store with --store",
+    errno.ENOSPC: f"free some space, {_AGAIN}",
+    errno.EDQUOT: f"free some space, {_AGAIN}",
+    errno.EACCES: f"check its permissions; {_ELSEWHERE}",
+    errno.EPERM: f"check its permissions; {_ELSEWHERE}",
+    errno.EROFS: _ELSEWHERE,
     errno.ENOENT: "check the path",
     errno.ENOTDIR: "check the path",
+    errno.ENOSYS: f"the file system may lack file locks; {_ELSEWHERE}",
+    errno.ENOLCK: f"the file system may lack file locks; {_ELSEWHERE}",
+    errno.EOPNOTSUPP: f"the file system may lack file locks; {_ELSEWHERE}",
 }
 
 
@@ -127,11 +132,9 @@ same command again: what is finished is kept
         yield
     except OSError as error:
         name = path if error.filename is None else error.filename
-        advice = _ADVICE.get(
-            error.errno or 0,
-            "check the disk, then run the same command again: what is finished is kept",
-        )
-        raise StoreError(f"cannot {what} {name}: {error.strerror}; {advice}") from error
+        why = error.strerror or str(error)
+        advice = _ADVICE.get(error.errno or 0, f"check the disk, {_AGAIN}")
+        raise StoreError(f"cannot {what} {name}: {why}; {advice}") from error
 
 
 def write_all(fd: int, data: "ReadableBuffer") -> None:
@@ -174,6 +177,7 @@ class Sink:
         self.path = path
         self.bytes = 0
         self._hash = hashlib.sha256()
+        self._failure: StoreError | None = None
         self._scratch = path.with_name(f".{path.name}.part")
         with reporting("write", path):
             self._fd: int | None = system.open_write(self._scratch)
@@ -189,9 +193,14 @@ class Sink:
     def write(self, data: "ReadableBuffer") -> int:
         if self._fd is None:
             raise ValueError(f"write to {self.path}, which is closed")
+        self._raise_failure()
         view = memoryview(data).cast("B")
-        with reporting("write", self.path):
-            write_all(self._fd, view)
+        try:
+            with reporting("write", self.path):
+                write_all(self._fd, view)
+        except StoreError as error:
+            self._failure = error
+            raise
         self._hash.update(view)
         self.bytes += view.nbytes
         return view.nbytes
@@ -207,6 +216,7 @@ class Sink:
         if self._fd is None:
             return
         try:
+            self._raise_failure()
             with reporting("write", self.path):
                 system.fsync(self._fd)
                 # Some file systems report a failed write only here.
@@ -216,6 +226,11 @@ class Sink:
         except BaseException:
             self.abort()
             raise
+
+    def _raise_failure(self) -> None:
+        """A writer may go on after a failed write (pyarrow's writes its footer): fail again."""
+        if self._failure is not None:
+            raise self._failure
 
     def abort(self) -> None:
         """Leave no file. What the disk refuses to remove stays hidden and is never listed."""

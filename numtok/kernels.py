@@ -4,7 +4,8 @@ Compiling takes seconds, loading a compiled kernel milliseconds, so the result
 is cached in a folder of the user's (``$NUMBA_CACHE_DIR``, else
 ``$XDG_CACHE_HOME/numtok`` or ``~/.cache/numtok``), else in a private folder
 under the temporary directory, else nowhere, with one note on stderr. numba
-alone looks beside the source file first and raises where nothing is writable.
+alone looks beside the source file first, raises where nothing is writable, and
+raises again when a file of its cache is damaged or the disk is full.
 
 The folder carries a digest of every source file that defines kernels, because
 numba itself does not notice that a kernel inlined from another file changed.
@@ -13,18 +14,23 @@ numba itself does not notice that a kernel inlined from another file changed.
 import hashlib
 import multiprocessing
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numba
+import numba.core.caching
 import numba.core.config
 from numba import types
 
 _PACKAGE = Path(__file__).parent
 _MARK = b"from numtok.kernels import"
+_NUMBA_CONFIG: Any = numba.core.config
+_NUMBA_CACHE: Any = numba.core.caching.FunctionCache
 
 
 def _sources_digest() -> str:
@@ -41,51 +47,58 @@ def _candidates() -> list[Path]:
     places = []
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         places.append(Path(chosen))
-    cache = os.environ.get("XDG_CACHE_HOME")
-    try:
+    with suppress(RuntimeError):  # no home directory is known for this user
+        cache = os.environ.get("XDG_CACHE_HOME")
         places.append((Path(cache) if cache else Path.home() / ".cache") / "numtok")
-    except RuntimeError:  # no home directory is known for this user
-        pass
-    places.append(Path(tempfile.gettempdir()) / f"numtok-{os.getuid()}")
+    with suppress(FileNotFoundError):  # no temporary directory is writable
+        places.append(Path(tempfile.gettempdir()) / f"numtok-{os.getuid()}")
     return places
 
 
-def _usable(folder: Path) -> bool:
-    """True if files can be made in ``folder`` and nobody else can write there.
+def _private(folder: Path) -> Path | None:
+    """The real path of ``folder``, made if need be; None unless only this user can write there.
 
-    numba's index is a pickle, so a folder that another user may write to is a
-    way to run code as this one: such a folder is never used.
+    numba's index is a pickle, so a folder that another user may write to, or put another folder
+    in the place of, is a way to run code as this one: such a folder is never used. Files are not
+    made to try it out, as a kill between making and removing them would leave them behind.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        status = folder.stat()
-        if status.st_uid != os.getuid() or status.st_mode & 0o022:
-            return False
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
+        if folder.lstat().st_uid not in (0, os.getuid()):  # a link that its owner can change
+            return None
+        real = folder.resolve(strict=True)
+        status = real.stat()
+        if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return None
+        for parent in real.parents:
+            if parent.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH:
+                return None
+        return real if os.access(real, os.W_OK | os.X_OK) else None
+    except (OSError, RuntimeError):  # RuntimeError: links in a circle, before Python 3.13
+        return None
+
+
+def _note(reason: str) -> None:
+    """Say once that there is no cache; spawned workers leave it to their parent."""
+    if multiprocessing.parent_process() is None:
+        print(
+            "numtok: note: compiled kernels cannot be kept, so each start compiles them again; "
+            f"{reason}; set NUMBA_CACHE_DIR to one that is",
+            file=sys.stderr,
+        )
 
 
 def _choose() -> Path | None:
     digest = _sources_digest()
     places = _candidates()
     for place in places:
-        if _usable(place) and _usable(place / digest):
-            return place / digest
-    if multiprocessing.parent_process() is None:
-        print(
-            "numtok: note: compiled kernels cannot be kept, so each start compiles them again; "
-            f"no folder among {', '.join(map(str, places))} is writable and private; "
-            "set NUMBA_CACHE_DIR to one that is",
-            file=sys.stderr,
-        )
+        if (real := _private(place)) and (folder := _private(real / digest)):
+            return folder
+    _note(f"no folder among {', '.join(map(str, places))} is writable and private")
     return None
 
 
 _folder = _choose()
-if _folder is not None:
-    numba.core.config.CACHE_DIR = str(_folder)
 
 
 def reads(dtype: Any) -> Any:
@@ -98,16 +111,54 @@ def writes(dtype: Any) -> Any:
     return types.Array(dtype, 1, "C")
 
 
+def _compile(function: Callable[..., Any], signature: Any, cache: bool) -> Callable[..., Any]:
+    compiled: Callable[..., Any] = numba.njit(
+        signature, cache=cache, nogil=True, error_model="numpy"
+    )(function)
+    return compiled
+
+
+def _compile_cached(
+    function: Callable[..., Any], signature: Any, folder: Path
+) -> Callable[..., Any] | None:
+    """Load from ``folder``, or compile and save there; None if that fails.
+
+    A damaged file, as a power cut leaves it, is forgotten and written anew.
+    """
+    before = _NUMBA_CONFIG.CACHE_DIR
+    # Set for each kernel: numba reads its environment again when it changes, and the kernels of
+    # other packages in this process are not ours to place.
+    _NUMBA_CONFIG.CACHE_DIR = str(folder)
+    try:
+        try:
+            return _compile(function, signature, cache=True)
+        except Exception:  # reading a damaged pickle can raise nearly anything
+            _NUMBA_CACHE(function).flush()
+            return _compile(function, signature, cache=True)
+    except Exception:  # a full disk, a folder that went away, or a fault of the function itself
+        return None
+    finally:
+        _NUMBA_CONFIG.CACHE_DIR = before
+
+
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a function for one signature when its module is imported, cached.
 
     Kernels trust their callers: no bounds are checked, so shapes are checked
     before the call. They release the GIL.
     """
-    compiled: Callable[[Callable[..., Any]], Callable[..., Any]] = numba.njit(
-        signature, cache=_folder is not None, nogil=True, error_model="numpy"
-    )
-    return compiled
+
+    def compile_now(function: Callable[..., Any]) -> Callable[..., Any]:
+        global _folder
+        if _folder is not None and (ready := _compile_cached(function, signature, _folder)):
+            return ready
+        compiled = _compile(function, signature, cache=False)  # raises the function's own faults
+        if _folder is not None:
+            _note(f"the folder {_folder} is no longer readable and writable")
+            _folder = None
+        return compiled
+
+    return compile_now
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ has already dropped; the next run of the same command continues the draft, and
 """
 
 import difflib
-import errno
+import os
 import re
 import secrets
 import sys
@@ -43,7 +43,7 @@ from numtok.draft import Draft, claim, discard, shorten
 from numtok.errors import StoreError, UsageError
 from numtok.provenance import provenance
 
-_HIDDEN = re.compile(r"\.(draft|trash|spool|lock)-([0-9a-f]{16})(\..*)?")
+_HIDDEN = re.compile(r"\.(?:draft|trash|spool|lock)-([0-9a-f]{16})(?:\..*)?")
 _REF = re.compile(r"(?:([a-z0-9][a-z0-9._-]*)/)?([a-z0-9][a-z0-9._-]*)(?:@([0-9a-f]{4,16}))?")
 _PREFIX = re.compile(r"[0-9a-f]{4,16}")
 
@@ -191,7 +191,9 @@ class Store:
         """
         place = self.root / artifact.kind / artifact.name
         if artifact.path.resolve() != (place / artifact.version).resolve():
-            raise UsageError(f"{artifact.path} is not in the store {self.root}; name it by --store")
+            raise UsageError(
+                f"{artifact.path} is not in the store {self.root}; name its own store with --store"
+            )
         if not force and (children := self.children(artifact)):
             names = shorten([child.ref for child in children])
             raise UsageError(
@@ -211,21 +213,19 @@ class Store:
         swept: list[Swept] = []
         with files.reporting("sweep", self.root):
             for place in (self.root, *self._places()):
-                hidden: dict[str, list[str]] = {}
-                for entry in _entries(place):
-                    if match := _HIDDEN.fullmatch(entry):
-                        hidden.setdefault(match[2], []).append(entry)
-                for token, entries in hidden.items():
-                    if (lock := _lock(place / f".lock-{token}", self._make_place)) is None:
+                for token, entries in _hidden(place).items():
+                    path = place / f".lock-{token}"
+                    if (lock := _lock(path, self._make_place)) is None:
                         continue
                     try:
-                        for entry in entries:
-                            size = (
-                                0 if entry.startswith(".lock-") else discard(place / entry, token)
-                            )
-                            swept.append(Swept(place / entry, size))
+                        if path.name in entries:
+                            swept.append(Swept(path, 0))
+                        # The holder before this one may have finished with the rest.
+                        for folder in (place / entry for entry in entries):
+                            if files.is_folder(folder):
+                                swept.append(Swept(folder, discard(folder, token)))
                     finally:
-                        _unlock(place / f".lock-{token}", lock)
+                        _unlock(path, lock)
                 if place != self.root:
                     _remove_if_empty(place, place.parent)
         return swept
@@ -325,14 +325,14 @@ def _blank_manifest(
 
 
 def _at_path(path: Path) -> Artifact:
-    try:
-        with files.reporting("read", path):
+    with files.reporting("read", path):
+        try:
             files.system.stat(path / MANIFEST)
-    except StoreError:
-        raise UsageError(
-            f"{str(path)!r} is not an artifact's folder (it has no {MANIFEST}); "
-            "`numtok ls` lists the artifacts of the store"
-        ) from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise UsageError(
+                f"{str(path)!r} is not an artifact's folder (it has no {MANIFEST}); "
+                "`numtok ls` lists the artifacts of the store"
+            ) from None
     manifest = on_disk.read_manifest(path)
     return Artifact(path, manifest.kind, manifest.name, manifest.version)
 
@@ -343,13 +343,15 @@ def _lock(path: Path, make_place: Callable[[Path], None], wait: bool = False) ->
     The holder removes the file before it lets go, so the lock of a file that
     lost its name guards nothing: then it is taken again on the new file.
     """
-    for attempt in range(100):
+    missing = 0
+    while True:
         try:
             make_place(path.parent)
             fd = files.system.open_lock(path)
         except FileNotFoundError:
             # A sweep removes empty folders, and may have removed this one just now.
-            if attempt == 99:
+            missing += 1
+            if missing == 100:
                 raise
             continue
         mine = False
@@ -364,7 +366,6 @@ def _lock(path: Path, make_place: Callable[[Path], None], wait: bool = False) ->
         finally:
             if not mine:
                 files.system.close(fd)
-    raise OSError(errno.EAGAIN, "its lock file keeps vanishing", str(path))
 
 
 def _is_named(fd: int, path: Path) -> bool:
@@ -386,19 +387,27 @@ def _unlock(path: Path, fd: int) -> None:
 
 
 def _folders(path: Path, names: re.Pattern[str]) -> list[str]:
-    try:
-        entries = files.system.scandir(path)
-    except FileNotFoundError:  # removed since it was listed
-        return []
     return [
         entry.name
-        for entry in entries
+        for entry in _scandir(path)
         if names.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
     ]
 
 
-def _entries(path: Path) -> list[str]:
-    return [entry.name for entry in files.system.scandir(path)]
+def _scandir(path: Path) -> list[os.DirEntry[str]]:
+    try:
+        return files.system.scandir(path)
+    except FileNotFoundError:  # removed since it was listed
+        return []
+
+
+def _hidden(place: Path) -> dict[str, list[str]]:
+    """The names of what is being made or removed in a folder, by version or token."""
+    found: dict[str, list[str]] = {}
+    for entry in _scandir(place):
+        if match := _HIDDEN.fullmatch(entry.name):
+            found.setdefault(match[1], []).append(entry.name)
+    return found
 
 
 def _remove_if_empty(*folders: Path) -> None:

@@ -37,8 +37,9 @@ def make(
             if draft.receipt(unit, input=unit, settings="s") is not None:
                 continue
             folder = draft.path / "part"
-            if not files.is_folder(folder):
-                files.system.mkdir(folder)
+            with files.reporting("write to", folder):
+                if not files.is_folder(folder):
+                    files.system.mkdir(folder)
             with Sink(folder / f"{unit}.txt") as sink:
                 for line in range(3):
                     sink.write(f"{unit}{salt} {line}\n".encode())

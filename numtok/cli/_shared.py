@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from numtok.store import Store
 
 SCHEMA = 1  # of everything printed as JSON
@@ -82,6 +80,11 @@ def one_line(text: str) -> str:
     )
 
 
+def counted(number: int, what: str) -> str:
+    """``(1, "file") -> "1 file"``, ``(1200, "file") -> "1,200 files"``"""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def print_json(value: dict[str, Any], to: TextIO | None = None) -> None:
     """One JSON object, with the schema version that programs can rely on."""
     print(json.dumps({"schema": SCHEMA} | value), file=to or sys.stdout)
@@ -114,27 +117,28 @@ def print_table(
         _print_rich_table(title, columns, rows, to)
 
 
-def print_rich(thing: "RenderableType", to: TextIO | None = None) -> None:
-    """Print something of rich's, its text taken literally."""
-    from rich.console import Console
-
-    Console(file=to or sys.stdout, markup=False, highlight=False, emoji=False).print(thing)
-
-
 def _print_rich_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], to: TextIO
 ) -> None:
+    print(one_line(title), file=to)
+    if not rows:
+        return
     from rich import box
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for index, column in enumerate(columns):
         numbers = any(isinstance(row[index], (int, float)) for row in rows)
         table.add_column(Text(column), justify="right" if numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(_human(cell)) for cell in row))
-    print_rich(table, to)
+    console = Console(file=to)
+    with console.capture() as printed:
+        console.print(table)
+    for line in printed.get().splitlines():
+        print(line.rstrip(), file=to)
 
 
 def _plain(cell: object) -> object:

@@ -2,7 +2,15 @@
 
 import typer
 
-from numtok.cli._shared import Format, FormatOption, JsonOption, Size, open_store, print_table
+from numtok.cli._shared import (
+    Format,
+    FormatOption,
+    JsonOption,
+    Size,
+    counted,
+    open_store,
+    print_table,
+)
 
 
 def command(
@@ -14,5 +22,5 @@ def command(
     """
     swept = open_store(context).collect()
     rows = [(str(one.path), Size(one.bytes)) for one in swept]
-    title = f"removed {len(rows)} leftovers, {Size(sum(one.bytes for one in swept))}"
+    title = f"removed {counted(len(rows), 'leftover')}, {Size(sum(one.bytes for one in swept))}"
     print_table(title, ("removed", "bytes"), rows, Format.JSON if json else format)

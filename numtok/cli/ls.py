@@ -2,7 +2,15 @@
 
 import typer
 
-from numtok.cli._shared import Format, FormatOption, JsonOption, Size, open_store, print_table
+from numtok.cli._shared import (
+    Format,
+    FormatOption,
+    JsonOption,
+    Size,
+    counted,
+    open_store,
+    print_table,
+)
 
 
 def command(
@@ -26,4 +34,4 @@ def command(
         else:
             rows.append((artifact.kind, artifact.ref, *sizes))
     columns = ("kind", "ref", "rows", "files", "bytes")
-    print_table(f"{len(rows)} artifacts", columns, rows, Format.JSON if json else format)
+    print_table(counted(len(rows), "artifact"), columns, rows, Format.JSON if json else format)

@@ -18,8 +18,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from numtok import __version__
-from numtok.cli import __path__ as _folder
+from numtok import __version__, cli
 from numtok.cli._shared import Invocation, one_line
 from numtok.config import FILE, Config, load
 from numtok.errors import NumtokError, StoreError, unknown
@@ -83,7 +82,7 @@ def build() -> typer.Typer:
     """The app, with a command for each file."""
     app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_global_options)
-    for info in pkgutil.iter_modules(_folder):
+    for info in pkgutil.iter_modules(cli.__path__):
         if info.name != "main" and not info.name.startswith("_"):
             module = pkgutil.resolve_name(f"numtok.cli.{info.name}")
             settings = getattr(module, "CONTEXT", None)

@@ -10,6 +10,7 @@ from numtok.cli._shared import (
     JsonOption,
     RefArgument,
     Size,
+    counted,
     open_store,
     print_json,
     print_table,
@@ -43,8 +44,8 @@ def command(context: typer.Context, ref: RefArgument, json: JsonOption = False) 
     ]
     print_table(f"{manifest.kind}/{artifact.ref}", ("field", "value"), facts)
     rows = [(file.path, Size(file.bytes)) for file in files[:_SHOWN_FILES]]
-    rest = f", the first {_SHOWN_FILES} are" if len(files) > _SHOWN_FILES else ""
-    title = f"{len(files)} files, {Size(manifest.bytes)}{rest}"
+    rest = f"; the first {_SHOWN_FILES}:" if len(files) > _SHOWN_FILES else ""
+    title = f"{counted(len(files), 'file')}, {Size(manifest.bytes)}{rest}"
     print_table(title, ("file", "bytes"), rows)
 
 

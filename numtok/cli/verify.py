@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import JsonOption, Size, one_line, open_store, print_json
+from numtok.cli._shared import JsonOption, Size, counted, one_line, open_store, print_json
 
 
 def command(
@@ -32,10 +32,11 @@ def command(
     else:
         for found in problems:
             print(one_line(f"{found['ref']}: {found['problem']}"))
-        print(f"checked {len(artifacts)} artifacts, {files} files, {Size(size)}")
+        what = f"{counted(len(artifacts), 'artifact')}, {counted(files, 'file')}"
+        print(f"checked {what}, {Size(size)}")
     if problems:
+        where = counted(len({found["ref"] for found in problems}), "artifact")
         raise NegativeVerdict(
-            f"{len(problems)} problems in {len({found['ref'] for found in problems})} of "
-            f"{len(artifacts)} artifacts; remove what is damaged (`numtok rm --force REF`) and "
-            "make it again (`numtok show REF` prints how)"
+            f"{counted(len(problems), 'problem')} in {where}; remove what is damaged "
+            "(`numtok rm --force REF`) and make it again (`numtok show REF` prints how)"
         )

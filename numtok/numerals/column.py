@@ -7,6 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+#: Written exponents are taken as at most this. More zeros than that fit into no text, so
+#: no digits before the exponent can make up for it.
+EXPONENT_LIMIT = 10**9
+
 
 class Rounded(NamedTuple):
     """Numbers rounded to significant digits: about ``(-1)^negative * mantissa * 10^exponent``."""
@@ -29,7 +33,9 @@ class Literals(NamedTuple):
         encoded = [literal.encode() for literal in literals]
         bounds = np.zeros(len(encoded) + 1, np.int32)
         np.cumsum([len(literal) for literal in encoded], out=bounds[1:])
-        return cls(np.frombuffer(b"".join(encoded), np.uint8), bounds[:-1].copy(), bounds[1:].copy())
+        return cls(
+            np.frombuffer(b"".join(encoded), np.uint8), bounds[:-1].copy(), bounds[1:].copy()
+        )
 
     def __getitem__(self, index: int) -> str:  # type: ignore[override]
         return self.data[self.starts[index] : self.ends[index]].tobytes().decode()
@@ -74,8 +80,9 @@ class Numerals:
         if self._literals is None:
             written = [repr(value) for value in self.values.tolist()]
             if self._source is not None:
-                for index in np.flatnonzero(np.isinf(self.values)):
-                    written[index] = self._source.literals[index]
+                for index in np.flatnonzero(np.isinf(self.values)).tolist():
+                    # str() for mypy, to which an item of a named tuple is one of its fields.
+                    written[index] = str(self._source.literals[index])
             self._literals = Literals.of(written)
         return self._literals
 
@@ -109,11 +116,21 @@ def plain_literal(literal: str) -> str:
     >>> plain_literal("−1,234.5%")
     '-1234.5e-2'
     """
-    plain = literal.replace(",", "").replace("\u2212", "-")
-    if not plain.endswith("%"):
-        return plain
-    mantissa, _, exponent = plain[:-1].lower().partition("e")
-    return f"{mantissa}e{int(exponent or 0) - 2}"
+    if not literal.endswith("%"):
+        return literal.replace(",", "").replace("\u2212", "-")
+    digits, power = _digits_and_power(literal)
+    return f"{digits}e{power}"
+
+
+def _digits_and_power(literal: str) -> tuple[str, int]:
+    """What stands before the exponent, and the power of ten that exponent and percent make."""
+    percent = literal.endswith("%")
+    plain = literal.removesuffix("%").replace(",", "").replace("\u2212", "-").lower()
+    digits, _, exponent = plain.partition("e")
+    power = Decimal(exponent or 0)  # int() refuses more than 4300 digits
+    if abs(power) > EXPONENT_LIMIT:
+        power = Decimal(EXPONENT_LIMIT).copy_sign(power)
+    return digits, int(power) - 2 * percent
 
 
 def value_of(literal: str) -> float:
@@ -128,11 +145,12 @@ def round_literal(literal: str, digits: int) -> tuple[bool, int, int]:
     >>> round_literal("9.996", 3)
     (False, 100, -1)
     """
-    exact = Decimal(plain_literal(literal))
+    written, power = _digits_and_power(literal)
+    exact = Decimal(written)
     if not exact:
         return exact.is_signed(), 0, 0
     context = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emin=-(10**9), Emax=10**9)
     sign, kept, exponent = context.plus(exact).as_tuple()
     assert isinstance(exponent, int)  # a finite decimal
     missing = digits - len(kept)
-    return bool(sign), int("".join(map(str, kept))) * 10**missing, exponent - missing
+    return bool(sign), int("".join(map(str, kept))) * 10**missing, exponent - missing + power

@@ -10,17 +10,19 @@ neither decides (more than 19 digits, on the edge) by ``float()`` itself.
 a tie although the float nearest to it is not.
 """
 
+from typing import Any
+
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import boolean, float64, int32, int64, types, uint8, void
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from numtok.kernels import inlined, kernel, reads, writes
-from numtok.numerals.column import value_of
+from numtok.numerals.column import EXPONENT_LIMIT, value_of
 
+_intrinsic: Any = intrinsic  # numba's own type drops the wrong argument
 _SMALLEST, _LARGEST = -342, 308  # powers of ten below and above give 0 and infinity
-_EXPONENT_CLAMP = 100_000
 _MOST_DIGITS = 18  # what an int64 mantissa holds
 
 
@@ -50,7 +52,7 @@ _FIVE_HIGH, _FIVE_LOW = _powers_of_five()
 _TEN = np.array([10.0**k for k in range(23)])  # exact in float64
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def _high_word(typing_context, a, b):  # type: ignore[no-untyped-def]
     """The upper 64 bits of a 64 x 64 bit product."""
 
@@ -63,7 +65,7 @@ def _high_word(typing_context, a, b):  # type: ignore[no-untyped-def]
     return types.uint64(types.uint64, types.uint64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def _leading_zeros(typing_context, a):  # type: ignore[no-untyped-def]
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -71,7 +73,7 @@ def _leading_zeros(typing_context, a):  # type: ignore[no-untyped-def]
     return types.uint64(types.uint64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def _as_float(typing_context, a):  # type: ignore[no-untyped-def]
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.bitcast(arguments[0], ir.DoubleType())
@@ -131,14 +133,16 @@ def _is_minus(data, i):  # type: ignore[no-untyped-def]
 @inlined
 def _exponent_at(data, i, end):  # type: ignore[no-untyped-def]
     """The power of ten written from ``i`` (behind the digits) on: an exponent, a percent sign."""
-    exponent = 0
+    exponent = np.int64(0)
     if i < end and data[i] | 0x20 == ord("e"):
         i += 1
         negative = data[i] == ord("-")
         if negative or data[i] == ord("+"):
             i += 1
         while i < end and ord("0") <= data[i] <= ord("9"):
-            exponent = min(exponent * 10 + np.int64(data[i]) - ord("0"), _EXPONENT_CLAMP)
+            exponent = exponent * 10 + np.int64(data[i]) - ord("0")
+            if exponent > EXPONENT_LIMIT:
+                exponent = np.int64(EXPONENT_LIMIT)
             i += 1
         if negative:
             exponent = -exponent
@@ -223,7 +227,7 @@ def _round(data, starts, ends, digits, negative, mantissa, exponent):  # type: i
         kept = 0
         q = 0
         point = False
-        next_digit = -1  # the first digit that is dropped
+        next_digit = np.int64(-1)  # the first digit that is dropped
         rest = False  # any digit after it that is not zero
         while i < end:
             c = data[i]

@@ -1,0 +1,438 @@
+"""How fast `numtok encode` is on one core, and how much memory it takes.
+
+Three inputs, made here from fixed seeds, each JSONL with an `id` and a `text`:
+
+- `orbit`: planetary orbits as JSON-like text, in the shape of section 3.3 of the xVal
+  paper (arXiv 2310.02989); every number is a fresh random double whose `repr` has 17
+  significant digits. Numbers are most of the bytes, and none comes twice.
+- `prose`: English-looking prose, words drawn from a Zipf-like distribution; 1 word in 20
+  is a number and every piece of text between two numbers is different, so that nothing
+  is gained by tokenising a distinct piece once.
+- `era5`: real weather data, `numtok/sample/era5-uk.jsonl` or a longer extract where it
+  is present, repeated up to the size under new ids. Texts and numbers come again and again.
+
+For each input and scheme the whole command, `numtok encode --workers 1` into a fresh
+store beside the input, runs in a process of its own that is pinned to one core, with
+every library held to one thread. Reading the table:
+
+- `seconds`: wall time from starting the process to its end: imports, reading, encoding,
+  checksums and fsync. Compilation is not in it: a tiny file is encoded before with each
+  scheme, and what that took is printed (with compiled kernels cached, the start-up alone).
+- `MB/s`: megabytes (10**6 bytes) of source file a second.
+- `polars MB/s`: `polars.read_ndjson` of the same file on the same core, one thread; only
+  the read is timed, the best of three. `ratio` is MB/s over that: 1.00 would be encoding
+  at the speed at which polars merely reads.
+- `peak MiB`: the largest sum over the process and its descendants, sampled every 20 ms
+  from another core, of the proportional set size (PSS: shared pages are counted once;
+  the caption says so where the system gives only RSS).
+
+Inputs lie in the page cache when they are read, for both. With --repeat, seconds are the
+median and the peak is the largest. Needs Linux, and a second core for the sampling:
+with one core only, sampling takes its time from what it measures. Nothing is asserted.
+"""
+
+import argparse
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import numpy.typing as npt
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "benchmarks" / "data"
+SAMPLES = (
+    ROOT.parent / "shared" / "data" / "text" / "era5-uk-2019-03.jsonl",
+    ROOT / "numtok" / "sample" / "era5-uk.jsonl",
+)
+SAMPLING_SECONDS = 0.02
+ONE_THREAD = {
+    "POLARS_MAX_THREADS": "1",
+    "RAYON_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+NUMTOK = "from numtok.cli.main import main; main()"
+POLARS = """
+import sys, time
+import polars
+assert polars.thread_pool_size() == 1
+seconds = []
+for _ in range(3):
+    started = time.perf_counter()
+    polars.read_ndjson(sys.argv[1])
+    seconds.append(time.perf_counter() - started)
+print(min(seconds))
+"""
+notes = Console(stderr=True, highlight=False)
+
+
+# --- inputs: endless iterators of texts, escaped as inside a JSON string ---------------
+
+
+def orbit_texts() -> Iterator[str]:
+    """Parameters of 2 to 4 planets, then their positions at 20 to 40 times."""
+    rng = np.random.default_rng(1)
+    positive, signed = _literals(rng, 0.1), _literals(rng, -4.0)
+    planet = "'planet%d': {'m': %s, 'a': %s, 'e': %s}"
+    while True:
+        planets, times = int(rng.integers(2, 5)), int(rng.integers(20, 41))
+        parameters = ", ".join(planet % (p, *islice(positive, 3)) for p in range(planets))
+        place = "[" + ", ".join(["[%s, %s]"] * planets) + "]"
+        places = ", ".join([place] * times) % tuple(islice(signed, 2 * planets * times))
+        size = next(positive)
+        yield f"{{'description': {{{parameters}, 'stepsize': {size}}}, 'data': [{places}]}}"
+
+
+def _literals(rng: np.random.Generator, low: float) -> Iterator[str]:
+    """``repr`` of doubles in [low, 4) away from zero, where it has 17 significant digits."""
+    while True:
+        values = rng.uniform(low, 4.0, 100_000)
+        values = values[np.abs(values) >= 0.1]
+        # 17 digits and a point; "0." before them below 1; a sign.
+        lengths = 18 + (np.abs(values) < 1) + (values < 0)
+        for literal, length in zip(map(repr, values.tolist()), lengths.tolist(), strict=True):
+            if len(literal) == length:
+                yield literal
+
+
+FUNCTION_WORDS = """
+the of and to a in is that it was for on with as by at be this from are or an which were not
+have has had but their they its his her we can one all there been more when who will would no
+if out so up into some than other time only could these two may then do first any my now such
+like our over man me even most made after also did many before must through years where much
+your way well down should because each just those people how too little state good very make
+world still see own work long get here between both life being under never day same another
+know while last might us great old year off come since against go came right used take three
+however although during without whether toward among upon
+"""
+ONSETS = "b bl br c ch cl cr d dr f fl fr g gr h j l m n p pl pr qu r s sh st t th tr v w"
+NUCLEI = "a e i o u ai ea ee ou"
+CODAS = ["", "", "", "n", "r", "l", "t", "s", "m", "nd", "ck", "st", "ll"]
+ENDINGS = ["", "", "", "s", "ed", "ing", "er", "ly", "tion", "al", "ment", "ness"]
+PUNCTUATION = (" ", ", ", ". ", ".\\n\\n", "; ")
+PLAIN, FULL_STOP = 0, 2
+
+
+def prose_texts() -> Iterator[str]:
+    """Rows of some 8 to 24 numbers with 11 to 26 words before each, in sentences."""
+    rng = np.random.default_rng(2)
+    words = [*FUNCTION_WORDS.split(), *_pronounceable(rng, 6000)]
+    forms = np.array(
+        [form + end for w in words for form in (w, w.capitalize()) for end in PUNCTUATION],
+        dtype=object,
+    )
+    likelihood = 1 / (np.arange(len(words)) + 2.7)
+    cumulated = np.cumsum(likelihood / likelihood.sum())
+    while True:
+        yield from _prose(rng, forms, cumulated)
+
+
+def _prose(
+    rng: np.random.Generator, forms: npt.NDArray[np.object_], cumulated: npt.NDArray[np.float64]
+) -> Iterator[str]:
+    """About 3,000 rows at once. ``forms``: by word, capital or not, and punctuation."""
+    tail = 14  # words of a row after its last number: a piece long enough to be unlike any other
+    firsts = np.cumsum(rng.integers(8, 25, 3_000))  # of each row, which unit "words number" begins
+    units = int(firsts[-1]) + 1
+    gaps = rng.integers(11, 27, units)
+    gaps[firsts] += tail
+    at = np.cumsum(gaps + 1) - 1  # where the numbers are
+    bounds = np.concatenate([[0], at[firsts - 1] + 1 + tail])
+    count = int(bounds[-1])
+    at = at[at < count]
+
+    word = np.minimum(np.searchsorted(cumulated, rng.random(count)), len(cumulated) - 1)
+    mark = rng.choice(len(PUNCTUATION), count, p=[0.855, 0.08, 0.05, 0.01, 0.005])
+    mark[at] = PLAIN
+    mark[bounds[1:] - 1] = FULL_STOP
+    ends = (mark == FULL_STOP) | (mark == FULL_STOP + 1)
+    capital = rng.random(count) < 0.02
+    capital[0] = True
+    capital[1:] |= ends[:-1]
+    parts = forms[(word * 2 + capital) * len(PUNCTUATION) + mark]
+    parts[at] = _prose_numbers(rng, len(at))
+    listed = parts.tolist()
+    for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        yield "".join(listed[start:end]).rstrip()
+
+
+def _prose_numbers(rng: np.random.Generator, count: int) -> list[str]:
+    """Years, counts, decimals and percentages, each with the space that follows."""
+    kinds = rng.integers(0, 5, count).tolist()
+    sizes = np.exp(rng.uniform(0, 9, count)).tolist()
+    years = rng.integers(1800, 2030, count).tolist()
+    return [
+        (f"{year} ", f"{size:.0f} ", f"{size / 100:.3g}% ", f"{size:.1f} ", f"{size:.3f} ")[kind]
+        for kind, size, year in zip(kinds, sizes, years, strict=True)
+    ]
+
+
+def _pronounceable(rng: np.random.Generator, count: int) -> list[str]:
+    """Distinct made-up words of one to three syllables, short ones first."""
+    onsets, nuclei, known = ONSETS.split(), NUCLEI.split(), set(FUNCTION_WORDS.split())
+    words: dict[str, None] = {}
+    while len(words) < count:
+        # Common words are short: the syllables allowed grow with the rank.
+        syllables = int(rng.integers(1, 2 + min(2, 3 * len(words) // count)))
+        stem = "".join(rng.choice(onsets) + rng.choice(nuclei) for _ in range(syllables))
+        word = stem + rng.choice(CODAS) + (rng.choice(ENDINGS) if syllables > 1 else "")
+        if word not in known:
+            words[word] = None
+    return list(words)
+
+
+def era5_texts() -> Iterator[str]:
+    """The texts of the first sample that exists, again and again."""
+    sample = next(path for path in SAMPLES if path.exists())
+    texts = [json.dumps(json.loads(line)["text"])[1:-1] for line in sample.open(encoding="utf-8")]
+    notes.print(f"era5: {len(texts)} rows of {sample.name}, repeated")
+    while True:
+        yield from texts
+
+
+KINDS: dict[str, Callable[[], Iterator[str]]] = {
+    "orbit": orbit_texts,
+    "prose": prose_texts,
+    "era5": era5_texts,
+}
+
+
+def write_input(path: Path, texts: Iterator[str], size: float) -> None:
+    """Write rows until the file has ``size`` bytes or just over, and force them to disk."""
+    with path.open("wb") as file:
+        for row, text in enumerate(texts):
+            file.write(f'{{"id": {row}, "text": "{text}"}}\n'.encode())
+            if file.tell() >= size:
+                break
+        file.flush()
+        os.fsync(file.fileno())  # so that writing it back does not fall into a timing
+
+
+# --- measuring ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one process did: wall seconds, peak bytes of its tree, and its output."""
+
+    seconds: float
+    peak: int
+    output: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of the table."""
+
+    kind: str
+    scheme: str
+    megabytes: float
+    seconds: float
+    megabytes_per_second: float
+    polars_megabytes_per_second: float
+    ratio: float
+    peak_mebibytes: float
+
+
+def run(arguments: list[str], folder: Path, core: int) -> Run:
+    """Run Python with ``arguments`` in ``folder``, on ``core`` alone, and watch its memory.
+
+    Raises SystemExit, with what the process printed, if it fails.
+    """
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMTOK_")}
+    environment |= {"PYTHONPATH": str(ROOT), **ONE_THREAD}
+    peak = 0
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=folder,  # no numtok.toml there changes a setting
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+        )
+        ended = os.pidfd_open(process.pid)
+        try:
+            # Waiting for the end itself: subprocess looks only every 50 ms.
+            while not select.select([ended], [], [], SAMPLING_SECONDS)[0]:
+                peak = max(peak, sum(map(memory, tree(process.pid))))
+            seconds = time.perf_counter() - started
+        finally:
+            os.close(ended)
+            process.kill()
+            process.wait()
+        output.seek(0)
+        printed = output.read()
+    if process.returncode:
+        raise SystemExit(f"exit code {process.returncode} from {arguments}:\n{printed}")
+    return Run(seconds, peak, printed)
+
+
+def tree(root: int) -> list[int]:
+    """``root`` and the processes that descend from it."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                status = Path("/proc", entry, "stat").read_text(errors="replace")
+            except OSError:  # it has ended
+                continue
+            # The name, in parentheses, may hold anything; then state and parent.
+            parent = int(status.rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(entry))
+    found = [root]
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
+def pss(pid: int) -> int:
+    """Proportional set size in bytes; 0 if the process has ended."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            return next((int(line[4:-3]) * 1024 for line in file if line.startswith(b"Pss:")), 0)
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
+def rss(pid: int) -> int:
+    """Resident set size in bytes; 0 if the process has ended."""
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.NoSuchProcess:
+        return 0
+
+
+try:
+    memory = pss if pss(os.getpid()) else rss
+except PermissionError:
+    memory = rss
+
+
+def encode(source: Path, scheme: str, store: Path, core: int) -> Run:
+    """Encode ``source`` into ``store``, which does not exist before."""
+    shutil.rmtree(store, ignore_errors=True)
+    options = ["--store", str(store), "encode", "--scheme", scheme, "--workers", "1"]
+    return run(["-c", NUMTOK, *options, str(source)], DATA, core)
+
+
+def warm_up(schemes: list[str], kinds: list[str], core: int) -> dict[str, float]:
+    """Encode a few rows of every kind with every scheme; the seconds that each took."""
+    tiny = DATA / "encode-tiny.jsonl"
+    write_input(tiny, (text for kind in kinds for text in islice(KINDS[kind](), 10)), float("inf"))
+    store = DATA / "encode-tiny-store"
+    seconds = {scheme: encode(tiny, scheme, store, core).seconds for scheme in schemes}
+    shutil.rmtree(store)
+    tiny.unlink()
+    return seconds
+
+
+def measure(kind: str, options: argparse.Namespace, core: int) -> Iterator[Result]:
+    """Make the input of ``kind``, read it with polars, encode it with each scheme."""
+    source = DATA / f"encode-{kind}.jsonl"
+    started = time.perf_counter()
+    write_input(source, KINDS[kind](), options.megabytes * 1e6)
+    notes.print(f"{kind}: input made in {time.perf_counter() - started:.1f} s")
+    megabytes = source.stat().st_size / 1e6
+    polars = megabytes / float(run(["-c", POLARS, str(source)], DATA, core).output)
+    for scheme in options.schemes:
+        runs = []
+        for _ in range(options.repeat):
+            store = DATA / f"encode-{kind}-{scheme.replace('/', '-')}-store"
+            runs.append(encode(source, scheme, store, core))
+            notes.print(f"{kind} {scheme}: {runs[-1].seconds:.2f} s")
+            if not options.keep:
+                shutil.rmtree(store)
+        seconds = median(run.seconds for run in runs)
+        speed = megabytes / seconds
+        peak = max(run.peak for run in runs) / 2**20
+        yield Result(kind, scheme, megabytes, seconds, speed, polars, speed / polars, peak)
+    if not options.keep:
+        source.unlink()
+
+
+# --- the command --------------------------------------------------------------------
+
+
+def parse() -> argparse.Namespace:
+    """The options; a mistake in them ends with a usage message."""
+    parser = argparse.ArgumentParser(
+        description="Measure numtok encode on one core.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--megabytes", type=float, default=100, help="size of each input")
+    parser.add_argument("--schemes", default="p1000,xval", help="names, with commas")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="inputs, with commas")
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each encode")
+    parser.add_argument("--keep", action="store_true", help="leave inputs and stores")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the table there as well")
+    options = parser.parse_args()
+    options.schemes = options.schemes.split(",")
+    options.kinds = options.kinds.split(",")
+    if unknown := set(options.kinds) - set(KINDS):
+        parser.error(f"--kinds: {', '.join(unknown)} is not one of {', '.join(KINDS)}")
+    if options.megabytes <= 0 or options.repeat < 1:
+        parser.error("--megabytes must be above 0 and --repeat at least 1")
+    return options
+
+
+def table_of(results: list[Result], warm: dict[str, float]) -> Table:
+    """The results as a table."""
+    taken = ", ".join(f"{scheme} {seconds:.1f} s" for scheme, seconds in warm.items())
+    table = Table(
+        title="numtok encode --workers 1, one core",
+        caption=f"warm-up on a tiny file: {taken}; memory is {memory.__name__.upper()}",
+    )
+    for heading in ("kind", "scheme"):
+        table.add_column(heading)
+    for heading in ("MB", "seconds", "MB/s", "polars MB/s", "ratio", "peak MiB"):
+        table.add_column(heading, justify="right")
+    for r in results:
+        figures = f"{r.megabytes:.1f} {r.seconds:.2f} {r.megabytes_per_second:.1f}"
+        beside = f"{r.polars_megabytes_per_second:.1f} {r.ratio:.2f} {r.peak_mebibytes:.0f}"
+        table.add_row(r.kind, r.scheme, *figures.split(), *beside.split())
+    return table
+
+
+def main() -> None:
+    """Measure what the options ask for, print the table, write the JSON."""
+    options = parse()
+    DATA.mkdir(exist_ok=True)
+    *others, core = sorted(os.sched_getaffinity(0))
+    if others:
+        os.sched_setaffinity(0, others)
+    else:
+        notes.print("only one core: sampling memory takes time from what is measured")
+    warm = warm_up(options.schemes, options.kinds, core)
+    results = [result for kind in options.kinds for result in measure(kind, options, core)]
+    Console().print(table_of(results, warm))
+    if options.json:
+        document = {
+            "versions": {name: version(name) for name in ("numpy", "numba", "polars", "pyarrow")},
+            "memory": memory.__name__,
+            "warm_up_seconds": warm,
+            "results": [asdict(result) for result in results],
+        }
+        options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""A progress bar on stderr: bytes of input, speed, time left. Only on a terminal."""
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+class Bar:
+    """Called with (what, bytes done, bytes in all); shows nothing if quiet or not on a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._progress: Progress | None = None
+        self._tasks: dict[str, int] = {}
+        if not quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                DownloadColumn,
+                Progress,
+                TextColumn,
+                TimeRemainingColumn,
+                TransferSpeedColumn,
+            )
+
+            self._progress = Progress(
+                TextColumn("{task.description:9}"),
+                BarColumn(),
+                DownloadColumn(),
+                TransferSpeedColumn(),
+                TimeRemainingColumn(),
+                console=Console(file=sys.stderr),
+                transient=True,
+            )
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if self._progress is None:
+            return
+        if what not in self._tasks:
+            self._tasks[what] = self._progress.add_task(what, total=total)
+        self._progress.update(self._tasks[what], completed=done, total=total)  # type: ignore[arg-type]
+
+    def __enter__(self) -> "Bar":
+        if self._progress is not None:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()

@@ -1,0 +1,66 @@
+"""``numtok encode``."""
+
+from typing import Annotated
+
+import typer
+
+from numtok.cli._shared import Format, FormatOption, JsonOption, open_store
+
+
+def command(
+    context: typer.Context,
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT...",
+            help="JSONL (.jsonl, .jsonl.gz, .jsonl.zst), .parquet, a folder of them, - for standard "
+            "input, the REF of a data artifact; split=PATH puts all of a file in a split.",
+        ),
+    ],
+    scheme: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="p1000, xval, p10,exponents=-10..10 ...")
+    ] = None,
+    like: Annotated[
+        str | None, typer.Option(metavar="REF", help="Encode exactly as an earlier artifact.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Default: the input's and the scheme's.")] = None,
+    split: Annotated[
+        str | None, typer.Option(metavar="SHARES", help="test=0.1[,seed=S]: by a hash of the id.")
+    ] = None,
+    normalize: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", help="none, scale:5, affine, unit, signed-log; by scheme."),
+    ] = None,
+    text_tokenizer: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", help="words[:N], bpe:N, bytes, or a tokenizer.json."),
+    ] = None,
+    numerals: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", help="default[,thousands=yes][,percent=yes], or xval."),
+    ] = None,
+    text_field: Annotated[str, typer.Option(metavar="NAME", help="Where the text is.")] = "text",
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Processes. Default: by size and cores.")
+    ] = None,
+    on_error: Annotated[str, typer.Option(help="A bad row: fail, or skip and keep it.")] = "fail",
+    on_clip: Annotated[str, typer.Option(help="A number out of range: count, or error.")] = "count",
+    max_line: Annotated[int, typer.Option(metavar="BYTES", help="Longest line.")] = 256 << 20,
+    dry_run: Annotated[bool, typer.Option(help="Say what would be made, and how big.")] = False,
+    restart: Annotated[bool, typer.Option(help="Discard what a killed run left.")] = False,
+    force: Annotated[bool, typer.Option(help="Make it again, and compare.")] = False,
+    format: FormatOption = Format.TABLE,
+    json: JsonOption = False,
+) -> None:
+    """Turn texts into Parquet shards of tokens and numbers, and print the artifact's REF."""
+    from numtok.cli._encoded import print_result
+    from numtok.cli._progress import Bar
+    from numtok.stages.encode import Config, run
+
+    config = Config(
+        tuple(inputs), scheme, like, name, split, numerals, normalize, text_tokenizer, text_field,
+        workers, on_error, on_clip, max_line, restart, force, dry_run,
+    )  # fmt: skip
+    with Bar(context.obj.quiet) as progress:
+        result = run(config, open_store(context), progress)
+    print_result(result, Format.JSON if json else format, context.obj.quiet)

@@ -1,0 +1,630 @@
+"""What every scheme must do, as checks that run anywhere: ``numtok schemes --check NAME``.
+
+Each check takes a scheme and a seed and raises :class:`ContractBreak`, one line
+that names the scheme, the check, the number, what was got and what was
+expected. They hold for a scheme that nobody here has seen, whether its numbers
+have one length or many, with a value channel or without. The sample of numbers
+is a pure function of the scheme's bounds and the seed::
+
+    for result in check(SCHEMES.build("p1000")):
+        print(result.name, result.passed, result.message)
+"""
+
+import hashlib
+import json
+import math
+import random
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import is_dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.numerals.column import Literals, Numerals, plain_literal
+from numtok.registry import name_of, settings_of, spec_of
+from numtok.schemes.base import (
+    LOSSES,
+    SCHEMES,
+    Bounds,
+    Decoded,
+    Encoded,
+    Failure,
+    Next,
+    Outcome,
+    Scheme,
+)
+
+_LONGEST_WALK = 24  # tokens, after which a walk ends as soon as it may
+_HOPELESS_WALK = 400  # tokens, after which a walk that may never end is given up
+_SLACK = 2.0**-52  # of a value: one rounding to float64 on the way in, one on the way out
+
+
+class ContractBreak(AssertionError):
+    """A scheme does not do what :class:`numtok.schemes.base.Scheme` promises."""
+
+
+class Result(NamedTuple):
+    """What one check found; the message is empty where it passed."""
+
+    name: str
+    passed: bool
+    message: str
+
+
+def check(scheme: Scheme, seed: int = 0) -> list[Result]:
+    """Run every check, each to its end or to its first break."""
+    results = []
+    for name, run in CHECKS.items():
+        try:
+            run(scheme, seed)
+        except ContractBreak as found:
+            results.append(Result(name, False, str(found)))
+        except Exception as error:
+            told = f"{spec_of(scheme)}: {name}: raised {type(error).__name__}: {error}"
+            results.append(Result(name, False, told))
+        else:
+            results.append(Result(name, True, ""))
+    return results
+
+
+# --- the numbers that are tried ----------------------------------------------------------------
+
+_FORMS = (
+    *("0", "-0", "0.0", "-0.0", "0e5", "000", "0%", "nan", "inf", "-inf"),
+    *("1e400", "-1e400", "1e-400", "-1e-400", "1e309", f"1{'0' * 400}", f"-0.{'0' * 400}1"),
+    *("5e-324", "-5e-324", "2.4e-324", "2.225073858507201e-308", "2.2250738585072014e-308"),
+    *("1.7976931348623157e308", "-1.7976931348623157e308", "1.797693134862315808e308"),
+    *("1", "-1", "7.0", "10", "+7", "007", ".5", "5.e3", "1E5", "1e+05", "-12345.6789e-7"),
+    *("1,234", "-1,234,567.5", "23%", "\u221260.2", "\u22121,234.5e-3%", "2024", "-60.2"),
+    *("0.1435", "-0.1435", "0.1445", "2.5e-7", "3.5e-7", "1.2345", "0.5", "1.5", "2.5"),
+    # Halfway between two float32 and two float64.
+    *("16777217", "1.00000005960464477539062500", "9007199254740993", "-9007199254740993.0"),
+)
+
+
+def _carries_and_ties() -> Iterator[str]:
+    for digits in range(1, 19):
+        nines = "9" * digits
+        yield f"{nines[0]}.{nines[1:]}6"  # 9.996 -> 1.00e1
+        yield f"-{nines}4"
+        yield f"{nines}5e-20"
+        yield f"0.{'1234567890123456789'[:digits]}5"
+        yield f"0.{'2345678901234567890'[:digits]}50"
+
+
+def _decades() -> Iterator[str]:
+    exponents = [*range(-330, -30, 13), *range(-30, 31), *range(31, 330, 13)]
+    for count, exponent in enumerate(exponents):
+        yield f"{'-' * (count % 2)}{1 + 37 * count % 899 / 100}e{exponent}"
+
+
+def _edges(bounds: Bounds) -> Iterator[str]:
+    for edge in bounds:
+        if edge == 0 or math.isinf(edge):
+            continue
+        near = [edge, math.nextafter(edge, 0), math.nextafter(edge, math.inf)]
+        factors = (0.1, 0.5, 0.9, 0.99, 0.9995, 0.9999, 1.0001, 1.0005, 1.01, 1.1, 2.0, 10.0)
+        for value in near + [edge * factor for factor in factors]:
+            if math.isfinite(value):
+                yield repr(value)
+                yield repr(-value)
+
+
+def _bit_patterns(rng: random.Random, count: int) -> Iterator[str]:
+    for _ in range(count):
+        yield repr(struct.unpack("<d", rng.getrandbits(64).to_bytes(8, "little"))[0])
+
+
+def _decimals(rng: random.Random, count: int, low: int, high: int) -> Iterator[str]:
+    """Literals of 1 to 40 digits whose exponents go from ``low`` to ``high``."""
+    for _ in range(count):
+        digits = rng.choice((1, 2, 3, 4, 5, 9, 17, 18, 19, 20, 25, 40))
+        mantissa = str(rng.randrange(10 ** (digits - 1), 10**digits))
+        sign = rng.choice(("", "-"))
+        exponent = rng.randint(low, high)
+        if digits > 1 and -5 < exponent < 15 and rng.random() < 0.5:
+            point = rng.randrange(1, digits)
+            yield f"{sign}{mantissa[:point]}.{mantissa[point:]}"
+        else:
+            yield f"{sign}{mantissa}e{exponent - digits + 1}"
+
+
+def _decade_of(edge: float, otherwise: int) -> int:
+    return math.floor(math.log10(edge)) if 0 < edge < math.inf else otherwise
+
+
+def sample(scheme: Scheme, seed: int) -> list[str]:
+    """Some 800 literals: every form, the edges of the scheme's bounds, and random ones."""
+    rng = random.Random(seed)
+    low, high = scheme.bounds
+    return [
+        *_FORMS,
+        *(literal for literal, _, _ in scheme.golden),
+        *_carries_and_ties(),
+        *_decades(),
+        *_edges(scheme.bounds),
+        *_bit_patterns(rng, 150),
+        *_decimals(rng, 200, _decade_of(low, -300), _decade_of(high, 300)),
+        *_decimals(rng, 100, -4, 6),
+    ]
+
+
+# --- telling what is wrong ---------------------------------------------------------------------
+
+
+def _fail(scheme: Scheme, name: str, what: str) -> NoReturn:
+    raise ContractBreak(f"{spec_of(scheme)}: {name}: {what}")
+
+
+def _expect(scheme: Scheme, name: str, what: str, got: object, expected: object) -> None:
+    if got != expected:
+        _fail(scheme, name, f"{what}: got {got}, expected {expected}")
+
+
+def _short(literal: str) -> str:
+    return literal if len(literal) <= 48 else f"{literal[:22]}...{literal[-22:]}"
+
+
+def _named(scheme: Scheme, tokens: Sequence[int]) -> str:
+    """Tokens as a person reads them; ids outside the vocabulary as numbers."""
+    names = scheme.vocabulary()
+    shown = [names[token] if token < len(names) else f"<{token}>" for token in tokens[:24]]
+    return " ".join(shown + ["..."] * (len(tokens) > 24)) or "nothing"
+
+
+def _split(encoded: Encoded) -> list[tuple[int, ...]]:
+    """The tokens of each number."""
+    tokens, ends = encoded.tokens.tolist(), np.cumsum(encoded.lengths).tolist()
+    return [tuple(tokens[end - n : end]) for n, end in zip(encoded.lengths, ends, strict=True)]
+
+
+def _decode(scheme: Scheme, encoded: Encoded) -> Decoded:
+    return scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
+
+
+def _ids(sequences: Sequence[Sequence[int]]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    flat = [token for tokens in sequences for token in tokens]
+    return np.array(flat, np.uint32), np.array([len(tokens) for tokens in sequences], np.int32)
+
+
+def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.tobytes() == other.tobytes()
+
+
+# --- what a scheme says about itself -----------------------------------------------------------
+
+
+def check_vocabulary(scheme: Scheme, seed: int) -> None:
+    """Distinct, non-empty tokens without whitespace; the paper's come first."""
+    name, tokens = "vocabulary", scheme.vocabulary()
+    _expect(scheme, name, "a second call", scheme.vocabulary() == tokens, True)
+    for index, token in enumerate(tokens):
+        if not isinstance(token, str) or not token or any(map(str.isspace, token)):
+            _fail(scheme, name, f"token {index}: got {token!r}, expected a word without whitespace")
+        if not scheme.channel and ("[" in token or "]" in token):
+            _fail(scheme, name, f"token {index}: got {token!r}, expected no bracket in it")
+    if len(set(tokens)) != len(tokens):
+        twice = next(token for index, token in enumerate(tokens) if token in tokens[:index])
+        _fail(scheme, name, f"got the token {twice!r} twice, expected distinct ones")
+    if not 1 <= scheme.counted <= len(tokens):
+        allowed = f"1 to {len(tokens)}, the size of the vocabulary"
+        _fail(scheme, name, f"counted: got {scheme.counted}, expected {allowed}")
+
+
+def check_declarations(scheme: Scheme, seed: int) -> None:
+    """Everything that is declared is there and makes sense."""
+    name, kind = "declarations", type(scheme)
+    for key, wanted in (
+        *(("revision", int), ("source", str), ("golden", tuple), ("embedder", str)),
+        *(("head", str), ("normalizer", str)),
+    ):
+        value = getattr(kind, key, None)
+        if not isinstance(value, wanted) or not value:
+            told = f"a {wanted.__name__} that is not empty"
+            _fail(scheme, name, f"{key}: got {value!r}, expected {told}")
+    if not isinstance(getattr(kind, "digest", None), str):
+        _fail(scheme, name, "digest: got none, expected that of contract.digest_of")
+    width = scheme.tokens_per_number
+    if width is not None and width < 1:
+        _fail(scheme, name, f"tokens_per_number: got {width}, expected at least 1, or None")
+    low, high = scheme.bounds
+    if not 0 <= low < high:
+        _fail(scheme, name, f"bounds: got {low} to {high}, expected 0 <= low < high")
+    if not 0 <= scheme.relative_error < 1:
+        _fail(scheme, name, f"relative_error: got {scheme.relative_error}, expected 0 to 1")
+    if not is_dataclass(scheme) or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        _fail(scheme, name, f"got {kind.__qualname__}, expected a frozen dataclass")
+    json.dumps(settings_of(scheme))
+    if name_of(scheme) in SCHEMES and SCHEMES[name_of(scheme)] is kind:
+        again = SCHEMES.build(spec_of(scheme)), SCHEMES.from_settings(settings_of(scheme))
+        _expect(scheme, name, "built again from its spec and its settings", again, (scheme, scheme))
+
+
+# --- encoding ----------------------------------------------------------------------------------
+
+
+def check_shapes(scheme: Scheme, seed: int) -> None:
+    """Types, sizes and ids of what encode gives, also for no number at all."""
+    name = "shapes"
+    for literals in ([], sample(scheme, seed)):
+        numerals = Numerals.of_literals(literals)
+        before = numerals.values.copy()
+        encoded = scheme.encode(numerals)
+        what = f"{len(literals)} numbers"
+        _expect(scheme, name, f"{what}: values left as they were", _same(numerals.values, before), True)
+        types: list[tuple[str, Any, type]] = [
+            ("tokens", encoded.tokens, np.uint32),
+            ("lengths", encoded.lengths, np.int32),
+            ("outcomes", encoded.outcomes, np.uint8),
+        ]
+        _expect(scheme, name, f"{what}: has a channel", encoded.channel is not None, scheme.channel)
+        if encoded.channel is not None:
+            types.append(("channel", encoded.channel, np.float32))
+        for field, column, dtype in types:
+            size = int(encoded.lengths.sum()) if field == "tokens" else len(literals)
+            got = f"{column.dtype}{list(column.shape)}"
+            _expect(scheme, name, f"{what}: {field}", got, f"{np.dtype(dtype)}[{size}]")
+        size = len(scheme.vocabulary())
+        for literal, tokens in zip(literals, _split(encoded), strict=True):
+            shown = f"{_short(literal)}: {_named(scheme, tokens)}"
+            if not tokens or max(tokens) >= size:
+                _fail(scheme, name, f"{shown}: got ids {tokens}, expected some below {size}")
+            if scheme.tokens_per_number is not None:
+                _expect(scheme, name, f"{shown}: tokens", len(tokens), scheme.tokens_per_number)
+        if encoded.channel is not None and not np.isfinite(encoded.channel).all():
+            at = int(np.flatnonzero(~np.isfinite(encoded.channel))[0])
+            told = f"got {encoded.channel[at]} in the channel, expected a finite value"
+            _fail(scheme, name, f"{_short(literals[at])}: {told}")
+        decoded = _decode(scheme, encoded)
+        got = f"{decoded.values.dtype}{list(decoded.values.shape)}"
+        _expect(scheme, name, f"{what}: decoded values", got, f"float64[{len(literals)}]")
+        got = f"{decoded.failures.dtype}{list(decoded.failures.shape)}"
+        _expect(scheme, name, f"{what}: failures", got, f"uint8[{len(literals)}]")
+        if decoded.written is not None:
+            _expect(scheme, name, f"{what}: written", len(decoded.written), len(literals))
+
+
+def _allowed_outcomes(scheme: Scheme, literal: str, value: float) -> tuple[Outcome, ...]:
+    """The outcomes that are right; more than one where rounding decides, beside the bounds."""
+    if math.isnan(value):
+        return (Outcome.NAN,)
+    exact = Decimal(plain_literal(literal))
+    twin = exact.is_signed()  # the negative outcome follows the positive one
+    if exact.is_infinite():
+        return (Outcome(Outcome.POSITIVE_INFINITY + twin),)
+    if exact == 0:
+        return Outcome.NUMBER, Outcome(Outcome.ZERO + twin)
+    low, high = scheme.bounds
+    size, rounding = abs(value), scheme.relative_error + _SLACK
+    if low <= size <= high and (low == 0 or size > 0) and (math.isinf(high) or size < math.inf):
+        return (Outcome.NUMBER,)
+    lost = Outcome((Outcome.POSITIVE_OVERFLOW if size > high else Outcome.POSITIVE_UNDERFLOW) + twin)
+    if low * (1 - rounding) <= size <= high * (1 + rounding) and 0 < size < math.inf:
+        return Outcome.NUMBER, lost
+    return (lost,)
+
+
+def check_outcomes(scheme: Scheme, seed: int) -> None:
+    """A number within the bounds is an ordinary one, and every other is called what it is."""
+    literals = sample(scheme, seed)
+    numerals = Numerals.of_literals(literals)
+    outcomes = scheme.encode(numerals).outcomes.tolist()
+    for literal, value, outcome in zip(literals, numerals.values.tolist(), outcomes, strict=True):
+        allowed = _allowed_outcomes(scheme, literal, value)
+        if outcome not in allowed:
+            known = outcome in list(Outcome)
+            got = Outcome(outcome).name.lower() if known else f"outcome {outcome}"
+            expected = " or ".join(one.name.lower() for one in allowed)
+            _fail(scheme, "outcomes", f"{_short(literal)}: got {got}, expected {expected}")
+
+
+def _decoding_error(
+    scheme: Scheme, literal: str, value: float, outcome: int, decoded: Decoded, index: int
+) -> str:
+    """What is wrong with one number read back, or an empty string."""
+    got, failure = float(decoded.values[index]), Failure(decoded.failures[index])
+    shown = f"{got!r} ({failure.name.lower()})" if failure else repr(got)
+    if outcome in LOSSES:
+        over = outcome in (Outcome.POSITIVE_OVERFLOW, Outcome.NEGATIVE_OVERFLOW)
+        wanted = Failure.OVERFLOW if over else Failure.UNDERFLOW
+        right = failure == wanted and math.isnan(got)
+        return "" if right else f"got {shown}, expected nan ({wanted.name.lower()})"
+    if math.isnan(value):
+        return "" if math.isnan(got) and not failure else f"got {shown}, expected nan"
+    exact = Decimal(plain_literal(literal))
+    if failure:
+        return f"got {shown}, expected about {value!r}"
+    if exact != 0 and (value == 0 or (math.isinf(value) and exact.is_finite())):
+        # Beyond float64, yet written: then the literal must say it.
+        right = Decimal(plain_literal(decoded.literal(index))) == exact
+        return "" if right else f"got {_short(decoded.literal(index))}, expected the same number"
+    if exact == 0 or math.isinf(value):
+        kept = got == value and (outcome or math.copysign(1, got) == math.copysign(1, value))
+        return "" if kept else f"got {shown}, expected {value!r}"
+    low, high = scheme.bounds
+    limit = scheme.relative_error + (_SLACK if scheme.relative_error else 0.0)
+    if low <= abs(value) <= high and not abs(got - value) <= limit * abs(value):
+        return f"got {shown}, expected at most {scheme.relative_error:.3g} from it, relatively"
+    return ""
+
+
+def check_round_trip(scheme: Scheme, seed: int) -> None:
+    """decode(encode(x)) is x to the declared error; zero, NaN and infinities stay what they are."""
+    literals = sample(scheme, seed)
+    numerals = Numerals.of_literals(literals)
+    encoded = scheme.encode(numerals)
+    decoded = _decode(scheme, encoded)
+    columns = zip(literals, numerals.values.tolist(), encoded.outcomes.tolist(), strict=True)
+    for index, (literal, value, outcome) in enumerate(columns):
+        if wrong := _decoding_error(scheme, literal, value, outcome, decoded, index):
+            _fail(scheme, "round trip", f"{_short(literal)}: {wrong}")
+
+
+def check_idempotence(scheme: Scheme, seed: int) -> None:
+    """What was read back is written as the same tokens again."""
+    name, literals = "idempotence", sample(scheme, seed)
+    encoded = scheme.encode(Numerals.of_literals(literals))
+    decoded = _decode(scheme, encoded)
+    kept = np.flatnonzero(decoded.failures == Failure.NONE).tolist()
+    read = [decoded.literal(index) for index in kept]
+    again = scheme.encode(Numerals.of_literals(read))
+    before, after = _split(encoded), _split(again)
+    for place, index in enumerate(kept):
+        what = f"{_short(literals[index])}, read back as {_short(read[place])}"
+        if after[place] != before[index]:
+            got, expected = _named(scheme, after[place]), _named(scheme, before[index])
+            _fail(scheme, name, f"{what}: got {got}, expected {expected}")
+        if encoded.channel is not None and again.channel is not None:
+            expected_value = encoded.channel[index].item()
+            _expect(scheme, name, f"{what}: channel", again.channel[place].item(), expected_value)
+
+
+def check_batches(scheme: Scheme, seed: int) -> None:
+    """A number's tokens depend on nothing beside it, nor on where its literal lies."""
+    name, literals = "batches", sample(scheme, seed)
+    whole = scheme.encode(Numerals.of_literals(literals))
+    rng = random.Random(seed)
+    cuts = [0, *sorted(rng.sample(range(len(literals)), 7)), len(literals)]
+    parts = [
+        scheme.encode(Numerals.of_literals(literals[begin:end]))
+        for begin, end in zip(cuts[:-1], cuts[1:], strict=True)
+    ]
+    joined = [
+        None if fields[0] is None else np.concatenate(fields) for fields in zip(*parts, strict=True)
+    ]
+    for field, one, other in zip(Encoded._fields, whole, joined, strict=True):
+        _expect(scheme, name, f"{field} of parts equal to the whole's", _same(one, other), True)
+
+    data, starts, ends = Literals.of([f"x {literal}, " for literal in literals])
+    values = Numerals.of_literals(literals).values
+    inside = scheme.encode(Numerals(values, Literals(data, starts + 2, ends - 2)))
+    for field, one, other in zip(Encoded._fields, whole, inside, strict=True):
+        _expect(scheme, name, f"{field} of literals within a text", _same(one, other), True)
+
+    bare = scheme.encode(Numerals(values))
+    written = scheme.encode(Numerals.of_literals([repr(value) for value in values.tolist()]))
+    for field, one, other in zip(Encoded._fields, bare, written, strict=True):
+        _expect(scheme, name, f"{field} of values, as of their repr", _same(one, other), True)
+
+
+# --- decoding ----------------------------------------------------------------------------------
+
+
+def _walked(scheme: Scheme, tokens: Sequence[int]) -> bool:
+    """True if ``next`` allows these tokens, each in turn, and the end after them."""
+    size = len(scheme.vocabulary())
+    for index, token in enumerate(tokens):
+        if token >= size or not scheme.next(tuple(tokens[:index])).allowed[token]:
+            return False
+    return bool(tokens) and scheme.next(tuple(tokens)).may_end
+
+
+def check_garbage(scheme: Scheme, seed: int) -> None:
+    """Any tokens at all are read without an error, and those that are no number are malformed.
+
+    Where every number has one length, that is all that ``next`` forbids; else no tokens, and
+    tokens outside the vocabulary.
+    """
+    name, rng = "garbage", random.Random(seed)
+    size, width = len(scheme.vocabulary()), scheme.tokens_per_number
+    beyond = [size, size + 1, 255, 65_535, 2**31, 2**32 - 1]
+    garbage: list[list[int]] = [[], [], *([token] for token in beyond if token >= size)]
+    for _ in range(200):
+        length = width if width and rng.random() < 0.5 else rng.randrange(8)
+        tokens = [rng.randrange(size) for _ in range(length)]
+        if tokens and rng.random() < 0.3:
+            tokens[rng.randrange(length)] = rng.choice([one for one in beyond if one >= size])
+        garbage.append(tokens)
+    garbage += [[], [0] * 3000, [size - 1] * 3000]
+    channel = None
+    if scheme.channel:
+        odd = (0.0, -1.5, math.nan, math.inf, -math.inf, 1e-40, 3e38)
+        channel = np.array([odd[index % len(odd)] for index in range(len(garbage))], np.float32)
+    decoded = scheme.decode(*_ids(garbage), channel)
+    columns = zip(garbage, decoded.failures.tolist(), decoded.values.tolist(), strict=True)
+    for index, (tokens, failure, value) in enumerate(columns):
+        what = _named(scheme, tokens)
+        if failure not in list(Failure):
+            _fail(scheme, name, f"{what}: got failure {failure}, expected one of Failure")
+        if failure and not math.isnan(value):
+            _fail(scheme, name, f"{what}: got {value} beside a failure, expected nan")
+        outside = not tokens or max(tokens) >= size
+        bad = outside or (width is not None and not _walked(scheme, tokens))
+        if bad and failure != Failure.MALFORMED:
+            got = Failure(failure).name.lower() if failure else decoded.literal(index)
+            _fail(scheme, name, f"{what}: got {got}, expected malformed")
+    nothing = scheme.decode(*_ids([]), None if channel is None else channel[:0])
+    _expect(scheme, name, "no numbers: values", len(nothing.values), 0)
+
+
+def check_next(scheme: Scheme, seed: int) -> None:
+    """``next`` allows whatever encode writes, token by token, and the end exactly at its end."""
+    name, literals = "next", sample(scheme, seed)
+    size, fixed = len(scheme.vocabulary()), scheme.tokens_per_number is not None
+    known: dict[tuple[int, ...], Next] = {}
+    for literal, tokens in zip(
+        literals, _split(scheme.encode(Numerals.of_literals(literals))), strict=True
+    ):
+        if len(tokens) > _HOPELESS_WALK:
+            continue
+        for length in range(len(tokens) + 1):
+            prefix = tokens[:length]
+            if prefix not in known:
+                known[prefix] = scheme.next(prefix)
+            allowed, may_end = known[prefix]
+            what = f"{_short(literal)}, after {_named(scheme, prefix)}"
+            got = f"{allowed.dtype}{list(allowed.shape)}"
+            _expect(scheme, name, f"{what}: allowed", got, f"bool[{size}]")
+            if length < len(tokens) and not allowed[tokens[length]]:
+                written = _named(scheme, tokens[length : length + 1])
+                _fail(scheme, name, f"{what}: got {written} forbidden, expected it allowed")
+            if length == len(tokens) or fixed or not length:
+                _expect(scheme, name, f"{what}: may end", bool(may_end), length == len(tokens))
+            if fixed and length == len(tokens):
+                _expect(scheme, name, f"{what}: tokens allowed", int(allowed.sum()), 0)
+
+
+def _walk(scheme: Scheme, rng: random.Random) -> list[int] | None:
+    """A random number that ``next`` allows; None if it would not end."""
+    tokens: list[int] = []
+    while len(tokens) < _HOPELESS_WALK:
+        allowed, may_end = scheme.next(tuple(tokens))
+        choices = np.flatnonzero(allowed)
+        if may_end and (not len(choices) or len(tokens) > _LONGEST_WALK or rng.random() < 0.2):
+            return tokens
+        if not len(choices):
+            what = f"after {_named(scheme, tokens)}"
+            _fail(scheme, "walks", f"{what}: got neither a token nor an end, expected one of them")
+        tokens.append(int(rng.choice(choices.tolist() if len(choices) < 64 else choices)))
+    return None
+
+
+def check_walks(scheme: Scheme, seed: int) -> None:
+    """Whatever ``next`` allows is read as a value, or as a named under- or overflow."""
+    rng = random.Random(seed)
+    walks = [walk for _ in range(150) if (walk := _walk(scheme, rng)) is not None]
+    if not walks:
+        _fail(scheme, "walks", f"got no end within {_HOPELESS_WALK} tokens, expected one")
+    channel = None
+    if scheme.channel:
+        channel = np.array([rng.uniform(-5, 5) for _ in walks], np.float32)
+    failures = scheme.decode(*_ids(walks), channel).failures.tolist()
+    for walk, failure in zip(walks, failures, strict=True):
+        if failure == Failure.MALFORMED:
+            told = "got malformed, expected a value, underflow or overflow"
+            _fail(scheme, "walks", f"{_named(scheme, walk)}: {told}")
+
+
+def _inside(scheme: Scheme, bounds: Bounds, rng: random.Random) -> list[float]:
+    """Values well within an interval; none where it is a point."""
+    low, high = bounds
+    if not low < high:
+        return []
+    if math.isinf(low) and math.isinf(high):
+        least, most = scheme.bounds
+        first, last = _decade_of(least, -300) + 1, _decade_of(most, 300)
+        return [rng.choice((-1, 1)) * 10 ** rng.uniform(first, last) for _ in range(5)]
+    if math.isinf(low) or math.isinf(high):
+        edge = low if math.isinf(high) else high
+        away = 1.0 if math.isinf(high) else -1.0
+        steps = [edge + away * abs(edge) * 10 ** rng.uniform(-1, 6) for _ in range(4)]
+        return [value for value in steps if math.isfinite(value) and value != edge]
+    return [low + (high - low) * rng.uniform(0.25, 0.75) for _ in range(4)]
+
+
+def check_intervals(scheme: Scheme, seed: int) -> None:
+    """An interval holds what is written as its tokens, and nothing that is written otherwise."""
+    name, rng, literals = "intervals", random.Random(seed), sample(scheme, seed)
+    numerals = Numerals.of_literals(literals)
+    encoded = scheme.encode(numerals)
+    inside: list[tuple[float, tuple[int, ...], Bounds]] = []
+    intervals: dict[tuple[int, ...], Bounds] = {}
+    columns = zip(literals, numerals.values.tolist(), _split(encoded), strict=True)
+    for index, (literal, value, tokens) in enumerate(columns):
+        if tokens not in intervals:
+            bounds = intervals[tokens] = Bounds(*scheme.interval(tokens))
+            values = _inside(scheme, bounds, rng)
+            if scheme.channel and encoded.outcomes[index] == Outcome.NUMBER:
+                least, most = scheme.bounds
+                values = [one for one in values if least <= abs(one) <= most]
+            inside += [(one, tokens, bounds) for one in values]
+        low, high = intervals[tokens]
+        held = math.isnan(low) and math.isnan(high) if math.isnan(value) else low <= value <= high
+        if not held:
+            what = f"{_short(literal)}, written {_named(scheme, tokens)}"
+            _fail(scheme, name, f"{what}: got {low!r} to {high!r}, expected {value!r} within")
+    again = scheme.encode(Numerals(np.array([value for value, _, _ in inside], np.float64)))
+    for (value, tokens, bounds), written in zip(inside, _split(again), strict=True):
+        if written != tokens:
+            what = f"{value!r}, between {bounds.low!r} and {bounds.high!r}"
+            got, expected = _named(scheme, written), _named(scheme, tokens)
+            _fail(scheme, name, f"{what}: got {got}, expected {expected}")
+
+
+# --- what is written down in the scheme's own file ---------------------------------------------
+
+
+def _at_defaults(scheme: Scheme) -> Scheme:
+    """The scheme without settings, which its golden rows and its digest are about."""
+    try:
+        return type(scheme)()
+    except TypeError:  # a setting has no default
+        return scheme
+
+
+def check_golden(scheme: Scheme, seed: int) -> None:
+    """The rows (literal, tokens, literal read back) hold at the default settings."""
+    name, plain = "golden", _at_defaults(scheme)
+    literals = [literal for literal, _, _ in plain.golden]
+    encoded = plain.encode(Numerals.of_literals(literals))
+    decoded = _decode(plain, encoded)
+    for index, (literal, tokens, read) in enumerate(plain.golden):
+        written = " ".join(plain.vocabulary()[token] for token in _split(encoded)[index])
+        _expect(plain, name, literal, written, tokens)
+        failure = Failure(decoded.failures[index])
+        got = failure.name.lower() if failure else decoded.literal(index)
+        _expect(plain, name, f"{literal}, read back", got, read)
+
+
+def digest_of(scheme: Scheme) -> str:
+    """16 hexadecimal digits of the tokens, lengths and channel of a fixed sample of numbers."""
+    rng = random.Random(0)
+    literals = [*_FORMS, *_carries_and_ties(), *_decades()]
+    literals += [*_bit_patterns(rng, 500), *_decimals(rng, 500, -10, 12)]
+    tokens, lengths, _, channel = scheme.encode(Numerals.of_literals(literals))
+    digest = hashlib.sha256(tokens.astype("<u4").tobytes() + lengths.astype("<i4").tobytes())
+    digest.update(b"" if channel is None else channel.astype("<f4").tobytes())
+    return digest.hexdigest()[:16]
+
+
+def check_digest(scheme: Scheme, seed: int) -> None:
+    """The output at the default settings is that of the declared revision."""
+    plain = _at_defaults(scheme)
+    got, expected = digest_of(plain), plain.digest
+    if got != expected:
+        told = f"got {got!r}, expected {expected!r} as the file says; the output is not that of "
+        told += f"revision {plain.revision}: raise `revision` and set `digest` to {got!r}"
+        _fail(plain, "digest", told)
+
+
+#: The checks by name, in the order in which they are run and shown.
+CHECKS: dict[str, Callable[[Scheme, int], None]] = {
+    "vocabulary": check_vocabulary,
+    "declarations": check_declarations,
+    "shapes": check_shapes,
+    "outcomes": check_outcomes,
+    "round trip": check_round_trip,
+    "idempotence": check_idempotence,
+    "batches": check_batches,
+    "garbage": check_garbage,
+    "next": check_next,
+    "walks": check_walks,
+    "intervals": check_intervals,
+    "golden": check_golden,
+    "digest": check_digest,
+}

@@ -1,0 +1,126 @@
+"""The records that cross stages: a row of data, a row of encoded data.
+
+*data* is JSONL or Parquet with the fields of :class:`Row`; *encoded* is Parquet
+with the columns of :func:`encoded_schema`. Other fields of a row are left alone.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DATA, ENCODED, MODEL = "data", "encoded", "model"  # kinds of artifacts
+TRAIN = "train"  # the split that vocabularies and normalisations are fitted on
+SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+RESERVED = ("clipped", "rejected")  # names of files beside the splits' shards
+GROUP = "group_"  # prefix of the columns that a row's groups become
+
+
+class Row(msgspec.Struct):
+    """One sample.
+
+    text
+        What the model reads; any text, numbers anywhere in it.
+    id
+        Kept as a string. Absent: file index and byte offset (``0:4096``; in Parquet the row).
+    targets
+        Name to spans [start, end] in code points of ``text``, each exactly one number.
+    label
+        A class.
+    answer_start
+        Code point where the answer begins, for autoregressive training.
+    group
+        What per-group tables group by: digits, operands, task.
+    split
+        Where the row belongs; ``train`` if neither the row nor the command says.
+    """
+
+    optional: ClassVar[tuple[str, ...]] = (
+        "id",
+        "targets",
+        "label",
+        "answer_start",
+        "group",
+        "split",
+    )
+
+    text: str
+    id: str | int | None | UnsetType = UNSET
+    targets: dict[str, list[tuple[int, int]]] | None = None
+    label: str | int | None = None
+    answer_start: int | None = None
+    group: dict[str, str | int | float | bool | None] | None = None
+    split: str | None = None
+
+
+def row_type(text_field: str) -> type[Row]:
+    """:class:`Row` with its text under another name."""
+    if text_field == "text":
+        return Row
+    made = msgspec.defstruct("Row", [], bases=(Row,), rename={"text": text_field})
+    assert issubclass(made, Row)
+    return made
+
+
+def as_text(value: str | int | float | bool | None) -> str | None:
+    """A label or group value as the string that its column holds.
+
+    >>> as_text(True), as_text(3), as_text(None)
+    ('true', '3', None)
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)
+
+
+def encoded_schema(vocabulary_size: int, channel: bool, groups: Sequence[str]) -> "pa.Schema":
+    """The columns of an encoded shard.
+
+    ========================  ===============================================================
+    id                        string
+    text                      string, numbers replaced by ``[NUM]`` (``codec`` has the escape)
+    numbers                   list<float64>, every number in order, raw, correctly rounded
+    tokens                    list<uint16>, or uint32 for a vocabulary over 65,536
+    number_start              list<int32>, index in ``tokens`` of each number's first token
+    number_length             list<int32>, how many tokens each number has
+    channel                   list<float32>, the value beside the tokens; only with a channel
+    target_index              list<int32>, index in ``numbers`` of each target
+    target_name               list<string>
+    target_literal            list<string>, the digits as written
+    answer_start              int32, index in ``tokens``; null if there is none
+    label                     string or null
+    group_*                   string or null, one column a group
+    ========================  ===============================================================
+    """
+    import pyarrow as pa
+
+    token = pa.uint16() if vocabulary_size <= 1 << 16 else pa.uint32()
+    columns: dict[str, Any] = {
+        "id": pa.string(),
+        "text": pa.string(),
+        "numbers": pa.list_(pa.float64()),
+        "tokens": pa.list_(token),
+        "number_start": pa.list_(pa.int32()),
+        "number_length": pa.list_(pa.int32()),
+    }
+    if channel:
+        columns["channel"] = pa.list_(pa.float32())
+    columns |= {
+        "target_index": pa.list_(pa.int32()),
+        "target_name": pa.list_(pa.string()),
+        "target_literal": pa.list_(pa.string()),
+        "answer_start": pa.int32(),
+        "label": pa.string(),
+    }
+    columns |= {GROUP + name: pa.string() for name in groups}
+    return pa.schema(columns)
+
+
+def group_names(groups: Sequence[Mapping[str, Any] | None]) -> set[str]:
+    """The names of all groups in some rows."""
+    return {name for group in groups if group for name in group}

@@ -1,0 +1,258 @@
+"""The work on one unit of ``encode``: rows in, one shard a split and a receipt out."""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from numtok import files
+from numtok.artifact import Output, write_receipt
+from numtok.codec import Codec, EncodedTexts, Spans, Texts
+from numtok.errors import DataError
+from numtok.records import GROUP, RESERVED, SPLIT_NAME, TRAIN, as_text, encoded_schema, group_names
+from numtok.schemes.base import LOSSES, Outcome, names_of
+from numtok.stages._inputs import Batch, Reading, Rejected, Unit, place_of, read
+from numtok.stages._shards import Shards
+from numtok.stages._splits import SplitRule
+from numtok.stages._targets import Targets, resolve
+
+SCHEME_FILE = "scheme.json"
+CLIPPED = "clipped"  # the shard of numbers that were clipped or flushed; no split has this name
+_CLIPPED = pa.schema(
+    {
+        "id": pa.string(),
+        "number": pa.int32(),  # index in the row's numbers
+        "literal": pa.string(),
+        "outcome": pa.string(),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Screening:
+    """Which rows are taken, and into which split."""
+
+    reading: Reading
+    rule: SplitRule | None
+    skip: bool  # rows that cannot be used are kept aside, else they end the run
+
+    def batches(self, unit: Unit) -> Iterator[tuple[Batch, list[str]]]:
+        """The usable rows of a unit, each with its split; DataError unless ``skip``."""
+        for batch in read(unit, self.reading):
+            splits = []
+            keep = []
+            for index, row in enumerate(batch.fields):
+                split, problem = self._split_of(batch, index, row.split)
+                if problem:
+                    batch.rejected.append(batch.reject(index, problem))
+                else:
+                    keep.append(index)
+                    splits.append(split)
+            if len(keep) < len(batch):
+                batch = batch.take(keep)
+            self.refuse(batch.rejected)
+            yield batch, splits
+
+    def refuse(self, rejected: list[Rejected]) -> None:
+        """Raise the error of the first rejected row, unless rows are skipped."""
+        if rejected and not self.skip:
+            raise min(rejected, key=lambda bad: bad.row).error()
+
+    def _split_of(self, batch: Batch, index: int, named: str | None) -> tuple[str, str]:
+        given = batch.part.split
+        if named is not None and (not SPLIT_NAME.fullmatch(named) or named in RESERVED):
+            return "", (
+                f"split {named!r} cannot be a name; allowed are lower-case letters, digits, - and _"
+            )
+        if given is not None and named is not None and named != given:
+            return "", f"its split is {named!r}, but the file is given as {given!r}"
+        split = given or named
+        if split is None:
+            split = self.rule.split_of(batch.ids[index]) if self.rule else TRAIN
+        return split, ""
+
+
+@dataclass(frozen=True)
+class EncodeUnit:
+    """Called with a unit, in any process: writes its files and receipt into the draft.
+
+    Gives back the unit's index and the facts of the receipt: rows by split, numbers, tokens, outcomes, rejected rows,
+    and names of groups that have no column yet (then the run is made again with them).
+    """
+
+    draft: Path
+    screening: Screening
+    groups: tuple[str, ...]
+    stop_at_clip: bool
+    settings: str  # digest of everything but the input
+
+    @cached_property
+    def codec(self) -> Codec:
+        return Codec.from_json(files.read_bytes(self.draft / SCHEME_FILE, 1 << 30))
+
+    @cached_property
+    def schema(self) -> "pa.Schema":
+        return encoded_schema(self.codec.vocabulary_size, self.codec.scheme.channel, self.groups)
+
+    @staticmethod
+    def receipt_of(unit: Unit) -> str:
+        """The name of a unit's receipt."""
+        return f"{unit.index:05d}"
+
+    def __call__(self, unit: Unit) -> tuple[int, dict[str, Any]]:
+        facts: Counter[str] = Counter()
+        outcomes: Counter[str] = Counter()
+        unseen: set[str] = set()
+        rejected: list[Rejected] = []
+        with Shards(self.draft, unit.index) as shards:
+            for batch, splits in self.screening.batches(unit):
+                rejected += batch.rejected
+                batch, splits, texts, spans, targets = self._resolved(batch, splits, rejected)
+                encoded = self.codec.encode(texts, spans, targets.answers)
+                facts["numbers"] += len(encoded.numbers)
+                facts["tokens"] += len(encoded.tokens)
+                outcomes.update(names_of(encoded.outcomes))
+                unseen |= group_names([row.group for row in batch.fields]) - set(self.groups)
+                losses = _losses(batch, encoded)
+                if losses.num_rows and self.stop_at_clip:
+                    raise _clip_error(batch, losses)
+                shards.write(CLIPPED, losses)
+                table = self._table(batch, encoded, targets)
+                for split in sorted(set(splits)):
+                    chosen = pa.array([name == split for name in splits])
+                    shards.write(split, table if pc.all(chosen).as_py() else table.filter(chosen))
+            outputs, rows = shards.close()
+            rows.pop(CLIPPED, None)
+        if rejected:
+            outputs.append(_write_rejected(self.draft, unit, rejected))
+        result = {
+            "rows": rows,
+            "numbers": facts["numbers"],
+            "tokens": facts["tokens"],
+            "outcomes": dict(outcomes),
+            "rejected": len(rejected),
+            "unseen_groups": sorted(unseen),
+        }
+        write_receipt(
+            self.draft,
+            self.receipt_of(unit),
+            input=unit.input,
+            settings=self.settings,
+            outputs=outputs,
+            facts=result,
+        )
+        return unit.index, result
+
+    def _resolved(
+        self, batch: Batch, splits: list[str], rejected: list[Rejected]
+    ) -> tuple[Batch, list[str], Texts, Spans, Targets]:
+        """Find numbers and targets; rows with a target that is no number are rejected."""
+        texts = Texts.of(batch.texts)
+        spans = self.codec.find(texts)
+        targets = resolve(batch.fields, texts, spans)
+        if targets.problems:
+            bad = [batch.reject(index, text) for index, text in targets.problems.items()]
+            self.screening.refuse(bad)
+            rejected += bad
+            keep = [index for index in range(len(batch)) if index not in targets.problems]
+            batch, splits = batch.take(keep), [splits[index] for index in keep]
+            texts = Texts.of(batch.texts)
+            spans = self.codec.find(texts)
+            targets = resolve(batch.fields, texts, spans)
+        return batch, splits, texts, spans, targets
+
+    def _table(self, batch: Batch, encoded: EncodedTexts, targets: Targets) -> "pa.Table":
+        def lists(rows: NDArray[np.int32], values: NDArray[Any], kind: Any) -> "pa.Array[Any]":
+            return pa.ListArray.from_arrays(pa.array(rows), pa.array(values, kind))
+
+        rows = encoded.number_rows
+        target_rows = np.concatenate([[0], np.cumsum(targets.counts)]).astype(np.int32)
+        literals = encoded.numerals.literals
+        columns: dict[str, Any] = {
+            "id": pa.array(batch.ids, pa.string()),
+            "text": encoded.text,
+            "numbers": lists(rows, encoded.numbers, pa.float64()),
+            "tokens": lists(
+                encoded.token_rows, encoded.tokens, self.schema.field("tokens").type.value_type
+            ),
+            "number_start": lists(rows, encoded.number_start, pa.int32()),
+            "number_length": lists(rows, encoded.number_length, pa.int32()),
+        }
+        if encoded.channel is not None:
+            columns["channel"] = lists(rows, encoded.channel, pa.float32())
+        columns |= {
+            "target_index": lists(target_rows, np.array(targets.index, np.int32), pa.int32()),
+            "target_name": pa.ListArray.from_arrays(
+                pa.array(target_rows), pa.array(targets.names, pa.string())
+            ),
+            "target_literal": pa.ListArray.from_arrays(
+                pa.array(target_rows),
+                pa.array([literals[span] for span in targets.spans], pa.string()),
+            ),
+            "answer_start": _answers(targets, encoded.marks, len(batch)),
+            "label": pa.array([as_text(row.label) for row in batch.fields], pa.string()),
+        }
+        for name in self.groups:
+            values = [as_text((row.group or {}).get(name)) for row in batch.fields]
+            columns[GROUP + name] = pa.array(values, pa.string())
+        return pa.table(columns, schema=self.schema)
+
+
+def _answers(targets: Targets, marks: NDArray[np.int32], rows: int) -> "pa.Array[Any]":
+    if targets.answers is None:
+        return pa.nulls(rows, pa.int32())
+    has = targets.answers >= 0
+    values = np.zeros(rows, np.int32)
+    values[has] = marks
+    return pa.array(values, pa.int32(), mask=~has)
+
+
+def _losses(batch: Batch, encoded: EncodedTexts) -> "pa.Table":
+    """The numbers that the scheme clips or flushes."""
+    lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))
+    rows = np.searchsorted(encoded.number_rows, lost, side="right") - 1
+    names = pa.array([outcome.name.lower() for outcome in Outcome])
+    literals = encoded.numerals.literals
+    columns = {
+        "id": pa.array(batch.ids, pa.string()).take(pa.array(rows)),
+        "number": pa.array((lost - encoded.number_rows[rows]).astype(np.int32)),
+        "literal": pa.array([literals[index] for index in lost], pa.string()),
+        "outcome": names.take(pa.array(encoded.outcomes[lost])),
+    }
+    return pa.table(columns, schema=_CLIPPED)
+
+
+def _clip_error(batch: Batch, losses: "pa.Table") -> DataError:
+    first = losses.slice(0, 1).to_pylist()[0]
+    row = batch.rows[batch.ids.index(first["id"])]
+    return DataError(
+        f"{place_of(batch.part, row)}: number {first['number']}, {first['literal']}, is a "
+        f"{first['outcome'].replace('_', ' ')} of the scheme; widen its exponents, give "
+        "--normalize, or --on-clip count"
+    )
+
+
+def _write_rejected(draft: Path, unit: Unit, rejected: list[Rejected]) -> Output:
+    """Every rejected row as read, with its reason: JSONL, by file and row."""
+    lines = []
+    for bad in sorted(rejected, key=lambda bad: (bad.part.file, bad.row)):
+        line: dict[str, Any] = {"file": bad.part.shown, "row": bad.row, "reason": bad.reason}
+        if bad.content is not None:
+            try:
+                line["content"] = bad.content.decode()
+            except UnicodeDecodeError:
+                line["content_base64"] = base64.b64encode(bad.content).decode()
+        lines.append(json.dumps(line, ensure_ascii=False) + "\n")
+    path = draft / f"rejected-{unit.index:05d}.jsonl"
+    with files.Sink(path) as sink:
+        sink.write("".join(lines).encode())
+    return Output(path.name, sink.bytes, sink.sha256)

@@ -1,0 +1,119 @@
+"""Fit a codec on the train split: the text tokenizer's words, the normaliser's constants."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from numtok.codec import Codec, Spans, Texts, cut
+from numtok.engines.local import run_units
+from numtok.errors import DataError
+from numtok.normalizers.base import FittedNormalizer, Moments, Normalizer, fit
+from numtok.numerals.decimals import parse
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.records import TRAIN, group_names
+from numtok.registry import settings_of
+from numtok.schemes.base import Scheme
+from numtok.stages._encode_unit import Screening
+from numtok.stages._inputs import Batch, Unit
+from numtok.text_tokenizers.base import Fitted, Pieces, TextTokenizer
+
+SAMPLE = 16 << 20  # bytes of train text that a text tokenizer is fitted on
+
+
+@dataclass(frozen=True)
+class Unfitted:
+    """A codec as it is asked for. ``text`` is set where the text tokenizer needs no fit."""
+
+    scheme: Scheme
+    policy: NumeralPolicy
+    normalizer: Normalizer
+    text_tokenizer: TextTokenizer
+    text: Fitted | None
+
+    def settings(self) -> dict[str, Any]:
+        """What versions are taken over."""
+        return {
+            "scheme": settings_of(self.scheme),
+            "numerals": self.policy.settings(),
+            "normalize": settings_of(self.normalizer),
+            "text_tokenizer": settings_of(self.text_tokenizer),
+        }
+
+    def fit(
+        self,
+        units: Sequence[Unit],
+        screening: Screening,
+        workers: int,
+        progress: Callable[[int], None],
+    ) -> tuple[Codec, list[str]]:
+        """The codec, and the names of the groups that rows of the sample have.
+
+        A pure function of the input: the sample is the first 16 MiB of train text, and moments
+        are merged in the order of the units. ``progress`` is told the bytes of each unit measured.
+        """
+        pieces, groups = _sample(units, screening, self.policy)
+        text = self.text or self.text_tokenizer.fit(pieces)
+        moments = Moments()
+        if self.normalizer.fitted:
+            measured: dict[int, Moments] = {}
+            for unit, found in run_units(MeasureUnit(screening, self.policy), units, workers):
+                measured[unit] = found
+                progress(units[unit].size)
+            for unit in sorted(measured):
+                moments = moments.merged(measured[unit])
+        normalizer: FittedNormalizer = fit(self.normalizer, moments)
+        return Codec(self.scheme, self.policy, normalizer, self.text_tokenizer, text), groups
+
+
+@dataclass(frozen=True)
+class MeasureUnit:
+    """Called with a unit, in any process: its index, and the moments of its train numbers."""
+
+    screening: Screening
+    policy: NumeralPolicy
+
+    def __call__(self, unit: Unit) -> tuple[int, Moments]:
+        moments = Moments()
+        for batch, splits in self.screening.batches(unit):
+            texts = Texts.of(_train(batch, splits))
+            starts, ends, _ = scan(texts.data, texts.rows, self.policy)
+            moments = moments.merged(Moments.of(parse(texts.data, starts, ends)))
+        return unit.index, moments
+
+
+def _train(batch: Batch, splits: list[str]) -> "pa.Array[Any]":
+    keep = [index for index, split in enumerate(splits) if split == TRAIN]
+    return batch.texts if len(keep) == len(splits) else batch.texts.take(pa.array(keep, pa.int32()))
+
+
+def _sample(
+    units: Sequence[Unit], screening: Screening, policy: NumeralPolicy
+) -> tuple[Pieces, list[str]]:
+    """The pieces of text of the first train rows, some 16 MiB."""
+    chosen: list[pa.Array[Any]] = []
+    groups: set[str] = set()
+    size = 0
+    for batch, splits in _batches(units, screening):
+        texts = _train(batch, splits)
+        groups |= group_names([row.group for row in batch.fields])
+        # Whole batches, so that the sample depends on the bytes of the input alone.
+        chosen.append(texts)
+        size += texts.nbytes
+        if size >= SAMPLE:
+            break
+    column = pa.concat_arrays(chosen) if chosen else pa.array([], pa.string())
+    if not len(column):
+        raise DataError(
+            f"no row is in the split {TRAIN!r}, so there is nothing to fit the encoding on; "
+            "give train data as well, or --like REF to use an earlier encoding"
+        )
+    texts = Texts.of(column)
+    return cut(texts, Spans(*scan(texts.data, texts.rows, policy))), sorted(groups)
+
+
+def _batches(units: Sequence[Unit], screening: Screening) -> Iterator[tuple[Batch, list[str]]]:
+    for unit in units:
+        yield from screening.batches(unit)

@@ -1,0 +1,93 @@
+"""Parquet shards: row groups of a few MiB, page checksums, sha256 while writing."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from numtok.artifact import Output
+from numtok.files import Sink
+
+ROW_GROUP = 12 << 20  # bytes of columns in a row group
+
+# Columns that repeat few values; the others would only pay for building a dictionary.
+_DICTIONARY = ("tokens.list.element", "number_length.list.element", "label", "target_name")
+
+
+class ShardWriter:
+    """One shard, written as tables come; a row group's bounds depend on the tables alone."""
+
+    def __init__(self, path: Path, schema: "pa.Schema") -> None:
+        self._sink = Sink(path)
+        self._waiting: list[pa.Table] = []
+        self._size = 0
+        self.rows = 0
+        dictionary = [name for name in _DICTIONARY if name.partition(".")[0] in schema.names]
+        dictionary += [name for name in schema.names if name.startswith("group_")]
+        self._writer = pq.ParquetWriter(
+            self._sink,
+            schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=dictionary,
+            write_page_checksum=True,
+            write_statistics=False,
+            store_schema=True,
+        )
+
+    def write(self, table: "pa.Table") -> None:
+        """Add rows; StoreError if the disk fails."""
+        self._waiting.append(table)
+        self._size += table.nbytes
+        self.rows += table.num_rows
+        if self._size >= ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            table = pa.concat_tables(self._waiting)
+            self._waiting, self._size = [], 0
+            self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+
+    def close(self) -> Output:
+        """Finish the shard and make it durable."""
+        self._flush()
+        self._writer.close()
+        self._sink.close()
+        return Output(self._sink.path.name, self._sink.bytes, self._sink.sha256)
+
+    def abort(self) -> None:
+        """Leave no shard."""
+        self._waiting = []
+        self._sink.abort()
+
+
+class Shards:
+    """The shards of one unit, by name (a split), each opened when its first row comes."""
+
+    def __init__(self, folder: Path, unit: int) -> None:
+        self._folder, self._unit = folder, unit
+        self._open: dict[str, ShardWriter] = {}
+
+    def write(self, name: str, table: "pa.Table") -> None:
+        """Add rows to the shard ``<name>-<unit>.parquet``."""
+        if not table.num_rows:
+            return
+        if name not in self._open:
+            path = self._folder / f"{name}-{self._unit:05d}.parquet"
+            self._open[name] = ShardWriter(path, table.schema)
+        self._open[name].write(table)
+
+    def close(self) -> tuple[list[Output], dict[str, int]]:
+        """Finish all: the files, and the rows of each."""
+        outputs = [self._open[name].close() for name in sorted(self._open)]
+        return outputs, {name: self._open[name].rows for name in sorted(self._open)}
+
+    def __enter__(self) -> "Shards":
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        if kind is not None:
+            for shard in self._open.values():
+                shard.abort()

@@ -1,0 +1,66 @@
+"""Which split a row belongs to."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from numtok.errors import UsageError
+from numtok.records import SPLIT_NAME, TRAIN
+
+
+@dataclass(frozen=True)
+class SplitRule:
+    """``test=0.1,seed=3``: shares of the rows, chosen by a seeded hash of the id; the rest is train.
+
+    The choice depends on the id and the seed alone, so rows keep their split when others are
+    added or removed.
+    """
+
+    shares: Mapping[str, float]
+    seed: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> "SplitRule":
+        """Read ``name=share[,name=share...][,seed=S]``; UsageError says what is wrong."""
+        shares: dict[str, float] = {}
+        seed = 0
+        for pair in text.split(","):
+            name, _, value = pair.partition("=")
+            try:
+                if name == "seed":
+                    seed = int(value)
+                    continue
+                share = float(value)
+            except ValueError:
+                share = -1.0
+            if not SPLIT_NAME.fullmatch(name) or name in shares or not 0 < share < 1:
+                raise UsageError(
+                    f"--split {text!r}: {pair!r} is not a new split's name and a share between 0 "
+                    "and 1; write for example test=0.1,seed=3"
+                )
+            shares[name] = share
+        if not shares or sum(shares.values()) >= 1 or TRAIN in shares:
+            raise UsageError(
+                f"--split {text!r}: give shares of the other splits that leave something to "
+                "train, for example test=0.1"
+            )
+        return cls(shares, seed)
+
+    def settings(self) -> dict[str, object]:
+        """What versions are taken over."""
+        return {"shares": dict(self.shares), "seed": self.seed}
+
+    def spec(self) -> str:
+        """What :meth:`parse` reads back."""
+        shares = [f"{name}={share!r}" for name, share in self.shares.items()]
+        return ",".join([*shares, f"seed={self.seed}"])
+
+    def split_of(self, row_id: str) -> str:
+        """The split of a row."""
+        digest = hashlib.blake2b(row_id.encode(), digest_size=8, key=str(self.seed).encode())
+        place = int.from_bytes(digest.digest(), "big") / 2**64
+        for name, share in self.shares.items():
+            place -= share
+            if place < 0:
+                return name
+        return TRAIN

@@ -1,0 +1,339 @@
+"""Encode: texts full of numbers -> Parquet shards of tokens and numbers.
+
+1. ``_inputs.plan`` reads every byte once: digests, and units of 64 MiB.
+2. ``_fit`` fits the codec on the train split; it is kept as ``scheme.json``.
+3. ``_encode_unit`` makes each unit one shard a split and a receipt. Units are
+   independent, so they run in any process, and a killed run continues with
+   those that are left.
+"""
+
+import hashlib
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from numtok import files
+from numtok.artifact import Artifact, Output, Parent, version_of, write_receipt
+from numtok.codec import Codec
+from numtok.draft import Draft
+from numtok.engines.local import run_units
+from numtok.errors import DataError, UsageError
+from numtok.normalizers.base import NORMALIZERS
+from numtok.numerals.policy import NumeralPolicy
+from numtok.records import ENCODED, MODEL
+from numtok.registry import name_of, spec_of
+from numtok.schemes.base import SCHEMES
+from numtok.stages._encode_unit import SCHEME_FILE, EncodeUnit, Screening
+from numtok.stages._fit import Unfitted
+from numtok.stages._inputs import UNIT, Reading, Unit, find_sources, plan
+from numtok.stages._splits import SplitRule
+from numtok.store import Store
+from numtok.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.text_tokenizers.file import File
+
+REVISION = 1
+TOKENIZER_FILE = "tokenizer.json"
+_FIT = "fit"  # the unit of work that makes scheme.json
+
+#: Told what is being done, the bytes of input done and their sum.
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok encode`` was asked for; exactly one of ``scheme`` and ``like`` is given.
+
+    ``numerals``, ``normalize`` and ``text_tokenizer`` are specs; None is the default, and with
+    ``like`` they must be None, because the earlier artifact says them.
+    """
+
+    inputs: tuple[str, ...]
+    scheme: str | None = None
+    like: str | None = None
+    name: str | None = None
+    split: str | None = None
+    numerals: str | None = None
+    normalize: str | None = None
+    text_tokenizer: str | None = None
+    text_field: str = "text"
+    workers: int | None = None
+    on_error: str = "fail"
+    on_clip: str = "count"
+    max_line: int = 256 << 20
+    restart: bool = False
+    force: bool = False
+    dry_run: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.scheme is None) == (self.like is None):
+            raise UsageError(
+                "encode needs --scheme SPEC or --like REF, one of the two; "
+                "`numtok schemes` lists the schemes"
+            )
+        fixed = ("numerals", "normalize", "text_tokenizer")
+        for option in fixed if self.like else ():
+            if getattr(self, option) is not None:
+                raise UsageError(
+                    f"--{option.replace('_', '-')} cannot be changed with --like, which uses the "
+                    "encoding of the earlier artifact; leave it out, or give --scheme"
+                )
+        for option, allowed in (("on_error", ("fail", "skip")), ("on_clip", ("count", "error"))):
+            if getattr(self, option) not in allowed:
+                raise UsageError(
+                    f"--{option.replace('_', '-')} {getattr(self, option)!r} is not possible; "
+                    f"allowed are {' and '.join(allowed)}"
+                )
+        if self.workers is not None and self.workers < 1:
+            raise UsageError(f"--workers {self.workers} is not possible; at least 1 is needed")
+        if not 1 <= self.max_line <= 1 << 30:
+            raise UsageError(
+                f"--max-line {self.max_line} is not possible; allowed are 1 to {1 << 30} bytes"
+            )
+
+
+@dataclass(frozen=True)
+class Result:
+    """The artifact and whether this call made it; of a dry run what would be made."""
+
+    name: str
+    version: str
+    input_bytes: int
+    units: int
+    artifact: Artifact | None
+    made: bool
+
+
+def run(config: Config, store: Store, progress: Progress) -> Result:
+    """Encode the inputs into an artifact, or find the one that is there.
+
+    Raises UsageError, DataError (naming file, line and what was wrong) and StoreError. What was
+    finished by then is kept in the draft, and the same call continues there.
+    """
+    started = time.monotonic()
+    encoding, encoding_parents = _encoding(config, store)
+    rule = SplitRule.parse(config.split) if config.split else None
+    screening = Screening(
+        Reading(config.text_field, config.max_line), rule, config.on_error == "skip"
+    )
+    with ExitStack() as stack:
+        sources, stem = find_sources(
+            config.inputs, store, lambda: _spool_stdin(stack.enter_context(store.spool()))
+        )
+        units, parents = plan(sources, progress)
+        settings = {
+            "stage": "encode",
+            "revision": REVISION,
+            "encoding": {"like": encoding.digest}
+            if isinstance(encoding, Codec)
+            else encoding.settings(),
+            "file_splits": [source.split for source in sources],
+            "split": rule.settings() if rule else None,
+            "seed": rule.seed if rule else None,
+            "text_field": config.text_field,
+            "max_line": config.max_line,
+            "on_error": config.on_error,
+            "on_clip": config.on_clip,
+        }
+        scheme = encoding.scheme
+        name = config.name or f"{stem}-{name_of(scheme)}"
+        total = sum(unit.size for unit in units)
+        if config.dry_run:
+            version = version_of(ENCODED, settings, [*parents, *encoding_parents])
+            found = store.find(ENCODED, name, version)
+            return Result(name, version, total, len(units), found, made=False)
+        with store.draft(
+            ENCODED,
+            name,
+            settings,
+            [*parents, *encoding_parents],
+            _command(config, name),
+            restart=config.restart,
+            force=config.force,
+        ) as draft:
+            if isinstance(draft, Artifact):
+                return Result(name, draft.version, total, len(units), draft, made=False)
+            job = _Job(draft, units, screening, config, progress)
+            codec, groups = job.codec(encoding)
+            counts = job.encode(codec, groups)
+            seconds = time.monotonic() - started
+            timing = {"seconds": seconds, "input_bytes": total, "workers": job.workers}
+            artifact = draft.publish(counts, timing)
+            return Result(name, draft.version, total, len(units), artifact, made=True)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """The work of one run in its draft."""
+
+    draft: Draft
+    units: Sequence[Unit]
+    screening: Screening
+    config: Config
+    progress: Progress
+
+    @property
+    def total(self) -> int:
+        """Bytes of input."""
+        return sum(unit.size for unit in self.units)
+
+    @property
+    def workers(self) -> int:
+        """As asked for; else one a core, but none for an input that one process is done with
+        before others have started."""
+        if self.config.workers is not None:
+            return self.config.workers
+        threads = int(os.environ.get("NUMTOK_THREADS") or os.cpu_count() or 1)
+        return threads if self.total > 2 * UNIT else 1
+
+    def codec(self, encoding: Unfitted | Codec) -> tuple[Codec, list[str]]:
+        """The codec and the groups seen so far, from an earlier run of this draft or made now."""
+        whole = hashlib.sha256(
+            msgspec.json.encode([unit.input for unit in self.units])
+        ).hexdigest()
+        path = self.draft.path / SCHEME_FILE
+        receipt = self.draft.receipt(_FIT, input=whole, settings=self.draft.version)
+        if receipt is not None:
+            codec = Codec.from_json(files.read_bytes(path, 1 << 30))
+            return codec, list(receipt.facts["groups"])
+        groups: list[str] = []
+        if isinstance(encoding, Codec):
+            codec = encoding
+        else:
+            advance = self._advance("measuring")
+            codec, groups = encoding.fit(self.units, self.screening, self.workers, advance)
+        outputs = [_write(path, codec.to_json())]
+        if (tokenizer := codec.tokenizer_json()) is not None:
+            outputs.append(_write(self.draft.path / TOKENIZER_FILE, tokenizer))
+        write_receipt(
+            self.draft.path,
+            _FIT,
+            input=whole,
+            settings=self.draft.version,
+            outputs=outputs,
+            facts={"groups": groups},
+        )
+        return codec, groups
+
+    def encode(self, codec: Codec, groups: list[str]) -> dict[str, int]:
+        """Encode every unit that has no receipt yet; the counts of all.
+
+        All shards have a column for every group. A group that first appears late makes the
+        units be encoded again with it, so the result does not depend on where it appeared.
+        """
+        while True:
+            facts = self._encode_with(codec, groups)
+            unseen = {name for fact in facts for name in fact["unseen_groups"]}
+            if not unseen:
+                break
+            groups = sorted({*groups, *unseen})
+        counts = Counter({"rows": 0, "numbers": 0, "tokens": 0, "rejected": 0})
+        for fact in facts:
+            for split, rows in fact["rows"].items():
+                counts["rows"] += rows
+                counts[f"rows_{split}"] += rows
+            for key in ("numbers", "tokens", "rejected"):
+                counts[key] += fact[key]
+            counts.update(fact["outcomes"])
+        if not counts["rows"]:
+            raise DataError(
+                f"none of the {counts['rejected']} rows can be used; run with --on-error fail to "
+                "see what is wrong with the first"
+            )
+        return dict(counts) | {"vocabulary": codec.vocabulary_size}
+
+    def _encode_with(self, codec: Codec, groups: list[str]) -> list[dict[str, Any]]:
+        settings = hashlib.sha256(
+            msgspec.json.encode([self.draft.version, codec.digest, groups])
+        ).hexdigest()
+        work = EncodeUnit(
+            self.draft.path,
+            self.screening,
+            tuple(groups),
+            self.config.on_clip == "error",
+            settings,
+        )
+        advance = self._advance("encoding")
+        facts: list[dict[str, Any]] = []
+        left: list[Unit] = []
+        for unit in self.units:
+            receipt = self.draft.receipt(work.receipt_of(unit), input=unit.input, settings=settings)
+            if receipt is None:
+                left.append(unit)
+            else:
+                facts.append(receipt.facts)
+                advance(unit.size)
+        for unit_index, fact in run_units(work, left, self.workers):
+            facts.append(fact)
+            advance(self.units[unit_index].size)
+        return facts
+
+    def _advance(self, what: str) -> Callable[[int], None]:
+        done = 0
+
+        def advance(size: int) -> None:
+            nonlocal done
+            done += size
+            self.progress(what, done, self.total)
+
+        return advance
+
+
+def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Parent]]:
+    """What to encode with: specs still to be fitted, or the codec of an earlier artifact."""
+    if config.like is not None:
+        artifact = store.resolve(config.like, kinds={ENCODED, MODEL})
+        codec = Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
+        return codec, [artifact.as_parent()]
+    assert config.scheme is not None
+    scheme = SCHEMES.build(config.scheme)
+    normalizer = NORMALIZERS.build(config.normalize or scheme.normalizer)
+    policy = NumeralPolicy.parse(config.numerals or "default")
+    chosen = config.text_tokenizer or "words"
+    if "/" in chosen or chosen.endswith(".json"):
+        file, text = File.read(Path(chosen))
+        return Unfitted(scheme, policy, normalizer, file, text), []
+    return Unfitted(scheme, policy, normalizer, TEXT_TOKENIZERS.build(chosen), None), []
+
+
+def _command(config: Config, name: str) -> list[str]:
+    """The command line that makes the artifact again."""
+    options: Mapping[str, str | None] = {
+        "scheme": config.scheme,
+        "like": config.like,
+        "name": name,
+        "split": config.split,
+        "numerals": config.numerals,
+        "normalize": config.normalize,
+        "text-tokenizer": config.text_tokenizer,
+    }
+    command = ["numtok", "encode"]
+    for option, value in options.items():
+        if value is not None:
+            command += [f"--{option}", value]
+    for option in ("text_field", "on_error", "on_clip", "max_line"):
+        value = getattr(config, option)
+        if value != Config.__dataclass_fields__[option].default:
+            command += [f"--{option.replace('_', '-')}", str(value)]
+    return [*command, *config.inputs]
+
+
+def _spool_stdin(folder: Path) -> Path:
+    """Standard input as a file: it can be read only once, and is needed twice."""
+    path = folder / "stdin.jsonl"
+    with files.Sink(path) as sink, files.reporting("read", Path("standard input")):
+        while piece := files.system.read(0, files.PIECE):
+            sink.write(piece)
+    return path
+
+
+def _write(path: Path, content: bytes) -> Output:
+    with files.Sink(path) as sink:
+        sink.write(content)
+    return Output(path.name, sink.bytes, sink.sha256)

@@ -1,0 +1,504 @@
+"""The commands on the store: what they print, where, and with which exit code."""
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from numtok import __version__, cli
+from numtok.artifact import MANIFEST, Artifact, Parent
+from numtok.cli import _shared, main
+from numtok.store import Store
+from tests.fakestage import make
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Runs numtok in this process, in a working folder of its own."""
+
+    capture: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
+
+    def __call__(self, *arguments: str) -> Ran:
+        self.monkeypatch.setattr(sys, "argv", ["numtok", *arguments])
+        self.capture.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main.main()
+        out, err = self.capture.readouterr()
+        assert isinstance(stopped.value.code, int)
+        return Ran(stopped.value.code, out, err)
+
+
+@pytest.fixture
+def numtok(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Shell]:
+    monkeypatch.chdir(tmp_path)
+    for variable in ("NUMTOK_STORE", "NUMTOK_THREADS", "COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+    before = signal.getsignal(signal.SIGTERM)
+    yield Shell(capsys, monkeypatch)
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def artifact(tmp_path: Path) -> Artifact:
+    return make(Store(tmp_path / "artifacts"), name="toy")
+
+
+def child_of(parent: Artifact, name: str = "child") -> Artifact:
+    store = Store(parent.path.parent.parent.parent)
+    with store.draft("model", name, {}, [parent.as_parent()], ["numtok", "x"]) as draft:
+        assert not isinstance(draft, Artifact)
+        return draft.publish({}, {})
+
+
+@contextmanager
+def process(*arguments: str, cwd: Path, **options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """numtok as a process of its own."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NUMTOK_STORE")}
+    program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from numtok.cli.main import main; "
+    with subprocess.Popen(
+        [sys.executable, "-c", program + "main()", str(ROOT), *arguments],
+        cwd=cwd,
+        env=environment | options,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        yield running
+
+
+# --- reading commands --------------------------------------------------------------------------
+
+
+def test_ls_lists_what_is_there(numtok: Shell, artifact: Artifact) -> None:
+    ran = numtok("ls")
+    assert (ran.code, ran.err) == (0, "")
+    line = next(line for line in ran.out.splitlines() if "toy@" in line)
+    assert line.split() == ["fake", artifact.ref, "9", "4", "84", "B"]
+
+
+def test_ls_prints_for_programs(numtok: Shell, artifact: Artifact) -> None:
+    row = {"kind": "fake", "ref": artifact.ref, "rows": 9, "files": 4, "bytes": 84}
+    assert json.loads(numtok("ls", "--json").out) == {"schema": 1, "rows": [row]}
+    assert numtok("ls", "--format", "json").out == numtok("ls", "--json").out
+    table = list(csv.DictReader(io.StringIO(numtok("ls", "--format", "csv").out)))
+    assert table == [{key: str(value) for key, value in row.items()}]
+    assert numtok("ls", "--format", "md").out.splitlines() == [
+        "| kind | ref | rows | files | bytes |",
+        "| --- | --- | --- | --- | --- |",
+        f"| fake | {artifact.ref} | 9 | 4 | 84 B |",
+    ]
+
+
+def test_ls_lists_a_damaged_artifact_and_says_so(numtok: Shell, artifact: Artifact) -> None:
+    (artifact.path / MANIFEST).write_text("{")
+    ran = numtok("ls")
+    assert ran.code == 0
+    assert artifact.ref in ran.out
+    assert re.fullmatch(r"numtok: .*manifest\.json is damaged: .*make it again\n", ran.err)
+    assert numtok("-q", "ls").err == ""
+
+
+def test_ls_is_fast_whatever_the_number_of_shards(numtok: Shell, artifact: Artifact) -> None:
+    for number in range(300):
+        (artifact.path / f"{number}.parquet").write_bytes(b"")
+    code = numtok("ls").code
+    assert code == 0
+    from tests.faults import Plan, installed
+
+    with installed(Plan("trace")) as traced:
+        numtok("ls")
+    assert len(traced.trace) < 20
+
+
+def test_show_prints_every_setting_and_the_command(numtok: Shell, artifact: Artifact) -> None:
+    ran = numtok("show", "toy")
+    assert (ran.code, ran.err) == (0, "")
+    words = " ".join(ran.out.split())
+    for expected in (
+        f"fake/{artifact.ref}",
+        "command numtok fake data.jsonl",
+        "made from file data.jsonl",
+        "rows 9",
+        "settings scheme.name fake",
+        "settings scheme.revision 1",
+        "settings seed 7",
+        f"numtok {__version__}",
+        "4 files, 84 B",
+        "part/unit-0.txt 27 B",
+    ):
+        assert expected in words
+    assert all(len(line) <= 80 for line in ran.out.splitlines())
+
+
+def test_show_as_json_is_the_manifest_and_the_files(numtok: Shell, artifact: Artifact) -> None:
+    shown = json.loads(numtok("show", "toy", "--json").out)
+    assert shown["schema"] == 1
+    assert shown["ref"] == artifact.ref
+    assert shown["manifest"] == json.loads((artifact.path / MANIFEST).read_bytes())
+    assert [file["path"] for file in shown["files"]][-1] == "scheme.json"
+
+
+def test_lineage_goes_up_to_the_raw_files(numtok: Shell, artifact: Artifact) -> None:
+    child = child_of(artifact)
+    ran = numtok("lineage", "child")
+    assert ran.out.splitlines() == [
+        f"model {child.ref}",
+        f"  0 B, sha256 {child.manifest.content[:16]}",
+        f"  from fake {artifact.ref}",
+        f"    84 B, sha256 {artifact.manifest.content[:16]}",
+        "    from file data.jsonl",
+        "      12 B, sha256 abababababababab",
+    ]
+    tree = json.loads(numtok("lineage", "child", "--json").out)["lineage"]
+    assert tree["parents"][0]["parents"][0]["digest"] == "ab" * 32
+
+
+def test_lineage_says_what_is_no_longer_there(numtok: Shell, artifact: Artifact) -> None:
+    child_of(artifact)
+    assert numtok("rm", "toy", "--force").code == 0
+    assert "84 B, sha256" in numtok("lineage", "child").out
+    assert ", no longer in the store" in numtok("lineage", "child").out
+
+
+def test_lineage_escapes_what_would_move_the_cursor(numtok: Shell, tmp_path: Path) -> None:
+    parents = [Parent("file", "a\n\x1b[31mb", "00" * 32, 1)]
+    with Store(tmp_path / "artifacts").draft("k", "n", {}, parents, ["x"]) as draft:
+        assert not isinstance(draft, Artifact)
+        draft.publish({}, {})
+    assert "from file a\\n\\x1b[31mb\n" in numtok("lineage", "n").out
+    assert "a\\n\\x1b[31mb" in numtok("show", "n").out
+
+
+def test_verify_says_what_it_checked(numtok: Shell, artifact: Artifact) -> None:
+    child_of(artifact)
+    assert numtok("verify") == Ran(0, "checked 2 artifacts, 4 files, 84 B\n", "")
+    assert numtok("verify", "toy").out == "checked 1 artifact, 4 files, 84 B\n"
+
+
+def test_verify_finds_a_changed_byte_and_exits_1(numtok: Shell, artifact: Artifact) -> None:
+    (artifact.path / "scheme.json").write_bytes(b"[]\n")
+    (artifact.path / "more").write_bytes(b"")
+    ran = numtok("verify")
+    assert ran.code == 1
+    assert ran.out.splitlines()[0].startswith(f"{artifact.ref}: 'scheme.json' was changed: its ")
+    assert ran.out.splitlines()[1:] == [
+        f"{artifact.ref}: 'more' is not listed in files.jsonl",
+        "checked 1 artifact, 4 files, 84 B",
+    ]
+    assert ran.err == (
+        "numtok: 2 problems in 1 artifact; remove what is damaged (`numtok rm --force REF`) "
+        "and make it again (`numtok show REF` prints how)\n"
+    )
+    found = json.loads(numtok("verify", "--json").out)
+    assert (found["schema"], found["artifacts"], len(found["problems"])) == (1, 1, 2)
+
+
+# --- changing commands -------------------------------------------------------------------------
+
+
+def test_rm_removes_and_says_so(numtok: Shell, artifact: Artifact) -> None:
+    assert numtok("rm", artifact.ref) == Ran(0, f"removed fake/{artifact.ref}\n", "")
+    assert not artifact.path.exists()
+
+
+def test_rm_refuses_a_parent(numtok: Shell, artifact: Artifact) -> None:
+    child = child_of(artifact)
+    assert numtok("rm", "toy") == Ran(
+        2,
+        "",
+        f"numtok: {artifact.ref} is a parent of {child.ref}; remove those first, or use --force\n",
+    )
+    assert numtok("rm", "toy", "--force").code == 0
+
+
+def test_gc_says_what_it_swept(numtok: Shell, artifact: Artifact) -> None:
+    trash = artifact.path.parent / f".trash-{artifact.version}.1"
+    trash.mkdir()
+    (trash / "a").write_bytes(b"12345")
+    row = {"removed": str(Path("artifacts", "fake", "toy", trash.name)), "bytes": 5}
+    assert json.loads(numtok("gc", "--json").out) == {"schema": 1, "rows": [row]}
+    assert numtok("gc").out == "removed 0 leftovers, 0 B\n"
+
+
+# --- global options and configuration ----------------------------------------------------------
+
+
+def test_the_version_is_printed(numtok: Shell) -> None:
+    assert numtok("--version") == Ran(0, f"numtok {__version__}\n", "")
+
+
+def test_help_names_every_command(numtok: Shell) -> None:
+    ran = numtok("--help")
+    assert ran.code == 0
+    for path in Path(main.__file__).parent.glob("[a-z]*.py"):
+        if path.stem != "main":
+            assert f" {path.stem.replace('_', '-')} " in ran.out
+
+
+def test_every_command_has_an_example_in_its_help(numtok: Shell) -> None:
+    for path in Path(main.__file__).parent.glob("[a-z]*.py"):
+        if path.stem != "main":
+            ran = numtok(path.stem.replace("_", "-"), "--help")
+            assert "Example: numtok " in " ".join(ran.out.split()), path.stem
+            assert all(len(line) <= 80 for line in ran.out.splitlines())
+
+
+def test_a_new_command_is_one_new_file(
+    numtok: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "say_it.py").write_text(
+        'CONTEXT = {"ignore_unknown_options": True}\n'
+        'def command(number: str) -> None:\n    """Say it."""\n    print(number)\n'
+    )
+    monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path)])
+    assert numtok("say-it", "-60.2") == Ran(0, "-60.2\n", "")
+
+
+def test_the_store_is_that_of_the_flag_then_the_environment_then_the_file(
+    numtok: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("artifacts", "file", "environment", "flag"):
+        make(Store(tmp_path / name), name=name)
+
+    def listed(*arguments: str) -> str:
+        return str(json.loads(numtok(*arguments, "ls", "--json").out)["rows"][0]["ref"])
+
+    assert listed().startswith("artifacts@")
+    (tmp_path / "numtok.toml").write_text('store = "file"')
+    assert listed().startswith("file@")
+    monkeypatch.setenv("NUMTOK_STORE", "environment")
+    assert listed().startswith("environment@")
+    assert listed("--store", "flag").startswith("flag@")
+
+
+def test_the_file_sets_options_and_a_flag_wins(
+    numtok: Shell, tmp_path: Path, artifact: Artifact
+) -> None:
+    (tmp_path / "numtok.toml").write_text('[ls]\nformat = "csv"')
+    assert numtok("ls").out.startswith("kind,ref,")
+    assert numtok("ls", "--format", "md").out.startswith("| kind |")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[lss]", "unknown table in numtok.toml 'lss'; did you mean 'ls'? known: "),
+        ("[ls]\nfromat = 'csv'", "unknown key in [ls] of numtok.toml 'fromat'; did you mean 'fo"),
+        ("[plugins]\nfolders = ['none']", "plugin folder 'none' is not a folder; "),
+        ("store", "numtok.toml cannot be read: "),
+    ],
+)
+def test_a_mistake_in_the_file_is_exit_2(
+    numtok: Shell, tmp_path: Path, text: str, message: str
+) -> None:
+    (tmp_path / "numtok.toml").write_text(text)
+    ran = numtok("ls")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"numtok: {message}")
+    assert ran.err.count("\n") == 1
+
+
+def test_a_wrong_value_in_the_file_is_exit_2(numtok: Shell, tmp_path: Path) -> None:
+    (tmp_path / "numtok.toml").write_text("[ls]\nformat = 'xml'")
+    ran = numtok("ls")
+    assert ran.code == 2
+    assert "'xml' is not one of" in ran.err
+
+
+# --- errors ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["show", "to"], 2, "no artifact 'to' in artifacts; did you mean 'toy'? `numtok ls` lists"),
+        (["lineage", "./x"], 2, "'x' is not an artifact's folder (it has no manifest.json); "),
+        (["--store", "none", "ls"], 4, "there is no store at none; a command that makes an artif"),
+        (["--store", "none", "gc"], 4, "there is no store at none; a command that makes an artif"),
+        (["--store", "none", "verify"], 4, "there is no store at none; a command that makes an "),
+        (["--store", "file", "ls"], 4, "cannot list file: Not a directory; check the path"),
+    ],
+)
+def test_an_error_is_one_line_on_stderr(
+    numtok: Shell,
+    artifact: Artifact,
+    tmp_path: Path,
+    arguments: list[str],
+    code: int,
+    message: str,
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    ran = numtok(*arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert ran.err.startswith(f"numtok: {message}")
+    assert ran.err.count("\n") == 1
+
+
+def test_a_damaged_listing_is_exit_4(numtok: Shell, artifact: Artifact) -> None:
+    (artifact.path / "files.jsonl").write_bytes(b"")
+    ran = numtok("show", "toy")
+    assert ran.code == 4
+    assert re.fullmatch(r"numtok: .*files\.jsonl is damaged: its sha256 is .*\n", ran.err)
+
+
+@pytest.mark.parametrize("arguments", [["lss"], ["ls", "--jsn"], ["show"], []])
+def test_a_usage_error_is_exit_2(numtok: Shell, arguments: list[str]) -> None:
+    ran = numtok(*arguments)
+    assert ran.code == 2
+    assert "Usage: " in ran.out + ran.err
+
+
+def test_a_bug_shows_its_traceback_and_exits_70(
+    numtok: Shell, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(store: Store) -> list[Artifact]:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(Store, "artifacts", broken)
+    ran = numtok("ls")
+    assert (ran.code, ran.out) == (70, "")
+    assert ran.err.startswith("Traceback (most recent call last):")
+    assert ran.err.endswith(
+        "MemoryError: no room\nnumtok: this is a bug; please report it with the lines above\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "message"),
+    [
+        (signal.SIGINT, 130, "numtok: interrupted\n"),
+        (signal.SIGTERM, 143, "numtok: terminated\n"),
+    ],
+)
+def test_a_signal_has_its_exit_code(
+    numtok: Shell,
+    artifact: Artifact,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    code: int,
+    message: str,
+) -> None:
+    monkeypatch.setattr(Store, "artifacts", lambda store: os.kill(os.getpid(), number))
+    assert numtok("ls") == Ran(code, "", message)
+
+
+# --- terminals and pipes -----------------------------------------------------------------------
+
+
+def test_a_wide_table_folds_at_80_columns_and_loses_nothing(numtok: Shell, tmp_path: Path) -> None:
+    name = "a-name-that-is-much-longer-than-a-terminal-is-wide-" * 2 + "end"
+    artifact = make(Store(tmp_path / "artifacts"), name=name)
+    for arguments in (["ls"], ["show", artifact.version]):
+        ran = numtok(*arguments)
+        # The title may be longer: a reference in it is there to be copied.
+        assert all(len(line) <= 80 for line in ran.out.splitlines()[1:])
+        letters = "".join(ran.out.split())
+        assert name[-40:] in letters.replace("fake/", "")
+
+
+def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
+    store = Store(tmp_path / "artifacts")
+    make(store)
+    with process("ls", cwd=tmp_path) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()  # as `head` does, and before numtok wrote anything
+        assert running.stderr.read() == b""
+    assert running.returncode == 128 + signal.SIGPIPE
+
+
+def test_help_into_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
+    with process("--help", cwd=tmp_path) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert running.stderr.read() == b""
+    assert running.returncode == 128 + signal.SIGPIPE
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("format", ["json", "table"])
+def test_a_full_disk_behind_stdout_is_exit_4(tmp_path: Path, format: str) -> None:
+    make(Store(tmp_path / "artifacts"))
+    command = f'"$0" -c "{PROGRAM}" "$1" ls --format {format} > /dev/full'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable, str(ROOT)], cwd=tmp_path, capture_output=True
+    )
+    assert done.returncode == 4
+    assert done.stderr.startswith(b"numtok: ")
+    assert b"No space left on device" in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from numtok.cli.main import main; main()"
+)
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR=1", "TERM=dumb"])
+def test_no_colour_where_none_is_wanted(tmp_path: Path, variable: str) -> None:
+    make(Store(tmp_path / "artifacts"))
+    name, _, value = variable.partition("=")
+    for arguments in (["ls"], ["show", "toy"], ["--help"]):
+        with process(*arguments, cwd=tmp_path, **{name: value}) as running:
+            out, err = running.communicate()
+        assert (running.returncode, err) == (0, b"")
+        assert b"\x1b" not in out
+
+
+def test_output_that_only_takes_ascii_is_no_failure(tmp_path: Path) -> None:
+    make(Store(tmp_path / "artifacts"))
+    with process("ls", cwd=tmp_path, PYTHONIOENCODING="ascii") as running:
+        out, err = running.communicate()
+    assert (running.returncode, err) == (0, b"")
+    assert b"toy@" in out
+
+
+# --- printing ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (1536, "1.54 kB"),
+        (999_499, "999 kB"),
+        (999_500, "1 MB"),
+        (61_123_456, "61.1 MB"),
+        (5_000_000_000_000_000, "5e+03 TB"),
+    ],
+)
+def test_a_size_is_readable(size: int, text: str) -> None:
+    assert str(_shared.Size(size)) == text
+
+
+def test_a_table_can_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    _shared.print_table("t", ("a", "b"), [(1234, None), (0.5, "x|y")], to=sys.stderr)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "1,234   -" in err
+    _shared.print_table("t", ("a", "b"), [(1234, "x|y")], _shared.Format.MD)
+    assert capsys.readouterr().out.splitlines()[-1] == r"| 1,234 | x\|y |"
