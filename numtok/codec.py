@@ -26,7 +26,7 @@ from numba import boolean, int32, int64, uint8, uint32
 from numpy.typing import NDArray
 
 from numtok.errors import UsageError
-from numtok.kernels import inlined, kernel, reads, writes
+from numtok.kernels import byte_at, inlined, kernel, reads, writes
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.decimals import parse
@@ -49,14 +49,14 @@ _NUMBER_BYTES = np.frombuffer(NUMBER.encode(), np.uint8)
 @inlined
 def _at_keyword(data, i, end):  # type: ignore[no-untyped-def]
     """True if backslashes (or none) and then NUM, PAD, END or MASK stand at ``i``."""
-    while i < end and data[i] == _BACKSLASH:
+    while i < end and byte_at(data, i) == _BACKSLASH:
         i += 1
     for keyword in range(len(_KEYWORDS)):
         length = _KEYWORDS[keyword, 0]
         same = i + length <= end
         k = 0
         while same and k < length:
-            same = data[i + k] == _KEYWORDS[keyword, k + 1]
+            same = byte_at(data, i + k) == _KEYWORDS[keyword, k + 1]
             k += 1
         if same:
             return True
@@ -81,9 +81,9 @@ def _cut(data, rows, counts, starts, ends, pieces, bounds):  # type: ignore[no-u
             last = k == counts[row]
             end = np.int64(rows[row + 1]) if last else np.int64(starts[span])
             for i in range(begin, end):
-                pieces[out] = data[i]
+                pieces[out] = byte_at(data, i)
                 out += 1
-                if data[i] == _OPEN and _at_keyword(data, i + 1, rows[row + 1]):
+                if byte_at(data, i) == _OPEN and _at_keyword(data, i + 1, rows[row + 1]):
                     pieces[out] = _BACKSLASH
                     out += 1
             piece += 1

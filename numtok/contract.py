@@ -18,6 +18,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import is_dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -237,7 +238,7 @@ def check_declarations(scheme: Scheme, seed: int) -> None:
         _fail(scheme, name, f"bounds: got {low} to {high}, expected 0 <= low < high")
     if not 0 <= scheme.relative_error < 1:
         _fail(scheme, name, f"relative_error: got {scheme.relative_error}, expected 0 to 1")
-    if not is_dataclass(scheme) or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+    if not is_dataclass(scheme) or not kind.__dataclass_params__.frozen:
         _fail(scheme, name, f"got {kind.__qualname__}, expected a frozen dataclass")
     json.dumps(settings_of(scheme))
     if name_of(scheme) in SCHEMES and SCHEMES[name_of(scheme)] is kind:
@@ -256,7 +257,9 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
         before = numerals.values.copy()
         encoded = scheme.encode(numerals)
         what = f"{len(literals)} numbers"
-        _expect(scheme, name, f"{what}: values left as they were", _same(numerals.values, before), True)
+        _expect(
+            scheme, name, f"{what}: values left as they were", _same(numerals.values, before), True
+        )
         types: list[tuple[str, Any, type]] = [
             ("tokens", encoded.tokens, np.uint32),
             ("lengths", encoded.lengths, np.int32),
@@ -270,12 +273,14 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
             got = f"{column.dtype}{list(column.shape)}"
             _expect(scheme, name, f"{what}: {field}", got, f"{np.dtype(dtype)}[{size}]")
         size = len(scheme.vocabulary())
+        width = scheme.tokens_per_number
         for literal, tokens in zip(literals, _split(encoded), strict=True):
-            shown = f"{_short(literal)}: {_named(scheme, tokens)}"
             if not tokens or max(tokens) >= size:
-                _fail(scheme, name, f"{shown}: got ids {tokens}, expected some below {size}")
-            if scheme.tokens_per_number is not None:
-                _expect(scheme, name, f"{shown}: tokens", len(tokens), scheme.tokens_per_number)
+                told = f"got ids {tokens}, expected some below {size}"
+                _fail(scheme, name, f"{_short(literal)}: {told}")
+            if width is not None and len(tokens) != width:
+                told = f"got {_named(scheme, tokens)}, expected {width} tokens"
+                _fail(scheme, name, f"{_short(literal)}: {told}")
         if encoded.channel is not None and not np.isfinite(encoded.channel).all():
             at = int(np.flatnonzero(~np.isfinite(encoded.channel))[0])
             told = f"got {encoded.channel[at]} in the channel, expected a finite value"
@@ -303,7 +308,9 @@ def _allowed_outcomes(scheme: Scheme, literal: str, value: float) -> tuple[Outco
     size, rounding = abs(value), scheme.relative_error + _SLACK
     if low <= size <= high and (low == 0 or size > 0) and (math.isinf(high) or size < math.inf):
         return (Outcome.NUMBER,)
-    lost = Outcome((Outcome.POSITIVE_OVERFLOW if size > high else Outcome.POSITIVE_UNDERFLOW) + twin)
+    lost = Outcome(
+        (Outcome.POSITIVE_OVERFLOW if size > high else Outcome.POSITIVE_UNDERFLOW) + twin
+    )
     if low * (1 - rounding) <= size <= high * (1 + rounding) and 0 < size < math.inf:
         return Outcome.NUMBER, lost
     return (lost,)
@@ -375,7 +382,7 @@ def check_idempotence(scheme: Scheme, seed: int) -> None:
     again = scheme.encode(Numerals.of_literals(read))
     before, after = _split(encoded), _split(again)
     for place, index in enumerate(kept):
-        what = f"{_short(literals[index])}, read back as {_short(read[place])}"
+        what = f"{literals[index]}, read back as {read[place]}"
         if after[place] != before[index]:
             got, expected = _named(scheme, after[place]), _named(scheme, before[index])
             _fail(scheme, name, f"{what}: got {got}, expected {expected}")
@@ -391,8 +398,7 @@ def check_batches(scheme: Scheme, seed: int) -> None:
     rng = random.Random(seed)
     cuts = [0, *sorted(rng.sample(range(len(literals)), 7)), len(literals)]
     parts = [
-        scheme.encode(Numerals.of_literals(literals[begin:end]))
-        for begin, end in zip(cuts[:-1], cuts[1:], strict=True)
+        scheme.encode(Numerals.of_literals(literals[begin:end])) for begin, end in pairwise(cuts)
     ]
     joined = [
         None if fields[0] is None else np.concatenate(fields) for fields in zip(*parts, strict=True)
@@ -448,45 +454,56 @@ def check_garbage(scheme: Scheme, seed: int) -> None:
     decoded = scheme.decode(*_ids(garbage), channel)
     columns = zip(garbage, decoded.failures.tolist(), decoded.values.tolist(), strict=True)
     for index, (tokens, failure, value) in enumerate(columns):
-        what = _named(scheme, tokens)
         if failure not in list(Failure):
-            _fail(scheme, name, f"{what}: got failure {failure}, expected one of Failure")
+            told = f"got failure {failure}, expected one of Failure"
+            _fail(scheme, name, f"{_named(scheme, tokens)}: {told}")
         if failure and not math.isnan(value):
-            _fail(scheme, name, f"{what}: got {value} beside a failure, expected nan")
+            told = f"got {value} beside a failure, expected nan"
+            _fail(scheme, name, f"{_named(scheme, tokens)}: {told}")
         outside = not tokens or max(tokens) >= size
         bad = outside or (width is not None and not _walked(scheme, tokens))
         if bad and failure != Failure.MALFORMED:
             got = Failure(failure).name.lower() if failure else decoded.literal(index)
-            _fail(scheme, name, f"{what}: got {got}, expected malformed")
+            _fail(scheme, name, f"{_named(scheme, tokens)}: got {got}, expected malformed")
     nothing = scheme.decode(*_ids([]), None if channel is None else channel[:0])
     _expect(scheme, name, "no numbers: values", len(nothing.values), 0)
+
+
+def _forbidden(scheme: Scheme, tokens: tuple[int, ...], step: Next, length: int) -> str:
+    """What is wrong with ``next`` after the first ``length`` of ``tokens``, or an empty string."""
+    allowed, may_end = step
+    size, end = len(allowed), length == len(tokens)
+    fixed = scheme.tokens_per_number is not None
+    if not end and not (tokens[length] < size and allowed[tokens[length]]):
+        return f"got {_named(scheme, tokens[length : length + 1])} forbidden, expected it allowed"
+    if end and not may_end:
+        return "got no end, expected that it may end"
+    if not end and may_end and (fixed or not length):
+        return "got that it may end, expected more tokens"
+    if end and fixed and allowed.any():
+        return f"got {allowed.sum()} tokens allowed, expected none"
+    return ""
 
 
 def check_next(scheme: Scheme, seed: int) -> None:
     """``next`` allows whatever encode writes, token by token, and the end exactly at its end."""
     name, literals = "next", sample(scheme, seed)
-    size, fixed = len(scheme.vocabulary()), scheme.tokens_per_number is not None
+    shape = f"bool[{len(scheme.vocabulary())}]"
     known: dict[tuple[int, ...], Next] = {}
-    for literal, tokens in zip(
-        literals, _split(scheme.encode(Numerals.of_literals(literals))), strict=True
-    ):
+    written = _split(scheme.encode(Numerals.of_literals(literals)))
+    for literal, tokens in zip(literals, written, strict=True):
         if len(tokens) > _HOPELESS_WALK:
             continue
         for length in range(len(tokens) + 1):
             prefix = tokens[:length]
             if prefix not in known:
-                known[prefix] = scheme.next(prefix)
-            allowed, may_end = known[prefix]
-            what = f"{_short(literal)}, after {_named(scheme, prefix)}"
-            got = f"{allowed.dtype}{list(allowed.shape)}"
-            _expect(scheme, name, f"{what}: allowed", got, f"bool[{size}]")
-            if length < len(tokens) and not allowed[tokens[length]]:
-                written = _named(scheme, tokens[length : length + 1])
-                _fail(scheme, name, f"{what}: got {written} forbidden, expected it allowed")
-            if length == len(tokens) or fixed or not length:
-                _expect(scheme, name, f"{what}: may end", bool(may_end), length == len(tokens))
-            if fixed and length == len(tokens):
-                _expect(scheme, name, f"{what}: tokens allowed", int(allowed.sum()), 0)
+                allowed, may_end = scheme.next(prefix)
+                got = f"{allowed.dtype}{list(allowed.shape)}"
+                _expect(scheme, name, f"{_short(literal)}: allowed", got, shape)
+                known[prefix] = Next(allowed, may_end)
+            if wrong := _forbidden(scheme, tokens, known[prefix], length):
+                after = _named(scheme, prefix)
+                _fail(scheme, name, f"{_short(literal)}, after {after}: {wrong}")
 
 
 def _walk(scheme: Scheme, rng: random.Random) -> list[int] | None:

@@ -25,7 +25,6 @@ _LIBRARIES = (
     "safetensors",
     "tokenizers",
     "torch",
-    "zstandard",
 )
 
 

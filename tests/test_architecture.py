@@ -25,13 +25,13 @@ LAYERS: tuple[frozenset[str], ...] = (  # lowest first
     frozenset({"kernels"}),
     frozenset({"metrics", "normalizers", "numerals", "text_tokenizers"}),
     frozenset({"schemes"}),
-    frozenset({"codec"}),
+    frozenset({"codec", "contract"}),
     frozenset({"engines", "nn", "tasks"}),
     frozenset({"stages"}),
     frozenset({"__main__", "cli"}),
 )
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
-STORE = frozenset({"artifact", "provenance", "store"})
+STORE = frozenset({"artifact", "draft", "provenance", "store"})
 STORE_IS_USED_BY = frozenset({"__main__", "cli", "engines", "stages"})
 STORE_USES = frozenset({"errors", "files", "records"})
 REGISTRY_FOLDERS = (

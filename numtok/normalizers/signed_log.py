@@ -21,7 +21,8 @@ class SignedLog(Normalizer):
         return {}
 
     def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
-        return np.sign(values) * np.log1p(np.abs(values)) / np.log(10.0)
+        # copysign, not sign: -0 stays -0
+        return np.copysign(np.log1p(np.abs(values)) / np.log(10.0), values)
 
     def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
-        return np.sign(values) * np.expm1(np.abs(values) * np.log(10.0))
+        return np.copysign(np.expm1(np.abs(values) * np.log(10.0)), values)

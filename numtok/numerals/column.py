@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-#: Written exponents are taken as at most this. More zeros than that fit into no text, so
-#: no digits before the exponent can make up for it.
-EXPONENT_LIMIT = 10**9
+# Written exponents are taken as at most this. More zeros than that fit into no text, so
+# no digits before the exponent can make up for it.
+_EXPONENT_LIMIT = 10**9
 
 
 class Rounded(NamedTuple):
@@ -76,13 +76,18 @@ class Numerals:
 
     @property
     def literals(self) -> Literals:
-        """The literals; numbers that never fitted into float64 keep the literal they had."""
+        """The literals; numbers that never fitted into float64 keep the literal they had, and
+        finite ones whose other values do not fit are written beyond it."""
         if self._literals is None:
             written = [repr(value) for value in self.values.tolist()]
             if self._source is not None:
-                for index in np.flatnonzero(np.isinf(self.values)).tolist():
+                infinite = np.isinf(self.values)
+                _, below = self._source.out_of_float64()
+                for index in np.flatnonzero(infinite | (below & (self.values == 0))).tolist():
                     # str() for mypy, to which an item of a named tuple is one of its fields.
                     written[index] = str(self._source.literals[index])
+                for index in np.flatnonzero(infinite & np.isfinite(self._source.values)).tolist():
+                    written[index] = "1e400" if self.values[index] > 0 else "-1e400"
             self._literals = Literals.of(written)
         return self._literals
 
@@ -96,9 +101,11 @@ class Numerals:
         return Rounded(*round_half_even(*self.literals, digits))
 
     def out_of_float64(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """bool[n], bool[n]: literals such as 1e400 and 1e-400, whose value is inf and 0."""
+        """bool[n], bool[n]: literals such as 1e400 and 1e-400, whose value is inf and 0; also
+        finite numbers whose other value is inf."""
         if self._source is not None:
-            return self._source.out_of_float64()
+            above, below = self._source.out_of_float64()
+            return above | (np.isinf(self.values) & np.isfinite(self._source.values)), below
         below, above = np.zeros(len(self), np.bool_), np.zeros(len(self), np.bool_)
         if self._literals is not None:
             suspects = np.flatnonzero((self.values == 0) | np.isinf(self.values))
@@ -128,8 +135,8 @@ def _digits_and_power(literal: str) -> tuple[str, int]:
     plain = literal.removesuffix("%").replace(",", "").replace("\u2212", "-").lower()
     digits, _, exponent = plain.partition("e")
     power = Decimal(exponent or 0)  # int() refuses more than 4300 digits
-    if abs(power) > EXPONENT_LIMIT:
-        power = Decimal(EXPONENT_LIMIT).copy_sign(power)
+    if abs(power) > _EXPONENT_LIMIT:
+        power = Decimal(_EXPONENT_LIMIT).copy_sign(power)
     return digits, int(power) - 2 * percent
 
 

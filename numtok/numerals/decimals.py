@@ -19,10 +19,13 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from numtok.kernels import inlined, kernel, reads, writes
-from numtok.numerals.column import EXPONENT_LIMIT, value_of
+from numtok.numerals.column import value_of
 
 _intrinsic: Any = intrinsic  # numba's own type drops the wrong argument
 _SMALLEST, _LARGEST = -342, 308  # powers of ten below and above give 0 and infinity
+# As in column.py, but stated here: a cached kernel does not notice when a constant of a file
+# without kernels changes.
+_EXPONENT_LIMIT = 10**9
 _MOST_DIGITS = 18  # what an int64 mantissa holds
 
 
@@ -141,8 +144,8 @@ def _exponent_at(data, i, end):  # type: ignore[no-untyped-def]
             i += 1
         while i < end and ord("0") <= data[i] <= ord("9"):
             exponent = exponent * 10 + np.int64(data[i]) - ord("0")
-            if exponent > EXPONENT_LIMIT:
-                exponent = np.int64(EXPONENT_LIMIT)
+            if exponent > _EXPONENT_LIMIT:
+                exponent = np.int64(_EXPONENT_LIMIT)
             i += 1
         if negative:
             exponent = -exponent

@@ -211,7 +211,7 @@ def _xval_number(data, begin, i, end):  # type: ignore[no-untyped-def]
         return i, fraction, True
     if fraction > integer:  # what follows is the point
         return i, integer, True
-    return i, i + 1, False
+    return i, integer, False  # nor does a match start at a later digit of this run
 
 
 @kernel(

@@ -27,7 +27,7 @@ class FP15(DecimalScheme):
         ("-0.1435", "-144E-3", "-0.144"),
         ("0", "ZERO", "0.0"),
     )
-    digest: ClassVar[str] = ""
+    digest: ClassVar[str] = "28bb0db49f07c33b"
 
     exponents: Interval = Interval(-8, 7)
 

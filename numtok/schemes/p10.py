@@ -29,7 +29,7 @@ class P10(DecimalScheme):
         ("-0.1435", "- 1 4 4 E-3", "-0.144"),
         ("0", "ZERO ZERO ZERO ZERO ZERO", "0.0"),
     )
-    digest: ClassVar[str] = ""
+    digest: ClassVar[str] = "04295180d5a71771"
 
     digits: int = 3
     exponents: Interval = Interval(-8, 7)

@@ -39,7 +39,7 @@ class XVal(Scheme):
         ("1e40", "+OVERFLOW", "overflow"),
         ("-1e-400", "-UNDERFLOW", "underflow"),
     )
-    digest: ClassVar[str] = ""
+    digest: ClassVar[str] = "b0330c83ff75fa9e"
 
     @property
     def counted(self) -> int:

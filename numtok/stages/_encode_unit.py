@@ -245,7 +245,7 @@ def _write_rejected(draft: Path, unit: Unit, rejected: list[Rejected]) -> Output
     """Every rejected row as read, with its reason: JSONL, by file and row."""
     lines = []
     for bad in sorted(rejected, key=lambda bad: (bad.part.file, bad.row)):
-        line: dict[str, Any] = {"file": bad.part.shown, "row": bad.row, "reason": bad.reason}
+        line: dict[str, Any] = {"file": bad.part.shown, "row": bad.number, "reason": bad.reason}
         if bad.content is not None:
             try:
                 line["content"] = bad.content.decode()

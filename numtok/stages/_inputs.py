@@ -10,7 +10,9 @@ not what was digested.
 import hashlib
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,7 +53,7 @@ class Part(NamedTuple):
     format: str
     begin: int
     end: int
-    first_row: int  # lines (from 1) or rows (from 0) before it are in other parts
+    first_row: int  # of Parquet: rows before it are in other parts
     crc: int  # zlib.crc32 of the bytes; of Parquet the file's
     size: int  # bytes of input
 
@@ -70,7 +72,7 @@ class Unit(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """A row that cannot be used, and why."""
+    """A row that cannot be used, and why; ``row`` counts the lines of its part."""
 
     part: Part
     row: int
@@ -81,10 +83,15 @@ class Rejected(NamedTuple):
         """The error that ends a run with ``--on-error fail``."""
         return DataError(f"{place_of(self.part, self.row)}: {self.reason}")
 
+    @property
+    def number(self) -> int:
+        """The line of the file, from 1; of Parquet the row, from 0."""
+        return self.row + _first_number(self.part)
+
 
 @dataclass
 class Batch:
-    """Rows of one part, column by column; ``rows`` are line or row numbers."""
+    """Rows of one part, column by column; ``rows`` counts the lines of the part."""
 
     part: Part
     rows: list[int]
@@ -124,8 +131,22 @@ class Reading:
 
 
 def place_of(part: Part, row: int) -> str:
-    """``data.jsonl, line 17`` or ``data.parquet, row 16``."""
-    return f"{part.shown}, {'row' if part.format == 'parquet' else 'line'} {row}"
+    """``data.jsonl, line 17`` or ``data.parquet, row 16``, for a row counted within its part."""
+    kind = "row" if part.format == "parquet" else "line"
+    return f"{part.shown}, {kind} {row + _first_number(part)}"
+
+
+@lru_cache
+def _first_number(part: Part) -> int:
+    """The number of a part's first row; lines are counted only when an error must name one."""
+    if part.format == "parquet":
+        return part.first_row
+    lines = 1
+    if part.format == "jsonl" and part.begin:
+        with _Bytes(part.path, 0, part.begin) as raw:
+            while piece := raw.read(files.PIECE):
+                lines += piece.count(b"\n")
+    return lines
 
 
 def find_sources(
@@ -264,8 +285,8 @@ def _survey(
     """The parts of one file, its sha256 and size, in one pass over its bytes."""
     form = _format_of(source.path) or "jsonl"
     digest = hashlib.sha256()
-    bounds: list[tuple[int, int, int, int]] = []  # begin, end, first line, crc
-    begin, size, first_line, lines, crc = 0, 0, 1, 1, 0
+    bounds: list[tuple[int, int, int, int]] = []  # begin, end, first row, crc
+    begin, size, crc = 0, 0, 0
     with files.reporting("read", source.path):
         fd = files.system.open_read(source.path)
         try:
@@ -277,18 +298,16 @@ def _survey(
                     cut = piece.find(b"\n", max(0, begin + UNIT - size)) + 1
                 if cut:
                     crc = zlib.crc32(piece[:cut], crc)
-                    lines += piece.count(b"\n", 0, cut)
-                    bounds.append((begin, size + cut, first_line, crc))
-                    begin, first_line, crc = size + cut, lines, 0
+                    bounds.append((begin, size + cut, 0, crc))
+                    begin, crc = size + cut, 0
                 crc = zlib.crc32(memoryview(piece)[cut:], crc)
-                lines += piece.count(b"\n", cut)
                 size += len(piece)
         finally:
             files.system.close(fd)
     if not size:
         raise DataError(f"{source.shown} is empty; give a file with at least one row")
     if size > begin:
-        bounds.append((begin, size, first_line, crc))
+        bounds.append((begin, size, 0, crc))
     if form == "parquet":
         bounds = _row_groups(source, crc)
 
@@ -392,16 +411,13 @@ def _read_lines(part: Part, how: Reading) -> Iterator[Batch]:
         stream: Any = raw
         if packed:
             stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), part.format)
-        row, offset = part.first_row, part.begin
+        row, offset = 0, part.begin
         for block, too_long in _blocks(part, stream.read, how.max_line):
-            batch = _decode_block(part, decoder, block, row, offset)
-            row += block.count(b"\n")
+            batch, lines = _decode_block(part, decoder, block, row, offset, how.max_line)
+            row += lines
             offset += len(block)
             if too_long:
-                reason = (
-                    f"a line of over {how.max_line} bytes; split the row, or raise --max-line"
-                )
-                batch.rejected.append(Rejected(part, row, reason, None))
+                batch.rejected.append(Rejected(part, row, _too_long(how.max_line), None))
                 row += 1
                 offset += too_long
             yield batch
@@ -452,35 +468,46 @@ def _read_chunk(part: Part, read: Callable[[int], bytes]) -> bytes:
 
 
 def _decode_block(
-    part: Part, decoder: "msgspec.json.Decoder[Row]", block: bytes, row: int, offset: int
-) -> Batch:
+    part: Part, decoder: "msgspec.json.Decoder[Row]", block: bytes, row: int, offset: int, max_line: int
+) -> tuple[Batch, int]:
+    """The rows of whole lines, and how many lines there are, blank ones too."""
     lines = find_lines(block)
     starts, ends = lines.starts.tolist(), lines.ends.tolist()
     numbers = (lines.numbers + row).tolist()
-    rejected: list[Rejected] = []
-    try:
-        fields = decoder.decode_lines(block)
-        kept = list(range(len(fields)))
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    reasons: dict[int, str] = {}
+    for index in np.flatnonzero(lines.ends - lines.starts > max_line).tolist():
+        reasons[index] = _too_long(max_line)
+    for index in np.flatnonzero(lines.suspicious).tolist():
+        if (key := duplicate_key(block[starts[index] : ends[index]])) is not None:
+            reasons[index] = f"the key {key!r} is there twice; each key may be there once"
+    fields: list[Row] | None = None
+    if not reasons:
+        # A line in need of a reason is found one by one, and that is rare.
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            fields = decoder.decode_lines(block)
+    kept = list(range(len(starts)))
+    if fields is None or len(fields) != len(starts):
         fields, kept = [], []
         for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            line = block[start:end]
             try:
-                fields.append(decoder.decode(line))
-                kept.append(index)
+                if index not in reasons:
+                    fields.append(decoder.decode(block[start:end]))
+                    kept.append(index)
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                rejected.append(Rejected(part, numbers[index], reason_of(line, error), line))
-    for index in np.flatnonzero(lines.suspicious).tolist():
-        line = block[starts[index] : ends[index]]
-        if index in kept and (key := duplicate_key(line)) is not None:
-            reason = f"the key {key!r} is there twice; each key may be there once"
-            rejected.append(Rejected(part, numbers[index], reason, line))
-            at = kept.index(index)
-            del kept[at], fields[at]
+                reasons[index] = reason_of(block[start:end], error)
+    rejected = [
+        Rejected(
+            part,
+            numbers[index],
+            reasons[index],
+            block[starts[index] : ends[index]] if ends[index] - starts[index] <= max_line else None,
+        )
+        for index in sorted(reasons)
+    ]
     texts = pa.array([fields_of.text for fields_of in fields], pa.string())
     for fields_of in fields:
         fields_of.text = ""
-    return Batch(
+    batch = Batch(
         part,
         [numbers[index] for index in kept],
         [
@@ -490,8 +517,13 @@ def _decode_block(
         texts,
         fields,
         lambda index: block[starts[kept[index]] : ends[kept[index]]],
-        sorted(rejected, key=lambda bad: bad.row),
+        rejected,
     )
+    return batch, lines.count
+
+
+def _too_long(max_line: int) -> str:
+    return f"the line has more than {max_line} bytes; split the row, or raise --max-line"
 
 
 def no_id(value: Any) -> bool:
@@ -523,7 +555,7 @@ def _read_parquet(part: Part, how: Reading) -> Iterator[Batch]:
                 f"{part.shown}: the column {how.text_field!r} is of type {kind}; it must be string"
             )
         extra = [name for name in Row.optional if name in schema.names and name != how.text_field]
-        row = part.first_row
+        row = 0
         groups = list(range(part.begin, part.end))
         per_row = max(1, _bytes_per_row(file, groups))
         try:
@@ -567,7 +599,7 @@ def _parquet_batch(
         part,
         [row + index for index in kept],
         [
-            f"{part.file}:{row + index}" if no_id(item.id) else str(item.id)
+            f"{part.file}:{part.first_row + row + index}" if no_id(item.id) else str(item.id)
             for index, item in zip(kept, fields, strict=True)
         ],
         texts,

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 from numba import boolean, int32, int64, uint8
+from numba.types import UniTuple
 from numpy.typing import NDArray
 
-from numtok.kernels import kernel, reads, writes
+from numtok.kernels import byte_at, kernel, reads, writes
 
 _NEWLINE, _QUOTE, _BACKSLASH, _COLON = ord("\n"), ord('"'), ord("\\"), ord(":")
 _OPEN, _CLOSE, _SPACE = ord("{"), ord("}"), ord(" ")
@@ -22,10 +23,13 @@ class Lines(NamedTuple):
     ends: NDArray[np.int64]  # [n]
     numbers: NDArray[np.int32]  # [n] lines before it in the block, blank ones too
     suspicious: NDArray[np.bool_]  # [n] an object may have the same key twice
+    count: int  # lines in all, blank ones too
 
 
 @kernel(
-    int64(reads(uint8), writes(int64), writes(int64), writes(int32), writes(boolean))
+    UniTuple(int64, 2)(
+        reads(uint8), writes(int64), writes(int64), writes(int32), writes(boolean)
+    )
 )
 def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-untyped-def]
     """Keys of one object are compared by hash: an equal pair, an escaped key, or more keys or
@@ -43,30 +47,30 @@ def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-unt
         depth = 0
         used = 0
         firsts[0] = 0
-        while i < size and data[i] != _NEWLINE:
-            c = data[i]
+        while i < size and byte_at(data, i) != _NEWLINE:
+            c = byte_at(data, i)
             i += 1
             if c > _SPACE:
                 blank = False
             if c == _QUOTE:
                 begin = i
                 escaped = False
-                while i < size and data[i] != _QUOTE and data[i] != _NEWLINE:
-                    if data[i] == _BACKSLASH:
+                while i < size and byte_at(data, i) != _QUOTE and byte_at(data, i) != _NEWLINE:
+                    if byte_at(data, i) == _BACKSLASH:
                         escaped = True
-                        if i + 1 < size and data[i + 1] != _NEWLINE:
+                        if i + 1 < size and byte_at(data, i + 1) != _NEWLINE:
                             i += 1
                     i += 1
                 end = i
-                if i < size and data[i] == _QUOTE:
+                if i < size and byte_at(data, i) == _QUOTE:
                     i += 1
                 after = i
-                while after < size and data[after] <= _SPACE and data[after] != _NEWLINE:
+                while after < size and byte_at(data, after) <= _SPACE and byte_at(data, after) != _NEWLINE:
                     after += 1
-                if after < size and data[after] == _COLON:
+                if after < size and byte_at(data, after) == _COLON:
                     code = np.uint64(0xCBF29CE484222325)
                     for k in range(begin, end):
-                        code = (code ^ np.uint64(data[k])) * np.uint64(0x100000001B3)
+                        code = (code ^ np.uint64(byte_at(data, k))) * np.uint64(0x100000001B3)
                     for k in range(firsts[depth], used):
                         doubt |= keys[k] == code
                     doubt |= escaped
@@ -92,7 +96,7 @@ def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-unt
             found += 1
         number += 1
         i += 1
-    return found
+    return found, number
 
 
 def find_lines(block: bytes) -> Lines:
@@ -101,16 +105,11 @@ def find_lines(block: bytes) -> Lines:
     >>> find_lines(b'{"text": "a", "text": "b"}\\n\\n').suspicious
     array([ True])
     """
-    data = np.frombuffer(block, np.uint8)
     room = block.count(b"\n") + 1
-    lines = Lines(
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty(room, np.int32),
-        np.empty(room, np.bool_),
-    )
-    found = _find_lines(data, *lines)
-    return Lines(*(column[:found] for column in lines))
+    starts, ends = np.empty(room, np.int64), np.empty(room, np.int64)
+    numbers, suspicious = np.empty(room, np.int32), np.empty(room, np.bool_)
+    found, count = _find_lines(np.frombuffer(block, np.uint8), starts, ends, numbers, suspicious)
+    return Lines(starts[:found], ends[:found], numbers[:found], suspicious[:found], count)
 
 
 class _Twice(ValueError):

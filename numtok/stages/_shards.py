@@ -12,7 +12,9 @@ from numtok.files import Sink
 ROW_GROUP = 12 << 20  # bytes of columns in a row group
 
 # Columns that repeat few values; the others would only pay for building a dictionary.
-_DICTIONARY = ("tokens.list.element", "number_length.list.element", "label", "target_name")
+_DICTIONARY = ("number_length.list.element", "label", "target_name.list.element")
+# Token ids are stored as int32: split by bytes, the upper ones are all zero and compress to nothing.
+_ENCODING = {"tokens.list.element": "BYTE_STREAM_SPLIT"}
 
 
 class ShardWriter:
@@ -31,6 +33,9 @@ class ShardWriter:
             compression="zstd",
             compression_level=1,
             use_dictionary=dictionary,
+            column_encoding={
+                name: how for name, how in _ENCODING.items() if name.partition(".")[0] in schema.names
+            },
             write_page_checksum=True,
             write_statistics=False,
             store_schema=True,

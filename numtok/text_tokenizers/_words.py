@@ -14,7 +14,7 @@ import numpy as np
 from numba import int32, int64, uint8, uint32, uint64
 from numpy.typing import NDArray
 
-from numtok.kernels import inlined, kernel, reads, writes
+from numtok.kernels import byte_at, inlined, kernel, reads, writes
 from numtok.text_tokenizers._bytelevel import BYTE_NAMES, byte_level_json, to_alphabet
 from numtok.text_tokenizers.base import Fitted, Pieces, Tokens
 
@@ -33,12 +33,12 @@ _SHIFT = np.uint64(32)
 def _word_end(data, i, end):  # type: ignore[no-untyped-def]
     """The end of the word that begins at ``i`` < ``end``."""
     j = i + 1
-    if _IN_WORD[data[i]] or (data[i] == _SPACE and j < end and _IN_WORD[data[j]]):
-        while j < end and _IN_WORD[data[j]]:
+    if _IN_WORD[byte_at(data, i)] or (byte_at(data, i) == _SPACE and j < end and _IN_WORD[byte_at(data, j)]):
+        while j < end and _IN_WORD[byte_at(data, j)]:
             j += 1
         return j
-    while j < end and not _IN_WORD[data[j]]:
-        if data[j] == _SPACE and j + 1 < end and _IN_WORD[data[j + 1]]:
+    while j < end and not _IN_WORD[byte_at(data, j)]:
+        if byte_at(data, j) == _SPACE and j + 1 < end and _IN_WORD[byte_at(data, j + 1)]:
             break
         j += 1
     return j
@@ -46,14 +46,14 @@ def _word_end(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _find(data, start, end, slots, words, bounds):  # type: ignore[no-untyped-def]
-    """The slot of the word ``data[start:end]``: its own, or the empty one where it would go.
+    """The slot of the word ``byte_at(data, start:end)``: its own, or the empty one where it would go.
 
     Open addressing; a slot holds 1 + the index of a word, word k being
     ``words[bounds[k]:bounds[k + 1]]``, or 0.
     """
     code = _FNV_START
     for i in range(start, end):
-        code = (code ^ np.uint64(data[i])) * _FNV_PRIME
+        code = (code ^ np.uint64(byte_at(data, i))) * _FNV_PRIME
     mask = np.uint64(len(slots) - 1)
     slot = (code ^ (code >> _SHIFT)) & mask
     while slots[slot] != 0:
@@ -62,7 +62,7 @@ def _find(data, start, end, slots, words, bounds):  # type: ignore[no-untyped-de
         if length == end - start:
             same = True
             for i in range(length):
-                if words[bounds[k] + i] != data[start + i]:
+                if words[bounds[k] + i] != byte_at(data, start + i):
                     same = False
                     break
             if same:
@@ -101,7 +101,7 @@ def _encode(data, pieces, slots, words, bounds, ids, id_bounds):  # type: ignore
                 count += 1
             else:
                 for b in range(i, j):
-                    ids[count] = data[b]
+                    ids[count] = byte_at(data, b)
                     count += 1
             i = j
         id_bounds[piece + 1] = count
@@ -134,7 +134,7 @@ def _count(data, pieces, longest, slots, words, bounds, counts, tally):  # type:
                     k = distinct
                     place = bounds[k]
                     for b in range(j - i):
-                        words[place + b] = data[i + b]
+                        words[place + b] = byte_at(data, i + b)
                     bounds[k + 1] = place + j - i
                     distinct += 1
                     slots[slot] = distinct

@@ -1,0 +1,54 @@
+"""``numtok schemes``."""
+
+from typing import Annotated
+
+import typer
+
+from numtok.cli._shared import Format, FormatOption, JsonOption, print_table
+
+
+def command(
+    names: Annotated[bool, typer.Option("--names", help="Only the names, one a line.")] = False,
+    check: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SPEC", help="Run the contract suite on a scheme; can be repeated."),
+    ] = None,
+    format: FormatOption = Format.TABLE,
+    json: JsonOption = False,
+) -> None:
+    """List the schemes: tokens per number, vocabulary, range, error bound, source."""
+    from numtok.schemes.base import SCHEMES
+
+    chosen = Format.JSON if json else format
+    if names:
+        for name in SCHEMES:
+            typer.echo(name)
+        return
+    if check:
+        from numtok.cli._checked import print_checks
+
+        print_checks(check, chosen)
+        return
+    rows = []
+    for name in SCHEMES:
+        scheme = SCHEMES.build(name)
+        extras = len(scheme.vocabulary()) - scheme.counted
+        low, high = (_compact(bound) for bound in scheme.bounds)
+        rows.append(
+            (
+                name,
+                scheme.tokens_per_number or "varies",
+                f"{scheme.counted} + {extras}",
+                f"{low}..{high}",
+                _compact(scheme.relative_error),
+                scheme.source,
+            )
+        )
+    columns = ("scheme", "tokens", "vocabulary", "magnitudes", "error", "source")
+    print_table("schemes", columns, rows, chosen)
+
+
+def _compact(number: float) -> str:
+    """Three digits at most: ``1e-6``, ``9.99e9``, ``0.005``."""
+    mantissa, _, exponent = f"{number:.3g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa

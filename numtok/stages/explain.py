@@ -1,0 +1,74 @@
+"""Explain: how each scheme writes one number, and what comes back."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from numtok.errors import UsageError
+from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.decimals import parse
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.registry import spec_of
+from numtok.schemes.base import SCHEMES, Failure, Outcome, Scheme
+
+_WORDS = ("nan", "inf", "-inf")  # values have these, texts do not
+
+
+@dataclass(frozen=True)
+class Written:
+    """One number in one scheme."""
+
+    scheme: str
+    tokens: tuple[str, ...]
+    channel: float | None
+    decoded: str  # the literal that comes back, or the name of the failure
+    error: float | None  # relative; None where no finite value comes back
+    outcome: str  # "" for an ordinary number
+
+
+def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[Written]:
+    """Write a number in each scheme, all known ones if none is named.
+
+    Raises UsageError unless ``number`` is exactly one number under the policy, or nan, inf, -inf.
+
+    >>> run("-60.2", ("p1000",), NumeralPolicy())[0].tokens
+    ('-', '602', 'E-1')
+    """
+    numerals = _numerals(number, policy)
+    schemes = [SCHEMES.build(spec) for spec in specs or SCHEMES.names()]
+    return [_written(scheme, numerals) for scheme in schemes]
+
+
+def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
+    if number in _WORDS:
+        return Numerals.of_literals([number])
+    data = np.frombuffer(number.encode(), np.uint8)
+    starts, ends, _ = scan(data, np.array([0, len(data)], np.int32), policy)
+    if len(starts) != 1 or (starts[0], ends[0]) != (0, len(data)):
+        found = [data[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True)]
+        raise UsageError(
+            f"{number!r} is not exactly one number under the numeral policy {policy.spec()!r}, "
+            f"which reads {', '.join(found) or 'no number'} in it; docs/NUMERALS.md has the rules"
+        )
+    return Numerals(parse(data, starts, ends), Literals(data, starts, ends))
+
+
+def _written(scheme: Scheme, numerals: Numerals) -> Written:
+    encoded = scheme.encode(numerals)
+    decoded = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
+    names = scheme.vocabulary()
+    failure = Failure(decoded.failures[0])
+    value, back = float(numerals.values[0]), float(decoded.values[0])
+    error = None
+    if not failure and np.isfinite([value, back]).all():
+        error = abs(back - value) / abs(value) if value else abs(back)
+    outcome = Outcome(encoded.outcomes[0])
+    return Written(
+        spec_of(scheme),
+        tuple(names[token] for token in encoded.tokens),
+        None if encoded.channel is None else float(encoded.channel[0]),
+        failure.name.lower() if failure else decoded.literal(0),
+        error,
+        "" if outcome is Outcome.NUMBER else outcome.name.lower().replace("_", " "),
+    )
