@@ -29,7 +29,6 @@ from numtok.errors import UsageError
 from numtok.kernels import byte_at, inlined, kernel, reads, writes
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.numerals.column import Literals, Numerals
-from numtok.numerals.decimals import parse
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.registry import settings_of
@@ -231,10 +230,7 @@ class Codec:
             int32[n], a byte offset in ``texts.data`` where a new token must begin (an answer's
             start), or -1; none may lie inside a number.
         """
-        numerals = Numerals(
-            parse(texts.data, spans.starts, spans.ends),
-            Literals(texts.data, spans.starts, spans.ends),
-        )
+        numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
         raw = numerals.values
         written = numerals
         if not self.normalizer.normalizer.identity:

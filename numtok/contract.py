@@ -39,7 +39,7 @@ from numtok.schemes.base import (
 )
 
 _LONGEST_WALK = 24  # tokens, after which a walk ends as soon as it may
-_HOPELESS_WALK = 400  # tokens, after which a walk that may never end is given up
+_HOPELESS_WALK = 200  # tokens, after which a walk that may never end is given up
 _SLACK = 2.0**-52  # of a value: one rounding to float64 on the way in, one on the way out
 
 
@@ -422,12 +422,30 @@ def check_batches(scheme: Scheme, seed: int) -> None:
 
 
 def _walked(scheme: Scheme, tokens: Sequence[int]) -> bool:
-    """True if ``next`` allows these tokens, each in turn, and the end after them."""
-    size = len(scheme.vocabulary())
+    """True if ``next`` allows these tokens of the vocabulary, in turn, and the end after them."""
     for index, token in enumerate(tokens):
-        if token >= size or not scheme.next(tuple(tokens[:index])).allowed[token]:
+        if not scheme.next(tuple(tokens[:index])).allowed[token]:
             return False
-    return bool(tokens) and scheme.next(tuple(tokens)).may_end
+    return scheme.next(tuple(tokens)).may_end
+
+
+def _garbage(scheme: Scheme, seed: int) -> list[list[int]]:
+    """Token sequences: none, random ones, spoilt numbers, some with ids beyond the vocabulary."""
+    rng = random.Random(seed)
+    size, width = len(scheme.vocabulary()), scheme.tokens_per_number
+    beyond = [token for token in (size, size + 1, 65_535, 2**31, 2**32 - 1) if token >= size]
+    garbage: list[list[int]] = [[], [], *([token] for token in beyond)]
+    for _ in range(150):
+        length = width if width and rng.random() < 0.5 else rng.randrange(8)
+        garbage.append([rng.randrange(size) for _ in range(length)])
+    numbers = _split(scheme.encode(Numerals.of_literals(sample(scheme, seed)[-150:])))
+    for number in numbers:
+        tokens = list(number)
+        tokens[rng.randrange(len(tokens))] = rng.randrange(size)
+        garbage.append(tokens + [rng.randrange(size)] * rng.choice((0, 0, 0, 1)))
+    for tokens in rng.sample(garbage[7:], 40):
+        garbage.append([*tokens[:-1], rng.choice(beyond)])
+    return [*garbage, [], [0] * 3000, [size - 1] * 3000]
 
 
 def check_garbage(scheme: Scheme, seed: int) -> None:
@@ -436,17 +454,8 @@ def check_garbage(scheme: Scheme, seed: int) -> None:
     Where every number has one length, that is all that ``next`` forbids; else no tokens, and
     tokens outside the vocabulary.
     """
-    name, rng = "garbage", random.Random(seed)
+    name, garbage = "garbage", _garbage(scheme, seed)
     size, width = len(scheme.vocabulary()), scheme.tokens_per_number
-    beyond = [size, size + 1, 255, 65_535, 2**31, 2**32 - 1]
-    garbage: list[list[int]] = [[], [], *([token] for token in beyond if token >= size)]
-    for _ in range(200):
-        length = width if width and rng.random() < 0.5 else rng.randrange(8)
-        tokens = [rng.randrange(size) for _ in range(length)]
-        if tokens and rng.random() < 0.3:
-            tokens[rng.randrange(length)] = rng.choice([one for one in beyond if one >= size])
-        garbage.append(tokens)
-    garbage += [[], [0] * 3000, [size - 1] * 3000]
     channel = None
     if scheme.channel:
         odd = (0.0, -1.5, math.nan, math.inf, -math.inf, 1e-40, 3e38)
@@ -461,7 +470,7 @@ def check_garbage(scheme: Scheme, seed: int) -> None:
             told = f"got {value} beside a failure, expected nan"
             _fail(scheme, name, f"{_named(scheme, tokens)}: {told}")
         outside = not tokens or max(tokens) >= size
-        bad = outside or (width is not None and not _walked(scheme, tokens))
+        bad = outside or (width and (len(tokens) != width or not _walked(scheme, tokens)))
         if bad and failure != Failure.MALFORMED:
             got = Failure(failure).name.lower() if failure else decoded.literal(index)
             _fail(scheme, name, f"{_named(scheme, tokens)}: got {got}, expected malformed")
@@ -524,9 +533,13 @@ def _walk(scheme: Scheme, rng: random.Random) -> list[int] | None:
 def check_walks(scheme: Scheme, seed: int) -> None:
     """Whatever ``next`` allows is read as a value, or as a named under- or overflow."""
     rng = random.Random(seed)
-    walks = [walk for _ in range(150) if (walk := _walk(scheme, rng)) is not None]
-    if not walks:
-        _fail(scheme, "walks", f"got no end within {_HOPELESS_WALK} tokens, expected one")
+    walks: list[list[int]] = []
+    for tried in range(150):
+        walk = _walk(scheme, rng)
+        if walk is not None:
+            walks.append(walk)
+        elif tried >= 2 and not walks:
+            _fail(scheme, "walks", f"got no end within {_HOPELESS_WALK} tokens, expected one")
     channel = None
     if scheme.channel:
         channel = np.array([rng.uniform(-5, 5) for _ in walks], np.float32)
@@ -551,7 +564,8 @@ def _inside(scheme: Scheme, bounds: Bounds, rng: random.Random) -> list[float]:
         away = 1.0 if math.isinf(high) else -1.0
         steps = [edge + away * abs(edge) * 10 ** rng.uniform(-1, 6) for _ in range(4)]
         return [value for value in steps if math.isfinite(value) and value != edge]
-    return [low + (high - low) * rng.uniform(0.25, 0.75) for _ in range(4)]
+    steps = [low + (high - low) * rng.uniform(0.25, 0.75) for _ in range(4)]
+    return [value for value in steps if low < value < high]
 
 
 def check_intervals(scheme: Scheme, seed: int) -> None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from numtok.errors import UsageError
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -18,6 +20,7 @@ DATA, ENCODED, MODEL = "data", "encoded", "model"  # kinds of artifacts
 TRAIN = "train"  # the split that vocabularies and normalisations are fitted on
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 RESERVED = ("clipped", "rejected")  # names of files beside the splits' shards
+SPLIT_RULE = "lower-case letters, digits, - and _, and neither clipped nor rejected"
 GROUP = "group_"  # prefix of the columns that a row's groups become
 
 
@@ -50,7 +53,7 @@ class Row(msgspec.Struct):
     )
 
     text: str
-    id: str | int | None | UnsetType = UNSET
+    id: str | int | UnsetType | None = UNSET
     targets: dict[str, list[tuple[int, int]]] | None = None
     label: str | int | None = None
     answer_start: int | None = None
@@ -58,10 +61,23 @@ class Row(msgspec.Struct):
     split: str | None = None
 
 
+def is_split(name: str) -> bool:
+    """Whether a split can have that name, by :data:`SPLIT_RULE`."""
+    return SPLIT_NAME.fullmatch(name) is not None and name not in RESERVED
+
+
 def row_type(text_field: str) -> type[Row]:
-    """:class:`Row` with its text under another name."""
+    """:class:`Row` with its text under another name.
+
+    Raises UsageError for the name of another field.
+    """
     if text_field == "text":
         return Row
+    if text_field in Row.optional or not text_field:
+        raise UsageError(
+            f"--text-field {text_field!r} is not possible: the field has a meaning of its own "
+            f"({', '.join(Row.optional)}), or no name; name the field that holds the text"
+        )
     made = msgspec.defstruct("Row", [], bases=(Row,), rename={"text": text_field})
     assert issubclass(made, Row)
     return made

@@ -13,10 +13,12 @@ are taken over.
 """
 
 import importlib
+import inspect
 import pkgutil
 import re
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -92,24 +94,39 @@ class Registry(Generic[T]):
 
     def names(self) -> tuple[str, ...]:
         """All names, sorted, without importing any module of the package but itself."""
-        found: dict[str, str] = {}
+        return tuple(sorted(self._files()))
+
+    def _files(self) -> dict[str, Path]:
+        """Every name and the file, or the package's folder, that defines it."""
+        found: dict[str, Path] = {}
         for info in pkgutil.iter_modules(self._package_module().__path__):
             if info.name == "base" or info.name.startswith("_"):
                 continue
             name = info.name.replace("_", "-")
-            where = str(getattr(info.module_finder, "path", ""))
+            folder = Path(str(getattr(info.module_finder, "path", "")))
             if name in found:
                 raise UsageError(
-                    f"two files define the {self._what} {name!r}: in {found[name]} and in {where}; "
-                    "rename the plugin's file"
+                    f"two files define the {self._what} {name!r}: in {found[name].parent} and in "
+                    f"{folder}; rename the plugin's file"
                 )
-            found[name] = where
-        return tuple(sorted(found))
+            found[name] = folder / (info.name if info.ispkg else f"{info.name}.py")
+            if not _NAME.fullmatch(name) or "-" in info.name:
+                raise UsageError(
+                    f"{found[name]}: a {self._what} cannot have this name; a file name is made of "
+                    "lower-case letters, digits and _; rename the file"
+                )
+        return found
 
     def __getitem__(self, name: str) -> type[T]:
-        if not _NAME.fullmatch(name) or name not in self.names():
-            raise unknown(self._what, name, self.names())
-        module = importlib.import_module(f"{self._package}.{name.replace('-', '_')}")
+        found = self._files()
+        if name not in found:
+            raise unknown(self._what, name, found)
+        try:
+            module = importlib.import_module(f"{self._package}.{name.replace('-', '_')}")
+        except Exception as error:
+            if not _is_plugin(found[name]):
+                raise
+            raise _plugin_error(found[name], error) from error
         return self._class_in(module)
 
     def build(self, spec: str) -> T:
@@ -173,7 +190,47 @@ class Registry(Generic[T]):
                 f"{module.__file__} must define exactly one public class, the {self._what}; "
                 f"it defines {len(classes)}"
             )
+        if lacks := _missing_in(classes[0]):
+            raise UsageError(
+                f"{module.__file__}: {classes[0].__name__} lacks {', '.join(lacks)}; "
+                f"{self._package}.base says what each is"
+            )
         return classes[0]
+
+
+def _missing_in(kind: type) -> list[str]:
+    """What a class still needs before it can be built from a spec."""
+    if not is_dataclass(kind):
+        return ["@dataclass(frozen=True)"]
+    declared = {
+        key
+        for base in kind.__mro__
+        for key, hint in inspect.get_annotations(base).items()
+        if str(hint).startswith("typing.ClassVar") and key != "positional"  # which is optional
+    }
+    unset = {key for key in declared if not hasattr(kind, key)}
+    return sorted(unset | getattr(kind, "__abstractmethods__", frozenset()))
+
+
+def _is_plugin(file: Path) -> bool:
+    return any(file.is_relative_to(folder) for folder in _plugin_folders)
+
+
+def _plugin_error(file: Path, error: Exception) -> UsageError:
+    """What is wrong with a plugin's file, at the last of its lines that was reached."""
+    lines = [(step.filename, step.lineno) for step in traceback.extract_tb(error.__traceback__)]
+    what = str(error)
+    if isinstance(error, SyntaxError):
+        lines.append((error.filename or "", error.lineno))
+        what = error.msg
+    where = str(file)
+    for place, line in lines:
+        if line and _is_plugin(Path(place)):
+            where = f"{place}, line {line}"
+    return UsageError(
+        f"{where}: {type(error).__name__}: {what}; correct the file, or leave its folder out of "
+        "[plugins] in numtok.toml"
+    )
 
 
 def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
@@ -261,7 +318,5 @@ def _read(kind: type, known: Mapping[str, Field[Any]], key: str, text: str) -> A
             return wanted(text)
     except (ValueError, KeyError):
         form = {Interval: "a range like -8..7", bool: "yes or no", int: "an integer"}
-        raise UsageError(
-            f"{name}: {key}={text!r} is not {form.get(wanted, 'a number')}"
-        ) from None
+        raise UsageError(f"{name}: {key}={text!r} is not {form.get(wanted, 'a number')}") from None
     raise TypeError(f"{kind.__qualname__}.{key}: a spec cannot set a field of type {wanted}")

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from numtok.errors import UsageError
 from numtok.numerals.column import Literals, Numerals, plain_literal, round_literal, value_of
-from numtok.numerals.decimals import parse, round_half_even
+from numtok.numerals.decimals import read, round_half_even
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from tests.test_numerals_golden import scanned
@@ -248,7 +248,7 @@ def test_settings_of_another_revision_are_refused() -> None:
 
 
 def parsed(literals: list[str]) -> NDArray[np.float64]:
-    return parse(*Literals.of(literals))
+    return read(*Literals.of(literals))[0]
 
 
 def assert_same_bits(literals: list[str]) -> None:
@@ -422,7 +422,10 @@ def test_values_of_millions_of_literals_are_those_of_float() -> None:
         assert_same_bits(list(random_short_ties(random.Random(7), 500_000)))
 
 
-@given(st.from_regex(r"([0-9]{1,25}(\.[0-9]{1,25})?|\.[0-9]{1,9})([eE][-+]?[0-9]{1,4})?", fullmatch=True))  # fmt: skip # noqa: E501
+LITERAL = re.compile(r"([0-9]{1,25}(\.[0-9]{1,25})?|\.[0-9]{1,9})([eE][-+]?[0-9]{1,4})?")
+
+
+@given(st.from_regex(LITERAL, fullmatch=True))
 def test_values_of_any_literal_are_those_of_float(literal: str) -> None:
     assert_same_bits([literal])
 
@@ -455,7 +458,9 @@ def rounded_by_decimal(literal: str, digits: int) -> tuple[bool, int, int]:
 
 
 def rounded(literals: list[str], digits: int) -> list[tuple[bool, int, int]]:
-    negative, mantissa, exponent = round_half_even(*Literals.of(literals), digits)
+    _, significands = read(*Literals.of(literals))
+    negative = significands.negative
+    mantissa, exponent = round_half_even(significands, digits)
     return list(zip(negative.tolist(), mantissa.tolist(), exponent.tolist(), strict=True))
 
 
@@ -574,7 +579,7 @@ def test_exponents_beyond_all_bounds_round_as_a_thousand_million() -> None:
 def test_a_number_of_digits_that_does_not_fit_is_refused(digits: int) -> None:
     with pytest.raises(ValueError) as error:
         rounded(["1"], digits)
-    assert str(error.value) == f"digits is {digits}; 1 to 18 are possible"
+    assert str(error.value) == f"places is {digits}; 1 to 18 are possible"
 
 
 # --- columns of numbers ------------------------------------------------------------------------
@@ -631,14 +636,25 @@ def test_out_of_float64_names_literals_whose_value_is_infinite_or_zero() -> None
 
 
 def test_other_values_become_what_is_written_but_what_never_fitted_stays() -> None:
-    source = Numerals.of_literals(["1e400", "-1e400", "1e-400", "7.0", "inf", "0.1435"])
+    source = Numerals.of_literals(["1e400", "-1e400", "1e-400", "7.0", "inf", "0.1435", "0"])
     column = source.with_values(source.values / 10)
-    assert written(column) == ["1e400", "-1e400", "0.0", "0.7", "inf", repr(0.1435 / 10)]
+    tenth = repr(0.1435 / 10)
+    assert written(column) == ["1e400", "-1e400", "1e-400", "0.7", "inf", tenth, "0.0"]
     assert written(source)[3] == "7.0"
     above, below = column.out_of_float64()
-    assert above.tolist() == [True, True, False, False, False, False]
-    assert below.tolist() == [False, False, True, False, False, False]
-    assert column.rounded(1).mantissa.tolist() == [1, 1, 0, 7, 0, 1]
+    assert np.flatnonzero(above).tolist() == [0, 1]
+    assert np.flatnonzero(below).tolist() == [2]
+    assert column.rounded(1).mantissa.tolist() == [1, 1, 1, 7, 0, 1, 0]
+
+
+def test_finite_numbers_whose_other_values_do_not_fit_count_as_out_of_range() -> None:
+    source = Numerals.of_literals(["1e308", "-1e308", "1", "inf", "nan"])
+    with np.errstate(over="ignore"):
+        column = source.with_values(source.values * 10)
+    assert written(column) == ["1e400", "-1e400", "10.0", "inf", "nan"]
+    above, below = column.out_of_float64()
+    assert np.flatnonzero(above).tolist() == [0, 1]
+    assert not below.any()
 
 
 def test_values_of_kernels_and_of_python_agree_bit_for_bit_on_zeros() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from numtok.numerals.column import value_of
-from numtok.numerals.decimals import parse
+from numtok.numerals.decimals import read
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 
@@ -85,7 +85,7 @@ def test_the_options_read_what_the_page_says(case: Case) -> None:
     data = np.frombuffer(case.text.encode(), np.uint8)
     starts, ends, _ = scan(data, np.array([0, len(data)], np.int32), policy)
     wanted = [float(value) for value in values.split()]
-    assert parse(data, starts, ends).tolist() == wanted
+    assert read(data, starts, ends)[0].tolist() == wanted
     assert [value_of(literal) for literal in expected] == wanted
 
 

@@ -108,7 +108,7 @@ def main() -> NoReturn:
 
 def _run() -> int:
     try:
-        typer.main.get_command(build())(prog_name="numtok")
+        typer.main.get_command(build())(_global_first(sys.argv[1:]), prog_name="numtok")
     except NumtokError as error:
         _complain(str(error))
         return error.exit_code
@@ -134,6 +134,26 @@ def _run() -> int:
         _complain("this is a bug; please report it with the lines above")
         return 70
     return 0
+
+
+def _global_first(arguments: list[str]) -> list[str]:
+    """The command line with the global options in front, wherever they were written.
+
+    >>> _global_first(["encode", "a.jsonl", "--store", "here"])
+    ['--store', 'here', 'encode', 'a.jsonl']
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    first: list[str] = []
+    rest: list[str] = []
+    words = iter(arguments[:end])
+    for word in words:
+        if word == "--store":
+            first += [word, *([value] if (value := next(words, None)) is not None else [])]
+        elif word in ("-q", "--quiet") or word.startswith("--store="):
+            first.append(word)
+        else:
+            rest.append(word)
+    return first + rest + arguments[end:]
 
 
 def _complain(message: str) -> None:

@@ -41,6 +41,15 @@ class Literals(NamedTuple):
         return self.data[self.starts[index] : self.ends[index]].tobytes().decode()
 
 
+class Significands(NamedTuple):
+    """The digits of literals: a number is about ``(-1)^negative * digits * 10^exponents``."""
+
+    digits: NDArray[np.uint64]  # [n] the first 19 significant digits, fewer if there are fewer
+    exponents: NDArray[np.int32]  # [n] 0 for a zero
+    negative: NDArray[np.bool_]  # [n]
+    more: NDArray[np.bool_]  # [n] digits that are not zero follow after the 19
+
+
 class Numerals:
     """A column of ``n`` numbers: float64 values, and literals as written.
 
@@ -55,14 +64,24 @@ class Numerals:
         self,
         values: NDArray[np.float64],
         literals: Literals | None = None,
+        significands: Significands | None = None,
         source: "Numerals | None" = None,
     ) -> None:
         self.values = values
         self._literals = literals
+        self._significands = significands
         self._source = source
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @classmethod
+    def read(cls, literals: Literals) -> "Numerals":
+        """Numbers from literals that the scanner found: all values at once, compiled."""
+        from numtok.numerals.decimals import read
+
+        values, significands = read(*literals)
+        return cls(values, literals, significands)
 
     @classmethod
     def of_literals(cls, literals: Sequence[str]) -> "Numerals":
@@ -91,6 +110,15 @@ class Numerals:
             self._literals = Literals.of(written)
         return self._literals
 
+    @property
+    def significands(self) -> Significands:
+        """The digits of the literals; 0 for a literal without digits (nan, inf)."""
+        if self._significands is None:
+            from numtok.numerals.decimals import read
+
+            _, self._significands = read(*self.literals)
+        return self._significands
+
     def rounded(self, digits: int) -> Rounded:
         """Every literal rounded half to even to ``digits`` significant digits, exactly.
 
@@ -98,7 +126,8 @@ class Numerals:
         """
         from numtok.numerals.decimals import round_half_even
 
-        return Rounded(*round_half_even(*self.literals, digits))
+        significands = self.significands
+        return Rounded(significands.negative, *round_half_even(significands, digits))
 
     def out_of_float64(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """bool[n], bool[n]: literals such as 1e400 and 1e-400, whose value is inf and 0; also
@@ -106,15 +135,10 @@ class Numerals:
         if self._source is not None:
             above, below = self._source.out_of_float64()
             return above | (np.isinf(self.values) & np.isfinite(self._source.values)), below
-        below, above = np.zeros(len(self), np.bool_), np.zeros(len(self), np.bool_)
-        if self._literals is not None:
-            suspects = np.flatnonzero((self.values == 0) | np.isinf(self.values))
-            data, starts, ends = self._literals
-            some = Numerals(self.values[suspects], Literals(data, starts[suspects], ends[suspects]))
-            written = some.rounded(1).mantissa != 0
-            below[suspects] = written & (some.values == 0)
-            above[suspects] = written & (some.values != 0)
-        return above, below
+        if self._literals is None:  # every value stands for itself
+            return np.zeros(len(self), np.bool_), np.zeros(len(self), np.bool_)
+        written = self.significands.digits != 0
+        return written & np.isinf(self.values), written & (self.values == 0)
 
 
 def plain_literal(literal: str) -> str:

@@ -1,6 +1,6 @@
 """Literals to values: the nearest float64, and the exact decimal rounded to few digits.
 
-``parse`` gives for every literal exactly what Python's ``float()`` gives. Short
+``read`` gives for every literal exactly what Python's ``float()`` gives. Short
 literals are done with one exact multiplication or division (Clinger 1990, "How
 to read floating point numbers accurately"), longer ones with a 128-bit product
 (Lemire 2021, "Number parsing at a gigabyte per second"), and the few that
@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import boolean, float64, int32, int64, types, uint8, void
+from numba import boolean, float64, int32, int64, types, uint8, uint64, void
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from numtok.kernels import inlined, kernel, reads, writes
-from numtok.numerals.column import value_of
+from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.numerals.column import Significands, value_of
 
 _intrinsic: Any = intrinsic  # numba's own type drops the wrong argument
 _SMALLEST, _LARGEST = -342, 308  # powers of ten below and above give 0 and infinity
@@ -129,161 +129,173 @@ def _nearest_bits(w, q):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _is_minus(data, i):  # type: ignore[no-untyped-def]
-    return data[i] == ord("-") or data[i] == 0xE2  # the first byte of U+2212
+def _digit(c):  # type: ignore[no-untyped-def]
+    """The value of an ASCII digit; 10 or more for any other byte."""
+    return np.uint8(c - np.uint8(ord("0")))
 
 
 @inlined
 def _exponent_at(data, i, end):  # type: ignore[no-untyped-def]
     """The power of ten written from ``i`` (behind the digits) on: an exponent, a percent sign."""
     exponent = np.int64(0)
-    if i < end and data[i] | 0x20 == ord("e"):
+    if i < end and byte_at(data, i) | 0x20 == ord("e"):
         i += 1
-        negative = data[i] == ord("-")
-        if negative or data[i] == ord("+"):
+        negative = byte_at(data, i) == ord("-")
+        if negative or byte_at(data, i) == ord("+"):
             i += 1
-        while i < end and ord("0") <= data[i] <= ord("9"):
-            exponent = exponent * 10 + np.int64(data[i]) - ord("0")
+        while i < end and _digit(byte_at(data, i)) < 10:
+            exponent = exponent * 10 + np.int64(_digit(byte_at(data, i)))
             if exponent > _EXPONENT_LIMIT:
                 exponent = np.int64(_EXPONENT_LIMIT)
             i += 1
         if negative:
             exponent = -exponent
-    if i < end and data[i] == ord("%"):
+    if i < end and byte_at(data, i) == ord("%"):
         exponent -= 2
     return exponent
 
 
-@kernel(int64(reads(uint8), reads(int32), reads(int32), writes(float64), writes(int32)))
-def _parse(data, starts, ends, values, undecided):  # type: ignore[no-untyped-def]
-    """Fill ``values``; list the literals left for float() in ``undecided``, return their count."""
+@inlined
+def _significand(data, i, end):  # type: ignore[no-untyped-def]
+    """(w, q, more): the literal is w * 10^q, w of at most 19 digits, and if ``more`` a little
+    above that, by digits that w has no room for."""
+    w = _ZERO_WORD
+    digits = 0  # significant digits in w
+    q = np.int64(0)
+    point = False
+    more = False
+    while i < end:
+        c = byte_at(data, i)
+        digit = _digit(c)
+        if digit < 10:
+            if digits < 19:
+                w = w * _U(10) + _U(digit)
+                digits += w != _ZERO_WORD
+                q -= point
+            else:
+                more |= digit != 0
+                q += not point
+        elif c == ord("."):
+            point = True
+        elif c | 0x20 == ord("e") or c == ord("%"):
+            q += _exponent_at(data, i, end)
+            break
+        i += 1
+    return w, q, more
+
+
+@kernel(
+    int64(
+        reads(uint8), reads(int32), reads(int32),
+        writes(float64), writes(uint64), writes(int32), writes(boolean), writes(boolean),
+        writes(int32),
+    )
+)  # fmt: skip
+def _read(data, starts, ends, values, digits, exponents, negative, more, undecided):  # type: ignore[no-untyped-def]
+    """List the literals left for float() in ``undecided``; returns how many they are."""
     left = 0
     for n in range(len(starts)):
-        i, end = np.int64(starts[n]), np.int64(ends[n])
-        w = _ZERO_WORD
-        digits = 0  # significant digits in w
-        q = 0
-        point = False
-        truncated = False
-        while i < end:
-            c = data[i]
-            if ord("0") <= c <= ord("9"):
-                if digits < 19:
-                    w = w * _U(10) + _U(c - ord("0"))
-                    digits += w != _ZERO_WORD
-                    q -= point
-                else:
-                    truncated |= c != ord("0")
-                    q += not point
-            elif c == ord("."):
-                point = True
-            elif c | 0x20 == ord("e") or c == ord("%"):
-                break
-            i += 1
-        q += _exponent_at(data, i, end)
+        first = byte_at(data, starts[n])
+        minus = first == ord("-") or first == 0xE2  # the first byte of U+2212
+        w, q, inexact = _significand(data, np.int64(starts[n]), np.int64(ends[n]))
         if w == _ZERO_WORD:
             value = 0.0
-        elif not truncated and w <= _HIDDEN_BIT << _ONE and -22 <= q <= 22:
+            q = np.int64(0)
+        elif not inexact and w <= _HIDDEN_BIT << _ONE and -22 <= q <= 22:
             value = np.float64(w) / _TEN[-q] if q < 0 else np.float64(w) * _TEN[q]
         else:
             bits = _nearest_bits(w, q)
-            if truncated and bits != _nearest_bits(w + _ONE, q):
+            if inexact and bits != _nearest_bits(w + _ONE, q):
                 undecided[left] = n
                 left += 1
             value = _as_float(bits)
-        values[n] = -value if _is_minus(data, starts[n]) else value
+        values[n] = -value if minus else value
+        digits[n] = w
+        exponents[n] = q
+        negative[n] = minus
+        more[n] = inexact
     return left
 
 
-def parse(
+def read(
     data: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    """The float64 nearest to each literal ``data[starts[n]:ends[n]]``, bit for bit ``float()``.
+) -> tuple[NDArray[np.float64], Significands]:
+    """The float64 nearest to each literal ``data[starts[n]:ends[n]]``, bit for bit ``float()``,
+    and its digits.
 
     Group commas are skipped, ``%`` divides by 100, U+2212 is a minus. Literals too large for
     float64 give infinity, as ``float("1e400")`` does.
 
     >>> data = np.frombuffer(b"-6.02e1", np.uint8)
-    >>> parse(data, np.array([0], np.int32), np.array([7], np.int32))
+    >>> read(data, np.array([0], np.int32), np.array([7], np.int32))[0]
     array([-60.2])
     """
-    values = np.empty(len(starts), np.float64)
-    undecided = np.empty(len(starts), np.int32)
-    left = _parse(data, starts, ends, values, undecided)
+    count = len(starts)
+    values = np.empty(count, np.float64)
+    significands = Significands(
+        np.empty(count, np.uint64),
+        np.empty(count, np.int32),
+        np.empty(count, np.bool_),
+        np.empty(count, np.bool_),
+    )
+    undecided = np.empty(count, np.int32)
+    left = _read(data, starts, ends, values, *significands, undecided)
     for n in undecided[:left]:
         values[n] = value_of(data[starts[n] : ends[n]].tobytes().decode())
-    return values
+    return values, significands
 
 
 @kernel(
-    void(
-        reads(uint8), reads(int32), reads(int32), int64,
-        writes(boolean), writes(int64), writes(int32),
-    )
-)  # fmt: skip
-def _round(data, starts, ends, digits, negative, mantissa, exponent):  # type: ignore[no-untyped-def]
-    limit = np.int64(10) ** digits
-    for n in range(len(starts)):
-        i, end = np.int64(starts[n]), np.int64(ends[n])
-        negative[n] = _is_minus(data, i)
-        m = np.int64(0)
-        kept = 0
-        q = 0
-        point = False
-        next_digit = np.int64(-1)  # the first digit that is dropped
-        rest = False  # any digit after it that is not zero
-        while i < end:
-            c = data[i]
-            if ord("0") <= c <= ord("9"):
-                digit = np.int64(c) - ord("0")
-                if kept < digits:
-                    m = m * 10 + digit
-                    kept += m != 0
-                    q -= point
-                else:
-                    if next_digit < 0:
-                        next_digit = digit
-                    else:
-                        rest |= digit != 0
-                    q += not point
-            elif c == ord("."):
-                point = True
-            elif c | 0x20 == ord("e") or c == ord("%"):
-                break
-            i += 1
-        q += _exponent_at(data, i, end)
-        if m == 0:
-            q = 0
-        else:
-            while kept < digits:
-                m *= 10
+    void(reads(uint64), reads(int32), reads(boolean), int64, writes(int64), writes(int32))
+)
+def _round(digits, exponents, more, places, mantissa, exponent):  # type: ignore[no-untyped-def]
+    ten = _U(10)
+    limit = _ONE
+    for _ in range(places):
+        limit *= ten
+    for n in range(len(digits)):
+        m = digits[n]
+        q = np.int64(exponents[n])
+        if m != _ZERO_WORD:
+            unit = _ONE  # of the last digit that stays
+            bound = limit
+            while m >= bound:  # at most 10^19, which a word holds
+                bound *= ten
+                unit *= ten
+                q += 1
+            if unit > _ONE:
+                dropped = m % unit
+                half = unit >> _ONE
+                m //= unit
+                above = dropped > half or (dropped == half and (more[n] or m & _ONE == _ONE))
+                if above:
+                    m += _ONE
+                    if m == limit:
+                        m //= ten
+                        q += 1
+            while m * ten < limit:
+                m *= ten
                 q -= 1
-                kept += 1
-            if next_digit > 5 or (next_digit == 5 and (rest or m & 1 == 1)):
-                m += 1
-                if m == limit:
-                    m //= 10
-                    q += 1
         mantissa[n] = m
         exponent[n] = q
 
 
 def round_half_even(
-    data: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32], digits: int
-) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int32]]:
-    """Round each literal to ``digits`` significant decimal digits, half to even.
+    significands: Significands, places: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Round to ``places`` (1 to 18) significant decimal digits, half to even.
 
-    Returns bool[n] negative, int64[n] mantissa with exactly ``digits`` digits (0 for a zero) and
-    int32[n] exponent: the literal is about ``mantissa * 10**exponent``. ``digits`` is 1 to 18.
+    Returns int64[n] mantissas with exactly that many digits (0 for a zero) and int32[n]
+    exponents: a number is about ``mantissa * 10**exponent``.
 
-    >>> data = np.frombuffer(b"-0.1435", np.uint8)
-    >>> round_half_even(data, np.array([0], np.int32), np.array([7], np.int32), 3)
-    (array([ True]), array([144]), array([-3], dtype=int32))
+    >>> data = np.frombuffer(b"0.1435", np.uint8)
+    >>> _, digits = read(data, np.array([0], np.int32), np.array([6], np.int32))
+    >>> round_half_even(digits, 3)
+    (array([144]), array([-3], dtype=int32))
     """
-    if not 1 <= digits <= _MOST_DIGITS:
-        raise ValueError(f"digits is {digits}; 1 to {_MOST_DIGITS} are possible")
-    negative = np.empty(len(starts), np.bool_)
-    mantissa = np.empty(len(starts), np.int64)
-    exponent = np.empty(len(starts), np.int32)
-    _round(data, starts, ends, digits, negative, mantissa, exponent)
-    return negative, mantissa, exponent
+    if not 1 <= places <= _MOST_DIGITS:
+        raise ValueError(f"places is {places}; 1 to {_MOST_DIGITS} are possible")
+    count = len(significands.digits)
+    mantissa, exponent = np.empty(count, np.int64), np.empty(count, np.int32)
+    _round(significands.digits, significands.exponents, significands.more, places, mantissa, exponent)
+    return mantissa, exponent

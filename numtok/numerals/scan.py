@@ -9,7 +9,7 @@ import numpy as np
 from numba import boolean, int32, int64, uint8
 from numpy.typing import NDArray
 
-from numtok.kernels import inlined, kernel, reads, writes
+from numtok.kernels import byte_at, inlined, kernel, reads, writes
 from numtok.numerals.policy import NumeralPolicy
 
 # Classes of ASCII bytes; the two-byte letters of Latin, Greek and Cyrillic need two bytes.
@@ -31,8 +31,13 @@ _CLOSES[list(b"0123456789)]}%.")] = True
 
 
 @inlined
+def _is_digit_byte(c):  # type: ignore[no-untyped-def]
+    return np.uint8(c - np.uint8(ord("0"))) < 10
+
+
+@inlined
 def _is_digit(data, i, end):  # type: ignore[no-untyped-def]
-    return i < end and _CLASS[data[i]] == _DIGIT
+    return i < end and _is_digit_byte(byte_at(data, i))
 
 
 @inlined
@@ -44,12 +49,12 @@ def _letter_before(data, begin, i):  # type: ignore[no-untyped-def]
     """
     if i <= begin:
         return False
-    last = data[i - 1]
+    last = byte_at(data, i - 1)
     if last < 0x80:
         return _CLASS[last] == _LETTER
     if i - 2 < begin or last >= 0xC0:
         return False
-    lead = data[i - 2]
+    lead = byte_at(data, i - 2)
     sign = lead == 0xC3 and (last == 0x97 or last == 0xB7)
     return 0xC3 <= lead <= 0xD4 and not sign
 
@@ -61,25 +66,25 @@ def _operand_before(data, begin, i):  # type: ignore[no-untyped-def]
     that closes (one right after any of these)."""
     if i <= begin:
         return False
-    last = data[i - 1]
+    last = byte_at(data, i - 1)
     width = 0
     if last in (_APOSTROPHE, _QUOTE):
         width = 1
     elif (
         last in (0x99, 0x9D)  # U+2019, U+201D
         and i - 3 >= begin
-        and data[i - 2] == 0x80
-        and data[i - 3] == 0xE2
+        and byte_at(data, i - 2) == 0x80
+        and byte_at(data, i - 3) == 0xE2
     ):
         width = 3
     if width > 0:
         i -= width
         if i <= begin:
             return False
-        last = data[i - 1]
+        last = byte_at(data, i - 1)
     if _CLOSES[last]:
         return True
-    if last == 0xB0 and i - 2 >= begin and data[i - 2] == 0xC2:  # U+00B0, the degree sign
+    if last == 0xB0 and i - 2 >= begin and byte_at(data, i - 2) == 0xC2:  # U+00B0, the degree sign
         return True
     return _letter_before(data, begin, i)
 
@@ -88,13 +93,13 @@ def _operand_before(data, begin, i):  # type: ignore[no-untyped-def]
 def _sign_start(data, begin, start):  # type: ignore[no-untyped-def]
     """Where the number whose digits (or leading point) begin at ``start`` begins with its sign."""
     sign = start
-    if start - 1 >= begin and (data[start - 1] == _MINUS or data[start - 1] == _PLUS):
+    if start - 1 >= begin and (byte_at(data, start - 1) == _MINUS or byte_at(data, start - 1) == _PLUS):
         sign = start - 1
     elif (
         start - 3 >= begin
-        and data[start - 1] == 0x92
-        and data[start - 2] == 0x88
-        and data[start - 3] == 0xE2
+        and byte_at(data, start - 1) == 0x92
+        and byte_at(data, start - 2) == 0x88
+        and byte_at(data, start - 3) == 0xE2
     ):
         sign = start - 3
     if sign < start and _operand_before(data, begin, sign):
@@ -105,10 +110,10 @@ def _sign_start(data, begin, start):  # type: ignore[no-untyped-def]
 @inlined
 def _exponent_end(data, i, end):  # type: ignore[no-untyped-def]
     """The end of the exponent that begins at ``i``, or ``i`` if there is none."""
-    if i >= end or data[i] | _LOWER != _E:
+    if i >= end or byte_at(data, i) | _LOWER != _E:
         return i
     j = i + 1
-    if j < end and (data[j] == _MINUS or data[j] == _PLUS):
+    if j < end and (byte_at(data, j) == _MINUS or byte_at(data, j) == _PLUS):
         j += 1
     if not _is_digit(data, j, end):
         return i
@@ -119,25 +124,25 @@ def _exponent_end(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _thousands_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
-    """The end of the digits ``data[i:j]`` and the groups ``,ddd`` behind them, or ``j``.
+    """The end of the digits ``byte_at(data, i:j)`` and the groups ``,ddd`` behind them, or ``j``.
 
     A chain of digits and commas is groups as a whole or not at all: 1,23,456 is three numbers.
     """
-    if j - i > 3 or data[i] == _ZERO:
+    if j - i > 3 or byte_at(data, i) == _ZERO:
         return j
-    if i - 2 >= begin and data[i - 1] == _COMMA and _CLASS[data[i - 2]] == _DIGIT:
+    if i - 2 >= begin and byte_at(data, i - 1) == _COMMA and _CLASS[byte_at(data, i - 2)] == _DIGIT:
         return j  # not the first of its chain
     k = j
     while (
         k < end
-        and data[k] == _COMMA
+        and byte_at(data, k) == _COMMA
         and _is_digit(data, k + 1, end)
         and _is_digit(data, k + 2, end)
         and _is_digit(data, k + 3, end)
     ):
         k += 4
     whole = not _is_digit(data, k, end) and not (
-        k < end and data[k] == _COMMA and _is_digit(data, k + 1, end)
+        k < end and byte_at(data, k) == _COMMA and _is_digit(data, k + 1, end)
     )
     return k if whole else j
 
@@ -152,23 +157,23 @@ def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no
     leading_point = False
     if _letter_before(data, begin, i):  # planet0, x1, utf8: the run continues an identifier
         return i, j, False
-    if i > begin and data[i - 1] == _POINT:
-        if i - 1 > begin and _CLASS[data[i - 2]] == _DIGIT:  # planet0.5, the tail of 1.2.3
+    if i > begin and byte_at(data, i - 1) == _POINT:
+        if i - 1 > begin and _CLASS[byte_at(data, i - 2)] == _DIGIT:  # planet0.5, the tail of 1.2.3
             return i, j, False
         leading_point = not _operand_before(data, begin, i - 1)  # not in fig.5, 1..2
         if leading_point:
             start = i - 1
-    if leading_point or i == begin or data[i - 1] != _POINT:
+    if leading_point or i == begin or byte_at(data, i - 1) != _POINT:
         start = _sign_start(data, begin, start)
-    if data[i] == _ZERO and j == i + 1 and j + 1 < end:
-        mark = data[j] | _LOWER
-        if (mark == _X and _CLASS[data[j + 1]] != 0) or (
-            mark in (_B, _O) and _CLASS[data[j + 1]] == _DIGIT
+    if byte_at(data, i) == _ZERO and j == i + 1 and j + 1 < end:
+        mark = byte_at(data, j) | _LOWER
+        if (mark == _X and _CLASS[byte_at(data, j + 1)] != 0) or (
+            mark in (_B, _O) and _CLASS[byte_at(data, j + 1)] == _DIGIT
         ):  # 0x1F, 0b101, 0o17 are text
             return i, j, False
     if thousands and not leading_point:
         j = _thousands_end(data, begin, i, j, end)
-    if not leading_point and j < end and data[j] == _POINT:
+    if not leading_point and j < end and byte_at(data, j) == _POINT:
         fraction = j + 1
         while _is_digit(data, fraction, end):
             fraction += 1
@@ -176,15 +181,15 @@ def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no
         if fraction > j + 1 or _exponent_end(data, fraction, end) > fraction:
             j = fraction
     j = _exponent_end(data, j, end)
-    if j < end and data[j] == _UNDERSCORE:  # 1_000, 2_layers: an identifier
+    if j < end and byte_at(data, j) == _UNDERSCORE:  # 1_000, 2_layers: an identifier
         return i, j, False
-    if j + 1 < end and data[j] == _POINT and _is_digit(data, j + 1, end):  # 1.2.3, 10.0.0.1
-        while j + 1 < end and data[j] == _POINT and _is_digit(data, j + 1, end):
+    if j + 1 < end and byte_at(data, j) == _POINT and _is_digit(data, j + 1, end):  # 1.2.3, 10.0.0.1
+        while j + 1 < end and byte_at(data, j) == _POINT and _is_digit(data, j + 1, end):
             j += 2
             while _is_digit(data, j, end):
                 j += 1
         return i, j, False
-    if percent and j < end and data[j] == _PERCENT:
+    if percent and j < end and byte_at(data, j) == _PERCENT:
         j += 1
     return start, j, True
 
@@ -192,20 +197,20 @@ def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no
 @inlined
 def _xval_number(data, begin, i, end):  # type: ignore[no-untyped-def]
     """The match of xVal's pattern that starts at ``i`` (a digit, or a minus before one)."""
-    if i > begin and data[i - 1] == _APOSTROPHE:
+    if i > begin and byte_at(data, i - 1) == _APOSTROPHE:
         return i, i + 1, False
-    j = i + 1 if data[i] == _MINUS else i
+    j = i + 1 if byte_at(data, i) == _MINUS else i
     while _is_digit(data, j, end):
         j += 1
     # The pattern backtracks from exponent to fraction to integer until no apostrophe follows.
     integer = j
     fraction = integer
-    if j < end and data[j] == _POINT and _is_digit(data, j + 1, end):
+    if j < end and byte_at(data, j) == _POINT and _is_digit(data, j + 1, end):
         fraction = j + 1
         while _is_digit(data, fraction, end):
             fraction += 1
     exponent = _exponent_end(data, fraction, end)
-    if exponent >= end or data[exponent] != _APOSTROPHE:
+    if exponent >= end or byte_at(data, exponent) != _APOSTROPHE:
         return i, exponent, True
     if exponent > fraction:  # what follows is the letter of the exponent
         return i, fraction, True
@@ -227,8 +232,8 @@ def _scan(data, rows, xval, thousands, percent, starts, ends, row_counts):  # ty
         first = found
         i = begin
         while i < end:
-            if _CLASS[data[i]] != _DIGIT and not (
-                xval and data[i] == _MINUS and _is_digit(data, i + 1, end)
+            if not _is_digit_byte(byte_at(data, i)) and not (
+                xval and byte_at(data, i) == _MINUS and _is_digit(data, i + 1, end)
             ):
                 i += 1
                 continue

@@ -18,7 +18,15 @@ from numtok import files
 from numtok.artifact import Output, write_receipt
 from numtok.codec import Codec, EncodedTexts, Spans, Texts
 from numtok.errors import DataError
-from numtok.records import GROUP, RESERVED, SPLIT_NAME, TRAIN, as_text, encoded_schema, group_names
+from numtok.records import (
+    GROUP,
+    SPLIT_RULE,
+    TRAIN,
+    as_text,
+    encoded_schema,
+    group_names,
+    is_split,
+)
 from numtok.schemes.base import LOSSES, Outcome, names_of
 from numtok.stages._inputs import Batch, Reading, Rejected, Unit, place_of, read
 from numtok.stages._shards import Shards
@@ -69,12 +77,12 @@ class Screening:
 
     def _split_of(self, batch: Batch, index: int, named: str | None) -> tuple[str, str]:
         given = batch.part.split
-        if named is not None and (not SPLIT_NAME.fullmatch(named) or named in RESERVED):
-            return "", (
-                f"split {named!r} cannot be a name; allowed are lower-case letters, digits, - and _"
-            )
+        if named is not None and not is_split(named):
+            return "", f"split {named!r} cannot be a name; allowed are {SPLIT_RULE}"
         if given is not None and named is not None and named != given:
-            return "", f"its split is {named!r}, but the file is given as {given!r}"
+            return "", (
+                f"its split is {named!r}, but the file is given as {given!r}; leave out one of them"
+            )
         split = given or named
         if split is None:
             split = self.rule.split_of(batch.ids[index]) if self.rule else TRAIN
@@ -85,8 +93,9 @@ class Screening:
 class EncodeUnit:
     """Called with a unit, in any process: writes its files and receipt into the draft.
 
-    Gives back the unit's index and the facts of the receipt: rows by split, numbers, tokens, outcomes, rejected rows,
-    and names of groups that have no column yet (then the run is made again with them).
+    Gives back the unit's index and the facts of the receipt: rows by split, numbers, tokens,
+    outcomes, rejected rows, and names of groups that have no column yet (then the run is made
+    again with them).
     """
 
     draft: Path
@@ -124,7 +133,7 @@ class EncodeUnit:
                 unseen |= group_names([row.group for row in batch.fields]) - set(self.groups)
                 losses = _losses(batch, encoded)
                 if losses.num_rows and self.stop_at_clip:
-                    raise _clip_error(batch, losses)
+                    raise _clip_error(batch, encoded, losses)
                 shards.write(CLIPPED, losses)
                 table = self._table(batch, encoded, targets)
                 for split in sorted(set(splits)):
@@ -225,15 +234,16 @@ def _losses(batch: Batch, encoded: EncodedTexts) -> "pa.Table":
     columns = {
         "id": pa.array(batch.ids, pa.string()).take(pa.array(rows)),
         "number": pa.array((lost - encoded.number_rows[rows]).astype(np.int32)),
-        "literal": pa.array([literals[index] for index in lost], pa.string()),
+        "literal": pa.array([literals[index] for index in lost.tolist()], pa.string()),
         "outcome": names.take(pa.array(encoded.outcomes[lost])),
     }
     return pa.table(columns, schema=_CLIPPED)
 
 
-def _clip_error(batch: Batch, losses: "pa.Table") -> DataError:
+def _clip_error(batch: Batch, encoded: EncodedTexts, losses: "pa.Table") -> DataError:
     first = losses.slice(0, 1).to_pylist()[0]
-    row = batch.rows[batch.ids.index(first["id"])]
+    lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))[0]
+    row = batch.rows[np.searchsorted(encoded.number_rows, lost, side="right") - 1]
     return DataError(
         f"{place_of(batch.part, row)}: number {first['number']}, {first['literal']}, is a "
         f"{first['outcome'].replace('_', ' ')} of the scheme; widen its exponents, give "
@@ -242,10 +252,14 @@ def _clip_error(batch: Batch, losses: "pa.Table") -> DataError:
 
 
 def _write_rejected(draft: Path, unit: Unit, rejected: list[Rejected]) -> Output:
-    """Every rejected row as read, with its reason: JSONL, by file and row."""
+    """Every rejected row as read, with its reason: JSONL, by file and row.
+
+    ``file`` is the index among the inputs, as in ids: the same bytes under another name make the
+    same artifact.
+    """
     lines = []
     for bad in sorted(rejected, key=lambda bad: (bad.part.file, bad.row)):
-        line: dict[str, Any] = {"file": bad.part.shown, "row": bad.number, "reason": bad.reason}
+        line: dict[str, Any] = {"file": bad.part.file, "row": bad.number, "reason": bad.reason}
         if bad.content is not None:
             try:
                 line["content"] = bad.content.decode()

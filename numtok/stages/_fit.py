@@ -10,7 +10,7 @@ from numtok.codec import Codec, Spans, Texts, cut
 from numtok.engines.local import run_units
 from numtok.errors import DataError
 from numtok.normalizers.base import FittedNormalizer, Moments, Normalizer, fit
-from numtok.numerals.decimals import parse
+from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import TRAIN, group_names
@@ -80,7 +80,8 @@ class MeasureUnit:
         for batch, splits in self.screening.batches(unit):
             texts = Texts.of(_train(batch, splits))
             starts, ends, _ = scan(texts.data, texts.rows, self.policy)
-            moments = moments.merged(Moments.of(parse(texts.data, starts, ends)))
+            numerals = Numerals.read(Literals(texts.data, starts, ends))
+            moments = moments.merged(Moments.of(numerals.values))
         return unit.index, moments
 
 
@@ -95,9 +96,10 @@ def _sample(
     """The pieces of text of the first train rows, some 16 MiB."""
     chosen: list[pa.Array[Any]] = []
     groups: set[str] = set()
-    size = 0
+    size = rows = rejected = 0
     for batch, splits in _batches(units, screening):
         texts = _train(batch, splits)
+        rows, rejected = rows + len(batch), rejected + len(batch.rejected)
         groups |= group_names([row.group for row in batch.fields])
         # Whole batches, so that the sample depends on the bytes of the input alone.
         chosen.append(texts)
@@ -105,6 +107,8 @@ def _sample(
         if size >= SAMPLE:
             break
     column = pa.concat_arrays(chosen) if chosen else pa.array([], pa.string())
+    if not rows:
+        raise no_rows(rejected)
     if not len(column):
         raise DataError(
             f"no row is in the split {TRAIN!r}, so there is nothing to fit the encoding on; "
@@ -112,6 +116,16 @@ def _sample(
         )
     texts = Texts.of(column)
     return cut(texts, Spans(*scan(texts.data, texts.rows, policy))), sorted(groups)
+
+
+def no_rows(rejected: int) -> DataError:
+    """The error of a run that has nothing to work on."""
+    if not rejected:
+        return DataError("the input has no rows, only blank lines; give a file with at least one")
+    return DataError(
+        f"none of the {rejected} rows can be used; run with --on-error fail to see what is wrong "
+        "with the first"
+    )
 
 
 def _batches(units: Sequence[Unit], screening: Screening) -> Iterator[tuple[Batch, list[str]]]:

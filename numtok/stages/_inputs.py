@@ -23,9 +23,15 @@ import pyarrow.parquet as pq
 
 from numtok import files
 from numtok.artifact import Parent
-from numtok.errors import DataError, UsageError
-from numtok.records import DATA, SPLIT_NAME, Row, row_type
-from numtok.stages._lines import duplicate_key, find_lines, reason_of
+from numtok.errors import DataError, NumtokError, UsageError
+from numtok.records import DATA, SPLIT_RULE, Row, is_split, row_type
+from numtok.stages._lines import (
+    UNREADABLE,
+    find_lines,
+    problem_of,
+    reason_of,
+    validation_reason,
+)
 from numtok.store import Store
 
 UNIT = 64 << 20  # bytes of input in a unit
@@ -43,6 +49,13 @@ class Source(NamedTuple):
     owner: Parent | None = None  # the data artifact that it belongs to
 
 
+class Stamp(NamedTuple):
+    """Says, without reading it again, whether a file was changed since it was planned."""
+
+    size: int
+    modified: int  # nanoseconds
+
+
 class Part(NamedTuple):
     """Some rows of one file: bytes [begin, end), or row groups of Parquet."""
 
@@ -54,11 +67,13 @@ class Part(NamedTuple):
     begin: int
     end: int
     first_row: int  # of Parquet: rows before it are in other parts
-    crc: int  # zlib.crc32 of the bytes; of Parquet the file's
+    crc: int  # zlib.crc32 of the bytes; of Parquet 0
     size: int  # bytes of input
+    stamp: Stamp
 
 
-class Unit(NamedTuple):
+@dataclass(frozen=True)
+class Unit:
     """What one call of a stage's work function does."""
 
     index: int
@@ -81,7 +96,10 @@ class Rejected(NamedTuple):
 
     def error(self) -> DataError:
         """The error that ends a run with ``--on-error fail``."""
-        return DataError(f"{place_of(self.part, self.row)}: {self.reason}")
+        return DataError(
+            f"{place_of(self.part, self.row)}: {self.reason} "
+            "(--on-error skip leaves such rows out and keeps them aside)"
+        )
 
     @property
     def number(self) -> int:
@@ -143,7 +161,7 @@ def _first_number(part: Part) -> int:
         return part.first_row
     lines = 1
     if part.format == "jsonl" and part.begin:
-        with _Bytes(part.path, 0, part.begin) as raw:
+        with _Bytes(part, 0, part.begin) as raw:
             while piece := raw.read(files.PIECE):
                 lines += piece.count(b"\n")
     return lines
@@ -179,9 +197,14 @@ def find_sources(
 
 def _split_and_path(argument: str) -> tuple[str | None, str]:
     split, equals, path = argument.partition("=")
-    if equals and path and SPLIT_NAME.fullmatch(split) and not Path(argument).exists():
-        return split, path
-    return None, argument
+    if not equals or Path(argument).exists():
+        return None, argument
+    if not path or not is_split(split):
+        raise UsageError(
+            f"{argument!r}: {split!r} cannot be the name of a split; write split=PATH, "
+            f"the split in {SPLIT_RULE}"
+        )
+    return split, path
 
 
 def _format_of(path: Path) -> str | None:
@@ -214,12 +237,13 @@ def _files_below(path: Path) -> list[Path]:
 def _of_artifact(ref: str, split: str | None, store: Store) -> list[Source]:
     if _format_of(Path(ref)):
         raise UsageError(f"{ref}: there is no such file; check the path")
-    artifact = store.resolve(ref, kinds={DATA})
+    try:
+        artifact = store.resolve(ref, kinds={DATA})
+    except NumtokError as error:
+        raise type(error)(f"{ref}: there is no such file or folder, and {error}") from None
     owner = artifact.as_parent()
     sources = [
-        Source(
-            artifact.path / file.path, split or file.path.rpartition("-")[0], file.path, owner
-        )
+        Source(artifact.path / file.path, split or file.path.rpartition("-")[0], file.path, owner)
         for file in artifact.files()
         if _format_of(Path(file.path))
     ]
@@ -290,6 +314,7 @@ def _survey(
     with files.reporting("read", source.path):
         fd = files.system.open_read(source.path)
         try:
+            before = _stamp(fd)
             while piece := files.system.read(fd, files.PIECE):
                 digest.update(piece)
                 progress(len(piece))
@@ -302,54 +327,62 @@ def _survey(
                     begin, crc = size + cut, 0
                 crc = zlib.crc32(memoryview(piece)[cut:], crc)
                 size += len(piece)
+            stamp = _stamp(fd)
         finally:
             files.system.close(fd)
+    if not before == stamp == Stamp(size, stamp.modified):
+        raise _changed(source.shown)
     if not size:
         raise DataError(f"{source.shown} is empty; give a file with at least one row")
     if size > begin:
         bounds.append((begin, size, 0, crc))
-    if form == "parquet":
-        bounds = _row_groups(source, crc)
 
     def part(begin: int, end: int, first: int, crc: int, size: int) -> Part:
         return Part(
-            index, source.path, source.shown, source.split, form, begin, end, first, crc, size
-        )
+            index, source.path, source.shown, source.split, form, begin, end, first, crc, size,
+            stamp,
+        )  # fmt: skip
 
     if form == "parquet":
-        share = size // max(1, len(bounds))
+        bounds = _row_groups(part(0, size, 0, 0, size))
+        share = size // len(bounds)
         return [part(*bound, share) for bound in bounds], digest.hexdigest(), size
     return [part(*bound, bound[1] - bound[0]) for bound in bounds], digest.hexdigest(), size
 
 
-def _row_groups(source: Source, crc: int) -> list[tuple[int, int, int, int]]:
+def _stamp(fd: int) -> Stamp:
+    status = files.system.fstat(fd)
+    return Stamp(status.st_size, status.st_mtime_ns)
+
+
+def _row_groups(whole: Part) -> list[tuple[int, int, int, int]]:
     """Runs of row groups of some 64 MiB uncompressed."""
-    with _opened_parquet(source.path, source.shown) as file:
+    with _Bytes(whole, 0, whole.size) as raw, _parquet(raw, whole) as file:
         bounds: list[tuple[int, int, int, int]] = []
         begin, first, row, gathered = 0, 0, 0, 0
         for group in range(file.metadata.num_row_groups):
             facts = file.metadata.row_group(group)
             if group > begin and gathered + facts.total_byte_size > UNIT:
-                bounds.append((begin, group, first, crc))
+                bounds.append((begin, group, first, 0))
                 begin, first, gathered = group, row, 0
             gathered += facts.total_byte_size
             row += facts.num_rows
         if not row:
-            raise DataError(f"{source.shown} has no rows; give a file with at least one")
-        bounds.append((begin, file.metadata.num_row_groups, first, crc))
+            raise DataError(f"{whole.shown} has no rows; give a file with at least one")
+        bounds.append((begin, file.metadata.num_row_groups, first, 0))
         return bounds
 
 
 class _Bytes:
-    """Bytes [begin, end) of a file as Python's file protocol, with a running checksum."""
+    """Bytes [begin, end) of a part's file as Python's file protocol, with a running checksum."""
 
-    def __init__(self, path: Path, begin: int, end: int) -> None:
-        self._path, self._end = path, end
+    def __init__(self, part: Part, begin: int, end: int) -> None:
+        self._part, self._path, self._end = part, part.path, end
         self._place = begin
         self.crc = 0
         self.closed = False
-        with files.reporting("read", path):
-            self._fd = files.system.open_read(path)
+        with files.reporting("read", self._path):
+            self._fd = files.system.open_read(self._path)
 
     def read(self, size: int = -1) -> bytes:
         wanted = self._end - self._place if size < 0 else min(size, self._end - self._place)
@@ -362,6 +395,17 @@ class _Bytes:
         data = b"".join(pieces)
         self.crc = zlib.crc32(data, self.crc)
         return data
+
+    @property
+    def shown(self) -> str:
+        """The file as the user named it."""
+        return self._part.shown
+
+    def check(self) -> None:
+        """DataError if the file is no longer as it was planned."""
+        with files.reporting("read", self._path):
+            if _stamp(self._fd) != self._part.stamp:
+                raise _changed(self.shown)
 
     def seek(self, place: int, whence: int = 0) -> int:
         self._place = place + (0, self._place, self._end)[whence]
@@ -379,7 +423,9 @@ class _Bytes:
     def close(self) -> None:
         if not self.closed:
             self.closed = True
-            files.system.close(self._fd)
+            # Nothing is lost by it, and raised while a generator is collected it would be printed.
+            with suppress(OSError):
+                files.system.close(self._fd)
 
     def __enter__(self) -> "_Bytes":
         return self
@@ -398,102 +444,126 @@ def read(unit: Unit, how: Reading) -> Iterator[Batch]:
         yield from _read_parquet(part, how) if part.format == "parquet" else _read_lines(part, how)
 
 
-def _changed(part: Part) -> DataError:
+def _changed(shown: str) -> DataError:
     return DataError(
-        f"{part.shown} changed while it was read; run the command again when nothing writes to it"
+        f"{shown} changed while it was read; run the command again when nothing writes to it"
     )
 
 
 def _read_lines(part: Part, how: Reading) -> Iterator[Batch]:
     decoder = msgspec.json.Decoder(row_type(how.text_field))
     packed = part.format != "jsonl"
-    with _Bytes(part.path, part.begin, part.end) as raw:
+    with _Bytes(part, part.begin, part.end) as raw:
         stream: Any = raw
         if packed:
             stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), part.format)
         row, offset = 0, part.begin
-        for block, too_long in _blocks(part, stream.read, how.max_line):
+        for block, dropped in _blocks(raw, stream.read, how.max_line):
+            raw.check()  # before a row that is half overwritten is called malformed
             batch, lines = _decode_block(part, decoder, block, row, offset, how.max_line)
             row += lines
             offset += len(block)
-            if too_long:
-                batch.rejected.append(Rejected(part, row, _too_long(how.max_line), None))
+            if dropped is not None:
+                if not dropped.blank:
+                    batch.rejected.append(Rejected(part, row, _too_long(how.max_line), None))
                 row += 1
-                offset += too_long
+                offset += dropped.size
             yield batch
         if packed:
             raw.read()  # what follows the last compressed frame counts as well
         if raw.crc != part.crc:
-            raise _changed(part)
+            raise _changed(part.shown)
+
+
+@dataclass
+class _Dropped:
+    """A line that is too long to be held."""
+
+    size: int = 0
+    blank: bool = True
+
+    def add(self, piece: bytes) -> None:
+        self.size += len(piece)
+        self.blank = self.blank and not piece.strip(b" \t\r\n")
 
 
 def _blocks(
-    part: Part, read: Callable[[int], bytes], max_line: int
-) -> Iterator[tuple[bytes, int]]:
-    """Whole lines of some MiB together, and the length of an oversized line dropped after them."""
+    raw: _Bytes, read: Callable[[int], bytes], max_line: int
+) -> Iterator[tuple[bytes, _Dropped | None]]:
+    """Whole lines of some MiB together, and the line dropped after them, if one was."""
     pieces: list[bytes] = []
-    held = dropped = 0
-    while chunk := _read_chunk(part, read):
-        if dropped:
+    held = 0
+    dropped: _Dropped | None = None
+    while chunk := _read_chunk(raw, read):
+        if dropped is not None:
             end = chunk.find(b"\n") + 1
-            dropped += end or len(chunk)
+            dropped.add(chunk[:end] if end else chunk)
             if not end:
                 continue
             yield b"", dropped
-            dropped, chunk = 0, chunk[end:]
+            dropped, chunk = None, chunk[end:]
         cut = chunk.rfind(b"\n") + 1
         if cut:
             pieces.append(chunk[:cut])
-            yield b"".join(pieces), 0
+            yield b"".join(pieces), None
             pieces, held, chunk = [], 0, chunk[cut:]
         if chunk:
             pieces.append(chunk)
             held += len(chunk)
         if held > max_line:
-            dropped, held, pieces = held, 0, []
-    if dropped:
+            dropped = _Dropped()
+            for piece in pieces:
+                dropped.add(piece)
+            held, pieces = 0, []
+    if dropped is not None:
         yield b"", dropped
     elif pieces:
-        yield b"".join(pieces), 0
+        yield b"".join(pieces), None
 
 
-def _read_chunk(part: Part, read: Callable[[int], bytes]) -> bytes:
+def _read_chunk(raw: _Bytes, read: Callable[[int], bytes]) -> bytes:
     try:
         return read(BLOCK)
     except OSError as error:  # how Arrow reports damaged or truncated compressed data
+        raw.check()
         raise DataError(
-            f"{part.shown}: cannot be unpacked ({error}); the file is damaged or cut short, "
+            f"{raw.shown}: cannot be unpacked ({error}); the file is damaged or cut short, "
             "so fetch or compress it again"
         ) from None
 
 
 def _decode_block(
-    part: Part, decoder: "msgspec.json.Decoder[Row]", block: bytes, row: int, offset: int, max_line: int
+    part: Part,
+    decoder: "msgspec.json.Decoder[Row]",
+    block: bytes,
+    row: int,
+    offset: int,
+    max_line: int,
 ) -> tuple[Batch, int]:
     """The rows of whole lines, and how many lines there are, blank ones too."""
     lines = find_lines(block)
     starts, ends = lines.starts.tolist(), lines.ends.tolist()
     numbers = (lines.numbers + row).tolist()
     reasons: dict[int, str] = {}
+    for index in np.flatnonzero(lines.suspicious).tolist():
+        if reason := problem_of(block[starts[index] : ends[index]], decoder):
+            reasons[index] = reason
     for index in np.flatnonzero(lines.ends - lines.starts > max_line).tolist():
         reasons[index] = _too_long(max_line)
-    for index in np.flatnonzero(lines.suspicious).tolist():
-        if (key := duplicate_key(block[starts[index] : ends[index]])) is not None:
-            reasons[index] = f"the key {key!r} is there twice; each key may be there once"
     fields: list[Row] | None = None
     if not reasons:
         # A line in need of a reason is found one by one, and that is rare.
-        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        with suppress(*UNREADABLE):
             fields = decoder.decode_lines(block)
     kept = list(range(len(starts)))
-    if fields is None or len(fields) != len(starts):
+    if fields is None:
         fields, kept = [], []
         for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
             try:
                 if index not in reasons:
                     fields.append(decoder.decode(block[start:end]))
                     kept.append(index)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except UNREADABLE as error:
                 reasons[index] = reason_of(block[start:end], error)
     rejected = [
         Rejected(
@@ -519,7 +589,7 @@ def _decode_block(
         lambda index: block[starts[kept[index]] : ends[kept[index]]],
         rejected,
     )
-    return batch, lines.count
+    return batch, lines.total
 
 
 def _too_long(max_line: int) -> str:
@@ -531,68 +601,119 @@ def no_id(value: Any) -> bool:
     return value is None or value is msgspec.UNSET
 
 
-def _opened_parquet(path: Path, shown: str) -> "pq.ParquetFile":
-    size = files.system.stat(path).st_size if not path.is_symlink() else path.stat().st_size
+def _parquet(raw: _Bytes, part: Part) -> "pq.ParquetFile":
     try:
-        return pq.ParquetFile(
-            pa.PythonFile(_Bytes(path, 0, size), "r"), page_checksum_verification=True
-        )
+        return pq.ParquetFile(pa.PythonFile(raw, "r"), page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{shown}: not a Parquet file that can be read ({error})") from None
+        raw.check()
+        raise DataError(
+            f"{part.shown}: not a Parquet file that can be read ({error}); fetch or write it again"
+        ) from None
 
 
 def _read_parquet(part: Part, how: Reading) -> Iterator[Batch]:
-    with _opened_parquet(part.path, part.shown) as file:
+    with _Bytes(part, 0, part.stamp.size) as raw, _parquet(raw, part) as file:
+        _check_columns(part, file.schema_arrow, how.text_field)
         schema = file.schema_arrow
-        if how.text_field not in schema.names:
-            raise DataError(
-                f"{part.shown} has no column {how.text_field!r}; its columns are "
-                f"{', '.join(schema.names)}; name the one with the text by --text-field"
-            )
-        kind = schema.field(how.text_field).type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            raise DataError(
-                f"{part.shown}: the column {how.text_field!r} is of type {kind}; it must be string"
-            )
         extra = [name for name in Row.optional if name in schema.names and name != how.text_field]
         row = 0
         groups = list(range(part.begin, part.end))
         per_row = max(1, _bytes_per_row(file, groups))
-        try:
-            for batch in file.iter_batches(
-                max(1, BLOCK // per_row), groups, [how.text_field, *extra]
-            ):
-                yield _parquet_batch(part, batch, how.text_field, extra, row)
-                row += batch.num_rows
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"{part.shown}: cannot be read as Parquet ({error})") from None
+        batches = file.iter_batches(max(1, BLOCK // per_row), groups, [how.text_field, *extra])
+        while (batch := _next_batch(batches, raw)) is not None:
+            raw.check()
+            yield _parquet_batch(part, batch, how.text_field, extra, row)
+            row += batch.num_rows
+
+
+def _check_columns(part: Part, schema: "pa.Schema", text_field: str) -> None:
+    """DataError for a column that is missing, or of a type that no row can have."""
+    if text_field not in schema.names:
+        raise DataError(
+            f"{part.shown} has no column {text_field!r}; its columns are "
+            f"{', '.join(schema.names)}; name the one with the text by --text-field"
+        )
+    allowed = {
+        text_field: ("string", "S"),
+        "id": ("string or integer", "SIN"),
+        "label": ("string or integer", "SIN"),
+        "split": ("string", "SN"),
+        "answer_start": ("integer", "IN"),
+        "targets": ("a map or struct of lists of pairs of integers", "MSIN"),
+        "group": ("a map or struct of strings and numbers", "MSIFBN"),
+    }
+    for name, (words, letters) in allowed.items():
+        if name in schema.names:
+            kind = schema.field(name).type
+            if not _letters_of(kind) <= set(letters):
+                raise DataError(
+                    f"{part.shown}: the column {name!r} is of type {kind}; it must be {words}"
+                )
+
+
+def _letters_of(kind: Any) -> set[str]:
+    """What an Arrow type is made of: S string, I integer, F float, B bool, N null, M nesting."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _letters_of(kind.value_type)
+    if types.is_nested(kind):
+        inner = (kind.field(k).type for k in range(kind.num_fields))
+        return {"M"}.union(*map(_letters_of, inner))
+    for letter, matches in (
+        ("S", lambda kind: types.is_string(kind) or types.is_large_string(kind)),
+        ("I", types.is_integer),
+        ("F", types.is_floating),
+        ("B", types.is_boolean),
+        ("N", types.is_null),
+    ):
+        if matches(kind):
+            return {letter}
+    return {"?"}
+
+
+def _next_batch(batches: Iterator["pa.RecordBatch"], raw: _Bytes) -> "pa.RecordBatch | None":
+    try:
+        return next(batches, None)
+    except (pa.ArrowException, OSError) as error:
+        raw.check()
+        raise DataError(
+            f"{raw.shown}: cannot be read as Parquet ({error}); fetch or write it again"
+        ) from None
 
 
 def _bytes_per_row(file: "pq.ParquetFile", groups: list[int]) -> int:
     facts = [file.metadata.row_group(group) for group in groups]
-    rows = sum(fact.num_rows for fact in facts)
-    return sum(fact.total_byte_size for fact in facts) // max(1, rows)
+    rows: int = sum(fact.num_rows for fact in facts)
+    size: int = sum(fact.total_byte_size for fact in facts)
+    return size // max(1, rows)
 
 
 def _parquet_batch(
     part: Part, batch: "pa.RecordBatch", text_field: str, extra: list[str], row: int
 ) -> Batch:
-    texts = batch.column(text_field).cast(pa.string())
     rejected: list[Rejected] = []
     fields: list[Row] = []
     kept: list[int] = []
-    others = batch.select(extra).to_pylist() if extra else [{} for _ in range(len(batch))]
+    broken = _invalid_utf8(batch)
+    others = _others(batch, extra, broken)
+    texts = batch.column(text_field)
     missing = texts.is_null().to_pylist()
     for index, values in enumerate(others):
-        values = {key: _plain(value) for key, value in values.items() if value is not None}
         try:
+            if index in broken:
+                raise msgspec.ValidationError("a string is invalid UTF-8; write it as UTF-8")
             if missing[index]:
                 raise msgspec.ValidationError(f"{text_field!r} is null; it must be a string")
             fields.append(msgspec.convert(values | {"text": ""}, Row))
             kept.append(index)
         except msgspec.ValidationError as error:
-            content = msgspec.json.encode(values)
-            rejected.append(Rejected(part, row + index, str(error), content))
+            content = (
+                texts[index].cast(pa.binary()).as_py()
+                if index in broken
+                else msgspec.json.encode(batch.slice(index, 1).to_pylist()[0])
+            )
+            reason = validation_reason(str(error))
+            rejected.append(Rejected(part, row + index, reason, content))
     if len(kept) < len(batch):
         texts = texts.take(pa.array(kept, pa.int32()))
     return Batch(
@@ -602,11 +723,39 @@ def _parquet_batch(
             f"{part.file}:{part.first_row + row + index}" if no_id(item.id) else str(item.id)
             for index, item in zip(kept, fields, strict=True)
         ],
-        texts,
+        texts.cast(pa.string()),
         fields,
         lambda index: msgspec.json.encode(batch.slice(kept[index], 1).to_pylist()[0]),
         rejected,
     )
+
+
+def _invalid_utf8(batch: "pa.RecordBatch") -> set[int]:
+    """The rows with a string that is none: Parquet's writers and readers do not look."""
+
+    def is_valid(rows: "pa.RecordBatch") -> bool:
+        try:
+            rows.validate(full=True)
+        except pa.ArrowInvalid:
+            return False
+        return True
+
+    if is_valid(batch):
+        return set()
+    return {index for index in range(len(batch)) if not is_valid(batch.slice(index, 1))}
+
+
+def _others(batch: "pa.RecordBatch", extra: list[str], broken: set[int]) -> list[dict[str, Any]]:
+    """The fields of each row beside its text; none of a broken one."""
+    if not extra:
+        return [{} for _ in range(len(batch))]
+    chosen = batch.select(extra)
+    rows = (
+        [{} if k in broken else chosen.slice(k, 1).to_pylist()[0] for k in range(len(batch))]
+        if broken
+        else chosen.to_pylist()
+    )
+    return [{key: _plain(value) for key, value in row.items() if value is not None} for row in rows]
 
 
 def _plain(value: Any) -> Any:

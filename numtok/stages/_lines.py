@@ -1,39 +1,76 @@
 """Lines of JSONL: where they are, which need a closer look, and what is wrong with one."""
 
 import json
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 import numpy as np
-from numba import boolean, int32, int64, uint8
-from numba.types import UniTuple
+from numba import boolean, int32, int64, types, uint8
 from numpy.typing import NDArray
 
-from numtok.kernels import byte_at, kernel, reads, writes
+from numtok.kernels import byte_at, inlined, kernel, reads, writes
 
 _NEWLINE, _QUOTE, _BACKSLASH, _COLON = ord("\n"), ord('"'), ord("\\"), ord(":")
 _OPEN, _CLOSE, _SPACE = ord("{"), ord("}"), ord(" ")
+_TAB, _RETURN = ord("\t"), ord("\r")
 _MOST_KEYS, _DEEPEST = 256, 32
+
+_PLAIN = np.zeros(256, np.bool_)  # bytes that mean nothing special in a string
+_PLAIN[:0x80] = True
+_PLAIN[[_NEWLINE, _QUOTE, _BACKSLASH]] = False
 
 
 class Lines(NamedTuple):
-    """The lines of a block that are not blank."""
+    """The lines of a block that are not blank.
+
+    A suspicious line may be something else than one object of distinct keys in UTF-8. That needs
+    a look of its own, because msgspec takes several objects on a line and one over several lines,
+    the last of two equal keys, and any bytes in a field that it skips.
+    """
 
     starts: NDArray[np.int64]  # [n] offsets in the block
     ends: NDArray[np.int64]  # [n]
     numbers: NDArray[np.int32]  # [n] lines before it in the block, blank ones too
-    suspicious: NDArray[np.bool_]  # [n] an object may have the same key twice
-    count: int  # lines in all, blank ones too
+    suspicious: NDArray[np.bool_]  # [n]
+    total: int  # lines in all, blank ones too
+
+
+@inlined
+def _character(data, i, end):  # type: ignore[no-untyped-def]
+    """The bytes of the UTF-8 character that begins at ``i`` with a byte over 0x7F; 0 if none."""
+    first = byte_at(data, i)
+    low, high, length = 0x80, 0xBF, 0
+    if 0xC2 <= first <= 0xDF:
+        length = 2
+    elif 0xE0 <= first <= 0xEF:
+        length = 3
+        if first == 0xE0:
+            low = 0xA0  # below are characters that have two bytes
+        elif first == 0xED:
+            high = 0x9F  # above are surrogates
+    elif 0xF0 <= first <= 0xF4:
+        length = 4
+        if first == 0xF0:
+            low = 0x90
+        elif first == 0xF4:
+            high = 0x8F
+    if length == 0 or i + length > end or not low <= byte_at(data, i + 1) <= high:
+        return 0
+    for k in range(i + 2, i + length):
+        if not 0x80 <= byte_at(data, k) <= 0xBF:
+            return 0
+    return length
 
 
 @kernel(
-    UniTuple(int64, 2)(
+    types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
         reads(uint8), writes(int64), writes(int64), writes(int32), writes(boolean)
     )
 )
 def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-untyped-def]
-    """Keys of one object are compared by hash: an equal pair, an escaped key, or more keys or
-    levels than are kept here make a line suspicious, nothing else does."""
+    """A line is suspicious unless braces and quotes say that it is one object. Keys are compared
+    by hash: an equal pair, an escaped key, or more keys or levels than are kept here make a line
+    suspicious too, and so does a string that is not UTF-8."""
     size = len(data)
     keys = np.empty(_MOST_KEYS, np.uint64)
     firsts = np.empty(_DEEPEST + 1, np.int64)
@@ -45,27 +82,41 @@ def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-unt
         blank = True
         doubt = False
         depth = 0
+        objects = 0
         used = 0
         firsts[0] = 0
         while i < size and byte_at(data, i) != _NEWLINE:
             c = byte_at(data, i)
             i += 1
-            if c > _SPACE:
+            if c != _SPACE and c != _TAB and c != _RETURN:
                 blank = False
             if c == _QUOTE:
                 begin = i
                 escaped = False
-                while i < size and byte_at(data, i) != _QUOTE and byte_at(data, i) != _NEWLINE:
-                    if byte_at(data, i) == _BACKSLASH:
+                while i < size:
+                    c = byte_at(data, i)
+                    if _PLAIN[c]:
+                        i += 1
+                    elif c == _QUOTE or c == _NEWLINE:
+                        break
+                    elif c == _BACKSLASH:
                         escaped = True
-                        if i + 1 < size and byte_at(data, i + 1) != _NEWLINE:
+                        i += 1
+                        if i < size and byte_at(data, i) != _NEWLINE:
                             i += 1
-                    i += 1
+                    else:
+                        length = _character(data, i, size)
+                        doubt |= length == 0
+                        i += max(1, length)
                 end = i
                 if i < size and byte_at(data, i) == _QUOTE:
                     i += 1
                 after = i
-                while after < size and byte_at(data, after) <= _SPACE and byte_at(data, after) != _NEWLINE:
+                while (
+                    after < size
+                    and byte_at(data, after) <= _SPACE
+                    and byte_at(data, after) != _NEWLINE
+                ):
                     after += 1
                 if after < size and byte_at(data, after) == _COLON:
                     code = np.uint64(0xCBF29CE484222325)
@@ -80,19 +131,23 @@ def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-unt
                     else:
                         doubt = True
             elif c == _OPEN:
+                objects += depth == 0
                 if depth < _DEEPEST:
                     depth += 1
                     firsts[depth] = used
                 else:
                     doubt = True
-            elif c == _CLOSE and depth > 0:
-                used = firsts[depth]
-                depth -= 1
+            elif c == _CLOSE:
+                if depth > 0:
+                    used = firsts[depth]
+                    depth -= 1
+                else:
+                    doubt = True
         if not blank:
             starts[found] = start
             ends[found] = i
             numbers[found] = number
-            suspicious[found] = doubt
+            suspicious[found] = doubt or depth != 0 or objects != 1
             found += 1
         number += 1
         i += 1
@@ -112,44 +167,81 @@ def find_lines(block: bytes) -> Lines:
     return Lines(starts[:found], ends[:found], numbers[:found], suspicious[:found], count)
 
 
-class _Twice(ValueError):
+class _Twice(Exception):
     pass
 
 
-def duplicate_key(line: bytes) -> str | None:
-    """A key that some object of a valid line has twice, or None."""
+class _Constant(Exception):
+    pass
 
-    def refuse(pairs: list[tuple[str, Any]]) -> None:
-        seen = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise _Twice(key)
-            seen.add(key)
 
+#: What decoding raises for a line that is no row.
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+def problem_of(line: bytes, decoder: "msgspec.json.Decoder[Any]") -> str | None:
+    """What is wrong with a suspicious line, or None if nothing is."""
     try:
-        json.loads(line, object_pairs_hook=refuse)
+        text = line.decode()
+        decoder.decode(line)
+        # Numbers stay strings, because Python refuses integers of more than 4300 digits.
+        json.loads(text, object_pairs_hook=_refuse_twice, parse_int=str, parse_float=str)
     except _Twice as error:
-        return str(error)
+        return f"the key {str(error)!r} is there twice; each key may be there once"
+    except UNREADABLE as error:
+        return reason_of(line, error)
     return None
+
+
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> None:
+    seen = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise _Twice(key)
+        seen.add(key)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _Constant(name)
 
 
 def reason_of(line: bytes, error: Exception) -> str:
     """What is wrong with a line that is no row, in words that say what to do."""
     try:
-        line.decode()
+        text = line.decode()
     except UnicodeDecodeError as broken:
         return (
             f"invalid UTF-8 at byte {broken.start} of the line "
             f"(0x{line[broken.start]:02x}); write the file as UTF-8"
         )
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply to be read; leave out the field with the nesting"
     if isinstance(error, msgspec.ValidationError):
-        return f"{error}; a row is an object with a string field for the text"
-    if line.startswith(b"\xef\xbb\xbf"):
+        return validation_reason(str(error))
+    if text.startswith("\ufeff"):
         return "it begins with a byte order mark; write the file as UTF-8 without one"
     try:
-        json.loads(line)
-    except ValueError:
+        json.loads(text, parse_constant=_refuse_constant, parse_int=str, parse_float=str)
+    except _Constant as constant:
+        return f"{constant} is not JSON; write null, or a string"
+    except (ValueError, RecursionError):
         return f"{error}; each line is one JSON object"
-    if any(word in line for word in (b"NaN", b"Infinity")):
-        return "NaN and Infinity are not JSON; write null, or the text in quotes"
-    return r"a string has half a surrogate pair (\ud800 to \udfff), which is no character"
+    return (
+        r"a string has half a surrogate pair (\ud800 to \udfff), which is no character; "
+        r"write the other half, or \ufffd"
+    )
+
+
+def validation_reason(message: str) -> str:
+    """What msgspec says about JSON that is no row, and what to do about it.
+
+    >>> validation_reason("Object missing required field `text`")
+    'Object missing required field `text`; name the field that holds the text by --text-field'
+    """
+    if "missing required field" in message:
+        return f"{message}; name the field that holds the text by --text-field"
+    if message.startswith("Expected `object`,") and " - at " not in message:
+        return f"{message}; each line is one JSON object"
+    if message.startswith("Expected `str`,"):
+        return f"{message}; it must be a string"
+    return message

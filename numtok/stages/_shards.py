@@ -1,5 +1,6 @@
 """Parquet shards: row groups of a few MiB, page checksums, sha256 while writing."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from numtok.artifact import Output
+from numtok.errors import StoreError
 from numtok.files import Sink
 
 ROW_GROUP = 12 << 20  # bytes of columns in a row group
 
 # Columns that repeat few values; the others would only pay for building a dictionary.
 _DICTIONARY = ("number_length.list.element", "label", "target_name.list.element")
-# Token ids are stored as int32: split by bytes, the upper ones are all zero and compress to nothing.
+# Token ids are stored as int32: split by bytes, the upper ones are all zero and cost nothing.
 _ENCODING = {"tokens.list.element": "BYTE_STREAM_SPLIT"}
 
 
@@ -27,19 +29,25 @@ class ShardWriter:
         self.rows = 0
         dictionary = [name for name in _DICTIONARY if name.partition(".")[0] in schema.names]
         dictionary += [name for name in schema.names if name.startswith("group_")]
-        self._writer = pq.ParquetWriter(
-            self._sink,
-            schema,
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=dictionary,
-            column_encoding={
-                name: how for name, how in _ENCODING.items() if name.partition(".")[0] in schema.names
-            },
-            write_page_checksum=True,
-            write_statistics=False,
-            store_schema=True,
-        )
+        try:
+            self._writer = pq.ParquetWriter(
+                self._sink,
+                schema,
+                compression="zstd",
+                compression_level=1,
+                use_dictionary=dictionary,
+                column_encoding={
+                    name: how
+                    for name, how in _ENCODING.items()
+                    if name.partition(".")[0] in schema.names
+                },
+                write_page_checksum=True,
+                write_statistics=False,
+                store_schema=True,
+            )
+        except BaseException:
+            self._sink.abort()
+            raise
 
     def write(self, table: "pa.Table") -> None:
         """Add rows; StoreError if the disk fails."""
@@ -65,6 +73,10 @@ class ShardWriter:
     def abort(self) -> None:
         """Leave no shard."""
         self._waiting = []
+        # pyarrow closes a writer that is left open when it is collected, and then writes into a
+        # closed file; what stopped the shard may stop this as well.
+        with suppress(StoreError, pa.ArrowException, OSError):
+            self._writer.close()
         self._sink.abort()
 
 

@@ -1,16 +1,17 @@
 """Which split a row belongs to."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from numtok.errors import UsageError
-from numtok.records import SPLIT_NAME, TRAIN
+from numtok.records import SPLIT_RULE, TRAIN, is_split
 
 
 @dataclass(frozen=True)
 class SplitRule:
-    """``test=0.1,seed=3``: shares of the rows, chosen by a seeded hash of the id; the rest is train.
+    """``test=0.1,seed=3``: shares of the rows by a seeded hash of the id; the rest is train.
 
     The choice depends on the id and the seed alone, so rows keep their split when others are
     added or removed.
@@ -23,20 +24,25 @@ class SplitRule:
     def parse(cls, text: str) -> "SplitRule":
         """Read ``name=share[,name=share...][,seed=S]``; UsageError says what is wrong."""
         shares: dict[str, float] = {}
-        seed = 0
+        seed: int | None = None
         for pair in text.split(","):
             name, _, value = pair.partition("=")
+            if name == "seed":
+                if seed is not None or not re.fullmatch(r"[+-]?[0-9]{1,18}", value):
+                    raise UsageError(
+                        f"--split {text!r}: {pair!r} is not the one seed, an integer of at most "
+                        "18 digits; write for example test=0.1,seed=3"
+                    )
+                seed = int(value)
+                continue
             try:
-                if name == "seed":
-                    seed = int(value)
-                    continue
                 share = float(value)
             except ValueError:
                 share = -1.0
-            if not SPLIT_NAME.fullmatch(name) or name in shares or not 0 < share < 1:
+            if name in shares or not is_split(name) or not 0 < share < 1:
                 raise UsageError(
                     f"--split {text!r}: {pair!r} is not a new split's name and a share between 0 "
-                    "and 1; write for example test=0.1,seed=3"
+                    f"and 1; write for example test=0.1,seed=3 (names: {SPLIT_RULE})"
                 )
             shares[name] = share
         if not shares or sum(shares.values()) >= 1 or TRAIN in shares:
@@ -44,7 +50,7 @@ class SplitRule:
                 f"--split {text!r}: give shares of the other splits that leave something to "
                 "train, for example test=0.1"
             )
-        return cls(shares, seed)
+        return cls(shares, seed or 0)
 
     def settings(self) -> dict[str, object]:
         """What versions are taken over."""

@@ -42,12 +42,13 @@ def resolve(rows: list[Row], texts: Texts, spans: Spans) -> Targets:
         try:
             for name, found in (row.targets or {}).items():
                 for span in found:
-                    start, stop = places.byte(span[0]), places.byte(span[1])
+                    what = f"target {name!r} at {list(span)}"
+                    start, stop = places.byte(span[0], what), places.byte(span[1], what)
                     at = bisect_left(starts, start, first, last)
                     if at == last or (starts[at], ends[at]) != (start, stop):
                         read = places.shown(start, stop)
                         raise ValueError(
-                            f"target {name!r} at {list(span)} is {read}, not exactly one number; "
+                            f"{what} is {read}, not exactly one number; "
                             "give the span of a number as `numtok explain` reads it"
                         )
                     targets.index.append(at - first)
@@ -55,12 +56,12 @@ def resolve(rows: list[Row], texts: Texts, spans: Spans) -> Targets:
                     targets.spans.append(at)
                     targets.counts[n] += 1
             if row.answer_start is not None:
-                answer = places.byte(row.answer_start)
+                answer = places.byte(row.answer_start, f"answer_start {row.answer_start}")
                 at = bisect_left(ends, answer + 1, first, last)
                 if at < last and starts[at] < answer < ends[at]:
                     raise ValueError(
                         f"answer_start {row.answer_start} lies within the number "
-                        f"{places.shown(starts[at], ends[at])}"
+                        f"{places.shown(starts[at], ends[at])}; give where the number begins"
                     )
                 answers[n] = answer
         except ValueError as error:
@@ -77,11 +78,13 @@ class _Places:
         self._text, self._begin = text, begin
         self._decoded = None if text.isascii() else text.decode()
 
-    def byte(self, place: int) -> int:
+    def byte(self, place: int, what: str) -> int:
         """ValueError for a place outside the text."""
         length = len(self._text if self._decoded is None else self._decoded)
         if not 0 <= place <= length:
-            raise ValueError(f"position {place} is outside the text, which has {length} characters")
+            raise ValueError(
+                f"{what} is outside the text, which has {length} characters (code points)"
+            )
         if self._decoded is None:
             return self._begin + place
         return self._begin + len(self._decoded[:place].encode())

@@ -9,6 +9,7 @@
 
 import hashlib
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -24,14 +25,14 @@ from numtok.artifact import Artifact, Output, Parent, version_of, write_receipt
 from numtok.codec import Codec
 from numtok.draft import Draft
 from numtok.engines.local import run_units
-from numtok.errors import DataError, UsageError
+from numtok.errors import UsageError
 from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.policy import NumeralPolicy
 from numtok.records import ENCODED, MODEL
-from numtok.registry import name_of, spec_of
+from numtok.registry import name_of
 from numtok.schemes.base import SCHEMES
 from numtok.stages._encode_unit import SCHEME_FILE, EncodeUnit, Screening
-from numtok.stages._fit import Unfitted
+from numtok.stages._fit import Unfitted, no_rows
 from numtok.stages._inputs import UNIT, Reading, Unit, find_sources, plan
 from numtok.stages._splits import SplitRule
 from numtok.store import Store
@@ -189,18 +190,17 @@ class _Job:
         before others have started."""
         if self.config.workers is not None:
             return self.config.workers
-        threads = int(os.environ.get("NUMTOK_THREADS") or os.cpu_count() or 1)
+        given = os.environ.get("NUMTOK_THREADS") or str(os.cpu_count() or 1)
+        threads = int(given) if re.fullmatch("[0-9]{1,6}", given) else 0
+        if threads < 1:
+            raise UsageError(f"NUMTOK_THREADS={given!r} is not possible; it is 1 or more")
         return threads if self.total > 2 * UNIT else 1
 
     def codec(self, encoding: Unfitted | Codec) -> tuple[Codec, list[str]]:
         """The codec and the groups seen so far, from an earlier run of this draft or made now."""
-        whole = hashlib.sha256(
-            msgspec.json.encode([unit.input for unit in self.units])
-        ).hexdigest()
-        path = self.draft.path / SCHEME_FILE
-        receipt = self.draft.receipt(_FIT, input=whole, settings=self.draft.version)
+        receipt = self.draft.receipt(_FIT, input=self._whole, settings=self.draft.version)
         if receipt is not None:
-            codec = Codec.from_json(files.read_bytes(path, 1 << 30))
+            codec = Codec.from_json(files.read_bytes(self.draft.path / SCHEME_FILE, 1 << 30))
             return codec, list(receipt.facts["groups"])
         groups: list[str] = []
         if isinstance(encoding, Codec):
@@ -208,18 +208,28 @@ class _Job:
         else:
             advance = self._advance("measuring")
             codec, groups = encoding.fit(self.units, self.screening, self.workers, advance)
-        outputs = [_write(path, codec.to_json())]
+        self._keep(codec, groups)
+        return codec, groups
+
+    @property
+    def _whole(self) -> str:
+        """Digest of all input."""
+        content = msgspec.json.encode([unit.input for unit in self.units])
+        return hashlib.sha256(content).hexdigest()
+
+    def _keep(self, codec: Codec, groups: list[str]) -> None:
+        """Write down what the units are encoded with, for a run that continues this one."""
+        outputs = [_write(self.draft.path / SCHEME_FILE, codec.to_json())]
         if (tokenizer := codec.tokenizer_json()) is not None:
             outputs.append(_write(self.draft.path / TOKENIZER_FILE, tokenizer))
         write_receipt(
             self.draft.path,
             _FIT,
-            input=whole,
+            input=self._whole,
             settings=self.draft.version,
             outputs=outputs,
             facts={"groups": groups},
         )
-        return codec, groups
 
     def encode(self, codec: Codec, groups: list[str]) -> dict[str, int]:
         """Encode every unit that has no receipt yet; the counts of all.
@@ -233,6 +243,7 @@ class _Job:
             if not unseen:
                 break
             groups = sorted({*groups, *unseen})
+            self._keep(codec, groups)
         counts = Counter({"rows": 0, "numbers": 0, "tokens": 0, "rejected": 0})
         for fact in facts:
             for split, rows in fact["rows"].items():
@@ -242,10 +253,7 @@ class _Job:
                 counts[key] += fact[key]
             counts.update(fact["outcomes"])
         if not counts["rows"]:
-            raise DataError(
-                f"none of the {counts['rejected']} rows can be used; run with --on-error fail to "
-                "see what is wrong with the first"
-            )
+            raise no_rows(counts["rejected"])
         return dict(counts) | {"vocabulary": codec.vocabulary_size}
 
     def _encode_with(self, codec: Codec, groups: list[str]) -> list[dict[str, Any]]:

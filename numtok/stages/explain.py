@@ -6,7 +6,6 @@ import numpy as np
 
 from numtok.errors import UsageError
 from numtok.numerals.column import Literals, Numerals
-from numtok.numerals.decimals import parse
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.registry import spec_of
@@ -51,7 +50,7 @@ def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
             f"{number!r} is not exactly one number under the numeral policy {policy.spec()!r}, "
             f"which reads {', '.join(found) or 'no number'} in it; docs/NUMERALS.md has the rules"
         )
-    return Numerals(parse(data, starts, ends), Literals(data, starts, ends))
+    return Numerals.read(Literals(data, starts, ends))
 
 
 def _written(scheme: Scheme, numerals: Numerals) -> Written:
