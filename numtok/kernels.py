@@ -165,9 +165,9 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that only kernels call; compiled into each of them."""
     # Left to itself LLVM does not inline most of them, which halves the speed of the scanner.
-    compiled: Callable[..., Any] = numba.njit(
-        forceinline=True, nogil=True, error_model="numpy"
-    )(function)
+    compiled: Callable[..., Any] = numba.njit(forceinline=True, nogil=True, error_model="numpy")(
+        function
+    )
     return compiled
 
 

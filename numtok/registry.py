@@ -19,6 +19,7 @@ import re
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -99,7 +100,9 @@ class Registry(Generic[T]):
     def _files(self) -> dict[str, Path]:
         """Every name and the file, or the package's folder, that defines it."""
         found: dict[str, Path] = {}
-        for info in pkgutil.iter_modules(self._package_module().__path__):
+        places = self._package_module().__path__
+        # One folder at a time: of two modules of one name, pkgutil lists only the first.
+        for info in chain.from_iterable(pkgutil.iter_modules([place]) for place in places):
             if info.name == "base" or info.name.startswith("_"):
                 continue
             name = info.name.replace("_", "-")

@@ -5,15 +5,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
 
 
 class Bar:
     """Called with (what, bytes done, bytes in all); shows nothing if quiet or not on a terminal."""
 
     def __init__(self, quiet: bool) -> None:
-        self._progress: Progress | None = None
-        self._tasks: dict[str, int] = {}
+        self._progress: RichProgress | None = None
+        self._tasks: dict[str, TaskID] = {}
         if not quiet and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import (
@@ -40,7 +41,7 @@ class Bar:
             return
         if what not in self._tasks:
             self._tasks[what] = self._progress.add_task(what, total=total)
-        self._progress.update(self._tasks[what], completed=done, total=total)  # type: ignore[arg-type]
+        self._progress.update(self._tasks[what], completed=done, total=total)
 
     def __enter__(self) -> "Bar":
         if self._progress is not None:

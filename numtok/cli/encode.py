@@ -13,8 +13,8 @@ def command(
         list[str],
         typer.Argument(
             metavar="INPUT...",
-            help="JSONL (.jsonl, .jsonl.gz, .jsonl.zst), .parquet, a folder of them, - for standard "
-            "input, the REF of a data artifact; split=PATH puts all of a file in a split.",
+            help="JSONL (.jsonl, .jsonl.gz, .jsonl.zst), .parquet, a folder of them, - for "
+            "standard input, the REF of a data artifact; split=PATH puts all of a file in a split.",
         ),
     ],
     scheme: Annotated[
@@ -52,7 +52,10 @@ def command(
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:
-    """Turn texts into Parquet shards of tokens and numbers, and print the artifact's REF."""
+    """Turn texts into Parquet shards of tokens and numbers, and print the artifact's REF.
+
+    Example: numtok encode --scheme p1000 data.jsonl
+    """
     from numtok.cli._encoded import print_result
     from numtok.cli._progress import Bar
     from numtok.stages.encode import Config, run

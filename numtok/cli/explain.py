@@ -20,12 +20,15 @@ def command(
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:
-    """Show how each scheme writes a number, and what is read back."""
+    """Show how each scheme writes a number, and what is read back.
+
+    Example: numtok explain -60.2
+    """
     from numtok.numerals.policy import NumeralPolicy
     from numtok.stages.explain import run
 
     written = run(number, tuple(scheme or ()), NumeralPolicy.parse(numerals))
-    rows = [
+    rows: list[tuple[object, ...]] = [
         (
             item.scheme,
             " ".join(item.tokens),
@@ -37,7 +40,15 @@ def command(
         )
         for item in written
     ]
-    columns = ("scheme", "tokens", "channel", "count", "read back", "relative error", "note")
+    columns: tuple[str, ...] = (
+        "scheme",
+        "tokens",
+        "channel",
+        "count",
+        "read back",
+        "relative error",
+        "note",
+    )
     chosen = Format.JSON if json else format
     if chosen is Format.TABLE:  # what no row has would only take room
         kept = [k for k in range(len(columns)) if any(row[k] not in (None, "") for row in rows)]

@@ -16,7 +16,10 @@ def command(
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:
-    """List the schemes: tokens per number, vocabulary, range, error bound, source."""
+    """List the schemes: tokens per number, vocabulary, range, error bound, source.
+
+    Example: numtok schemes --check p1000
+    """
     from numtok.schemes.base import SCHEMES
 
     chosen = Format.JSON if json else format

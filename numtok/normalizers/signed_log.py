@@ -22,7 +22,9 @@ class SignedLog(Normalizer):
 
     def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
         # copysign, not sign: -0 stays -0
-        return np.copysign(np.log1p(np.abs(values)) / np.log(10.0), values)
+        signed: NDArray[np.float64] = np.copysign(np.log1p(np.abs(values)) / np.log(10.0), values)
+        return signed
 
     def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
-        return np.copysign(np.expm1(np.abs(values) * np.log(10.0)), values)
+        signed: NDArray[np.float64] = np.copysign(np.expm1(np.abs(values) * np.log(10.0)), values)
+        return signed

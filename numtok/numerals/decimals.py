@@ -245,9 +245,7 @@ def read(
     return values, significands
 
 
-@kernel(
-    void(reads(uint64), reads(int32), reads(boolean), int64, writes(int64), writes(int32))
-)
+@kernel(void(reads(uint64), reads(int32), reads(boolean), int64, writes(int64), writes(int32)))
 def _round(digits, exponents, more, places, mantissa, exponent):  # type: ignore[no-untyped-def]
     ten = _U(10)
     limit = _ONE
@@ -297,5 +295,7 @@ def round_half_even(
         raise ValueError(f"places is {places}; 1 to {_MOST_DIGITS} are possible")
     count = len(significands.digits)
     mantissa, exponent = np.empty(count, np.int64), np.empty(count, np.int32)
-    _round(significands.digits, significands.exponents, significands.more, places, mantissa, exponent)
+    _round(
+        significands.digits, significands.exponents, significands.more, places, mantissa, exponent
+    )
     return mantissa, exponent

@@ -93,7 +93,9 @@ def _operand_before(data, begin, i):  # type: ignore[no-untyped-def]
 def _sign_start(data, begin, start):  # type: ignore[no-untyped-def]
     """Where the number whose digits (or leading point) begin at ``start`` begins with its sign."""
     sign = start
-    if start - 1 >= begin and (byte_at(data, start - 1) == _MINUS or byte_at(data, start - 1) == _PLUS):
+    if start - 1 >= begin and (
+        byte_at(data, start - 1) == _MINUS or byte_at(data, start - 1) == _PLUS
+    ):
         sign = start - 1
     elif (
         start - 3 >= begin
@@ -124,7 +126,7 @@ def _exponent_end(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _thousands_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
-    """The end of the digits ``byte_at(data, i:j)`` and the groups ``,ddd`` behind them, or ``j``.
+    """The end of the digits ``data[i:j]`` and the groups ``,ddd`` behind them, or ``j``.
 
     A chain of digits and commas is groups as a whole or not at all: 1,23,456 is three numbers.
     """
@@ -183,7 +185,9 @@ def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no
     j = _exponent_end(data, j, end)
     if j < end and byte_at(data, j) == _UNDERSCORE:  # 1_000, 2_layers: an identifier
         return i, j, False
-    if j + 1 < end and byte_at(data, j) == _POINT and _is_digit(data, j + 1, end):  # 1.2.3, 10.0.0.1
+    if (
+        j + 1 < end and byte_at(data, j) == _POINT and _is_digit(data, j + 1, end)
+    ):  # 1.2.3, 10.0.0.1
         while j + 1 < end and byte_at(data, j) == _POINT and _is_digit(data, j + 1, end):
             j += 2
             while _is_digit(data, j, end):

@@ -58,9 +58,7 @@ def decompose(numerals: Numerals, digits: int, exponents: Interval) -> Parts:
     outcomes[(outcomes != Outcome.NUMBER) & negative] += 1  # the negative twin comes next
     outcomes[without_digits & np.isnan(numerals.values)] = Outcome.NAN
     mantissa[without_digits] = 10 ** (digits - 1)
-    return Parts(
-        outcomes, negative, mantissa, np.clip(exponent, exponents.first, exponents.last)
-    )
+    return Parts(outcomes, negative, mantissa, np.clip(exponent, exponents.first, exponents.last))
 
 
 def compose(
@@ -94,7 +92,11 @@ class DecimalScheme(Scheme):
     """Sign, mantissa and exponent in ``tokens_per_number`` tokens; leaves say how."""
 
     exponents: Interval
-    digits: int
+
+    @property
+    @abstractmethod
+    def mantissa_digits(self) -> int:
+        """Significant digits that are kept."""
 
     @abstractmethod
     def slots(self) -> tuple[range, ...]:
@@ -126,19 +128,19 @@ class DecimalScheme(Scheme):
 
     @property
     def bounds(self) -> Bounds:
-        smallest = Decimal(10) ** (self.digits - 1 + self.exponents.first)
-        largest = (Decimal(10) ** self.digits - 1).scaleb(self.exponents.last)
+        smallest = Decimal(10) ** (self.mantissa_digits - 1 + self.exponents.first)
+        largest = (Decimal(10) ** self.mantissa_digits - 1).scaleb(self.exponents.last)
         return Bounds(float(smallest), float(largest))
 
     @property
     def relative_error(self) -> float:
-        return 0.5 * 10.0 ** (1 - self.digits)
+        return 0.5 * 10.0 ** (1 - self.mantissa_digits)
 
     def vocabulary(self) -> tuple[str, ...]:
         return self.counted_vocabulary() + EXTRAS
 
     def encode(self, numerals: Numerals) -> Encoded:
-        parts = decompose(numerals, self.digits, self.exponents)
+        parts = decompose(numerals, self.mantissa_digits, self.exponents)
         exponent = parts.exponent.astype(np.int64) - self.exponents.first
         tokens = self.write(parts.negative, parts.mantissa, exponent).astype(np.uint32)
         special = np.flatnonzero(parts.outcomes)
@@ -161,7 +163,10 @@ class DecimalScheme(Scheme):
 
         slots = self.slots()
         ordinary = np.logical_and.reduce(
-            [(table[:, k] >= slot.start) & (table[:, k] < slot.stop) for k, slot in enumerate(slots)]
+            [
+                (table[:, k] >= slot.start) & (table[:, k] < slot.stop)
+                for k, slot in enumerate(slots)
+            ]
         )
         negative, mantissa, exponent = self.read(table[ordinary])
         values[whole[ordinary]] = compose(negative, mantissa, exponent + self.exponents.first)
@@ -192,7 +197,9 @@ class DecimalScheme(Scheme):
             return self._interval_of_extra(EXTRAS[tokens[0] - self.counted])
         table = np.array([tokens], np.int64)
         negative, mantissa, exponent = (part.item() for part in self.read(table))
-        low, high = _half_step_bounds(mantissa, exponent + self.exponents.first, self.digits)
+        low, high = _half_step_bounds(
+            mantissa, exponent + self.exponents.first, self.mantissa_digits
+        )
         return Bounds(-high, -low) if negative else Bounds(low, high)
 
     def _interval_of_extra(self, extra: str) -> Bounds:
@@ -200,8 +207,12 @@ class DecimalScheme(Scheme):
             return Bounds(0.0, 0.0)
         if extra == "NAN":
             return Bounds(np.nan, np.nan)
-        least = _half_step_bounds(10 ** (self.digits - 1), self.exponents.first, self.digits).low
-        most = _half_step_bounds(10**self.digits - 1, self.exponents.last, self.digits).high
+        least = _half_step_bounds(
+            10 ** (self.mantissa_digits - 1), self.exponents.first, self.mantissa_digits
+        ).low
+        most = _half_step_bounds(
+            10**self.mantissa_digits - 1, self.exponents.last, self.mantissa_digits
+        ).high
         low, high = {
             "INF": (np.inf, np.inf),
             "UNDERFLOW": (0.0, least),

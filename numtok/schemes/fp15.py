@@ -20,7 +20,6 @@ class FP15(DecimalScheme):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Table 1"
-    digits: ClassVar[int] = 3
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("-6.02e1", "-602E-1", "-60.2"),
         ("9.996", "+100E-1", "10.0"),
@@ -32,7 +31,11 @@ class FP15(DecimalScheme):
     exponents: Interval = Interval(-8, 7)
 
     def __post_init__(self) -> None:
-        check_exponents("fp15", self.exponents, self.digits)
+        check_exponents("fp15", self.exponents, self.mantissa_digits)
+
+    @property
+    def mantissa_digits(self) -> int:
+        return 3
 
     def counted_vocabulary(self) -> tuple[str, ...]:
         return tuple(

@@ -39,12 +39,21 @@ class P10(DecimalScheme):
             raise UsageError(f"p10: digits={self.digits} is not possible; allowed are 1 to 15")
         check_exponents("p10", self.exponents, self.digits)
 
+    @property
+    def mantissa_digits(self) -> int:
+        return self.digits
+
     def counted_vocabulary(self) -> tuple[str, ...]:
         return SIGNS + tuple("0123456789") + exponent_tokens(self.exponents)
 
     def slots(self) -> tuple[range, ...]:
         leading, digit = range(3, 12), range(2, 12)  # no leading zero
-        return (range(2), leading, *[digit] * (self.digits - 1), range(12, 12 + len(self.exponents)))
+        return (
+            range(2),
+            leading,
+            *[digit] * (self.digits - 1),
+            range(12, 12 + len(self.exponents)),
+        )
 
     def write(
         self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]

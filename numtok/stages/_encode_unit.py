@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok import files
@@ -137,8 +136,11 @@ class EncodeUnit:
                 shards.write(CLIPPED, losses)
                 table = self._table(batch, encoded, targets)
                 for split in sorted(set(splits)):
-                    chosen = pa.array([name == split for name in splits])
-                    shards.write(split, table if pc.all(chosen).as_py() else table.filter(chosen))
+                    if splits.count(split) < len(splits):
+                        chosen = pa.array([name == split for name in splits])
+                        shards.write(split, table.filter(chosen))
+                    else:
+                        shards.write(split, table)
             outputs, rows = shards.close()
             rows.pop(CLIPPED, None)
         if rejected:

@@ -160,7 +160,7 @@ def find_lines(block: bytes) -> Lines:
     >>> find_lines(b'{"text": "a", "text": "b"}\\n\\n').suspicious
     array([ True])
     """
-    room = block.count(b"\n") + 1
+    room = len(block) // 2 + 1  # a line that is not blank has two bytes; untouched pages are free
     starts, ends = np.empty(room, np.int64), np.empty(room, np.int64)
     numbers, suspicious = np.empty(room, np.int32), np.empty(room, np.bool_)
     found, count = _find_lines(np.frombuffer(block, np.uint8), starts, ends, numbers, suspicious)

@@ -37,7 +37,6 @@ from numtok.stages._inputs import UNIT, Reading, Unit, find_sources, plan
 from numtok.stages._splits import SplitRule
 from numtok.store import Store
 from numtok.text_tokenizers.base import TEXT_TOKENIZERS
-from numtok.text_tokenizers.file import File
 
 REVISION = 1
 TOKENIZER_FILE = "tokenizer.json"
@@ -305,6 +304,8 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
     policy = NumeralPolicy.parse(config.numerals or "default")
     chosen = config.text_tokenizer or "words"
     if "/" in chosen or chosen.endswith(".json"):
+        from numtok.text_tokenizers.file import File  # imports the library of tokenizers
+
         file, text = File.read(Path(chosen))
         return Unfitted(scheme, policy, normalizer, file, text), []
     return Unfitted(scheme, policy, normalizer, TEXT_TOKENIZERS.build(chosen), None), []

@@ -42,7 +42,7 @@ def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[Writ
 def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
     if number in _WORDS:
         return Numerals.of_literals([number])
-    data = np.frombuffer(number.encode(), np.uint8)
+    data = np.frombuffer(number.encode(errors="replace"), np.uint8)
     starts, ends, _ = scan(data, np.array([0, len(data)], np.int32), policy)
     if len(starts) != 1 or (starts[0], ends[0]) != (0, len(data)):
         found = [data[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True)]

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 #: The bytes as a person reads them, by value.
-BYTE_NAMES = tuple(
-    chr(byte) if 0x20 <= byte < 0x7F else f"<0x{byte:02X}>" for byte in range(256)
-)
+BYTE_NAMES = tuple(chr(byte) if 0x20 <= byte < 0x7F else f"<0x{byte:02X}>" for byte in range(256))
 
 
 def _alphabet() -> str:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
@@ -74,7 +73,7 @@ class HuggingFace(Fitted):
         column = pa.StringArray.from_buffers(
             count, pa.py_buffer(pieces.bounds), pa.py_buffer(pieces.data)
         )
-        distinct = pc.dictionary_encode(column)
+        distinct = column.dictionary_encode()
         encodings = self._tokenizer.encode_batch_fast(
             distinct.dictionary.to_pylist(), add_special_tokens=False
         )

@@ -19,7 +19,8 @@ from numtok.text_tokenizers._bytelevel import BYTE_NAMES, byte_level_json, to_al
 from numtok.text_tokenizers.base import Fitted, Pieces, Tokens
 
 #: The same split as `_word_end`, in the dialect of Hugging Face's regular expressions.
-WORD_PATTERN = r" ?(?:[0-9A-Za-z_]|[^\x00-\x7F])+|(?:(?! (?:[0-9A-Za-z_]|[^\x00-\x7F]))[\x00-\x2F\x3A-\x40\x5B-\x5E\x60\x7B-\x7F])+"
+_LETTER = r"(?:[0-9A-Za-z_]|[^\x00-\x7F])"
+WORD_PATTERN = rf" ?{_LETTER}+|(?:(?! {_LETTER})(?!{_LETTER})[\x00-\x7F])+"
 
 _IN_WORD = np.zeros(256, np.bool_)
 _IN_WORD[list(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")] = True
@@ -33,7 +34,9 @@ _SHIFT = np.uint64(32)
 def _word_end(data, i, end):  # type: ignore[no-untyped-def]
     """The end of the word that begins at ``i`` < ``end``."""
     j = i + 1
-    if _IN_WORD[byte_at(data, i)] or (byte_at(data, i) == _SPACE and j < end and _IN_WORD[byte_at(data, j)]):
+    if _IN_WORD[byte_at(data, i)] or (
+        byte_at(data, i) == _SPACE and j < end and _IN_WORD[byte_at(data, j)]
+    ):
         while j < end and _IN_WORD[byte_at(data, j)]:
             j += 1
         return j
@@ -46,7 +49,7 @@ def _word_end(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _find(data, start, end, slots, words, bounds):  # type: ignore[no-untyped-def]
-    """The slot of the word ``byte_at(data, start:end)``: its own, or the empty one where it would go.
+    """The slot of the word ``data[start:end]``: its own, or the empty one where it would go.
 
     Open addressing; a slot holds 1 + the index of a word, word k being
     ``words[bounds[k]:bounds[k + 1]]``, or 0.

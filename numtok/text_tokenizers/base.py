@@ -6,6 +6,7 @@ settings (``words:8192``); :meth:`TextTokenizer.fit` turns it into a
 """
 
 from abc import ABC, abstractmethod
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,9 +24,7 @@ class Pieces(NamedTuple):
     def strings(self) -> list[str]:
         """The pieces as strings."""
         whole, bounds = self.data.tobytes(), self.bounds.tolist()
-        return [
-            whole[start:end].decode() for start, end in zip(bounds[:-1], bounds[1:], strict=True)
-        ]
+        return [whole[start:end].decode() for start, end in pairwise(bounds)]
 
 
 class Tokens(NamedTuple):

@@ -43,7 +43,8 @@ class File(TextTokenizer):
 
     def fit(self, sample: Pieces) -> HuggingFace:
         raise UsageError(
-            "the text tokenizer 'file' is named by its path: --text-tokenizer path/to/tokenizer.json"
+            "the text tokenizer 'file' is named by its path: "
+            "--text-tokenizer path/to/tokenizer.json"
         )
 
     def load(self, state: dict[str, Any]) -> HuggingFace:

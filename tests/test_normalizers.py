@@ -1,0 +1,148 @@
+"""Normalisers and their inverse, and the moments they are fitted on."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from numtok.errors import DataError
+from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Normalizer, fit
+
+SPECS = ["none", "scale:5", "affine", "unit", "signed-log"]
+# Where a factor takes them, values near the end of float64's range lose digits.
+ordinary = st.floats(-1e12, 1e12).map(lambda value: value if abs(value) > 1e-250 else 0.0)
+columns = st.lists(ordinary, min_size=1, max_size=30).map(np.array)
+
+
+def fitted(spec: str, values: NDArray[np.float64]) -> FittedNormalizer:
+    """The normaliser of a spec, fitted on these values."""
+    return fit(NORMALIZERS.build(spec), Moments.of(values))
+
+
+def test_every_normaliser_is_tested_here() -> None:
+    assert sorted(spec.partition(":")[0] for spec in SPECS) == list(NORMALIZERS.names())
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@given(columns)
+def test_the_inverse_undoes_a_normaliser(spec: str, values: NDArray[np.float64]) -> None:
+    one = fitted(spec, values)
+    again = one.inverse(one.forward(values))
+    # A shift costs digits of the small values, relative to the largest.
+    slack = 1e-13 if spec in ("affine", "unit") else 0.0
+    np.testing.assert_allclose(again, values, rtol=1e-11, atol=slack * np.abs(values).max())
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@given(columns)
+def test_what_is_not_finite_passes_through_and_stays_out_of_the_fit(
+    spec: str, values: NDArray[np.float64]
+) -> None:
+    odd = np.array([np.nan, np.inf, -np.inf])
+    one = fitted(spec, values)
+    assert fitted(spec, np.concatenate([odd, values])) == one
+    np.testing.assert_array_equal(one.forward(odd), odd)
+    np.testing.assert_array_equal(one.inverse(odd), odd)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_an_empty_column_stays_empty(spec: str) -> None:
+    one = fitted(spec, np.array([1.0, 2.0]))
+    assert len(one.forward(np.empty(0))) == len(one.inverse(np.empty(0))) == 0
+
+
+@given(columns)
+def test_scale_maps_the_largest_magnitude_to_its_limit(
+    values: NDArray[np.float64],
+) -> None:
+    largest = np.abs(fitted("scale:5", values).forward(values)).max()
+    assert largest == pytest.approx(5.0) or not values.any()
+
+
+def test_affine_and_unit_give_what_they_say() -> None:
+    values = np.array([2.0, 4.0, 6.0])
+    affine = fitted("affine", values)
+    assert affine.constants == {"mean": 4.0, "deviation": pytest.approx(math.sqrt(8 / 3))}
+    assert affine.forward(values).mean() == 0.0
+    assert affine.forward(values).std() == pytest.approx(1.0)
+    assert fitted("unit", values).forward(values).tolist() == [0.0, 0.5, 1.0]
+
+
+def test_signed_log_keeps_signs_and_needs_no_fit() -> None:
+    one = fit(NORMALIZERS.build("signed-log"), Moments())
+    np.testing.assert_allclose(one.forward(np.array([9.0, -99.0, 0.0])), [1.0, -2.0, 0.0])
+    assert np.signbit(one.forward(np.array([-0.0])))[0]
+    assert np.signbit(one.inverse(np.array([-0.0])))[0]
+
+
+@pytest.mark.parametrize("spec", ["scale:5", "affine", "unit"])
+def test_a_constant_column_can_be_normalised(spec: str) -> None:
+    for value in (0.0, 3.0):
+        one = fitted(spec, np.array([value, value]))
+        assert one.inverse(one.forward(np.array([value, 7.0]))).tolist() == [value, 7.0]
+
+
+@pytest.mark.parametrize("spec", ["scale:5", "affine", "unit"])
+def test_a_fit_without_finite_numbers_is_refused(spec: str) -> None:
+    with pytest.raises(DataError) as found:
+        fitted(spec, np.array([np.nan, np.inf]))
+    name = spec.partition(":")[0]
+    assert str(found.value) == (
+        f"--normalize {name}: the train split has no finite number to fit it on; "
+        "give --normalize none, or data with numbers"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "values"),
+    [("scale:5", [5e-324]), ("affine", [1e308, 1e308]), ("unit", [-1e308, 1e308])],
+)
+def test_constants_beyond_float64_are_refused(spec: str, values: list[float]) -> None:
+    with pytest.raises(DataError) as found:
+        fitted(spec, np.array(values))
+    assert str(found.value) == (
+        f"--normalize {spec.partition(':')[0]}: numbers from {min(values)} to {max(values)} leave "
+        "the range of float64 when normalised; give --normalize signed-log or none"
+    )
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_only_normalisers_with_constants_need_a_pass(spec: str) -> None:
+    normalizer: Normalizer = NORMALIZERS.build(spec)
+    assert normalizer.fitted == bool(normalizer.fit(Moments.of(np.array([1.0]))))
+    assert normalizer.identity == (spec == "none")
+
+
+# --- moments -----------------------------------------------------------------------------------
+
+
+def close(one: Moments, other: Moments, size: float) -> None:
+    """Equal to rounding; ``size`` is the largest magnitude among the values."""
+    assert (one.count, one.low, one.high) == (other.count, other.low, other.high)
+    assert one.mean == pytest.approx(other.mean, rel=1e-12, abs=1e-13 * size)
+    assert one.squares == pytest.approx(other.squares, rel=1e-9, abs=1e-12 * size * size)
+
+
+@given(st.lists(st.lists(ordinary, max_size=12), min_size=1, max_size=5))
+def test_merged_moments_are_those_of_the_whole(parts: list[list[float]]) -> None:
+    whole = np.array([value for part in parts for value in part], np.float64)
+    merged = Moments()
+    for part in parts:
+        merged = merged.merged(Moments.of(np.array(part, np.float64)))
+    close(merged, Moments.of(whole), float(np.abs(whole).max(initial=0.0)))
+
+
+@given(st.lists(ordinary, max_size=20), st.lists(ordinary, max_size=20))
+def test_merging_goes_both_ways(one: list[float], other: list[float]) -> None:
+    a, b = Moments.of(np.array(one, np.float64)), Moments.of(np.array(other, np.float64))
+    close(a.merged(b), b.merged(a), max([abs(value) for value in one + other], default=0.0))
+
+
+def test_moments_are_those_of_the_finite_values() -> None:
+    moments = Moments.of(np.array([1.0, np.nan, 3.0, np.inf, -np.inf]))
+    assert moments == Moments(2, 1.0, 3.0, 2.0, 2.0)
+    assert (moments.largest, moments.deviation) == (3.0, 1.0)
+    assert Moments.of(np.array([np.nan])) == Moments()
