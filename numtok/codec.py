@@ -16,13 +16,14 @@ tokens are those of the escaped text, so no text is ever taken for a special.
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import boolean, int32, int64, uint8, uint32
+from numba import int32, int64, uint8, uint16, uint32, void
 from numpy.typing import NDArray
 
 from numtok.errors import UsageError
@@ -38,6 +39,7 @@ from numtok.text_tokenizers.base import TEXT_TOKENIZERS, Fitted, Pieces, TextTok
 FORMAT = 1  # of scheme.json
 SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
 NUMBER = "[NUM]"
+CHUNK = 8 << 20  # bytes of text encoded at a time, about
 
 _KEYWORDS = np.frombuffer(b"\3NUM \3PAD \3END \4MASK", np.uint8).reshape(4, 5)  # length, bytes
 _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
@@ -64,94 +66,89 @@ def _at_keyword(data, i, end):  # type: ignore[no-untyped-def]
 
 @kernel(
     int64(
-        reads(uint8), reads(int32), reads(int32), reads(int32), reads(int32),
+        reads(uint8), reads(int32), reads(int32), reads(int32), reads(int32), reads(int32),
         writes(uint8), writes(int32),
     )
 )  # fmt: skip
-def _cut(data, rows, counts, starts, ends, pieces, bounds):  # type: ignore[no-untyped-def]
-    """Copy what lies between the spans, escaped; returns the bytes written."""
+def _cut(data, bounds, limits, counts, starts, ends, pieces, piece_bounds):  # type: ignore[no-untyped-def]
+    """Copy what lies between the numbers of each segment, escaped; returns the bytes written."""
     out = 0
     piece = 0
-    span = 0
-    bounds[0] = 0
-    for row in range(len(rows) - 1):
-        begin = np.int64(rows[row])
-        for k in range(counts[row] + 1):
-            last = k == counts[row]
-            end = np.int64(rows[row + 1]) if last else np.int64(starts[span])
+    number = 0
+    piece_bounds[0] = 0
+    for segment in range(len(counts)):
+        begin = np.int64(bounds[segment])
+        for k in range(counts[segment] + 1):
+            last = k == counts[segment]
+            end = np.int64(bounds[segment + 1]) if last else np.int64(starts[number])
             for i in range(begin, end):
                 pieces[out] = byte_at(data, i)
                 out += 1
-                if byte_at(data, i) == _OPEN and _at_keyword(data, i + 1, rows[row + 1]):
+                if byte_at(data, i) == _OPEN and _at_keyword(data, i + 1, limits[segment]):
                     pieces[out] = _BACKSLASH
                     out += 1
             piece += 1
-            bounds[piece] = out
+            piece_bounds[piece] = out
             if not last:
-                begin = np.int64(ends[span])
-                span += 1
+                begin = np.int64(ends[number])
+                number += 1
     return out
 
 
-@kernel(
-    int64(
-        reads(uint8), reads(int32), reads(int32), reads(boolean), writes(uint8), writes(int32)
-    )
-)  # fmt: skip
-def _fill(pieces, bounds, counts, is_number, text, rows):  # type: ignore[no-untyped-def]
-    """Join the pieces of each row with ``[NUM]``; returns the bytes written."""
+@kernel(int64(reads(uint8), reads(int32), reads(int32), writes(uint8), writes(int32)))
+def _fill(pieces, piece_bounds, counts, text, bounds):  # type: ignore[no-untyped-def]
+    """Join the pieces of each segment with ``[NUM]``; returns the bytes written."""
     out = 0
     piece = 0
-    span = 0
-    rows[0] = 0
-    for row in range(len(counts)):
-        for k in range(counts[row] + 1):
-            for i in range(bounds[piece], bounds[piece + 1]):
-                text[out] = pieces[i]
+    bounds[0] = 0
+    for segment in range(len(counts)):
+        for k in range(counts[segment] + 1):
+            for i in range(piece_bounds[piece], piece_bounds[piece + 1]):
+                text[out] = byte_at(pieces, i)
                 out += 1
             piece += 1
-            if k < counts[row]:
-                if is_number[span]:
-                    for i in range(len(_NUMBER_BYTES)):
-                        text[out] = _NUMBER_BYTES[i]
-                        out += 1
-                span += 1
-        rows[row + 1] = out
+            if k < counts[segment]:
+                for i in range(len(_NUMBER_BYTES)):
+                    text[out] = byte_at(_NUMBER_BYTES, i)
+                    out += 1
+        bounds[segment + 1] = out
     return out
 
 
 @kernel(
-    int64(
-        reads(int32), reads(uint32), reads(int32), reads(uint32), reads(int32), int64, int64,
-        writes(uint32), writes(int32), writes(int32),
-    )
+    [
+        void(
+            reads(int32), reads(uint32), reads(int32), reads(uint32), reads(int32), int64, int64,
+            writes(token), writes(int32), writes(int32),
+        )
+        for token in (uint16, uint32)
+    ]
 )  # fmt: skip
 def _interleave(  # type: ignore[no-untyped-def]
     counts, text_ids, text_bounds, number_ids, number_lengths, number_first, text_first,
-    tokens, rows, places,
+    tokens, bounds, places,
 ):  # fmt: skip
-    """Put the tokens of pieces and numbers together; ``places`` are indices within the row."""
+    """Put the tokens of pieces and numbers together; ``places`` are indices in the segment."""
     out = 0
     piece = 0
-    span = 0
+    number = 0
     taken = 0
-    rows[0] = 0
-    for row in range(len(counts)):
+    bounds[0] = 0
+    for segment in range(len(counts)):
         begin = out
-        for k in range(counts[row] + 1):
+        for k in range(counts[segment] + 1):
             for i in range(text_bounds[piece], text_bounds[piece + 1]):
                 tokens[out] = text_ids[i] + text_first
                 out += 1
             piece += 1
-            if k < counts[row]:
-                places[span] = out - begin
-                for _ in range(number_lengths[span]):
+            if k < counts[segment]:
+                places[number] = out - begin
+                for _ in range(number_lengths[number]):
                     tokens[out] = number_ids[taken] + number_first
                     out += 1
                     taken += 1
-                span += 1
-        rows[row + 1] = out
-    return out
+                number += 1
+        bounds[segment + 1] = out
 
 
 class Texts(NamedTuple):
@@ -177,10 +174,10 @@ class Spans(NamedTuple):
 
 
 class EncodedTexts(NamedTuple):
-    """``n`` encoded texts, as flat columns; offsets are of rows."""
+    """``n`` encoded texts, as flat columns; ``*_rows`` are offsets of rows."""
 
     text: "pa.Array[Any]"  # [n] strings, numbers replaced by [NUM]
-    tokens: NDArray[np.uint32]  # [all tokens]
+    tokens: NDArray[np.uint16] | NDArray[np.uint32]  # [all tokens], by the vocabulary's size
     token_rows: NDArray[np.int32]  # [n + 1]
     number_rows: NDArray[np.int32]  # [n + 1]
     numbers: NDArray[np.float64]  # [numbers], raw
@@ -188,8 +185,8 @@ class EncodedTexts(NamedTuple):
     number_length: NDArray[np.int32]  # [numbers]
     channel: NDArray[np.float32] | None  # [numbers]
     outcomes: NDArray[np.uint8]  # [numbers]
-    marks: NDArray[np.int32]  # [marks], token index within the row
-    numerals: Numerals  # as written
+    marks: NDArray[np.int32]  # [n] token index within the row, -1 if none
+    literals: Literals  # [numbers], as written
 
 
 @dataclass(frozen=True)
@@ -227,43 +224,78 @@ class Codec:
         """Encode texts whose numbers were found.
 
         marks
-            int32[n], a byte offset in ``texts.data`` where a new token must begin (an answer's
-            start), or -1; none may lie inside a number.
+            int32[n], a byte offset in the text, counted in ``texts.data``, where a new token must
+            begin (an answer's start), or -1; none may lie inside a number.
         """
-        numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
-        raw = numerals.values
-        written = numerals
-        if not self.normalizer.normalizer.identity:
-            written = numerals.with_values(self.normalizer.forward(raw))
-        encoded = self.scheme.encode(written)
-
-        lengths, is_number = encoded.lengths, np.ones(len(numerals), np.bool_)
+        segments = _Segments.of(texts, spans, marks)
+        chunks = [self._encode_chunk(texts.data, chunk) for chunk in segments.chunks(spans)]
         number_rows = _offsets(spans.counts)
-        if marks is not None:
-            spans, lengths, is_number = _with_marks(spans, number_rows, marks, lengths)
-        pieces = cut(texts, spans)
-        text_tokens = self.text.encode(pieces)
+        counts = segments.counts
 
-        tokens = np.empty(len(text_tokens.ids) + len(encoded.tokens), np.uint32)
-        token_rows = np.empty(len(spans.counts) + 1, np.int32)
-        places = np.empty(len(lengths), np.int32)
-        _interleave(
-            spans.counts, *text_tokens, encoded.tokens, lengths,
-            self.number_first, self.text_first, tokens, token_rows, places,
-        )  # fmt: skip
+        def joined(field: str) -> NDArray[Any]:
+            return _joined([chunk.pop(field) for chunk in chunks])
+
+        token_bounds, text_bounds = _offsets(joined("token_counts")), _offsets(joined("text_sizes"))
+        first = np.searchsorted(segments.bounds, texts.rows)  # the first segment of each row
+        token_rows, text_rows = token_bounds[first], text_bounds[first]
+        # A number's place counts from its segment; what the row has before that is added.
+        row = np.searchsorted(texts.rows, segments.bounds[:-1], side="right") - 1
+        before = token_bounds[:-1] - token_rows[row]
+        starts = joined("places")
+        starts += np.repeat(before, counts)
+        answers = np.full(len(spans.counts), -1, np.int32)
+        if marks is not None:
+            marked = np.flatnonzero(marks >= 0)
+            at = np.searchsorted(segments.bounds, marks[marked])
+            answers[marked] = token_bounds[at] - token_rows[marked]
         return EncodedTexts(
-            text=_text_column(pieces, spans.counts, is_number),
-            tokens=tokens,
+            text=pa.StringArray.from_buffers(
+                len(spans.counts), pa.py_buffer(text_rows), pa.py_buffer(joined("text"))
+            ),
+            tokens=joined("tokens"),
             token_rows=token_rows,
             number_rows=number_rows,
-            numbers=raw,
-            number_start=places[is_number],
-            number_length=encoded.lengths,
-            channel=encoded.channel,
-            outcomes=encoded.outcomes,
-            marks=places[~is_number],
-            numerals=numerals,
+            numbers=joined("numbers"),
+            number_start=starts,
+            number_length=joined("lengths"),
+            channel=joined("channel") if self.scheme.channel else None,
+            outcomes=joined("outcomes"),
+            marks=answers,
+            literals=Literals(texts.data, spans.starts, spans.ends),
         )
+
+    def _encode_chunk(self, data: NDArray[np.uint8], chunk: "_Chunk") -> dict[str, NDArray[Any]]:
+        """The columns of some segments; places count from each segment's first token."""
+        numerals = Numerals.read(Literals(data, chunk.starts, chunk.ends))
+        raw = numerals.values
+        if not self.normalizer.normalizer.identity:
+            numerals = numerals.with_values(self.normalizer.forward(raw))
+        encoded = self.scheme.encode(numerals)
+        pieces = _cut_pieces(data, *chunk)
+        text_tokens = self.text.encode(pieces)
+
+        dtype = np.uint16 if self.vocabulary_size <= 1 << 16 else np.uint32
+        tokens = np.empty(len(text_tokens.ids) + len(encoded.tokens), dtype)
+        token_bounds = np.empty(len(chunk.bounds), np.int32)
+        places = np.empty(len(raw), np.int32)
+        _interleave(
+            chunk.counts, *text_tokens, encoded.tokens, encoded.lengths,
+            self.number_first, self.text_first, tokens, token_bounds, places,
+        )  # fmt: skip
+        text = np.empty(len(pieces.data) + len(_NUMBER_BYTES) * len(raw), np.uint8)
+        text_bounds = np.empty(len(chunk.bounds), np.int32)
+        _fill(*pieces, chunk.counts, text, text_bounds)
+        columns = {
+            "text": text,
+            "text_sizes": np.diff(text_bounds),
+            "tokens": tokens,
+            "token_counts": np.diff(token_bounds),
+            "numbers": raw,
+            "places": places,
+            "lengths": encoded.lengths,
+            "outcomes": encoded.outcomes,
+        }
+        return columns if encoded.channel is None else columns | {"channel": encoded.channel}
 
     def decode(
         self,
@@ -426,37 +458,86 @@ def _offsets(counts: NDArray[np.int32]) -> NDArray[np.int32]:
     return offsets
 
 
-def _with_marks(
-    spans: Spans,
-    number_rows: NDArray[np.int32],
-    marks: NDArray[np.int32],
-    lengths: NDArray[np.int32],
-) -> tuple[Spans, NDArray[np.int32], NDArray[np.bool_]]:
-    """Enter each mark as an empty span without tokens, before a number that begins there."""
-    marked = np.flatnonzero(marks >= 0)
-    before = np.searchsorted(spans.starts, marks[marked])
-    before = np.clip(before, number_rows[marked], number_rows[marked + 1])
-    starts = np.insert(spans.starts, before, marks[marked])
-    ends = np.insert(spans.ends, before, marks[marked])
-    counts = spans.counts.copy()
-    counts[marked] += 1
-    is_number = np.insert(np.ones(len(spans.starts), np.bool_), before, False)
-    return Spans(starts, ends, counts), np.insert(lengths, before, 0), is_number
+class _Chunk(NamedTuple):
+    """Some segments, with their numbers; offsets are bytes of the column."""
+
+    bounds: NDArray[np.int32]  # [m + 1]
+    limits: NDArray[np.int32]  # [m] the end of the text that the segment is of
+    counts: NDArray[np.int32]  # [m] numbers
+    starts: NDArray[np.int32]  # [numbers]
+    ends: NDArray[np.int32]  # [numbers]
+
+
+@dataclass(frozen=True)
+class _Segments:
+    """Texts cut where tokens must begin: at each text, at each mark, and in a long text before a
+    number every few MiB, so that the work on it needs memory for so much and no more."""
+
+    bounds: NDArray[np.int32]  # [m + 1]
+    limits: NDArray[np.int32]  # [m] the end of the text that the segment is of
+    counts: NDArray[np.int32]  # [m] numbers
+
+    @classmethod
+    def of(cls, texts: Texts, spans: Spans, marks: NDArray[np.int32] | None) -> "_Segments":
+        cuts = [texts.rows]
+        if marks is not None:
+            cuts.append(marks[marks >= 0])
+        if len(spans.starts) and np.diff(texts.rows).max(initial=0) > CHUNK:
+            nearest = np.searchsorted(spans.starts, np.arange(0, texts.rows[-1], CHUNK))
+            cuts.append(spans.starts[np.minimum(nearest, len(spans.starts) - 1)])
+        bounds = np.unique(np.concatenate(cuts)).astype(np.int32)
+        limits = texts.rows[np.searchsorted(texts.rows, bounds[:-1], side="right")]
+        counts = np.diff(np.searchsorted(spans.starts, bounds)).astype(np.int32)
+        return cls(bounds, limits, counts)
+
+    def chunks(self, spans: Spans) -> Iterator[_Chunk]:
+        """Runs of segments of some MiB."""
+        numbers = _offsets(self.counts)
+        begin, segments = 0, len(self.counts)
+        while True:
+            enough = np.searchsorted(self.bounds, int(self.bounds[begin]) + CHUNK, side="right") - 1
+            end = min(max(int(enough), begin + 1), segments)
+            among = slice(numbers[begin], numbers[end])
+            yield _Chunk(
+                self.bounds[begin : end + 1],
+                self.limits[begin:end],
+                self.counts[begin:end],
+                spans.starts[among],
+                spans.ends[among],
+            )
+            begin = end
+            if begin >= segments:
+                return
 
 
 def cut(texts: Texts, spans: Spans) -> Pieces:
     """The text between the numbers, escaped: one piece more than numbers for each text."""
-    size = int(texts.rows[-1] - texts.rows[0])
-    data = np.empty(size + size // 4 + 1, np.uint8)  # at most one byte more for each "[NUM"
-    bounds = np.empty(len(spans.starts) + len(spans.counts) + 1, np.int32)
-    used = _cut(texts.data, texts.rows, spans.counts, spans.starts, spans.ends, data, bounds)
-    return Pieces(data[:used], bounds)
+    return _cut_pieces(texts.data, texts.rows, texts.rows[1:], spans.counts, *spans[:2])
 
 
-def _text_column(
-    pieces: Pieces, counts: NDArray[np.int32], is_number: NDArray[np.bool_]
-) -> "pa.Array[Any]":
-    data = np.empty(len(pieces.data) + len(_NUMBER_BYTES) * int(is_number.sum()), np.uint8)
-    rows = np.empty(len(counts) + 1, np.int32)
-    _fill(*pieces, counts, is_number, data, rows)
-    return pa.StringArray.from_buffers(len(counts), pa.py_buffer(rows), pa.py_buffer(data))
+def _cut_pieces(
+    data: NDArray[np.uint8],
+    bounds: NDArray[np.int32],
+    limits: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int32],
+) -> Pieces:
+    size = int(bounds[-1] - bounds[0])
+    pieces = np.empty(size + size // 4 + 1, np.uint8)  # at most one byte more for each "[NUM"
+    piece_bounds = np.empty(len(starts) + len(counts) + 1, np.int32)
+    used = _cut(data, bounds, limits, counts, starts, ends, pieces, piece_bounds)
+    return Pieces(pieces[:used], piece_bounds)
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """The parts in one array; each is given up as soon as it is copied."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = np.empty(sum(len(part) for part in parts), parts[0].dtype)
+    end = len(whole)
+    while parts:
+        part = parts.pop()
+        whole[end - len(part) : end] = part
+        end -= len(part)
+    return whole

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Any, TypeVar
@@ -65,12 +66,23 @@ def _completed(pool: ProcessPoolExecutor, units: Sequence[Unit], workers: int) -
     running: set[Future[Any]] = set()
     while True:
         while len(running) < 2 * workers and (unit := next(waiting, None)) is not None:
-            running.add(pool.submit(_do, unit))
+            with _holding_interrupts():
+                running.add(pool.submit(_do, unit))
         if not running:
             return
         done, running = wait(running, return_when=FIRST_COMPLETED)
         for future in done:
             yield future.result()
+
+
+@contextmanager
+def _holding_interrupts() -> Iterator[None]:
+    """A worker started meanwhile never gets one: it would print how far its imports had come."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start(work: Callable[[Any], Any], plugins: tuple[Path, ...]) -> None:

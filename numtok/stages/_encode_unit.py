@@ -135,6 +135,9 @@ class EncodeUnit:
                     raise _clip_error(batch, encoded, losses)
                 shards.write(CLIPPED, losses)
                 table = self._table(batch, encoded, targets)
+                # The writer needs several times the memory of its longest row.
+                batch.release()
+                del batch, texts, spans, encoded, targets
                 for split in sorted(set(splits)):
                     if splits.count(split) < len(splits):
                         chosen = pa.array([name == split for name in splits])
@@ -187,7 +190,7 @@ class EncodeUnit:
 
         rows = encoded.number_rows
         target_rows = np.concatenate([[0], np.cumsum(targets.counts)]).astype(np.int32)
-        literals = encoded.numerals.literals
+        literals = encoded.literals
         columns: dict[str, Any] = {
             "id": pa.array(batch.ids, pa.string()),
             "text": encoded.text,
@@ -209,7 +212,7 @@ class EncodeUnit:
                 pa.array(target_rows),
                 pa.array([literals[span] for span in targets.spans], pa.string()),
             ),
-            "answer_start": _answers(targets, encoded.marks, len(batch)),
+            "answer_start": pa.array(encoded.marks, mask=encoded.marks < 0),
             "label": pa.array([as_text(row.label) for row in batch.fields], pa.string()),
         }
         for name in self.groups:
@@ -218,21 +221,12 @@ class EncodeUnit:
         return pa.table(columns, schema=self.schema)
 
 
-def _answers(targets: Targets, marks: NDArray[np.int32], rows: int) -> "pa.Array[Any]":
-    if targets.answers is None:
-        return pa.nulls(rows, pa.int32())
-    has = targets.answers >= 0
-    values = np.zeros(rows, np.int32)
-    values[has] = marks
-    return pa.array(values, pa.int32(), mask=~has)
-
-
 def _losses(batch: Batch, encoded: EncodedTexts) -> "pa.Table":
     """The numbers that the scheme clips or flushes."""
     lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))
     rows = np.searchsorted(encoded.number_rows, lost, side="right") - 1
     names = pa.array([outcome.name.lower() for outcome in Outcome])
-    literals = encoded.numerals.literals
+    literals = encoded.literals
     columns = {
         "id": pa.array(batch.ids, pa.string()).take(pa.array(rows)),
         "number": pa.array((lost - encoded.number_rows[rows]).astype(np.int32)),

@@ -135,6 +135,11 @@ class Batch:
             self.rejected,
         )
 
+    def release(self) -> None:
+        """Give the memory of the texts back; those who iterate still hold the batch itself."""
+        self.texts = pa.array([], pa.string())
+        self.contents = lambda index: b""
+
     def reject(self, index: int, reason: str) -> Rejected:
         """The row at an index as one that cannot be used."""
         return Rejected(self.part, self.rows[index], reason, self.contents(index))
@@ -463,6 +468,7 @@ def _read_lines(part: Part, how: Reading) -> Iterator[Batch]:
             batch, lines = _decode_block(part, decoder, block, row, offset, how.max_line)
             row += lines
             offset += len(block)
+            del block  # the batch has it until it is released
             if dropped is not None:
                 if not dropped.blank:
                     batch.rejected.append(Rejected(part, row, _too_long(how.max_line), None))
@@ -505,8 +511,10 @@ def _blocks(
         cut = chunk.rfind(b"\n") + 1
         if cut:
             pieces.append(chunk[:cut])
-            yield b"".join(pieces), None
-            pieces, held, chunk = [], 0, chunk[cut:]
+            block = b"".join(pieces)
+            pieces.clear()  # a long line is held once, not twice, while it is worked on
+            yield block, None
+            block, held, chunk = b"", 0, chunk[cut:]
         if chunk:
             pieces.append(chunk)
             held += len(chunk)
@@ -518,7 +526,9 @@ def _blocks(
     if dropped is not None:
         yield b"", dropped
     elif pieces:
-        yield b"".join(pieces), None
+        block = b"".join(pieces)
+        pieces.clear()
+        yield block, None
 
 
 def _read_chunk(raw: _Bytes, read: Callable[[int], bytes]) -> bytes:

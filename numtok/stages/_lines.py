@@ -97,7 +97,7 @@ def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-unt
                     c = byte_at(data, i)
                     if _PLAIN[c]:
                         i += 1
-                    elif c == _QUOTE or c == _NEWLINE:
+                    elif c in (_QUOTE, _NEWLINE):
                         break
                     elif c == _BACKSLASH:
                         escaped = True

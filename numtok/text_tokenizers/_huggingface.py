@@ -13,6 +13,9 @@ from numtok.errors import UsageError
 from numtok.text_tokenizers._bytelevel import ALPHABET, BYTE_NAMES, from_alphabet
 from numtok.text_tokenizers.base import Fitted, Pieces, Tokens
 
+# Whitespace that splitters drop or strip, letters that normalizers change, every UTF-8 length.
+_PROBE = " \t a  b\n\n\r\nÀÅe\u0301ﬁＡ 'd I'll x1y2_3 [NUM] \x00\x7f\xa0\u200d\u2028日本 🙂🙂 end. "
+
 
 def _mentions(part: Any, kind: str) -> bool:
     """True if a part of ``tokenizer.json``, or a step of a sequence in it, is of a kind."""
@@ -25,33 +28,50 @@ class HuggingFace(Fitted):
     """A ``tokenizer.json`` that gives every byte back.
 
     Raises UsageError, naming ``source``, for one that does not: no byte-level alphabet, a
-    normalizer, a prefix space, or added tokens that a plain text could be taken for.
+    normalizer, a prefix space, a random choice, or added tokens that a plain text could be
+    taken for. What the settings do not tell, a text of odd characters shows.
     """
 
     def __init__(self, settings: dict[str, Any], source: str) -> None:
         refuse = self._objection(settings)
+        if not refuse:
+            # The post-processor only adds special tokens around a whole text.
+            unused = {"post_processor": None, "truncation": None, "padding": None}
+            self._settings = settings | unused
+            try:
+                self._tokenizer = Tokenizer.from_str(json.dumps(self._settings))
+                self._tokenizer.encode_special_tokens = True
+                refuse = "" if self._gives_back(_PROBE) else "it changes or drops characters"
+            except Exception as error:  # the library raises nothing more specific
+                refuse = f"it cannot be read ({error})"
         if refuse:
             raise UsageError(
                 f"text tokenizer {source}: {refuse}, so it would not give every byte of a text "
                 "back; give a byte-level BPE tokenizer.json, or use words, bpe:N or bytes"
             )
-        # The post-processor only adds special tokens around a whole text.
-        self._settings = settings | {"post_processor": None, "truncation": None, "padding": None}
-        self._tokenizer = Tokenizer.from_str(json.dumps(self._settings))
-        self._tokenizer.encode_special_tokens = True
+
+    def _gives_back(self, text: str) -> bool:
+        ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return self.decode(np.array(ids, np.uint32)) == text.encode()
 
     @staticmethod
-    def _objection(settings: dict[str, Any]) -> str:
-        model = settings.get("model", {})
+    def _objection(settings: Any) -> str:
+        parts = settings if isinstance(settings, dict) else {}
+        model, added = parts.get("model"), parts.get("added_tokens") or []
+        if not isinstance(model, dict) or not isinstance(added, list):
+            return "it is no tokenizer.json (no model in it)"
         if model.get("type") != "BPE" or not _mentions(settings.get("decoder"), "ByteLevel"):
             return f"it is not a byte-level BPE (model {model.get('type')!r})"
         if settings.get("normalizer") is not None:
             return "it changes the text first (a normalizer is set)"
-        if any(not token.get("special") for token in settings.get("added_tokens", [])):
+        if any(not isinstance(token, dict) or not token.get("special") for token in added):
             return "it has added tokens that are not special"
         if '"add_prefix_space": true' in json.dumps(settings.get("pre_tokenizer")):
             return "it puts a space in front of each piece"
-        missing = [byte for byte, letter in enumerate(ALPHABET) if letter not in model["vocab"]]
+        if model.get("dropout"):
+            return "it chooses tokens at random (dropout is set)"
+        known = model.get("vocab") or {}
+        missing = [byte for byte, letter in enumerate(ALPHABET) if letter not in known]
         if missing:
             return f"its vocabulary lacks {len(missing)} bytes, the first {BYTE_NAMES[missing[0]]}"
         return ""

@@ -1,0 +1,446 @@
+"""The codec: any text to tokens and back, byte for byte, and Hugging Face reads the same."""
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from numtok.codec import NUMBER, SPECIALS, Codec, EncodedTexts, Spans, Texts, unescape
+from numtok.errors import UsageError
+from numtok.normalizers.base import NORMALIZERS, Moments, fit
+from numtok.numerals.column import Numerals
+from numtok.numerals.policy import NumeralPolicy
+from numtok.schemes.base import SCHEMES, Failure
+from numtok.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
+
+LONG = settings(settings.get_profile("long"))
+TEXT_SCHEMES = [name for name in SCHEMES.names() if not SCHEMES[name].channel]
+TEXT_TOKENIZER_SPECS = ["words", "bytes", "bpe:300"]
+SAMPLE = [
+    '{"temperature": [',
+    ", ",
+    "], the pressure of the air is the pressure of the air.\n",
+    "[\\NUM] and [\\MASK] are words, äöü 日本語 🙂",
+] * 3
+
+
+@cache
+def codec(
+    scheme: str, text: str = "words", normalize: str = "none", numerals: str = "default"
+) -> Codec:
+    """A codec fitted on the sample; its normaliser on numbers up to 100."""
+    encoded = [piece.encode() for piece in SAMPLE]
+    bounds = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    tokenizer = TEXT_TOKENIZERS.build(text)
+    return Codec(
+        SCHEMES.build(scheme),
+        NumeralPolicy.parse(numerals),
+        fit(NORMALIZERS.build(normalize), Moments.of(np.array([-100.0, 0.0, 50.0]))),
+        tokenizer,
+        tokenizer.fit(Pieces(np.frombuffer(b"".join(encoded), np.uint8), bounds)),
+    )
+
+
+def column(texts: list[str]) -> Texts:
+    """Texts as the codec takes them."""
+    return Texts.of(pa.array(texts, pa.string()))
+
+
+def encoded_row(
+    encoded: EncodedTexts, row: int
+) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float32] | None]:
+    """What ``decode`` takes for one row."""
+    first, last = encoded.number_rows[row : row + 2]
+    return (
+        encoded.tokens[encoded.token_rows[row] : encoded.token_rows[row + 1]].astype(np.uint32),
+        encoded.number_start[first:last],
+        encoded.number_length[first:last],
+        None if encoded.channel is None else encoded.channel[first:last],
+    )
+
+
+def encode(one: Codec, texts: list[str], marks: list[int] | None = None) -> EncodedTexts:
+    """Encode a column; marks are offsets in it."""
+    data = column(texts)
+    places = None if marks is None else np.array(marks, np.int32)
+    return one.encode(data, one.find(data), places)
+
+
+def decoded(one: Codec, encoded: EncodedTexts) -> list[str]:
+    """Every row back to text."""
+    return [one.decode(*encoded_row(encoded, row)) for row in range(len(encoded.token_rows) - 1)]
+
+
+def expected(one: Codec, text: str) -> str:
+    """The text with each number replaced by what the scheme reads back, found one by one."""
+    data = column([text])
+    starts, ends, _ = one.find(data)
+    raw, parts, end = text.encode(), [], 0
+    for start, stop in zip(starts.tolist(), ends.tolist(), strict=True):
+        numeral = Numerals.of_literals([raw[start:stop].decode()])
+        if not one.normalizer.normalizer.identity:
+            numeral = numeral.with_values(one.normalizer.forward(numeral.values))
+        tokens, lengths, _, channel = one.scheme.encode(numeral)
+        number = one.scheme.decode(tokens, lengths, channel)
+        if number.failures[0]:
+            names = [one.scheme.vocabulary()[token] for token in tokens]
+            literal = "".join(f"[NUM:{name}]" for name in names)
+        elif one.normalizer.normalizer.identity:
+            literal = number.literal(0)
+        else:
+            literal = repr(one.normalizer.inverse(number.values).tolist()[0])
+        parts += [raw[end:start].decode(), literal]
+        end = stop
+    return "".join([*parts, raw[end:].decode()])
+
+
+numbers = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.decimals(-1000, 1000, places=2).map(str),
+    st.integers(-(10**20), 10**20).map(str),
+    st.sampled_from(["0", "-0.0", "1e400", "-1e-400", "007", "\u22125", ".5", "1,234", "23%"]),
+)
+keywords = st.sampled_from(
+    [
+        *("[NUM]", "[\\NUM]", "[\\\\NUM]", "[MASK]", "[PAD]", "[END]", "[NUM", "NUM]", "[", "\\"),
+        *("]", "[NUM:-]", "[NUM:602][NUM:E-1]", "[\\", "[NUM:+OVERFLOW]", "[\\PAD", "nan", "inf"),
+    ]
+)
+anything = st.text(st.characters(codec="utf-8"), max_size=12)
+texts = st.lists(
+    st.one_of(numbers, keywords, anything, st.sampled_from([" ", ", ", "\n", "\x00", "é", "the"])),
+    max_size=10,
+).map("".join)
+columns = st.lists(texts, max_size=4)
+
+
+# --- there and back ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", TEXT_TOKENIZER_SPECS)
+@given(columns)
+@example(["", "[NUM]", "[\\NUM] [\\\\MASK]", "\x00[PAD]\x001.5", "日本語 [END] -2e5 🙂"])
+def test_digits_gives_every_text_back_as_it_was(text: str, texts: list[str]) -> None:
+    one = codec("digits", text)
+    assert decoded(one, encode(one, texts)) == texts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", TEXT_TOKENIZER_SPECS)
+@LONG
+@given(columns)
+def test_digits_gives_every_text_back_as_it_was_for_many(text: str, texts: list[str]) -> None:
+    one = codec("digits", text)
+    assert decoded(one, encode(one, texts)) == texts
+
+
+@pytest.mark.parametrize("numerals", ["default,thousands=yes,percent=yes", "xval"])
+@given(columns)
+def test_digits_gives_every_text_back_under_every_policy(numerals: str, texts: list[str]) -> None:
+    one = codec("digits", numerals=numerals)
+    assert decoded(one, encode(one, texts)) == texts
+
+
+@pytest.mark.parametrize("scheme", SCHEMES.names())
+@settings(max_examples=40)
+@given(columns)
+def test_the_text_between_numbers_comes_back_and_numbers_as_decoded(
+    scheme: str, texts: list[str]
+) -> None:
+    one = codec(scheme)
+    assert decoded(one, encode(one, texts)) == [expected(one, text) for text in texts]
+
+
+@pytest.mark.parametrize("normalize", ["scale:5", "affine", "unit", "signed-log"])
+@pytest.mark.parametrize("scheme", ["p10", "xval", "digits"])
+@settings(max_examples=25)
+@given(columns)
+def test_normalised_numbers_come_back_raw(scheme: str, normalize: str, texts: list[str]) -> None:
+    one = codec(scheme, normalize=normalize)
+    encoded = encode(one, texts)
+    assert decoded(one, encoded) == [expected(one, text) for text in texts]
+    assert encoded.numbers.tolist() == encode(codec(scheme), texts).numbers.tolist()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES.names())
+@given(columns)
+def test_rows_are_encoded_each_by_itself(scheme: str, texts: list[str]) -> None:
+    one = codec(scheme)
+    whole = encode(one, texts)
+    for row, text in enumerate(texts):
+        alone = encode(one, [text])
+        assert whole.text[row].as_py() == alone.text[0].as_py()
+        for mine, other in zip(encoded_row(whole, row), encoded_row(alone, 0), strict=True):
+            assert (mine is None and other is None) or np.array_equal(mine, other)  # type: ignore[arg-type]
+
+
+@given(columns)
+def test_the_text_column_can_be_inverted(texts: list[str]) -> None:
+    one = codec("p1000")
+    encoded = encode(one, texts)
+    for row, text in enumerate(texts):
+        first, last = encoded.number_rows[row : row + 2]
+        parts = encoded.text[row].as_py().split(NUMBER)
+        literals = [str(encoded.literals[index]) for index in range(first, last)]
+        assert len(parts) == len(literals) + 1
+        whole = "".join(map("".join, zip(map(unescape, parts), [*literals, ""], strict=True)))
+        assert whole == text
+
+
+@given(columns)
+def test_no_text_is_taken_for_a_special_token(texts: list[str]) -> None:
+    one = codec("p1000")
+    encoded = encode(one, texts)
+    for row in range(len(texts)):
+        tokens, starts, lengths, _ = encoded_row(encoded, row)
+        inside = np.zeros(len(tokens), np.bool_)
+        for start, length in zip(starts, lengths, strict=True):
+            inside[start : start + length] = True
+        assert (tokens[~inside] >= one.text_first).all()
+        assert (tokens[inside] >= one.number_first).all()
+        assert (tokens[inside] < one.text_first).all()
+        assert (tokens < one.vocabulary_size).all()
+
+
+def test_a_sliced_arrow_column_is_read_from_its_offset() -> None:
+    one = codec("p1000")
+    whole = pa.array(["1 a", "-2.5 bc", "", "[NUM] 3"], pa.string())
+    data = Texts.of(whole.slice(1))
+    assert decoded(one, one.encode(data, one.find(data))) == ["-2.5 bc", "", "[NUM] 3.0"]
+
+
+def test_no_rows_give_empty_columns() -> None:
+    encoded = encode(codec("p1000"), [])
+    assert encoded.token_rows.tolist() == encoded.number_rows.tolist() == [0]
+    assert len(encoded.tokens) == len(encoded.numbers) == len(encoded.text) == 0
+
+
+def test_an_example_reads_as_the_documentation_says() -> None:
+    one = codec("p1000", "bytes")
+    encoded = encode(one, ["[1.5, -2] [NUM]"])
+    assert encoded.text.to_pylist() == ["[[NUM], [NUM]] [\\NUM]"]
+    assert encoded.numbers.tolist() == [1.5, -2.0]
+    tokens, starts, lengths, _ = encoded_row(encoded, 0)
+    assert (starts.tolist(), lengths.tolist()) == ([1, 6], [3, 3])
+    assert one.written_number(tokens[1:4]) == "[NUM:+][NUM:150][NUM:E-2]"
+    assert one.decode(*encoded_row(encoded, 0)) == "[1.5, -2.0] [NUM]"
+
+
+def test_a_number_without_a_value_is_written_by_its_tokens() -> None:
+    one = codec("fp15")
+    encoded = encode(one, ["x = 1e400, [NUM:+OVERFLOW]"])
+    assert decoded(one, encoded) == ["x = [NUM:+OVERFLOW], [NUM:+OVERFLOW]"]
+    assert one.decode_numbers(np.array([99_999], np.uint32), np.array([1], np.int32)).failures == [
+        Failure.MALFORMED
+    ]
+
+
+def test_a_special_token_within_the_text_is_an_error() -> None:
+    nothing = np.empty(0, np.int32)
+    for token in (0, codec("p10").number_first):
+        with pytest.raises(ValueError, match="stands where text is expected"):
+            codec("p10").decode(np.array([token], np.uint32), nothing, nothing)
+
+
+@given(st.text("[]\\NUMPADEKS:", max_size=40))
+def test_the_escape_of_special_tokens_can_be_undone(text: str) -> None:
+    written: str = encode(codec("p10", "bytes"), [text]).text[0].as_py()
+    assert unescape(written) == text
+    assert re.search(r"\[(NUM|PAD|END|MASK)", written) is None
+
+
+# --- marks -------------------------------------------------------------------------------------
+
+
+@st.composite
+def marked(draw: st.DrawFn) -> tuple[list[str], list[int]]:
+    """Texts, and for each a code point where an answer begins, or -1."""
+    some = draw(columns)
+    return some, [draw(st.integers(-1, len(text))) for text in some]
+
+
+def _outside_numbers(spans: Spans, marks: list[int]) -> list[int]:
+    """Marks within a number are taken away."""
+    starts, ends, _ = spans
+    return [-1 if ((starts < mark) & (mark < ends)).any() else mark for mark in marks]
+
+
+@pytest.mark.parametrize("text", TEXT_TOKENIZER_SPECS)
+@given(marked())
+@example((["see [NUM]", "1.5 2", "[\\\\PAD]", "[MASK", ""], [5, 0, 2, 2, 0]))
+@example((["12 3", "4", "ab"], [2, 1, 2]))
+def test_a_token_begins_at_every_mark(text: str, given_: tuple[list[str], list[int]]) -> None:
+    texts, points = given_
+    one = codec("digits", text)
+    data = column(texts)
+    rows = data.rows.tolist()
+    marks = [
+        -1 if point < 0 else rows[row] + len(texts[row][:point].encode())
+        for row, point in enumerate(points)
+    ]
+    spans = one.find(data)
+    marks = _outside_numbers(spans, marks)
+    plain = one.encode(data, spans)
+    encoded = one.encode(data, spans, np.array(marks, np.int32))
+    assert decoded(one, encoded) == texts
+    assert encoded.text.to_pylist() == plain.text.to_pylist()
+    assert encoded.numbers.tolist() == plain.numbers.tolist()
+    assert [mark >= 0 for mark in marks] == (encoded.marks >= 0).tolist()
+
+    for row, (mark, place) in enumerate(zip(marks, encoded.marks.tolist(), strict=True)):
+        if mark < 0:
+            continue
+        tokens, starts, lengths, _ = encoded_row(encoded, row)
+        before = starts < place
+        assert (starts[before] + lengths[before] <= place).all()
+        prefix = one.decode(tokens[:place], starts[before], lengths[before])
+        content = texts[row].encode()[: mark - rows[row]].decode()
+        # Within "[NUM" the escape of the whole stands before the mark.
+        opening = content.rfind("[") + 1
+        assert prefix in (content, f"{content[:opening]}\\{content[opening:]}")
+
+
+# --- Hugging Face ------------------------------------------------------------------------------
+
+
+@cache
+def read_by_huggingface(scheme: str, text: str) -> Tokenizer:
+    """The codec's ``tokenizer.json``."""
+    content = codec(scheme, text).tokenizer_json()
+    assert content is not None
+    return Tokenizer.from_str(content.decode())
+
+
+@pytest.mark.parametrize("text", TEXT_TOKENIZER_SPECS)
+@pytest.mark.parametrize("scheme", TEXT_SCHEMES)
+@settings(max_examples=30)
+@given(columns)
+@example(["[NUM] 1.5 [NUM:-] -2", "[PAD]1[MASK]2[END]", "the 5 the pressure of the air 6 the"])
+def test_huggingface_reads_the_text_column_as_the_same_tokens(
+    scheme: str, text: str, texts: list[str]
+) -> None:
+    one, theirs = codec(scheme, text), read_by_huggingface(scheme, text)
+    encoded = encode(one, texts)
+    for row in range(len(texts)):
+        tokens, starts, lengths, _ = encoded_row(encoded, row)
+        numbers = [
+            one.written_number(tokens[start : start + length])
+            for start, length in zip(starts, lengths, strict=True)
+        ]
+        parts = encoded.text[row].as_py().split(NUMBER)
+        written = "".join(map("".join, zip(parts, [*numbers, ""], strict=True)))
+        assert theirs.encode(written, add_special_tokens=False).ids == tokens.tolist()
+
+
+@pytest.mark.parametrize("scheme", TEXT_SCHEMES)
+def test_huggingface_knows_the_special_tokens_by_their_ids(scheme: str) -> None:
+    theirs = read_by_huggingface(scheme, "words")
+    assert [theirs.token_to_id(token) for token in SPECIALS] == list(range(len(SPECIALS)))
+    assert theirs.get_vocab_size() == codec(scheme).vocabulary_size
+
+
+def test_a_scheme_with_a_value_channel_has_no_tokenizer_json() -> None:
+    assert codec("xval").tokenizer_json() is None
+
+
+# --- scheme.json -------------------------------------------------------------------------------
+
+CODECS = [
+    ("p1000,exponents=-10..10", "words", "none", "default,thousands=yes"),
+    ("p10,digits=5", "bpe:300", "unit", "default"),
+    ("digits", "bytes", "signed-log", "xval"),
+    ("xval", "words:3", "scale:5", "default,percent=yes"),
+    ("b1999", "words", "affine", "default"),
+]
+
+
+@pytest.mark.parametrize("settings_", CODECS)
+def test_a_codec_is_what_its_scheme_json_holds(settings_: tuple[str, str, str, str]) -> None:
+    one = codec(*settings_)
+    again = Codec.from_json(one.to_json())
+    assert again.to_json() == one.to_json()
+    assert again.digest == one.digest
+    assert again.tokenizer_json() == one.tokenizer_json()
+    texts = ["the air, 1,234.5 and 23% of -7e-3", "[NUM] äöü 0"]
+    assert decoded(again, encode(again, texts)) == decoded(one, encode(one, texts))
+
+
+def test_different_codecs_have_different_digests() -> None:
+    assert len({codec(*settings_).digest for settings_ in CODECS}) == len(CODECS)
+
+
+def _changed(*path: str, value: Any) -> bytes:
+    """The scheme.json of a codec with one value changed."""
+    content = json.loads(codec("p1000", normalize="scale:5").to_json())
+    inner = content
+    for key in path[:-1]:
+        inner = inner[key]
+    assert path[-1] in inner
+    inner[path[-1]] = value
+    return json.dumps(content).encode()
+
+
+AGAIN = "encode the data again with this numtok"
+CHANGED = (
+    "scheme.json does not hold the vocabulary that its settings give; "
+    "it was changed by hand, or its scheme without a new revision"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (
+            ("format",),
+            2,
+            "scheme.json has format 2, this numtok reads 1; use a newer numtok, or encode the "
+            "data again",
+        ),
+        (
+            ("scheme", "revision"),
+            7,
+            f"scheme 'p1000' was written at revision 7, this numtok has revision 1; {AGAIN}",
+        ),
+        (
+            ("numerals", "revision"),
+            7,
+            f"the numeral policy was written at revision 7, this numtok has revision 1; {AGAIN}",
+        ),
+        (
+            ("normalize", "revision"),
+            7,
+            f"normaliser 'scale' was written at revision 7, this numtok has revision 1; {AGAIN}",
+        ),
+        (
+            ("text_tokenizer", "revision"),
+            7,
+            "text tokenizer 'words' was written at revision 7, this numtok has revision 1; "
+            + AGAIN,
+        ),
+        (("scheme", "name"), "p2000", "unknown scheme 'p2000'; did you mean 'p1000'? known: "),
+        (("vocabulary", "special"), ["[MASK]", "[PAD]", "[END]"], CHANGED),
+        (("vocabulary", "number"), ["+"], CHANGED),
+        (("vocabulary", "text"), [], CHANGED),
+        (("scheme", "exponents"), "-8..8", CHANGED),
+        (("text_tokenizer", "state", "words"), ["the"], CHANGED),
+    ],
+)
+def test_a_scheme_json_that_does_not_fit_is_refused(
+    path: tuple[str, ...], value: Any, message: str
+) -> None:
+    with pytest.raises(UsageError) as found:
+        Codec.from_json(_changed(*path, value=value))
+    assert str(found.value).startswith(message)
+
+
+def test_a_scheme_json_of_no_format_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"scheme\.json has format None, this numtok reads 1"):
+        Codec.from_json(b"{}")

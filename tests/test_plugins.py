@@ -1,0 +1,338 @@
+"""Schemes from outside the package: as CONTRIBUTING.md says, by workers too, and with mistakes."""
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from numtok.artifact import FILES, TIMING
+from numtok.codec import Codec
+from numtok.numerals.column import Numerals
+from numtok.registry import add_plugin_folders
+from numtok.schemes.base import SCHEMES, Failure
+from numtok.stages._encode_unit import SCHEME_FILE
+
+ROOT = Path(__file__).resolve().parents[1]
+PLUGINS = Path(__file__).parent / "plugins"
+TOML = '[plugins]\nfolders = ["{}"]\n'
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+    workers: int = 0  # spawned processes seen at once
+
+
+def environment() -> dict[str, str]:
+    """As a user's, with the ``numtok`` of this checkout found first."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("NUMTOK_")}
+    path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", "")])
+    return kept | {"PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+
+
+def run(folder: Path, *command: str) -> Ran:
+    """One command line, as a process of its own; its workers are counted while it runs."""
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        most = 0
+        while running.poll() is None:
+            most = max(most, spawned_by(running.pid))
+            time.sleep(0.02)
+        out, err = running.communicate()
+    return Ran(running.returncode, out, err, most)
+
+
+def spawned_by(pid: int) -> int:
+    """How many workers a process has now; multiprocessing's tracker of resources is none."""
+    try:
+        commands = [" ".join(child.cmdline()) for child in psutil.Process(pid).children()]
+    except psutil.Error:
+        return 0
+    return sum("multiprocessing.spawn" in command for command in commands)
+
+
+def numtok(folder: Path, *arguments: str) -> Ran:
+    return run(folder, "numtok", *arguments)
+
+
+def folder_with(tmp_path: Path, **schemes: str) -> Path:
+    """A working folder with a folder of plugins."""
+    (tmp_path / "numtok.toml").write_text(TOML.format("plugins"))
+    (tmp_path / "plugins" / "schemes").mkdir(parents=True)
+    for name, source in schemes.items():
+        (tmp_path / "plugins" / "schemes" / f"{name}.py").write_text(source)
+    return tmp_path
+
+
+def results_of(checks: str) -> list[str]:
+    """What ``schemes --check --json`` says of each check."""
+    return [row["result"] for row in json.loads(checks)["rows"]]
+
+
+# --- CONTRIBUTING.md, "Add a scheme" -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of the page, and the last name in backticks with a suffix before it."""
+
+    language: str
+    file: str
+    content: str
+
+
+def steps() -> list[Block]:
+    """The blocks of the three steps, in order."""
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    section = re.split(r"^## ", page.partition("\n## Add a scheme\n")[2], flags=re.M)[0]
+    blocks = []
+    for part in section.split("**Step ")[1:]:
+        before, language, content = re.findall(r"\A(.*?)^```(\w+)\n(.*?)^```$", part, re.M | re.S)[
+            0
+        ]
+        named = re.findall(r"`([\w/]+\.\w+)`", before.partition("\n\n")[0])
+        blocks.append(Block(language, named[0] if named else "", content))
+    return blocks
+
+
+def test_a_scheme_is_added_as_contributing_says(tmp_path: Path) -> None:
+    scheme, config, commands = steps()
+    assert (scheme.language, scheme.file) == ("python", "plugins/schemes/decade.py")
+    assert (config.language, config.file) == ("toml", "numtok.toml")
+    for block in (scheme, config):
+        path = tmp_path / block.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.content, "utf-8")
+    (tmp_path / "data.jsonl").write_text('{"text": "from -60.2 to 0, 5e-324 and 1,000"}\n')
+
+    assert commands.language == "sh"
+    check, explain, encode = commands.content.splitlines()
+    assert check.startswith("numtok schemes --check ")
+    checked = run(tmp_path, "sh", "-c", f"{check} --json")
+    assert (checked.code, checked.err) == (0, "")
+    assert set(results_of(checked.out)) == {"ok"}
+    explained = run(tmp_path, "sh", "-c", explain)
+    assert (explained.code, explained.err) == (0, "")
+    assert "-10^1.78" in explained.out
+    encoded = run(tmp_path, "sh", "-c", encode)
+    assert encoded.code == 0, encoded.err
+    assert re.fullmatch(r"data-decade@[0-9a-f]{16}\n", encoded.out)
+    assert re.search(r"lost: positive underflow +1\b", encoded.err)
+    verified = numtok(tmp_path, "verify", encoded.out.strip())
+    assert verified.code == 0, verified.err
+
+
+def test_the_scheme_in_contributing_is_in_the_house_style() -> None:
+    scheme = steps()[0]
+    for command in (["format", "--check"], ["check"]):
+        done = subprocess.run(
+            ["ruff", *command, "--no-cache", "--stdin-filename", f"tests/{scheme.file}", "-"],
+            cwd=ROOT,
+            env=environment(),
+            input=scheme.content,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+# --- schemes that nobody has seen --------------------------------------------------------------
+
+TEXTS = (
+    ["", "none", "-60.2", "[NUM] is not 7", "x = [1.5, -2, 0, 1e400, 5e-324, 007]; é 3.25%"],
+    ["0.1 + 0.2 = 0.30000000000000004", "\u22121.25e-7 and 1e999", "1e-400", "[\\NUM] 1", "1 2 3"],
+)
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Every file of the package and what is in it."""
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def texts_of(folder: Path) -> list[str]:
+    """Every text of an artifact, decoded from its tokens."""
+    codec = Codec.from_json((folder / SCHEME_FILE).read_bytes())
+    rows = pa.concat_tables(
+        pq.read_table(shard, page_checksum_verification=True)
+        for shard in sorted(folder.glob("train-*.parquet"))
+    )
+    return [
+        codec.decode(
+            np.array(row["tokens"], np.uint32),
+            np.array(row["number_start"], np.int32),
+            np.array(row["number_length"], np.int32),
+            np.array(row["channel"], np.float32) if "channel" in row else None,
+        )
+        for row in rows.to_pylist()
+    ]
+
+
+def expected_texts(spec: str) -> list[str]:
+    """The texts, each number as the scheme alone reads and writes it."""
+    scheme = SCHEMES.build(spec)
+
+    def again(match: re.Match[str]) -> str:
+        encoded = scheme.encode(Numerals.of_literals([match[0]]))
+        decoded = scheme.decode(*encoded[:2], encoded.channel)
+        names = "".join(f"[NUM:{scheme.vocabulary()[token]}]" for token in encoded.tokens)
+        return names if decoded.failures[0] != Failure.NONE else decoded.literal(0)
+
+    literal = re.compile("(?:(?<= )|(?<=\\[)|^)[-\u2212]?[0-9]+(?:\\.[0-9]+)?(?:e-?[0-9]+)?")
+    return [literal.sub(again, text) for texts in TEXTS for text in texts]
+
+
+@pytest.mark.parametrize("scheme", ["shortest", "log-magnitude"])
+def test_a_scheme_that_nobody_has_seen_is_encoded_by_workers(
+    tmp_path: Path, plugins: Path, scheme: str
+) -> None:
+    before = digests(ROOT / "numtok")
+    (tmp_path / "numtok.toml").write_text(TOML.format(PLUGINS))
+    for name, texts in zip("ab", TEXTS, strict=True):
+        lines = [json.dumps({"text": text}) + "\n" for text in texts]
+        (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress("".join(lines).encode()))
+
+    checked = numtok(tmp_path, "schemes", "--check", scheme, "--json")
+    assert (checked.code, set(results_of(checked.out))) == (0, {"ok"}), checked.out
+    made = {}
+    for workers in (1, 2):
+        arguments = ["encode", "--scheme", scheme, "a.jsonl.gz", "b.jsonl.gz"]
+        ran = numtok(tmp_path, "--store", f"by-{workers}", *arguments, "--workers", str(workers))
+        assert ran.code == 0, ran.err
+        assert ran.workers == (workers if workers > 1 else 0)
+        name, _, version = ran.out.strip().partition("@")
+        made[workers] = tmp_path / f"by-{workers}" / "encoded" / name / version
+        assert json.loads((made[workers] / TIMING).read_text())["workers"] == workers
+        assert len(list(made[workers].glob("train-*.parquet"))) == 2
+    assert made[1].name == made[2].name
+    assert (made[1] / FILES).read_bytes() == (made[2] / FILES).read_bytes()
+    assert digests(ROOT / "numtok") == before
+
+    add_plugin_folders([PLUGINS])
+    assert texts_of(made[2]) == expected_texts(scheme)
+
+
+# --- mistakes ----------------------------------------------------------------------------------
+
+WHOLE = steps()[0].content
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "message"),
+    [
+        (
+            "mine",
+            WHOLE.replace("@dataclass(frozen=True)", "@dataclass(frozen=True"),
+            "{file}, line 26: SyntaxError: '(' was never closed; correct the file, or leave its "
+            "folder out of [plugins] in numtok.toml",
+        ),
+        (
+            "mine",
+            "\nimport nowhere_to_be_found\n",
+            "{file}, line 2: ModuleNotFoundError: No module named 'nowhere_to_be_found'; correct "
+            "the file, or leave its folder out of [plugins] in numtok.toml",
+        ),
+        (
+            "mine",
+            "\n\nlimit = int('many')\n",
+            "{file}, line 3: ValueError: invalid literal for int() with base 10: 'many'; correct "
+            "the file, or leave its folder out of [plugins] in numtok.toml",
+        ),
+        (
+            "mine",
+            "class One: ...\nclass Two: ...\n",
+            "{file} must define exactly one public class, the scheme; it defines 2",
+        ),
+        (
+            "mine",
+            "from numtok.schemes.base import Scheme\n",
+            "{file} must define exactly one public class, the scheme; it defines 0",
+        ),
+        (
+            "mine",
+            WHOLE.replace("@dataclass(frozen=True)\n", ""),
+            "{file}: Decade lacks @dataclass(frozen=True); numtok.schemes.base says what each is",
+        ),
+        (
+            "mine",
+            WHOLE.partition("    def next")[0].replace("    revision: ClassVar[int] = 1\n", ""),
+            "{file}: Decade lacks interval, next, revision; numtok.schemes.base says what each is",
+        ),
+        (
+            "p10",
+            WHOLE,
+            "two files define the scheme 'p10': in {package} and in {folder}; rename the plugin's "
+            "file",
+        ),
+        (
+            "Mine",
+            WHOLE,
+            "{file}: a scheme cannot have this name; a file name is made of lower-case letters, "
+            "digits and _; rename the file",
+        ),
+    ],
+)
+def test_a_plugin_with_a_mistake_is_named_in_one_line(
+    tmp_path: Path, file: str, source: str, message: str
+) -> None:
+    schemes = folder_with(tmp_path, **{file: source}).resolve() / "plugins" / "schemes"
+    ran = numtok(tmp_path, "schemes", "--check", file)
+    places = {"file": schemes / f"{file}.py", "folder": schemes}
+    expected = message.format(package=ROOT / "numtok" / "schemes", **places)
+    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {expected}\n")
+
+
+def test_a_folder_of_plugins_that_is_missing_is_named_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "numtok.toml").write_text(TOML.format("plugin"))
+    ran = numtok(tmp_path, "schemes", "--check", "p1000")
+    assert (ran.code, ran.out, ran.err) == (
+        2,
+        "",
+        "numtok: plugin folder 'plugin' is not a folder; correct `folders` under [plugins] in "
+        "numtok.toml\n",
+    )
+
+
+def test_a_plugin_that_breaks_the_contract_is_a_negative_verdict(tmp_path: Path) -> None:
+    """As the page says of the digest: the check tells what to copy."""
+    broken = re.sub(r'digest: ClassVar\[str\] = "\w+"', 'digest: ClassVar[str] = ""', WHOLE)
+    ran = numtok(folder_with(tmp_path, mine=broken), "schemes", "--check", "mine", "--json")
+    assert ran.code == 1
+    assert ran.err == (
+        "numtok: the contract of a scheme is broken by mine (1 checks); the table says where\n"
+    )
+    *others, digest = json.loads(ran.out)["rows"]
+    assert {row["result"] for row in others} == {"ok"}
+    assert (digest["check"], digest["result"]) == ("digest", "BROKEN")
+    told = re.findall(r"got '(\w{16})'", digest["what broke"])
+    assert f'digest: ClassVar[str] = "{told[0]}"' in WHOLE
+
+
+def test_a_plugin_with_a_mistake_does_not_keep_other_schemes_from_working(tmp_path: Path) -> None:
+    folder_with(tmp_path, mine="def (")
+    (tmp_path / "data.jsonl").write_text('{"text": "1 2"}\n')
+    ran = numtok(tmp_path, "encode", "--scheme", "p10", "data.jsonl")
+    assert ran.code == 0, ran.err
