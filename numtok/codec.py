@@ -349,8 +349,11 @@ class Codec:
 
     def written_number(self, tokens: NDArray[np.uint32]) -> str:
         """A number's tokens as ``tokenizer.json`` reads them: ``[NUM:-][NUM:602][NUM:E-1]``."""
-        names = self.scheme.vocabulary()
-        return "".join(_named(names[token - self.number_first]) for token in tokens.tolist())
+        return "".join(self._named[token - self.number_first] for token in tokens.tolist())
+
+    @cached_property
+    def _named(self) -> list[str]:
+        return [_named(token) for token in self.scheme.vocabulary()]
 
     def vocabulary(self) -> dict[str, list[str]]:
         """All tokens in the order of their ids: special, number, text."""
@@ -419,7 +422,7 @@ class Codec:
         shifted = {
             token: index + self.text_first for token, index in content["model"]["vocab"].items()
         }
-        own = [*SPECIALS, *map(_named, self.scheme.vocabulary())]
+        own = [*SPECIALS, *self._named]
         vocabulary = {token: index for index, token in enumerate(own)} | shifted
         added = [
             {

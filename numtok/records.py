@@ -78,7 +78,9 @@ def row_type(text_field: str) -> type[Row]:
             f"--text-field {text_field!r} is not possible: the field has a meaning of its own "
             f"({', '.join(Row.optional)}), or no name; name the field that holds the text"
         )
-    made = msgspec.defstruct("Row", [], bases=(Row,), rename={"text": text_field})
+    # Said anew, because renaming does not reach the fields of a base.
+    text = ("text", str, msgspec.field(name=text_field))
+    made = msgspec.defstruct("Row", [text], bases=(Row,), kw_only=True)
     assert issubclass(made, Row)
     return made
 

@@ -163,12 +163,13 @@ class Registry(Generic[T]):
             kind, name, {key: _read(kind, known, key, str(given[key])) for key in given}
         )
 
+    def required(self, name: str) -> list[str]:
+        """The settings of a class that a spec has to give."""
+        known = _settings_fields(self[name])
+        return [key for key, field in known.items() if field.default is MISSING]
+
     def _make(self, kind: type[T], name: str, given: dict[str, Any]) -> T:
-        missing = [
-            key
-            for key, field in _settings_fields(kind).items()
-            if key not in given and field.default is MISSING
-        ]
+        missing = [key for key in self.required(name) if key not in given]
         if missing:
             raise UsageError(f"{self._what} {name!r} needs a value for {missing[0]!r}")
         return kind(**given)

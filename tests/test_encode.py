@@ -20,16 +20,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import files
 from numtok.artifact import Artifact, verify
 from numtok.codec import Codec
-from numtok.errors import DataError, NegativeVerdict, UsageError
+from numtok.errors import DataError, UsageError
 from numtok.records import encoded_schema
 from numtok.stages import _inputs
-from numtok.stages import encode as stage
 from numtok.stages._encode_unit import EncodeUnit
 from numtok.stages._splits import SplitRule
 from numtok.stages.encode import Config, run
@@ -467,12 +466,9 @@ def test_any_other_field_is_left_alone_and_the_text_can_have_another_name(tmp_pa
 
 
 def test_a_row_says_its_split(tmp_path: Path) -> None:
-    named = [("a", None), ("b", "test"), ("c", "train"), ("d", "ood-big"), ("e", "test")]
-    path = write(
-        tmp_path / "a.jsonl",
-        [{"id": i, "text": "x"} | ({"split": s} if s else {}) for i, s in named],
-    )
-    artifact = encode(Store(tmp_path), path)
+    named = {"a": None, "b": "test", "c": "train", "d": "ood-big", "e": "test"}
+    made = [{"id": name, "text": "x", "split": split} for name, split in named.items()]
+    artifact = encode(Store(tmp_path), write(tmp_path / "a.jsonl", made))
     assert splits(artifact) == {"train": ["a", "c"], "test": ["b", "e"], "ood-big": ["d"]}
     counts = artifact.manifest.counts
     assert (counts["rows_train"], counts["rows_test"], counts["rows_ood-big"]) == (2, 2, 1)
@@ -511,7 +507,7 @@ def test_shares_are_a_seeded_hash_of_the_id(tmp_path: Path) -> None:
 
 
 def test_a_row_that_says_its_split_is_not_moved_by_shares(tmp_path: Path) -> None:
-    made = [{"id": n, "text": "x", "split": "train"} for n in range(50)]
+    made: list[dict[str, Any]] = [{"id": n, "text": "x", "split": "train"} for n in range(50)]
     path = write(tmp_path / "a.jsonl", made)
     assert list(splits(encode(Store(tmp_path), path, split="test=0.9"))) == ["train"]
 
@@ -974,7 +970,8 @@ def test_no_row_depends_on_where_the_input_is_cut(
             for batch in batches
             for bad in batch.rejected
         ]
-    expected, wrong = [], []
+    expected: list[tuple[str, str, str, bytes]] = []
+    wrong: list[tuple[int, bytes | None, bool]] = []
     offset = 0
     for number, line in enumerate(data.split(b"\n"), 1):
         if line.strip(b" \t\r"):

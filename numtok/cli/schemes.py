@@ -32,8 +32,11 @@ def command(
 
         print_checks(check, chosen)
         return
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for name in SCHEMES:
+        if needs := SCHEMES.required(name):
+            rows.append((name, None, None, None, None, f"needs {', '.join(needs)}"))
+            continue
         scheme = SCHEMES.build(name)
         extras = len(scheme.vocabulary()) - scheme.counted
         low, high = (_compact(bound) for bound in scheme.bounds)

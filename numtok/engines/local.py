@@ -7,6 +7,7 @@ parent ends itself; interrupts are the parent's to handle.
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +43,7 @@ def run_units(
         min(workers, len(units)),
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_start,
-        initargs=(work, plugin_folders()),
+        initargs=(pickle.dumps(work), plugin_folders()),
     )
     try:
         yield from _completed(pool, units, workers)
@@ -85,7 +86,7 @@ def _holding_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(work: Callable[[Any], Any], plugins: tuple[Path, ...]) -> None:
+def _start(work: bytes, plugins: tuple[Path, ...]) -> None:
     global _work
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -93,7 +94,7 @@ def _start(work: Callable[[Any], Any], plugins: tuple[Path, ...]) -> None:
     assert parent is not None
     threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
     add_plugin_folders(plugins)
-    _work = work
+    _work = pickle.loads(work)  # only now: it may hold an object of a plugin's class
 
 
 def _end_with(sentinel: int) -> None:

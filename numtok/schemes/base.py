@@ -58,7 +58,7 @@ class Encoded(NamedTuple):
     tokens: NDArray[np.uint32]  # [sum of lengths], local ids, number after number
     lengths: NDArray[np.int32]  # [n] tokens of each number
     outcomes: NDArray[np.uint8]  # [n] Outcome
-    channel: NDArray[np.float32] | None = None  # [n] the value beside the tokens, where used
+    channel: NDArray[np.float32] | None = None  # [n] the finite value beside the tokens, where used
 
 
 @dataclass(frozen=True, eq=False)

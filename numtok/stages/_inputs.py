@@ -445,6 +445,8 @@ def read(unit: Unit, how: Reading) -> Iterator[Batch]:
     Rows that are not as :class:`records.Row` says are in ``rejected`` of a batch. Raises DataError
     for a file that cannot be read as what its name says, or that changed since it was planned.
     """
+    # Arrow's own pool keeps what is freed: one row of 100 MB would cost its memory to the end.
+    pa.set_memory_pool(pa.system_memory_pool())
     for part in unit.parts:
         yield from _read_parquet(part, how) if part.format == "parquet" else _read_lines(part, how)
 

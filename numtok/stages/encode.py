@@ -153,7 +153,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             name,
             settings,
             [*parents, *encoding_parents],
-            _command(config, name),
+            _command(config, name, _lasting_ref(store, encoding_parents)),
             restart=config.restart,
             force=config.force,
         ) as draft:
@@ -311,11 +311,20 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
     return Unfitted(scheme, policy, normalizer, TEXT_TOKENIZERS.build(chosen), None), []
 
 
-def _command(config: Config, name: str) -> list[str]:
+def _lasting_ref(store: Store, parents: list[Parent]) -> str | None:
+    """What --like should have said: a name alone stands for another artifact in time."""
+    for parent in parents:
+        name, _, version = parent.where.partition("@")
+        if store.find(parent.kind, name, version):
+            return f"{parent.kind}/{parent.where}"
+    return None  # it was named by a path outside this store
+
+
+def _command(config: Config, name: str, like: str | None) -> list[str]:
     """The command line that makes the artifact again."""
     options: Mapping[str, str | None] = {
         "scheme": config.scheme,
-        "like": config.like,
+        "like": like or config.like,
         "name": name,
         "split": config.split,
         "numerals": config.numerals,

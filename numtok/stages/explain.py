@@ -27,7 +27,7 @@ class Written:
 
 
 def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[Written]:
-    """Write a number in each scheme, all known ones if none is named.
+    """Write a number in each scheme; if none is named, in all that need no settings.
 
     Raises UsageError unless ``number`` is exactly one number under the policy, or nan, inf, -inf.
 
@@ -35,7 +35,8 @@ def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[Writ
     ('-', '602', 'E-1')
     """
     numerals = _numerals(number, policy)
-    schemes = [SCHEMES.build(spec) for spec in specs or SCHEMES.names()]
+    every = [name for name in SCHEMES if not SCHEMES.required(name)]
+    schemes = [SCHEMES.build(spec) for spec in specs or every]
     return [_written(scheme, numerals) for scheme in schemes]
 
 
