@@ -513,10 +513,8 @@ def _blocks(
         cut = chunk.rfind(b"\n") + 1
         if cut:
             pieces.append(chunk[:cut])
-            block = b"".join(pieces)
-            pieces.clear()  # a long line is held once, not twice, while it is worked on
-            yield block, None
-            block, held, chunk = b"", 0, chunk[cut:]
+            held, chunk = 0, chunk[cut:]
+            yield _taken(pieces), None
         if chunk:
             pieces.append(chunk)
             held += len(chunk)
@@ -528,9 +526,14 @@ def _blocks(
     if dropped is not None:
         yield b"", dropped
     elif pieces:
-        block = b"".join(pieces)
-        pieces.clear()
-        yield block, None
+        yield _taken(pieces), None
+
+
+def _taken(pieces: list[bytes]) -> bytes:
+    """The pieces as one block, which nobody else holds: a long line is in memory once."""
+    block = b"".join(pieces)
+    pieces.clear()
+    return block
 
 
 def _read_chunk(raw: _Bytes, read: Callable[[int], bytes]) -> bytes:
