@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
@@ -35,9 +35,9 @@ from numtok.stages.encode import Config, run
 from numtok.store import Store
 from tests import test_cli_store
 from tests.faults import Plan, installed
+from tests.test_cli_store import Shell
 
 numtok = test_cli_store.numtok
-Shell = test_cli_store.Shell
 
 ROOT = Path(__file__).resolve().parents[1]
 ERA5 = ROOT.parent / "shared/data/text/era5-uk-2019-03.jsonl"
@@ -49,7 +49,7 @@ ROUNDING = ("b1999", "fp15", "p10", "p1000")  # to three digits
 NUMBER = re.compile("(?<![A-Za-z0-9_])[-+\u2212]?[0-9]+(?:\\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+def write(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     path.write_bytes("".join(lines).encode())
     return path
@@ -558,7 +558,7 @@ def test_targets_of_any_length_keep_their_digits(tmp_path: Path) -> None:
     ],
 )
 def test_an_answer_begins_a_token(tmp_path: Path, scheme: str, text: str, answer: int) -> None:
-    made = [{"text": "é 1"}, {"text": text, "answer_start": answer}, {"text": text}]
+    made: list[dict[str, object]] = [{"text": "é 1"}, {"text": text, "answer_start": answer}, {"text": text}]
     artifact = encode(Store(tmp_path), write(tmp_path / "a.jsonl", made), scheme=scheme)
     codec = codec_of(artifact)
     before, row, plain = rows(artifact)

@@ -5,59 +5,67 @@ import sys
 import msgspec
 
 from numtok import files
-from numtok.artifact import TIMING
+from numtok.artifact import TIMING, Artifact
 from numtok.cli._shared import Format, Size, print_json, print_table
-from numtok.stages.encode import Result
+from numtok.stages.encode import Estimate, Result
 
+_PLAIN = ("rows", "numbers", "tokens", "vocabulary", "rejected")
 _LOSSES = ("_overflow", "_underflow")
+_COLUMNS = ("what", "value")
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
     """Print one run; with a format other than the table, that on stdout instead of the REF."""
-    if result.artifact is None:
-        rows: list[tuple[str, object]] = [
-            ("would make", f"{result.name}@{result.version}"),
-            ("input", Size(result.input_bytes)),
-            ("units", result.units),
-        ]
-        print_table("dry run", ("what", "value"), rows, format)
+    if result.estimate is not None:
+        _print_estimate(result.ref, result.estimate, format)
         return
-    manifest = result.artifact.manifest
-    counts = manifest.counts
-    timing = msgspec.json.decode(files.read_bytes(result.artifact.path / TIMING, 1 << 20))
+    assert result.artifact is not None
+    counts = result.artifact.manifest.counts
     if format is Format.JSON:
-        print_json({"ref": result.artifact.ref, "made": result.made, "counts": counts})
+        print_json({"ref": result.ref, "made": result.made, "counts": counts})
         return
-    rows = [("rows", counts["rows"])]
-    rows += [
-        (f"  {key.removeprefix('rows_')}", value)
-        for key, value in sorted(counts.items())
-        if key.startswith("rows_")
-    ]
-    rows += [("numbers", counts["numbers"]), ("tokens", counts["tokens"])]
-    rows += [("tokens per row", counts["tokens"] / counts["rows"])]
-    rows += [("vocabulary", counts["vocabulary"])]
-    special = [key for key in counts if key not in _PLAIN and not key.startswith("rows_")]
-    for key in special:
-        lost = key.endswith(_LOSSES)
-        rows.append((f"{'lost: ' if lost else ''}{key.replace('_', ' ')}", counts[key]))
-    if counts["rejected"]:
-        rows.append(("rejected rows", counts["rejected"]))
-    rows += [("size", Size(manifest.bytes))]
-    if result.made:
-        rows += [("seconds", timing["seconds"])]
-        rows += [("input a second", Size(timing["input_bytes"] / timing["seconds"]))]
     title = "encoded" if result.made else "found, not made again"
+    rows = _rows(result.artifact, result.made)
     if format is not Format.TABLE:
-        print_table(title, ("what", "value"), rows, format)
+        print_table(title, _COLUMNS, [("ref", result.ref), *rows], format)
         return
     if not quiet:
-        print_table(title, ("what", "value"), rows, to=sys.stderr)
-        if any(key.endswith(_LOSSES) for key in special):
+        print_table(title, _COLUMNS, rows, to=sys.stderr)
+        if any(key.endswith(_LOSSES) for key in counts):
             print("numtok: every lost number is listed in clipped-*.parquet", file=sys.stderr)
         if counts["rejected"]:
             print("numtok: every rejected row is in rejected-*.jsonl", file=sys.stderr)
-    print(result.artifact.ref)
+    print(result.ref)
 
 
-_PLAIN = {"rows", "numbers", "tokens", "vocabulary", "rejected"}
+def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
+    manifest = artifact.manifest
+    counts = manifest.counts
+    splits = sorted(key for key in counts if key.startswith("rows_"))
+    rows: list[tuple[str, object]] = [("rows", counts["rows"])]
+    rows += [(f"  {key.removeprefix('rows_')}", counts[key]) for key in splits]
+    rows += [("numbers", counts["numbers"]), ("tokens", counts["tokens"])]
+    rows += [("tokens per row", round(counts["tokens"] / counts["rows"], 1))]
+    rows += [("vocabulary", counts["vocabulary"])]
+    for key in sorted(set(counts) - {*_PLAIN, *splits}):
+        lost = "lost: " if key.endswith(_LOSSES) else ""
+        rows.append((lost + key.replace("_", " "), counts[key]))
+    if counts["rejected"]:
+        rows.append(("rejected rows", counts["rejected"]))
+    rows.append(("size", Size(manifest.bytes)))
+    if made:
+        timing = msgspec.json.decode(files.read_bytes(artifact.path / TIMING, 1 << 20))
+        rows.append(("seconds", round(timing["seconds"], 2)))
+        rows.append(("input a second", Size(timing["input_bytes"] / timing["seconds"])))
+    return rows
+
+
+def _print_estimate(ref: str, estimate: Estimate, format: Format) -> None:
+    rows: list[tuple[str, object]] = [
+        ("would make", ref),
+        ("input", Size(estimate.input_bytes)),
+        ("rows, about", estimate.rows),
+        ("tokens, about", estimate.tokens),
+        ("size, about", Size(estimate.bytes)),
+    ]
+    print_table("dry run", _COLUMNS, rows, format)

@@ -1,4 +1,4 @@
-"""A progress bar on stderr: bytes of input, speed, time left. Only on a terminal."""
+"""A progress bar on stderr: rows, bytes of input, speed, time left. Only on a terminal."""
 
 import sys
 from types import TracebackType
@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """Called with (what, bytes done, bytes in all); shows nothing if quiet or not on a terminal."""
+    """Called with (what, bytes done, bytes in all, rows done); shows nothing if quiet or not on a
+    terminal."""
 
     def __init__(self, quiet: bool) -> None:
         self._progress: RichProgress | None = None
@@ -28,7 +29,8 @@ class Bar:
 
             self._progress = Progress(
                 TextColumn("{task.description:9}"),
-                BarColumn(),
+                BarColumn(bar_width=16),
+                TextColumn("{task.fields[rows]}"),
                 DownloadColumn(),
                 TransferSpeedColumn(),
                 TimeRemainingColumn(),
@@ -36,12 +38,13 @@ class Bar:
                 transient=True,
             )
 
-    def __call__(self, what: str, done: int, total: int) -> None:
+    def __call__(self, what: str, done: int, total: int, rows: int) -> None:
         if self._progress is None:
             return
         if what not in self._tasks:
-            self._tasks[what] = self._progress.add_task(what, total=total)
-        self._progress.update(self._tasks[what], completed=done, total=total)
+            self._tasks[what] = self._progress.add_task(what, total=total, rows="")
+        told = f"{rows:,} rows" if rows else ""
+        self._progress.update(self._tasks[what], completed=done, total=total, rows=told)
 
     def __enter__(self) -> "Bar":
         if self._progress is not None:

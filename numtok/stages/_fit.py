@@ -47,21 +47,22 @@ class Unfitted:
         units: Sequence[Unit],
         screening: Screening,
         workers: int,
-        progress: Callable[[int], None],
+        progress: Callable[[int, int], None],
     ) -> tuple[Codec, list[str]]:
         """The codec, and the names of the groups that rows of the sample have.
 
         A pure function of the input: the sample is the first 16 MiB of train text, and moments
-        are merged in the order of the units. ``progress`` is told the bytes of each unit measured.
+        are merged in the order of the units. ``progress`` is told the bytes and the rows of each
+        unit measured.
         """
         pieces, groups = _sample(units, screening, self.policy)
         text = self.text or self.text_tokenizer.fit(pieces)
         moments = Moments()
         if self.normalizer.fitted:
             measured: dict[int, Moments] = {}
-            for unit, found in run_units(MeasureUnit(screening, self.policy), units, workers):
+            for unit, found, rows in run_units(MeasureUnit(screening, self.policy), units, workers):
                 measured[unit] = found
-                progress(units[unit].size)
+                progress(units[unit].size, rows)
             for unit in sorted(measured):
                 moments = moments.merged(measured[unit])
         normalizer: FittedNormalizer = fit(self.normalizer, moments)
@@ -70,19 +71,21 @@ class Unfitted:
 
 @dataclass(frozen=True)
 class MeasureUnit:
-    """Called with a unit, in any process: its index, and the moments of its train numbers."""
+    """Called with a unit, in any process: its index, the moments of its train numbers, its rows."""
 
     screening: Screening
     policy: NumeralPolicy
 
-    def __call__(self, unit: Unit) -> tuple[int, Moments]:
+    def __call__(self, unit: Unit) -> tuple[int, Moments, int]:
         moments = Moments()
+        rows = 0
         for batch, splits in self.screening.batches(unit):
             texts = Texts.of(_train(batch, splits))
             starts, ends, _ = scan(texts.data, texts.rows, self.policy)
             numerals = Numerals.read(Literals(texts.data, starts, ends))
             moments = moments.merged(Moments.of(numerals.values))
-        return unit.index, moments
+            rows += len(batch)
+        return unit.index, moments, rows
 
 
 def _train(batch: Batch, splits: list[str]) -> "pa.Array[Any]":

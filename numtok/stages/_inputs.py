@@ -266,11 +266,12 @@ def _as_name(stem: str) -> str:
 
 
 def plan(
-    sources: Sequence[Source], progress: Callable[[str, int, int], None]
+    sources: Sequence[Source], progress: Callable[[int, int], None]
 ) -> tuple[list[Unit], list[Parent]]:
     """Read every input once: the units of work, and the parents with their digests.
 
-    Raises DataError for an empty file, StoreError for one that cannot be read.
+    ``progress`` is told the bytes done and their sum. Raises DataError for an empty file,
+    StoreError for one that cannot be read.
     """
     units: list[Unit] = []
     parents: list[Parent] = []
@@ -282,7 +283,7 @@ def plan(
     def advance(size: int) -> None:
         nonlocal done
         done += size
-        progress("reading", done, total)
+        progress(done, total)
 
     def close_unit() -> None:
         if gathered:

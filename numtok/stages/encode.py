@@ -21,7 +21,14 @@ from typing import Any
 import msgspec
 
 from numtok import files
-from numtok.artifact import Artifact, Output, Parent, version_of, write_receipt
+from numtok.artifact import (
+    RECEIPTS,
+    Artifact,
+    Output,
+    Parent,
+    version_of,
+    write_receipt,
+)
 from numtok.codec import Codec
 from numtok.draft import Draft
 from numtok.engines.local import run_units
@@ -42,8 +49,8 @@ REVISION = 1
 TOKENIZER_FILE = "tokenizer.json"
 _FIT = "fit"  # the unit of work that makes scheme.json
 
-#: Told what is being done, the bytes of input done and their sum.
-Progress = Callable[[str, int, int], None]
+#: Told what is being done, the bytes of input done, their sum, and the rows done.
+Progress = Callable[[str, int, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -99,15 +106,23 @@ class Config:
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """What a dry run expects, from the first unit of the input."""
+
+    input_bytes: int
+    rows: int
+    tokens: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Result:
     """The artifact and whether this call made it; of a dry run what would be made."""
 
-    name: str
-    version: str
-    input_bytes: int
-    units: int
+    ref: str
     artifact: Artifact | None
     made: bool
+    estimate: Estimate | None = None
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
@@ -126,7 +141,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         sources, stem = find_sources(
             config.inputs, store, lambda: _spool_stdin(stack.enter_context(store.spool()))
         )
-        units, parents = plan(sources, progress)
+        units, parents = plan(sources, lambda done, total: progress("reading", done, total, 0))
         settings = {
             "stage": "encode",
             "revision": REVISION,
@@ -147,7 +162,9 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         if config.dry_run:
             version = version_of(ENCODED, settings, [*parents, *encoding_parents])
             found = store.find(ENCODED, name, version)
-            return Result(name, version, total, len(units), found, made=False)
+            folder = stack.enter_context(store.spool())
+            estimate = None if found else _estimate(folder, units, encoding, screening)
+            return Result(f"{name}@{version}", found, made=False, estimate=estimate)
         with store.draft(
             ENCODED,
             name,
@@ -158,14 +175,14 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             force=config.force,
         ) as draft:
             if isinstance(draft, Artifact):
-                return Result(name, draft.version, total, len(units), draft, made=False)
+                return Result(draft.ref, draft, made=False)
             job = _Job(draft, units, screening, config, progress)
             codec, groups = job.codec(encoding)
             counts = job.encode(codec, groups)
             seconds = time.monotonic() - started
             timing = {"seconds": seconds, "input_bytes": total, "workers": job.workers}
             artifact = draft.publish(counts, timing)
-            return Result(name, draft.version, total, len(units), artifact, made=True)
+            return Result(artifact.ref, artifact, made=True)
 
 
 @dataclass(frozen=True)
@@ -205,8 +222,9 @@ class _Job:
         if isinstance(encoding, Codec):
             codec = encoding
         else:
-            advance = self._advance("measuring")
-            codec, groups = encoding.fit(self.units, self.screening, self.workers, advance)
+            codec, groups = encoding.fit(
+                self.units, self.screening, self.workers, self._advance("measuring")
+            )
         self._keep(codec, groups)
         return codec, groups
 
@@ -218,15 +236,12 @@ class _Job:
 
     def _keep(self, codec: Codec, groups: list[str]) -> None:
         """Write down what the units are encoded with, for a run that continues this one."""
-        outputs = [_write(self.draft.path / SCHEME_FILE, codec.to_json())]
-        if (tokenizer := codec.tokenizer_json()) is not None:
-            outputs.append(_write(self.draft.path / TOKENIZER_FILE, tokenizer))
         write_receipt(
             self.draft.path,
             _FIT,
             input=self._whole,
             settings=self.draft.version,
-            outputs=outputs,
+            outputs=_write_codec(self.draft.path, codec),
             facts={"groups": groups},
         )
 
@@ -275,21 +290,43 @@ class _Job:
                 left.append(unit)
             else:
                 facts.append(receipt.facts)
-                advance(unit.size)
+                advance(unit.size, sum(receipt.facts["rows"].values()))
         for unit_index, fact in run_units(work, left, self.workers):
             facts.append(fact)
-            advance(self.units[unit_index].size)
+            advance(self.units[unit_index].size, sum(fact["rows"].values()))
         return facts
 
-    def _advance(self, what: str) -> Callable[[int], None]:
-        done = 0
+    def _advance(self, what: str) -> Callable[[int, int], None]:
+        """Tell the progress of one pass; called with the bytes and rows of each unit done."""
+        done = rows_done = 0
 
-        def advance(size: int) -> None:
-            nonlocal done
+        def advance(size: int, rows: int) -> None:
+            nonlocal done, rows_done
             done += size
-            self.progress(what, done, self.total)
+            rows_done += rows
+            self.progress(what, done, self.total, rows_done)
 
         return advance
+
+
+def _estimate(
+    folder: Path, units: Sequence[Unit], encoding: Unfitted | Codec, screening: Screening
+) -> Estimate:
+    """Encode the first unit into a folder that is thrown away, and multiply."""
+    codec, groups = encoding, list[str]()
+    if not isinstance(codec, Codec):
+        codec, groups = codec.fit(units[:1], screening, 1, lambda size, rows: None)
+    files.system.mkdir(folder / RECEIPTS)
+    fixed = sum(output.bytes for output in _write_codec(folder, codec))
+    work = EncodeUnit(folder, screening, tuple(groups), stop_at_clip=False, settings="")
+    _, facts = work(units[0])
+    shards = sum(entry.stat().st_size for entry in files.system.scandir(folder)) - fixed
+    total = sum(unit.size for unit in units)
+    share = total / units[0].size
+    rows = sum(facts["rows"].values())
+    return Estimate(
+        total, round(rows * share), round(facts["tokens"] * share), round(fixed + shards * share)
+    )
 
 
 def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Parent]]:
@@ -351,7 +388,13 @@ def _spool_stdin(folder: Path) -> Path:
     return path
 
 
-def _write(path: Path, content: bytes) -> Output:
-    with files.Sink(path) as sink:
-        sink.write(content)
-    return Output(path.name, sink.bytes, sink.sha256)
+def _write_codec(folder: Path, codec: Codec) -> list[Output]:
+    """Write ``scheme.json``, and ``tokenizer.json`` where there is one."""
+    contents = {SCHEME_FILE: codec.to_json(), TOKENIZER_FILE: codec.tokenizer_json()}
+    outputs = []
+    for name, content in contents.items():
+        if content is not None:
+            with files.Sink(folder / name) as sink:
+                sink.write(content)
+            outputs.append(Output(name, sink.bytes, sink.sha256))
+    return outputs
