@@ -18,13 +18,14 @@ setup:
         echo "{{ wanted }}" > {{ stamp }}; \
     fi
 
-# Encode the shipped sample with every scheme and list what came out.
+# Encode the shipped sample with every scheme, list what came out, and show how they differ.
 demo: setup
     @names=$(.venv/bin/numtok schemes --names) || exit $?; \
     for scheme in $names; do \
         .venv/bin/numtok encode --scheme "$scheme" numtok/sample/era5-uk.jsonl || exit $?; \
     done
     @.venv/bin/numtok ls
+    @.venv/bin/numtok explain -0.1435
 
 # Rewrite the code in the house format.
 format: setup

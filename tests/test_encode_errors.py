@@ -52,7 +52,7 @@ def rejected(place: Path = Path("artifacts")) -> list[dict[str, Any]]:
 LINES: dict[str, tuple[bytes, str]] = {
     "not JSON": (
         b"text = 5",
-        "JSON is malformed: invalid character (byte 1); each line is one JSON object",
+        "JSON is malformed: invalid character (byte 4); each line is one JSON object",
     ),
     "cut short": (
         b'{"text": "row',
@@ -60,11 +60,11 @@ LINES: dict[str, tuple[bytes, str]] = {
     ),
     "two on a line": (
         b'{"text": "a"} {"text": "b"}',
-        "JSON is malformed: trailing characters (byte 14); each line is one JSON object",
+        "JSON is malformed: trailing characters (byte 15); each line is one JSON object",
     ),
     "a comma after it": (
         b'{"text": "a"},',
-        "JSON is malformed: trailing characters (byte 13); each line is one JSON object",
+        "JSON is malformed: trailing characters (byte 14); each line is one JSON object",
     ),
     "an array": (
         b'["a"]',
@@ -125,7 +125,7 @@ LINES: dict[str, tuple[bytes, str]] = {
     ),
     "UTF-16": (
         '{"text": "a"}'.encode("utf-16-le"),
-        "JSON is malformed: invalid character (byte 1); each line is one JSON object",
+        "JSON is malformed: object keys must be strings (byte 1); each line is one JSON object",
     ),
     "half a surrogate pair": (
         rb'{"text": "a \ud83d b"}',
@@ -179,15 +179,15 @@ LINES: dict[str, tuple[bytes, str]] = {
     ),
     "a group that is none": (
         b'{"text": "a", "group": {"x": [1]}}',
-        "Expected `int | float | str | bool | null`, got `array` - at `$.group[...]`",
+        "Expected `bool | int | float | str | null`, got `array` - at `$.group[...]`",
     ),
     "targets that are none": (
         b'{"text": "a 1", "targets": {"x": [2, 3]}}',
-        "Expected `array`, got `int` - at `$.targets[...][...]`",
+        "Expected `array`, got `int` - at `$.targets[...][0]`",
     ),
     "a target of one end": (
         b'{"text": "a 1", "targets": {"x": [[2]]}}',
-        "Expected `array` of length 2, got 1 - at `$.targets[...][...]`",
+        "Expected `array` of length 2 - at `$.targets[...][0]`",
     ),
     "a target that is no number": (
         b'{"text": "a 1 b", "targets": {"x": [[0, 3]]}}',
@@ -605,7 +605,9 @@ def test_other_bytes_are_noticed_even_if_the_clock_stands_still(
     numtok: Shell, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     other = ROWS.replace(b"row 5", b"row 6")
-    before, after = (gzip.compress(data, 0) if "gz" in name else data for data in (ROWS, other))
+    before, after = (
+        gzip.compress(data, 0, mtime=0) if "gz" in name else data for data in (ROWS, other)
+    )
     put(before, name)
     os.utime(name, (5, 5))
     real = _inputs.plan
@@ -618,7 +620,8 @@ def test_other_bytes_are_noticed_even_if_the_clock_stands_still(
 
     monkeypatch.setattr(stage, "plan", plan)
     assert len(before) == len(after)
-    assert zlib.crc32(before) != zlib.crc32(after)
+    if "gz" in name:  # CRC-32 would not tell them apart: each contains its own
+        assert zlib.crc32(before) == zlib.crc32(after)
     failed(encode(numtok, name), 3, f"{name} {CHANGED}")
 
 
@@ -857,7 +860,7 @@ RANGE = "allowed are 1 to 1073741824 bytes"
         (
             ["--scheme", "p10", "--text-tokenizer", "./good.jsonl"],
             2,
-            "text tokenizer good.jsonl: it is not a byte-level BPE (model None), so it would not "
+            "text tokenizer good.jsonl: it is no tokenizer.json (no model in it), so it would not "
             "give every byte of a text back; give a byte-level BPE tokenizer.json, or use words, "
             "bpe:N or bytes",
         ),
@@ -1037,13 +1040,16 @@ def test_rows_that_are_rejected_for_their_targets_alone_are_no_data_either(numto
     )
 
 
-@pytest.mark.parametrize("store", ["file", "file/below"])
-def test_a_store_that_cannot_be_written(numtok: Shell, store: str) -> None:
+@pytest.mark.parametrize(
+    ("store", "named"), [("file", "file/encoded"), ("file/below", "file/below")]
+)
+def test_a_store_that_cannot_be_written(numtok: Shell, store: str, named: str) -> None:
     put(b"", "file")
-    ran = numtok("--store", store, "encode", "--scheme", "p1000", put(GOOD))
-    assert (ran.code, ran.out) == (4, "")
-    assert ran.err.startswith(f"numtok: cannot look at {store}/encoded/a-p1000/")
-    assert ran.err.endswith(": Not a directory; check the path\n")
+    failed(
+        numtok("--store", store, "encode", "--scheme", "p1000", put(GOOD)),
+        4,
+        f"cannot write to {named}: Not a directory; check the path",
+    )
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="permissions mean nothing to this user")

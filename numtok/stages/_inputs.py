@@ -40,6 +40,11 @@ _STDIN = "standard input"
 FORMATS = {".jsonl": "jsonl", ".jsonl.gz": "gzip", ".jsonl.zst": "zstd", ".parquet": "parquet"}
 
 
+# Not CRC-32: a gzip file ends with that of its content, so that the CRC-32 of the whole is the
+# same whatever is stored in it.
+_checksum, _START = zlib.adler32, 1
+
+
 class Source(NamedTuple):
     """One input file, and the split that its place or the command gives all its rows."""
 
@@ -67,7 +72,7 @@ class Part(NamedTuple):
     begin: int
     end: int
     first_row: int  # of Parquet: rows before it are in other parts
-    crc: int  # zlib.crc32 of the bytes; of Parquet 0
+    checksum: int  # of the bytes; of Parquet 0
     size: int  # bytes of input
     stamp: Stamp
 
@@ -315,8 +320,8 @@ def _survey(
     """The parts of one file, its sha256 and size, in one pass over its bytes."""
     form = _format_of(source.path) or "jsonl"
     digest = hashlib.sha256()
-    bounds: list[tuple[int, int, int, int]] = []  # begin, end, first row, crc
-    begin, size, crc = 0, 0, 0
+    bounds: list[tuple[int, int, int, int]] = []  # begin, end, first row, checksum
+    begin, size, check = 0, 0, _START
     with files.reporting("read", source.path):
         fd = files.system.open_read(source.path)
         try:
@@ -328,10 +333,10 @@ def _survey(
                 if form == "jsonl" and size + len(piece) - begin > UNIT:
                     cut = piece.find(b"\n", max(0, begin + UNIT - size)) + 1
                 if cut:
-                    crc = zlib.crc32(piece[:cut], crc)
-                    bounds.append((begin, size + cut, 0, crc))
-                    begin, crc = size + cut, 0
-                crc = zlib.crc32(memoryview(piece)[cut:], crc)
+                    check = _checksum(piece[:cut], check)
+                    bounds.append((begin, size + cut, 0, check))
+                    begin, check = size + cut, _START
+                check = _checksum(memoryview(piece)[cut:], check)
                 size += len(piece)
             stamp = _stamp(fd)
         finally:
@@ -341,11 +346,11 @@ def _survey(
     if not size:
         raise DataError(f"{source.shown} is empty; give a file with at least one row")
     if size > begin:
-        bounds.append((begin, size, 0, crc))
+        bounds.append((begin, size, 0, check))
 
-    def part(begin: int, end: int, first: int, crc: int, size: int) -> Part:
+    def part(begin: int, end: int, first: int, check: int, size: int) -> Part:
         return Part(
-            index, source.path, source.shown, source.split, form, begin, end, first, crc, size,
+            index, source.path, source.shown, source.split, form, begin, end, first, check, size,
             stamp,
         )  # fmt: skip
 
@@ -385,7 +390,7 @@ class _Bytes:
     def __init__(self, part: Part, begin: int, end: int) -> None:
         self._part, self._path, self._end = part, part.path, end
         self._place = begin
-        self.crc = 0
+        self.checksum = _START
         self.closed = False
         with files.reporting("read", self._path):
             self._fd = files.system.open_read(self._path)
@@ -399,7 +404,7 @@ class _Bytes:
                 self._place += len(piece)
                 wanted -= len(piece)
         data = b"".join(pieces)
-        self.crc = zlib.crc32(data, self.crc)
+        self.checksum = _checksum(data, self.checksum)
         return data
 
     @property
@@ -480,7 +485,7 @@ def _read_lines(part: Part, how: Reading) -> Iterator[Batch]:
             yield batch
         if packed:
             raw.read()  # what follows the last compressed frame counts as well
-        if raw.crc != part.crc:
+        if raw.checksum != part.checksum:
             raise _changed(part.shown)
 
 
