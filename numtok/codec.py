@@ -229,13 +229,13 @@ class Codec:
         """
         segments = _Segments.of(texts, spans, marks)
         chunks = [self._encode_chunk(texts.data, chunk) for chunk in segments.chunks(spans)]
-        number_rows = _offsets(spans.counts)
+        number_rows = offsets(spans.counts)
         counts = segments.counts
 
         def joined(field: str) -> NDArray[Any]:
             return _joined([chunk.pop(field) for chunk in chunks])
 
-        token_bounds, text_bounds = _offsets(joined("token_counts")), _offsets(joined("text_sizes"))
+        token_bounds, text_bounds = offsets(joined("token_counts")), offsets(joined("text_sizes"))
         first = np.searchsorted(segments.bounds, texts.rows)  # the first segment of each row
         token_rows, text_rows = token_bounds[first], text_bounds[first]
         # A number's place counts from its segment; what the row has before that is added.
@@ -455,10 +455,11 @@ def _named(token: str) -> str:
     return f"[NUM:{token}]"
 
 
-def _offsets(counts: NDArray[np.int32]) -> NDArray[np.int32]:
-    offsets = np.zeros(len(counts) + 1, np.int32)
-    np.cumsum(counts, out=offsets[1:])
-    return offsets
+def offsets(counts: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32[n + 1]: where each of ``n`` runs begins among all; the last is their sum."""
+    bounds = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=bounds[1:])
+    return bounds
 
 
 class _Chunk(NamedTuple):
@@ -495,7 +496,7 @@ class _Segments:
 
     def chunks(self, spans: Spans) -> Iterator[_Chunk]:
         """Runs of segments of some MiB."""
-        numbers = _offsets(self.counts)
+        numbers = offsets(self.counts)
         begin, segments = 0, len(self.counts)
         while True:
             enough = np.searchsorted(self.bounds, int(self.bounds[begin]) + CHUNK, side="right") - 1

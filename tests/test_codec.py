@@ -189,7 +189,7 @@ def test_the_text_column_can_be_inverted(texts: list[str]) -> None:
     for row, text in enumerate(texts):
         first, last = encoded.number_rows[row : row + 2]
         parts = encoded.text[row].as_py().split(NUMBER)
-        literals = [str(encoded.literals[index]) for index in range(first, last)]
+        literals = [encoded.literals.at(index) for index in range(first, last)]
         assert len(parts) == len(literals) + 1
         whole = "".join(map("".join, zip(map(unescape, parts), [*literals, ""], strict=True)))
         assert whole == text

@@ -50,7 +50,7 @@ def silent(note: str) -> None:
 
 
 def encode(config: Config, root: Path) -> Artifact:
-    result = run(config, Store(root, silent), lambda what, done, total: None)
+    result = run(config, Store(root, silent), lambda *progress: None)
     assert result.artifact is not None
     return result.artifact
 

@@ -586,7 +586,7 @@ def test_a_number_of_digits_that_does_not_fit_is_refused(digits: int) -> None:
 
 
 def written(column: Numerals) -> list[str]:
-    return [str(column.literals[n]) for n in range(len(column))]
+    return [column.literals.at(n) for n in range(len(column))]
 
 
 @given(st.lists(st.floats()))

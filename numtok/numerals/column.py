@@ -37,7 +37,8 @@ class Literals(NamedTuple):
             np.frombuffer(b"".join(encoded), np.uint8), bounds[:-1].copy(), bounds[1:].copy()
         )
 
-    def __getitem__(self, index: int) -> str:  # type: ignore[override]
+    def at(self, index: int) -> str:
+        """One literal."""
         return self.data[self.starts[index] : self.ends[index]].tobytes().decode()
 
 
@@ -103,8 +104,7 @@ class Numerals:
                 infinite = np.isinf(self.values)
                 _, below = self._source.out_of_float64()
                 for index in np.flatnonzero(infinite | (below & (self.values == 0))).tolist():
-                    # str() for mypy, to which an item of a named tuple is one of its fields.
-                    written[index] = str(self._source.literals[index])
+                    written[index] = self._source.literals.at(index)
                 for index in np.flatnonzero(infinite & np.isfinite(self._source.values)).tolist():
                     written[index] = "1e400" if self.values[index] > 0 else "-1e400"
             self._literals = Literals.of(written)

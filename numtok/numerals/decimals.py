@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.numerals._eight import eight_digits, value_of_eight
 from numtok.numerals.column import Significands, value_of
 
 _intrinsic: Any = intrinsic  # numba's own type drops the wrong argument
@@ -165,6 +166,12 @@ def _significand(data, i, end):  # type: ignore[no-untyped-def]
     point = False
     more = False
     while i < end:
+        if 0 < digits <= 11 and eight_digits(data, i, end):
+            w = w * _U(100_000_000) + value_of_eight(data, i)
+            digits += 8
+            q -= 8 * point
+            i += 8
+            continue
         c = byte_at(data, i)
         digit = _digit(c)
         if digit < 10:

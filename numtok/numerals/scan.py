@@ -10,6 +10,7 @@ from numba import boolean, int32, int64, uint8
 from numpy.typing import NDArray
 
 from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.numerals._eight import eight_digits
 from numtok.numerals.policy import NumeralPolicy
 
 # Classes of ASCII bytes; the two-byte letters of Latin, Greek and Cyrillic need two bytes.
@@ -177,6 +178,8 @@ def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no
         j = _thousands_end(data, begin, i, j, end)
     if not leading_point and j < end and byte_at(data, j) == _POINT:
         fraction = j + 1
+        while eight_digits(data, fraction, end):
+            fraction += 8
         while _is_digit(data, fraction, end):
             fraction += 1
         # "5." is 5 and a full stop, but "5.e3" is 5000.

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from numtok import files
 from numtok.artifact import Output, write_receipt
-from numtok.codec import Codec, EncodedTexts, Spans, Texts
+from numtok.codec import Codec, EncodedTexts, Spans, Texts, offsets
 from numtok.errors import DataError
 from numtok.records import (
     GROUP,
@@ -27,6 +26,7 @@ from numtok.records import (
     is_split,
 )
 from numtok.schemes.base import LOSSES, Outcome, names_of
+from numtok.stages._arrow import column, lists, optional_strings, strings
 from numtok.stages._inputs import Batch, Reading, Rejected, Unit, place_of, read
 from numtok.stages._shards import Shards
 from numtok.stages._splits import SplitRule
@@ -55,19 +55,25 @@ class Screening:
     def batches(self, unit: Unit) -> Iterator[tuple[Batch, list[str]]]:
         """The usable rows of a unit, each with its split; DataError unless ``skip``."""
         for batch in read(unit, self.reading):
-            splits = []
-            keep = []
-            for index, row in enumerate(batch.fields):
-                split, problem = self._split_of(batch, index, row.split)
-                if problem:
-                    batch.rejected.append(batch.reject(index, problem))
-                else:
-                    keep.append(index)
-                    splits.append(split)
-            if len(keep) < len(batch):
-                batch = batch.take(keep)
+            named = any(row.split is not None for row in batch.fields)
+            if self.rule is None and not named:
+                splits = [batch.part.split or TRAIN] * len(batch)
+            else:
+                batch, splits = self._split(batch)
             self.refuse(batch.rejected)
             yield batch, splits
+
+    def _split(self, batch: Batch) -> tuple[Batch, list[str]]:
+        """The split of each row; rows whose own cannot be are rejected."""
+        splits, keep = [], []
+        for index, row in enumerate(batch.fields):
+            split, problem = self._split_of(batch, index, row.split)
+            if problem:
+                batch.rejected.append(batch.reject(index, problem))
+            else:
+                keep.append(index)
+                splits.append(split)
+        return (batch.take(keep) if len(keep) < len(batch) else batch), splits
 
     def refuse(self, rejected: list[Rejected]) -> None:
         """Raise the error of the first rejected row, unless rows are skipped."""
@@ -185,39 +191,31 @@ class EncodeUnit:
         return batch, splits, texts, spans, targets
 
     def _table(self, batch: Batch, encoded: EncodedTexts, targets: Targets) -> "pa.Table":
-        def lists(rows: NDArray[np.int32], values: NDArray[Any], kind: Any) -> "pa.Array[Any]":
-            return pa.ListArray.from_arrays(pa.array(rows), pa.array(values, kind))
-
-        rows = encoded.number_rows
-        target_rows = np.concatenate([[0], np.cumsum(targets.counts)]).astype(np.int32)
-        literals = encoded.literals
+        rows, target_rows = encoded.number_rows, offsets(targets.counts)
+        literals = [encoded.literals.at(span) for span in targets.spans]
+        answers = encoded.marks
         columns: dict[str, Any] = {
-            "id": pa.array(batch.ids, pa.string()),
+            "id": strings(batch.ids),
             "text": encoded.text,
-            "numbers": lists(rows, encoded.numbers, pa.float64()),
-            "tokens": lists(
-                encoded.token_rows, encoded.tokens, self.schema.field("tokens").type.value_type
-            ),
-            "number_start": lists(rows, encoded.number_start, pa.int32()),
-            "number_length": lists(rows, encoded.number_length, pa.int32()),
+            "numbers": lists(rows, column(encoded.numbers)),
+            "tokens": lists(encoded.token_rows, column(encoded.tokens)),
+            "number_start": lists(rows, column(encoded.number_start)),
+            "number_length": lists(rows, column(encoded.number_length)),
         }
         if encoded.channel is not None:
-            columns["channel"] = lists(rows, encoded.channel, pa.float32())
+            columns["channel"] = lists(rows, column(encoded.channel))
         columns |= {
-            "target_index": lists(target_rows, np.array(targets.index, np.int32), pa.int32()),
-            "target_name": pa.ListArray.from_arrays(
-                pa.array(target_rows), pa.array(targets.names, pa.string())
-            ),
-            "target_literal": pa.ListArray.from_arrays(
-                pa.array(target_rows),
-                pa.array([literals[span] for span in targets.spans], pa.string()),
-            ),
-            "answer_start": pa.array(encoded.marks, mask=encoded.marks < 0),
-            "label": pa.array([as_text(row.label) for row in batch.fields], pa.string()),
+            "target_index": lists(target_rows, column(np.array(targets.index, np.int32))),
+            "target_name": lists(target_rows, strings(targets.names)),
+            "target_literal": lists(target_rows, strings(literals)),
+            "answer_start": pa.array(answers, mask=answers < 0)
+            if (answers >= 0).any()
+            else pa.nulls(len(batch), pa.int32()),
+            "label": optional_strings([as_text(row.label) for row in batch.fields]),
         }
         for name in self.groups:
             values = [as_text((row.group or {}).get(name)) for row in batch.fields]
-            columns[GROUP + name] = pa.array(values, pa.string())
+            columns[GROUP + name] = optional_strings(values)
         return pa.table(columns, schema=self.schema)
 
 
@@ -225,13 +223,13 @@ def _losses(batch: Batch, encoded: EncodedTexts) -> "pa.Table":
     """The numbers that the scheme clips or flushes."""
     lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))
     rows = np.searchsorted(encoded.number_rows, lost, side="right") - 1
-    names = pa.array([outcome.name.lower() for outcome in Outcome])
-    literals = encoded.literals
     columns = {
-        "id": pa.array(batch.ids, pa.string()).take(pa.array(rows)),
-        "number": pa.array((lost - encoded.number_rows[rows]).astype(np.int32)),
-        "literal": pa.array([literals[index] for index in lost.tolist()], pa.string()),
-        "outcome": names.take(pa.array(encoded.outcomes[lost])),
+        "id": strings([batch.ids[row] for row in rows.tolist()]),
+        "number": column((lost - encoded.number_rows[rows]).astype(np.int32)),
+        "literal": strings([encoded.literals.at(index) for index in lost.tolist()]),
+        "outcome": strings(
+            [Outcome(code).name.lower() for code in encoded.outcomes[lost].tolist()]
+        ),
     }
     return pa.table(columns, schema=_CLIPPED)
 

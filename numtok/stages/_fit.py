@@ -1,9 +1,10 @@
 """Fit a codec on the train split: the text tokenizer's words, the normaliser's constants."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from numtok.codec import Codec, Spans, Texts, cut
@@ -16,6 +17,7 @@ from numtok.numerals.scan import scan
 from numtok.records import TRAIN, group_names
 from numtok.registry import settings_of
 from numtok.schemes.base import Scheme
+from numtok.stages._arrow import column
 from numtok.stages._encode_unit import Screening
 from numtok.stages._inputs import Batch, Unit
 from numtok.text_tokenizers.base import Fitted, Pieces, TextTokenizer
@@ -60,7 +62,8 @@ class Unfitted:
         moments = Moments()
         if self.normalizer.fitted:
             measured: dict[int, Moments] = {}
-            for unit, found, rows in run_units(MeasureUnit(screening, self.policy), units, workers):
+            measuring = replace(screening, reading=replace(screening.reading, checked=False))
+            for unit, found, rows in run_units(MeasureUnit(measuring, self.policy), units, workers):
                 measured[unit] = found
                 progress(units[unit].size, rows)
             for unit in sorted(measured):
@@ -90,7 +93,9 @@ class MeasureUnit:
 
 def _train(batch: Batch, splits: list[str]) -> "pa.Array[Any]":
     keep = [index for index, split in enumerate(splits) if split == TRAIN]
-    return batch.texts if len(keep) == len(splits) else batch.texts.take(pa.array(keep, pa.int32()))
+    if len(keep) == len(splits):
+        return batch.texts
+    return batch.texts.take(column(np.array(keep, np.int32)))
 
 
 def _sample(
@@ -101,24 +106,30 @@ def _sample(
     groups: set[str] = set()
     size = rows = rejected = 0
     for batch, splits in _batches(units, screening):
-        texts = _train(batch, splits)
         rows, rejected = rows + len(batch), rejected + len(batch.rejected)
         groups |= group_names([row.group for row in batch.fields])
         # Whole batches, so that the sample depends on the bytes of the input alone.
-        chosen.append(texts)
-        size += texts.nbytes
+        chosen.append(_train(batch, splits))
+        size += chosen[-1].nbytes
         if size >= SAMPLE:
             break
-    column = pa.concat_arrays(chosen) if chosen else pa.array([], pa.string())
     if not rows:
         raise no_rows(rejected)
-    if not len(column):
+    texts = pa.concat_arrays(chosen)
+    if not len(texts):
         raise DataError(
             f"no row is in the split {TRAIN!r}, so there is nothing to fit the encoding on; "
             "give train data as well, or --like REF to use an earlier encoding"
         )
-    texts = Texts.of(column)
-    return cut(texts, Spans(*scan(texts.data, texts.rows, policy))), sorted(groups)
+    sample = Texts.of(texts)
+    return cut(sample, Spans(*scan(sample.data, sample.rows, policy))), sorted(groups)
+
+
+def first_groups(units: Sequence[Unit], screening: Screening) -> list[str]:
+    """The names of the groups that the first rows have: nearly always all there are."""
+    for batch, _ in _batches(units, screening):
+        return sorted(group_names([row.group for row in batch.fields]))
+    return []
 
 
 def no_rows(rejected: int) -> DataError:

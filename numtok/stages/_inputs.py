@@ -25,6 +25,7 @@ from numtok import files
 from numtok.artifact import Parent
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.records import DATA, SPLIT_RULE, Row, is_split, row_type
+from numtok.stages._arrow import column, strings
 from numtok.stages._lines import (
     UNREADABLE,
     find_lines,
@@ -134,7 +135,7 @@ class Batch:
             self.part,
             [self.rows[index] for index in keep],
             [self.ids[index] for index in keep],
-            self.texts.take(pa.array(keep, pa.int32())),
+            self.texts.take(column(np.array(keep, np.int32))),
             [self.fields[index] for index in keep],
             lambda index: contents(keep[index]),
             self.rejected,
@@ -142,7 +143,7 @@ class Batch:
 
     def release(self) -> None:
         """Give the memory of the texts back; those who iterate still hold the batch itself."""
-        self.texts = pa.array([], pa.string())
+        self.texts = strings([])
         self.contents = lambda index: b""
 
     def reject(self, index: int, reason: str) -> Rejected:
@@ -156,6 +157,7 @@ class Reading:
 
     text_field: str = "text"
     max_line: int = 256 << 20  # bytes
+    checked: bool = True  # compare the bytes with the plan's; a pass that another follows need not
 
 
 def place_of(part: Part, row: int) -> str:
@@ -387,8 +389,8 @@ def _row_groups(whole: Part) -> list[tuple[int, int, int, int]]:
 class _Bytes:
     """Bytes [begin, end) of a part's file as Python's file protocol, with a running checksum."""
 
-    def __init__(self, part: Part, begin: int, end: int) -> None:
-        self._part, self._path, self._end = part, part.path, end
+    def __init__(self, part: Part, begin: int, end: int, checked: bool = True) -> None:
+        self._part, self._path, self._end, self._checked = part, part.path, end, checked
         self._place = begin
         self.checksum = _START
         self.closed = False
@@ -404,7 +406,8 @@ class _Bytes:
                 self._place += len(piece)
                 wanted -= len(piece)
         data = b"".join(pieces)
-        self.checksum = _checksum(data, self.checksum)
+        if self._checked:
+            self.checksum = _checksum(data, self.checksum)
         return data
 
     @property
@@ -466,7 +469,7 @@ def _changed(shown: str) -> DataError:
 def _read_lines(part: Part, how: Reading) -> Iterator[Batch]:
     decoder = msgspec.json.Decoder(row_type(how.text_field))
     packed = part.format != "jsonl"
-    with _Bytes(part, part.begin, part.end) as raw:
+    with _Bytes(part, part.begin, part.end, how.checked) as raw:
         stream: Any = raw
         if packed:
             stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), part.format)
@@ -485,7 +488,7 @@ def _read_lines(part: Part, how: Reading) -> Iterator[Batch]:
             yield batch
         if packed:
             raw.read()  # what follows the last compressed frame counts as well
-        if raw.checksum != part.checksum:
+        if how.checked and raw.checksum != part.checksum:
             raise _changed(part.shown)
 
 
@@ -595,7 +598,7 @@ def _decode_block(
         )
         for index in sorted(reasons)
     ]
-    texts = pa.array([fields_of.text for fields_of in fields], pa.string())
+    texts = strings([fields_of.text for fields_of in fields])
     for fields_of in fields:
         fields_of.text = ""
     batch = Batch(
@@ -736,7 +739,7 @@ def _parquet_batch(
             reason = validation_reason(str(error))
             rejected.append(Rejected(part, row + index, reason, content))
     if len(kept) < len(batch):
-        texts = texts.take(pa.array(kept, pa.int32()))
+        texts = texts.take(column(np.array(kept, np.int32)))
     return Batch(
         part,
         [row + index for index in kept],

@@ -14,7 +14,7 @@ from numtok.files import Sink
 ROW_GROUP = 12 << 20  # bytes of columns in a row group
 
 # Columns that repeat few values; the others would only pay for building a dictionary.
-_DICTIONARY = ("number_length.list.element", "label", "target_name.list.element")
+_DICTIONARY = ("label", "target_name.list.element")
 # Token ids are stored as int32: split by bytes, the upper ones are all zero and cost nothing.
 _ENCODING = {"tokens.list.element": "BYTE_STREAM_SPLIT"}
 

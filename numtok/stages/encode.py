@@ -39,7 +39,7 @@ from numtok.records import ENCODED, MODEL
 from numtok.registry import name_of
 from numtok.schemes.base import SCHEMES
 from numtok.stages._encode_unit import SCHEME_FILE, EncodeUnit, Screening
-from numtok.stages._fit import Unfitted, no_rows
+from numtok.stages._fit import Unfitted, first_groups, no_rows
 from numtok.stages._inputs import UNIT, Reading, Unit, find_sources, plan
 from numtok.stages._splits import SplitRule
 from numtok.store import Store
@@ -218,9 +218,8 @@ class _Job:
         if receipt is not None:
             codec = Codec.from_json(files.read_bytes(self.draft.path / SCHEME_FILE, 1 << 30))
             return codec, list(receipt.facts["groups"])
-        groups: list[str] = []
         if isinstance(encoding, Codec):
-            codec = encoding
+            codec, groups = encoding, first_groups(self.units, self.screening)
         else:
             codec, groups = encoding.fit(
                 self.units, self.screening, self.workers, self._advance("measuring")
@@ -313,9 +312,10 @@ def _estimate(
     folder: Path, units: Sequence[Unit], encoding: Unfitted | Codec, screening: Screening
 ) -> Estimate:
     """Encode the first unit into a folder that is thrown away, and multiply."""
-    codec, groups = encoding, list[str]()
-    if not isinstance(codec, Codec):
-        codec, groups = codec.fit(units[:1], screening, 1, lambda size, rows: None)
+    if isinstance(encoding, Codec):
+        codec, groups = encoding, first_groups(units, screening)
+    else:
+        codec, groups = encoding.fit(units[:1], screening, 1, lambda size, rows: None)
     files.system.mkdir(folder / RECEIPTS)
     fixed = sum(output.bytes for output in _write_codec(folder, codec))
     work = EncodeUnit(folder, screening, tuple(groups), stop_at_clip=False, settings="")

@@ -1,0 +1,41 @@
+"""NumPy arrays and lists of strings as Arrow columns, without a copy where that can be.
+
+``pa.array`` does this too, but imports pandas wherever it is installed, which
+takes longer than encoding a small file.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+def column(values: NDArray[Any]) -> "pa.Array[Any]":
+    """Numbers [n] as an Arrow array of the same type; not copied."""
+    kind = pa.from_numpy_dtype(values.dtype)
+    buffer = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [None, buffer])
+
+
+def strings(texts: Sequence[str]) -> "pa.Array[Any]":
+    """Strings [n]; UnicodeEncodeError for half a surrogate pair."""
+    joined = "".join(texts)
+    data = joined.encode()
+    sizes = map(len, texts) if len(data) == len(joined) else (len(text.encode()) for text in texts)
+    offsets = np.fromiter(accumulate(sizes, initial=0), np.int32, len(texts) + 1)
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(data))
+
+
+def optional_strings(texts: Sequence[str | None]) -> "pa.Array[Any]":
+    """Strings [n], null for None."""
+    if all(text is None for text in texts):
+        return pa.nulls(len(texts), pa.string())
+    return pa.array(texts, pa.string())
+
+
+def lists(rows: NDArray[np.int32], values: "pa.Array[Any]") -> "pa.Array[Any]":
+    """Lists [n]: list r is ``values[rows[r]:rows[r + 1]]``; not copied."""
+    return pa.ListArray.from_arrays(column(rows), values)
