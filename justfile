@@ -14,7 +14,7 @@ setup:
         echo "setup: installing the locked dependencies into .venv (minutes, once)" >&2 && \
         {{ pip }} install --quiet -r requirements.lock && \
         {{ pip }} install --quiet --no-deps --no-build-isolation -e . && \
-        {{ pip }} check >&2 && \
+        {{ pip }} check > .venv/.numtok-check || { cat .venv/.numtok-check >&2; exit 1; } && \
         echo "{{ wanted }}" > {{ stamp }}; \
     fi
 

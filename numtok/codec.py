@@ -26,7 +26,7 @@ import pyarrow as pa
 from numba import int32, int64, uint8, uint16, uint32, void
 from numpy.typing import NDArray
 
-from numtok.errors import UsageError
+from numtok.errors import DataError, StoreError, UsageError
 from numtok.kernels import byte_at, inlined, kernel, reads, writes
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.numerals.column import Literals, Numerals
@@ -269,7 +269,8 @@ class Codec:
         numerals = Numerals.read(Literals(data, chunk.starts, chunk.ends))
         raw = numerals.values
         if not self.normalizer.normalizer.identity:
-            numerals = numerals.with_values(self.normalizer.forward(raw))
+            keeps_zero = self.normalizer.normalizer.keeps_zero
+            numerals = numerals.with_values(self.normalizer.forward(raw), keeps_zero)
         encoded = self.scheme.encode(numerals)
         pieces = _cut_pieces(data, *chunk)
         text_tokens = self.text.encode(pieces)
@@ -349,11 +350,13 @@ class Codec:
 
     def written_number(self, tokens: NDArray[np.uint32]) -> str:
         """A number's tokens as ``tokenizer.json`` reads them: ``[NUM:-][NUM:602][NUM:E-1]``."""
-        return "".join(self._named[token - self.number_first] for token in tokens.tolist())
+        return "".join(self._names[token] for token in tokens.tolist())
 
     @cached_property
-    def _named(self) -> list[str]:
-        return [_named(token) for token in self.scheme.vocabulary()]
+    def _names(self) -> list[str]:
+        """Every token by id, numbers as ``tokenizer.json`` has them."""
+        named = map(_named, self.scheme.vocabulary())
+        return [*SPECIALS, *named, *self.text.vocabulary()]
 
     def vocabulary(self) -> dict[str, list[str]]:
         """All tokens in the order of their ids: special, number, text."""
@@ -381,9 +384,19 @@ class Codec:
         """The inverse of :meth:`to_json`.
 
         Raises UsageError for a format or a revision that this numtok does not know, and where
-        the vocabulary that the settings give is not the one written down.
+        the vocabulary that the settings give is not the one written down; StoreError for what no
+        codec wrote.
         """
-        stored = json.loads(content)
+        try:
+            return cls._from_stored(json.loads(content))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(
+                f"scheme.json is damaged ({type(error).__name__}: {error}); `numtok verify` says "
+                "what else is"
+            ) from None
+
+    @classmethod
+    def _from_stored(cls, stored: dict[str, Any]) -> "Codec":
         if stored.get("format") != FORMAT:
             raise UsageError(
                 f"scheme.json has format {stored.get('format')!r}, this numtok reads {FORMAT}; "
@@ -414,7 +427,8 @@ class Codec:
     def tokenizer_json(self) -> bytes | None:
         """A Hugging Face ``tokenizer.json`` that gives the same ids; None with a value channel.
 
-        It reads the ``text`` column with each ``[NUM]`` replaced by :meth:`written_number`.
+        It reads the ``text`` column with each ``[NUM]`` replaced by :meth:`written_number`. Where
+        an answer starts within a word the shards differ: there a token must begin.
         """
         if self.scheme.channel:
             return None
@@ -422,8 +436,9 @@ class Codec:
         shifted = {
             token: index + self.text_first for token, index in content["model"]["vocab"].items()
         }
-        own = [*SPECIALS, *self._named]
-        vocabulary = {token: index for index, token in enumerate(own)} | shifted
+        own = self._names[: self.text_first]
+        # A text token of the same name is never met: such text is escaped.
+        vocabulary = shifted | {token: index for index, token in enumerate(own)}
         added = [
             {
                 "id": index,
@@ -456,10 +471,18 @@ def _named(token: str) -> str:
 
 
 def offsets(counts: NDArray[np.int32]) -> NDArray[np.int32]:
-    """int32[n + 1]: where each of ``n`` runs begins among all; the last is their sum."""
-    bounds = np.zeros(len(counts) + 1, np.int32)
+    """int32[n + 1]: where each of ``n`` runs begins among all; the last is their sum.
+
+    Raises DataError where int32 cannot hold the sum.
+    """
+    bounds = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=bounds[1:])
-    return bounds
+    if bounds[-1] > np.iinfo(np.int32).max:
+        raise DataError(
+            f"a row, or a few rows together, would have {bounds[-1]} tokens or bytes; "
+            f"at most {np.iinfo(np.int32).max} are possible: split the longest row"
+        )
+    return bounds.astype(np.int32)
 
 
 class _Chunk(NamedTuple):

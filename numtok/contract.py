@@ -602,7 +602,7 @@ def check_intervals(scheme: Scheme, seed: int) -> None:
 # --- what is written down in the scheme's own file ---------------------------------------------
 
 
-def _at_defaults(scheme: Scheme) -> Scheme:
+def at_defaults(scheme: Scheme) -> Scheme:
     """The scheme without settings, which its golden rows and its digest are about."""
     try:
         return type(scheme)()
@@ -612,7 +612,7 @@ def _at_defaults(scheme: Scheme) -> Scheme:
 
 def check_golden(scheme: Scheme, seed: int) -> None:
     """The rows (literal, tokens, literal read back) hold at the default settings."""
-    name, plain = "golden", _at_defaults(scheme)
+    name, plain = "golden", at_defaults(scheme)
     literals = [literal for literal, _, _ in plain.golden]
     encoded = plain.encode(Numerals.of_literals(literals))
     decoded = _decode(plain, encoded)
@@ -637,7 +637,7 @@ def digest_of(scheme: Scheme) -> str:
 
 def check_digest(scheme: Scheme, seed: int) -> None:
     """The output at the default settings is that of the declared revision."""
-    plain = _at_defaults(scheme)
+    plain = at_defaults(scheme)
     got, expected = digest_of(plain), plain.digest
     if got != expected:
         told = f"got {got!r}, expected {expected!r} as the file says; "

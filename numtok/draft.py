@@ -109,6 +109,11 @@ class Draft:
         there = {output.path: output for output in artifact.files()}
         made = {output.path: output for output in outputs}
         discard(self.path, self.version)
+        if problems := on_disk.verify(artifact).problems:
+            raise NegativeVerdict(
+                f"{artifact.ref} in the store is damaged: {shorten(problems)}; after "
+                f"`numtok rm {artifact.ref}` the command makes it anew"
+            )
         differing = sorted(path for path in there | made if there.get(path) != made.get(path))
         if differing:
             raise NegativeVerdict(

@@ -16,6 +16,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
@@ -157,8 +158,16 @@ class Registry(Generic[T]):
                 f"{self._what} {name!r} was written at revision {settings.get('revision')!r}, this "
                 f"numtok has revision {revision!r}; encode the data again with this numtok"
             )
+        if settings.get("digest") != getattr(kind, "digest", None):
+            raise UsageError(
+                f"{self._what} {name!r} had another output when this was written (digest "
+                f"{settings.get('digest')!r}, now {getattr(kind, 'digest', None)!r}); "
+                "encode the data again with this numtok"
+            )
         known = _settings_fields(kind)
-        given = {key: settings[key] for key in settings if key not in ("name", "revision")}
+        given = {
+            key: settings[key] for key in settings if key not in ("name", "revision", "digest")
+        }
         return self._make(
             kind, name, {key: _read(kind, known, key, str(given[key])) for key in given}
         )
@@ -268,18 +277,25 @@ def name_of(thing: object) -> str:
     return type(thing).__module__.rpartition(".")[2].replace("_", "-")
 
 
+def is_plugin(thing: object) -> bool:
+    """True if the class of an object comes from a plugin folder."""
+    file = sys.modules[type(thing).__module__].__file__
+    return file is not None and Path(__file__).parent not in Path(file).parents
+
+
 def settings_of(thing: object) -> dict[str, Any]:
     """The complete settings of an object built from a spec, defaults and revision included.
 
     >>> from numtok.schemes.p1000 import P1000
     >>> settings_of(P1000())
-    {'name': 'p1000', 'revision': 1, 'exponents': '-8..7'}
+    {'name': 'p1000', 'revision': 1, 'digest': '...', 'exponents': '-8..7'}
     """
     known = _settings_fields(type(thing))
-    return {
-        "name": name_of(thing),
-        "revision": type(thing).revision,  # type: ignore[attr-defined]
-    } | {key: _written(getattr(thing, key)) for key in known}
+    kind: Any = type(thing)
+    head = {"name": name_of(thing), "revision": kind.revision}
+    if hasattr(kind, "digest"):  # of its output: a change without a new revision shows as well
+        head["digest"] = kind.digest
+    return head | {key: _written(getattr(thing, key)) for key in known}
 
 
 def spec_of(thing: object) -> str:

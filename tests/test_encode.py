@@ -523,9 +523,14 @@ def test_a_row_that_says_its_split_is_not_moved_by_shares(tmp_path: Path) -> Non
     ),
     st.integers(-(10**17), 10**17),
 )
-def test_a_split_rule_is_read_back(shares: dict[str, float], seed: int) -> None:
-    rule = SplitRule(shares, seed)
-    assert SplitRule.parse(rule.spec()) == rule
+def test_a_split_rule_does_not_depend_on_the_order_it_is_typed_in(
+    shares: dict[str, float], seed: int
+) -> None:
+    typed = [f"{name}={share!r}" for name, share in shares.items()]
+    one = SplitRule.parse(",".join([*typed, f"seed={seed}"]))
+    other = SplitRule.parse(",".join([f"seed={seed}", *reversed(typed)]))
+    assert one.settings() == other.settings() == {"shares": shares, "seed": seed}
+    assert [one.split_of(str(n)) for n in range(50)] == [other.split_of(str(n)) for n in range(50)]
 
 
 # --- targets, answers, groups ------------------------------------------------------------------

@@ -20,9 +20,9 @@ import pytest
 from numtok.artifact import FILES, TIMING
 from numtok.codec import Codec
 from numtok.numerals.column import Numerals
+from numtok.records import SCHEME_FILE
 from numtok.registry import add_plugin_folders
 from numtok.schemes.base import SCHEMES, Failure
-from numtok.stages._encode_unit import SCHEME_FILE
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGINS = Path(__file__).parent / "plugins"

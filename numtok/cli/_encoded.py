@@ -7,6 +7,9 @@ import msgspec
 from numtok import files
 from numtok.artifact import TIMING, Artifact
 from numtok.cli._shared import Format, Size, print_json, print_table
+from numtok.codec import Codec
+from numtok.records import SCHEME_FILE
+from numtok.registry import spec_of
 from numtok.stages.encode import Estimate, Result
 
 _PLAIN = ("rows", "numbers", "tokens", "vocabulary", "rejected")
@@ -24,18 +27,31 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     if format is Format.JSON:
         print_json({"ref": result.ref, "made": result.made, "counts": counts})
         return
-    title = "encoded" if result.made else "found, not made again"
+    scheme, normalizer = _encoding(result.artifact)
+    title = f"encoded with {scheme}" if result.made else f"found, encoded before with {scheme}"
     rows = _rows(result.artifact, result.made)
+    if normalizer:
+        rows.append(("normalised", normalizer))
     if format is not Format.TABLE:
         print_table(title, _COLUMNS, [("ref", result.ref), *rows], format)
         return
     if not quiet:
         print_table(title, _COLUMNS, rows, to=sys.stderr)
+        print(file=sys.stderr)
         if any(key.endswith(_LOSSES) for key in counts):
             print("numtok: every lost number is listed in clipped-*.parquet", file=sys.stderr)
         if counts["rejected"]:
             print("numtok: every rejected row is in rejected-*.jsonl", file=sys.stderr)
     print(result.ref)
+
+
+def _encoding(artifact: Artifact) -> tuple[str, str]:
+    """The scheme, and how numbers were normalised before it ("" if they were not)."""
+    codec = Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
+    normalizer = codec.normalizer
+    constants = ", ".join(f"{name} {value:.4g}" for name, value in normalizer.constants.items())
+    told = "" if normalizer.normalizer.identity else spec_of(normalizer.normalizer)
+    return spec_of(codec.scheme), f"{told} ({constants})" if constants else told
 
 
 def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
@@ -45,7 +61,7 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
     rows: list[tuple[str, object]] = [("rows", counts["rows"])]
     rows += [(f"  {key.removeprefix('rows_')}", counts[key]) for key in splits]
     rows += [("numbers", counts["numbers"]), ("tokens", counts["tokens"])]
-    rows += [("tokens per row", round(counts["tokens"] / counts["rows"], 1))]
+    rows += [("tokens per row", f"{counts['tokens'] / counts['rows']:,.1f}")]
     rows += [("vocabulary", counts["vocabulary"])]
     for key in sorted(set(counts) - {*_PLAIN, *splits}):
         lost = "lost: " if key.endswith(_LOSSES) else ""

@@ -42,9 +42,9 @@ class Bar:
         if self._progress is None:
             return
         if what not in self._tasks:
-            self._tasks[what] = self._progress.add_task(what, total=total, rows="")
+            self._tasks[what] = self._progress.add_task(what, total=total or None, rows="")
         told = f"{rows:,} rows" if rows else ""
-        self._progress.update(self._tasks[what], completed=done, total=total, rows=told)
+        self._progress.update(self._tasks[what], completed=done, total=total or None, rows=told)
 
     def __enter__(self) -> "Bar":
         if self._progress is not None:

@@ -69,6 +69,12 @@ def open_store(context: typer.Context) -> "Store":
     return Store(invocation.store, invocation.note)
 
 
+def given(context: typer.Context, option: str, value: str | None) -> str | None:
+    """The value of an option unless it comes from numtok.toml, then None."""
+    source = context.get_parameter_source(option)
+    return None if source is not None and source.name == "DEFAULT_MAP" else value
+
+
 def one_line(text: str) -> str:
     r"""The text with whatever would move the cursor or cannot be encoded written as an escape.
 

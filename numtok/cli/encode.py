@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import Format, FormatOption, JsonOption, open_store
+from numtok.cli._shared import Format, FormatOption, JsonOption, given, open_store
 
 
 def command(
@@ -46,9 +46,13 @@ def command(
     on_error: Annotated[str, typer.Option(help="A bad row: fail, or skip and keep it.")] = "fail",
     on_clip: Annotated[str, typer.Option(help="A number out of range: count, or error.")] = "count",
     max_line: Annotated[int, typer.Option(metavar="BYTES", help="Longest line.")] = 256 << 20,
-    dry_run: Annotated[bool, typer.Option(help="Say what would be made, and how big.")] = False,
-    restart: Annotated[bool, typer.Option(help="Discard what a killed run left.")] = False,
-    force: Annotated[bool, typer.Option(help="Make it again, and compare.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be made, and how big.")
+    ] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Discard what a killed run left.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Make it again, and compare.")] = False,
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:
@@ -60,10 +64,29 @@ def command(
     from numtok.cli._progress import Bar
     from numtok.stages.encode import Config, run
 
+    if like is not None:  # on the command line, it beats what numtok.toml says of an encoding
+        scheme = given(context, "scheme", scheme)
+        numerals = given(context, "numerals", numerals)
+        normalize = given(context, "normalize", normalize)
+        text_tokenizer = given(context, "text_tokenizer", text_tokenizer)
     config = Config(
-        tuple(inputs), scheme, like, name, split, numerals, normalize, text_tokenizer, text_field,
-        workers, on_error, on_clip, max_line, restart, force, dry_run,
-    )  # fmt: skip
+        inputs=tuple(inputs),
+        scheme=scheme,
+        like=like,
+        name=name,
+        split=split,
+        numerals=numerals,
+        normalize=normalize,
+        text_tokenizer=text_tokenizer,
+        text_field=text_field,
+        workers=workers,
+        on_error=on_error,
+        on_clip=on_clip,
+        max_line=max_line,
+        restart=restart,
+        force=force,
+        dry_run=dry_run,
+    )
     with Bar(context.obj.quiet) as progress:
         result = run(config, open_store(context), progress)
     print_result(result, Format.JSON if json else format, context.obj.quiet)

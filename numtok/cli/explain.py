@@ -28,10 +28,11 @@ def command(
     from numtok.stages.explain import run
 
     written = run(number, tuple(scheme or ()), NumeralPolicy.parse(numerals))
+    chosen = Format.JSON if json else format
     rows: list[tuple[object, ...]] = [
         (
             item.scheme,
-            " ".join(item.tokens),
+            _joined(item.tokens) if chosen is Format.TABLE else " ".join(item.tokens),
             item.channel,
             len(item.tokens),
             item.decoded,
@@ -49,9 +50,15 @@ def command(
         "relative error",
         "note",
     )
-    chosen = Format.JSON if json else format
     if chosen is Format.TABLE:  # what no row has would only take room
         kept = [k for k in range(len(columns)) if any(row[k] not in (None, "") for row in rows)]
         columns = tuple(columns[k] for k in kept)
         rows = [tuple(row[k] for k in kept) for row in rows]
     print_table(number, columns, rows, chosen)
+
+
+def _joined(tokens: tuple[str, ...]) -> str:
+    """The tokens, or one and how often it stands there: a special number is one token repeated."""
+    if len(tokens) > 1 and len(set(tokens)) == 1:
+        return f"{tokens[0]} (x{len(tokens)})"
+    return " ".join(tokens)

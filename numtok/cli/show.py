@@ -34,14 +34,14 @@ def command(context: typer.Context, ref: RefArgument, json: JsonOption = False) 
         return
     parents = [("made from", f"{one.kind} {one.where}") for one in manifest.parents]
     facts = [
-        ("command", shlex.join(manifest.command)),
         *parents,
         *_flat("", plain["counts"]),
-        *((f"settings {key}", value) for key, value in _flat("", plain["settings"])),
+        *_flat("", plain["settings"]),
         *_flat("", plain["made_by"]),
         ("content", manifest.content),
         ("folder", str(artifact.path)),
     ]
+    print(shlex.join(manifest.command))  # on a line of its own, to be copied
     print_table(f"{manifest.kind}/{artifact.ref}", ("field", "value"), facts)
     rows = [(file.path, Size(file.bytes)) for file in files[:_SHOWN_FILES]]
     rest = f"; the first {_SHOWN_FILES}:" if len(files) > _SHOWN_FILES else ""

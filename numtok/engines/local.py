@@ -18,13 +18,14 @@ from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numtok.errors import StoreError
+from numtok.errors import NumtokError, StoreError
 from numtok.registry import add_plugin_folders, plugin_folders
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
 
 _work: Callable[[Any], Any] | None = None  # in a worker: what it does with a unit
+_failure: NumtokError | None = None  # in a worker: why it could not start
 
 
 def run_units(
@@ -87,14 +88,17 @@ def _holding_interrupts() -> Iterator[None]:
 
 
 def _start(work: bytes, plugins: tuple[Path, ...]) -> None:
-    global _work
+    global _work, _failure
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-    add_plugin_folders(plugins)
-    _work = pickle.loads(work)  # only now: it may hold an object of a plugin's class
+    try:
+        add_plugin_folders(plugins)
+        _work = pickle.loads(work)  # only now: it may hold an object of a plugin's class
+    except NumtokError as error:  # told by the first unit; a failing start only says "died"
+        _failure = error
 
 
 def _end_with(sentinel: int) -> None:
@@ -103,5 +107,7 @@ def _end_with(sentinel: int) -> None:
 
 
 def _do(unit: Any) -> Any:
+    if _failure is not None:
+        raise _failure
     assert _work is not None
     return _work(unit)

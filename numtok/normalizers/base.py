@@ -71,6 +71,7 @@ class Normalizer(ABC):
     revision: ClassVar[int]
     fitted: ClassVar[bool] = True  # False: no constants, so no pass over the data
     identity: ClassVar[bool] = False  # True: numbers are written as they are in the text
+    keeps_zero: ClassVar[bool] = False  # True: only 0 becomes 0, so any other 0 is an underflow
 
     @abstractmethod
     def fit(self, moments: Moments) -> Constants:

@@ -67,11 +67,13 @@ class Numerals:
         literals: Literals | None = None,
         significands: Significands | None = None,
         source: "Numerals | None" = None,
+        keeps_zero: bool = False,
     ) -> None:
         self.values = values
         self._literals = literals
         self._significands = significands
         self._source = source
+        self._keeps_zero = keeps_zero
 
     def __len__(self) -> int:
         return len(self.values)
@@ -90,9 +92,13 @@ class Numerals:
         values = np.array([value_of(literal) for literal in literals], np.float64)
         return cls(values, Literals.of(literals))
 
-    def with_values(self, values: NDArray[np.float64]) -> "Numerals":
-        """The same numbers with other (normalised) values, which become what is written."""
-        return Numerals(values, source=self)
+    def with_values(self, values: NDArray[np.float64], keeps_zero: bool = False) -> "Numerals":
+        """The same numbers with other (normalised) values, which become what is written.
+
+        ``keeps_zero`` says that only 0 becomes 0: any other number whose value is 0 then was too
+        small for float64.
+        """
+        return Numerals(values, source=self, keeps_zero=keeps_zero)
 
     @property
     def literals(self) -> Literals:
@@ -102,9 +108,12 @@ class Numerals:
             written = [repr(value) for value in self.values.tolist()]
             if self._source is not None:
                 infinite = np.isinf(self.values)
-                _, below = self._source.out_of_float64()
+                _, below = self.out_of_float64()
                 for index in np.flatnonzero(infinite | (below & (self.values == 0))).tolist():
                     written[index] = self._source.literals.at(index)
+                flushed = below & (self._source.values != 0)
+                for index in np.flatnonzero(flushed).tolist():
+                    written[index] = "-1e-400" if self._source.values[index] < 0 else "1e-400"
                 for index in np.flatnonzero(infinite & np.isfinite(self._source.values)).tolist():
                     written[index] = "1e400" if self.values[index] > 0 else "-1e400"
             self._literals = Literals.of(written)
@@ -131,10 +140,13 @@ class Numerals:
 
     def out_of_float64(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """bool[n], bool[n]: literals such as 1e400 and 1e-400, whose value is inf and 0; also
-        finite numbers whose other value is inf."""
+        finite numbers whose other value is inf, or 0 where only 0 may become 0."""
         if self._source is not None:
             above, below = self._source.out_of_float64()
-            return above | (np.isinf(self.values) & np.isfinite(self._source.values)), below
+            above |= np.isinf(self.values) & np.isfinite(self._source.values)
+            if self._keeps_zero:
+                below |= (self.values == 0) & (self._source.values != 0)
+            return above, below
         if self._literals is None:  # every value stands for itself
             return np.zeros(len(self), np.bool_), np.zeros(len(self), np.bool_)
         written = self.significands.digits != 0

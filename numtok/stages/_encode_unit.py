@@ -18,6 +18,7 @@ from numtok.codec import Codec, EncodedTexts, Spans, Texts, offsets
 from numtok.errors import DataError
 from numtok.records import (
     GROUP,
+    SCHEME_FILE,
     SPLIT_RULE,
     TRAIN,
     as_text,
@@ -32,7 +33,6 @@ from numtok.stages._shards import Shards
 from numtok.stages._splits import SplitRule
 from numtok.stages._targets import Targets, resolve
 
-SCHEME_FILE = "scheme.json"
 CLIPPED = "clipped"  # the shard of numbers that were clipped or flushed; no split has this name
 _CLIPPED = pa.schema(
     {
@@ -126,11 +126,11 @@ class EncodeUnit:
         facts: Counter[str] = Counter()
         outcomes: Counter[str] = Counter()
         unseen: set[str] = set()
-        rejected: list[Rejected] = []
-        with Shards(self.draft, unit.index) as shards:
+        rejected = RejectedRows(self.draft / f"rejected-{unit.index:05d}.jsonl")
+        with rejected, Shards(self.draft, unit.index) as shards:
             for batch, splits in self.screening.batches(unit):
-                rejected += batch.rejected
-                batch, splits, texts, spans, targets = self._resolved(batch, splits, rejected)
+                batch, splits, texts, spans, targets = self._resolved(batch, splits)
+                rejected.write(batch.rejected)
                 encoded = self.codec.encode(texts, spans, targets.answers)
                 facts["numbers"] += len(encoded.numbers)
                 facts["tokens"] += len(encoded.tokens)
@@ -152,14 +152,13 @@ class EncodeUnit:
                         shards.write(split, table)
             outputs, rows = shards.close()
             rows.pop(CLIPPED, None)
-        if rejected:
-            outputs.append(_write_rejected(self.draft, unit, rejected))
+            outputs += rejected.close()
         result = {
             "rows": rows,
             "numbers": facts["numbers"],
             "tokens": facts["tokens"],
             "outcomes": dict(outcomes),
-            "rejected": len(rejected),
+            "rejected": rejected.count,
             "unseen_groups": sorted(unseen),
         }
         write_receipt(
@@ -173,7 +172,7 @@ class EncodeUnit:
         return unit.index, result
 
     def _resolved(
-        self, batch: Batch, splits: list[str], rejected: list[Rejected]
+        self, batch: Batch, splits: list[str]
     ) -> tuple[Batch, list[str], Texts, Spans, Targets]:
         """Find numbers and targets; rows with a target that is no number are rejected."""
         texts = Texts.of(batch.texts)
@@ -182,7 +181,7 @@ class EncodeUnit:
         if targets.problems:
             bad = [batch.reject(index, text) for index, text in targets.problems.items()]
             self.screening.refuse(bad)
-            rejected += bad
+            batch.rejected += bad
             keep = [index for index in range(len(batch)) if index not in targets.problems]
             batch, splits = batch.take(keep), [splits[index] for index in keep]
             texts = Texts.of(batch.texts)
@@ -245,22 +244,43 @@ def _clip_error(batch: Batch, encoded: EncodedTexts, losses: "pa.Table") -> Data
     )
 
 
-def _write_rejected(draft: Path, unit: Unit, rejected: list[Rejected]) -> Output:
-    """Every rejected row as read, with its reason: JSONL, by file and row.
+class RejectedRows:
+    """Every rejected row as read, with its reason: JSONL, by file and row, written as they come.
 
     ``file`` is the index among the inputs, as in ids: the same bytes under another name make the
     same artifact.
     """
-    lines = []
-    for bad in sorted(rejected, key=lambda bad: (bad.part.file, bad.row)):
-        line: dict[str, Any] = {"file": bad.part.file, "row": bad.number, "reason": bad.reason}
-        if bad.content is not None:
-            try:
-                line["content"] = bad.content.decode()
-            except UnicodeDecodeError:
-                line["content_base64"] = base64.b64encode(bad.content).decode()
-        lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-    path = draft / f"rejected-{unit.index:05d}.jsonl"
-    with files.Sink(path) as sink:
-        sink.write("".join(lines).encode())
-    return Output(path.name, sink.bytes, sink.sha256)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._sink: files.Sink | None = None
+        self.count = 0
+
+    def write(self, rejected: list[Rejected]) -> None:
+        """Add the rejected rows of one batch."""
+        if rejected and self._sink is None:
+            self._sink = files.Sink(self._path)
+        for bad in sorted(rejected, key=lambda bad: bad.row):
+            line: dict[str, Any] = {"file": bad.part.file, "row": bad.number, "reason": bad.reason}
+            if bad.content is not None:
+                try:
+                    line["content"] = bad.content.decode()
+                except UnicodeDecodeError:
+                    line["content_base64"] = base64.b64encode(bad.content).decode()
+            assert self._sink is not None
+            self._sink.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+        self.count += len(rejected)
+
+    def close(self) -> list[Output]:
+        """Finish the file, if there is one."""
+        if self._sink is None:
+            return []
+        self._sink.close()
+        return [Output(self._path.name, self._sink.bytes, self._sink.sha256)]
+
+    def __enter__(self) -> "RejectedRows":
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        if kind is not None and self._sink is not None:
+            self._sink.abort()

@@ -20,7 +20,7 @@ from numtok.schemes.base import Scheme
 from numtok.stages._arrow import column
 from numtok.stages._encode_unit import Screening
 from numtok.stages._inputs import Batch, Unit
-from numtok.text_tokenizers.base import Fitted, Pieces, TextTokenizer
+from numtok.text_tokenizers.base import NO_PIECES, Fitted, Pieces, TextTokenizer
 
 SAMPLE = 16 << 20  # bytes of train text that a text tokenizer is fitted on
 
@@ -57,7 +57,10 @@ class Unfitted:
         are merged in the order of the units. ``progress`` is told the bytes and the rows of each
         unit measured.
         """
-        pieces, groups = _sample(units, screening, self.policy)
+        if self.text_tokenizer.needs_sample or self.normalizer.fitted:
+            pieces, groups = _sample(units, screening, self.policy)
+        else:
+            pieces, groups = NO_PIECES, first_groups(units, screening)
         text = self.text or self.text_tokenizer.fit(pieces)
         moments = Moments()
         if self.normalizer.fitted:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from numtok import files
-from numtok.artifact import Parent
+from numtok.artifact import FILES, MANIFEST, Parent
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.records import DATA, SPLIT_RULE, Row, is_split, row_type
 from numtok.stages._arrow import column, strings
@@ -53,6 +53,12 @@ class Source(NamedTuple):
     split: str | None
     shown: str  # as the user named it
     owner: Parent | None = None  # the data artifact that it belongs to
+    sha256: str | None = None  # what that artifact says the file has
+
+    @property
+    def format(self) -> str:
+        """How it is read, by its name."""
+        return _format_of(self.path) or "jsonl"
 
 
 class Stamp(NamedTuple):
@@ -194,7 +200,7 @@ def find_sources(
         if path == "-":
             found = [Source(spool(), split, _STDIN)]
             stem = "stdin"
-        elif Path(path).exists():
+        elif Path(path).exists() and not _is_artifact(Path(path)):
             found = [Source(file, split, str(file)) for file in _files_below(Path(path))]
             stem = Path(path).resolve().name
         else:
@@ -204,6 +210,11 @@ def find_sources(
         name = name or _as_name(stem)
     if sum(source.shown == _STDIN for source in sources) > 1:
         raise UsageError("standard input (-) can be given once")
+    seen: set[Path] = set()
+    for source in sources:
+        if (real := source.path.resolve()) in seen:
+            raise UsageError(f"{source.shown} is given twice; give each file once")
+        seen.add(real)
     return sources, name
 
 
@@ -226,6 +237,10 @@ def _format_of(path: Path) -> str | None:
     return None
 
 
+def _is_artifact(folder: Path) -> bool:
+    return (folder / MANIFEST).is_file() and (folder / FILES).is_file()
+
+
 def _files_below(path: Path) -> list[Path]:
     if path.is_dir():
         found = [
@@ -234,6 +249,8 @@ def _files_below(path: Path) -> list[Path]:
             if file.is_file()
             and _format_of(file)
             and not any(part.startswith(".") for part in file.relative_to(path).parts)
+            # What numtok made lies in the same tree where the store does.
+            and not any(_is_artifact(folder) for folder in file.parents)
         ]
         if not found:
             raise UsageError(f"{path}: no file in this folder ends in {', '.join(FORMATS)}")
@@ -255,7 +272,13 @@ def _of_artifact(ref: str, split: str | None, store: Store) -> list[Source]:
         raise type(error)(f"{ref}: there is no such file or folder, and {error}") from None
     owner = artifact.as_parent()
     sources = [
-        Source(artifact.path / file.path, split or file.path.rpartition("-")[0], file.path, owner)
+        Source(
+            artifact.path / file.path,
+            split or file.path.rpartition("-")[0],
+            file.path,
+            owner,
+            file.sha256,
+        )
         for file in artifact.files()
         if _format_of(Path(file.path))
     ]
@@ -294,13 +317,21 @@ def plan(
 
     def close_unit() -> None:
         if gathered:
-            content = [[digests[part.file], part.begin, part.end, part.split] for part in gathered]
+            content = [
+                [digests[part.file], part.format, part.begin, part.end, part.split]
+                for part in gathered
+            ]
             digest = hashlib.sha256(msgspec.json.encode(content)).hexdigest()
             units.append(Unit(len(units), tuple(gathered), digest))
             gathered.clear()
 
     for index, source in enumerate(sources):
         parts, digest, size = _survey(index, source, advance)
+        if source.sha256 not in (None, digest):
+            raise DataError(
+                f"{source.shown} of {source.owner.where if source.owner else ''} is not what was "
+                "written there; `numtok verify` says what is damaged"
+            )
         digests.append(digest)
         parent = source.owner or Parent("file", source.shown, digest, size)
         if parent is not (parents[-1] if parents else None):  # once for all files of an artifact
@@ -320,7 +351,7 @@ def _survey(
     index: int, source: Source, progress: Callable[[int], None]
 ) -> tuple[list[Part], str, int]:
     """The parts of one file, its sha256 and size, in one pass over its bytes."""
-    form = _format_of(source.path) or "jsonl"
+    form = source.format
     digest = hashlib.sha256()
     bounds: list[tuple[int, int, int, int]] = []  # begin, end, first row, checksum
     begin, size, check = 0, 0, _START
@@ -652,6 +683,11 @@ def _read_parquet(part: Part, how: Reading) -> Iterator[Batch]:
 
 def _check_columns(part: Part, schema: "pa.Schema", text_field: str) -> None:
     """DataError for a column that is missing, or of a type that no row can have."""
+    if {"tokens", "number_start"} <= set(schema.names):
+        raise DataError(
+            f"{part.shown} is encoded already (it has the columns tokens and number_start); "
+            "give the data that it was made from"
+        )
     if text_field not in schema.names:
         raise DataError(
             f"{part.shown} has no column {text_field!r}; its columns are "
@@ -784,7 +820,7 @@ def _others(batch: "pa.RecordBatch", extra: list[str], broken: set[int]) -> list
 
 def _plain(value: Any) -> Any:
     """Arrow's map (a list of pairs) and struct (with nulls for absent names) as a dictionary."""
-    if isinstance(value, list) and value and all(isinstance(item, tuple) for item in value):
+    if isinstance(value, list) and all(isinstance(item, tuple) for item in value):
         value = dict(value)
     if isinstance(value, dict):
         return {key: item for key, item in value.items() if item is not None}

@@ -207,6 +207,12 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def reason_of(line: bytes, error: Exception) -> str:
     """What is wrong with a line that is no row, in words that say what to do."""
+    for magic, name in (
+        (b"\x1f\x8b", "gzip (.jsonl.gz)"),
+        (b"\x28\xb5\x2f\xfd", "zstd (.jsonl.zst)"),
+    ):
+        if line.startswith(magic):
+            return f"this looks like {name}; give the file that ending, or unpack it first"
     try:
         text = line.decode()
     except UnicodeDecodeError as broken:
@@ -225,6 +231,8 @@ def reason_of(line: bytes, error: Exception) -> str:
     except _Constant as constant:
         return f"{constant} is not JSON; write null, or a string"
     except (ValueError, RecursionError):
+        if "truncated" in str(error):
+            return "the JSON object goes on after the line; each line is one (jq -c . makes it so)"
         return f"{error}; each line is one JSON object"
     return (
         r"a string has half a surrogate pair (\ud800 to \udfff), which is no character; "
@@ -241,7 +249,7 @@ def validation_reason(message: str) -> str:
     if "missing required field" in message:
         return f"{message}; name the field that holds the text by --text-field"
     if message.startswith("Expected `object`,") and " - at " not in message:
-        return f"{message}; each line is one JSON object"
+        return f"{message}; each line is one JSON object (jq -c '.[]' makes it so from an array)"
     if message.startswith("Expected `str`,"):
         return f"{message}; it must be a string"
     return message

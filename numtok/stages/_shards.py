@@ -60,8 +60,9 @@ class ShardWriter:
     def _flush(self) -> None:
         if self._waiting:
             table = pa.concat_tables(self._waiting)
+            groups = max(1, round(self._size / ROW_GROUP))
             self._waiting, self._size = [], 0
-            self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+            self._writer.write_table(table, row_group_size=max(1, -(-table.num_rows // groups)))
 
     def close(self) -> Output:
         """Finish the shard and make it durable."""

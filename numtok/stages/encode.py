@@ -22,6 +22,7 @@ import msgspec
 
 from numtok import files
 from numtok.artifact import (
+    NAME,
     RECEIPTS,
     Artifact,
     Output,
@@ -35,10 +36,10 @@ from numtok.engines.local import run_units
 from numtok.errors import UsageError
 from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.policy import NumeralPolicy
-from numtok.records import ENCODED, MODEL
-from numtok.registry import name_of
-from numtok.schemes.base import SCHEMES
-from numtok.stages._encode_unit import SCHEME_FILE, EncodeUnit, Screening
+from numtok.records import ENCODED, MODEL, SCHEME_FILE, row_type
+from numtok.registry import is_plugin, name_of
+from numtok.schemes.base import SCHEMES, Scheme
+from numtok.stages._encode_unit import EncodeUnit, Screening
 from numtok.stages._fit import Unfitted, first_groups, no_rows
 from numtok.stages._inputs import UNIT, Reading, Unit, find_sources, plan
 from numtok.stages._splits import SplitRule
@@ -91,6 +92,12 @@ class Config:
                     f"--{option.replace('_', '-')} cannot be changed with --like, which uses the "
                     "encoding of the earlier artifact; leave it out, or give --scheme"
                 )
+        if self.name is not None and not NAME.fullmatch(self.name):
+            raise UsageError(
+                f"--name {self.name!r} cannot be used; allowed are lower-case letters, digits and "
+                "._- after a first letter or digit"
+            )
+        row_type(self.text_field)
         for option, allowed in (("on_error", ("fail", "skip")), ("on_clip", ("count", "error"))):
             if getattr(self, option) not in allowed:
                 raise UsageError(
@@ -141,6 +148,11 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         sources, stem = find_sources(
             config.inputs, store, lambda: _spool_stdin(stack.enter_context(store.spool()))
         )
+        if rule and all(source.split is not None for source in sources):
+            raise UsageError(
+                "--split has no effect here: every input is given as a split already; leave it "
+                "out, or give inputs without split="
+            )
         units, parents = plan(sources, lambda done, total: progress("reading", done, total, 0))
         settings = {
             "stage": "encode",
@@ -148,6 +160,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             "encoding": {"like": encoding.digest}
             if isinstance(encoding, Codec)
             else encoding.settings(),
+            "file_formats": [source.format for source in sources],
             "file_splits": [source.split for source in sources],
             "split": rule.settings() if rule else None,
             "seed": rule.seed if rule else None,
@@ -221,6 +234,7 @@ class _Job:
         if isinstance(encoding, Codec):
             codec, groups = encoding, first_groups(self.units, self.screening)
         else:
+            self.progress("fitting", 0, 0, 0)
             codec, groups = encoding.fit(
                 self.units, self.screening, self.workers, self._advance("measuring")
             )
@@ -334,9 +348,11 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
     if config.like is not None:
         artifact = store.resolve(config.like, kinds={ENCODED, MODEL})
         codec = Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
+        _check_output(codec.scheme)
         return codec, [artifact.as_parent()]
     assert config.scheme is not None
     scheme = SCHEMES.build(config.scheme)
+    _check_output(scheme)
     normalizer = NORMALIZERS.build(config.normalize or scheme.normalizer)
     policy = NumeralPolicy.parse(config.numerals or "default")
     chosen = config.text_tokenizer or "words"
@@ -346,6 +362,19 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
         file, text = File.read(Path(chosen))
         return Unfitted(scheme, policy, normalizer, file, text), []
     return Unfitted(scheme, policy, normalizer, TEXT_TOKENIZERS.build(chosen), None), []
+
+
+def _check_output(scheme: Scheme) -> None:
+    """Refuse a plugin that was changed: its digest is part of versions, and must be its own."""
+    if is_plugin(scheme):
+        from numtok.contract import at_defaults, digest_of
+
+        name = name_of(scheme)
+        if digest_of(at_defaults(scheme)) != scheme.digest:
+            raise UsageError(
+                f"the plugin scheme {name!r} gives another output than its `digest` says; "
+                f"`numtok schemes --check {name}` says what to write into its file"
+            )
 
 
 def _lasting_ref(store: Store, parents: list[Parent]) -> str | None:

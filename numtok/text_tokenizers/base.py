@@ -27,6 +27,9 @@ class Pieces(NamedTuple):
         return [whole[start:end].decode() for start, end in pairwise(bounds)]
 
 
+NO_PIECES = Pieces(np.empty(0, np.uint8), np.zeros(1, np.int32))
+
+
 class Tokens(NamedTuple):
     """The tokens of ``n`` pieces: those of piece i are ``ids[bounds[i]:bounds[i + 1]]``."""
 
