@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from numtok import files
 from numtok.artifact import Artifact, verify
 from numtok.codec import Codec
-from numtok.errors import DataError, UsageError
+from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.records import encoded_schema
 from numtok.stages import _inputs
 from numtok.stages._encode_unit import EncodeUnit
@@ -1086,3 +1086,94 @@ def test_a_line_of_100_mb_stays_below_1_gib(tmp_path: Path, scheme: str) -> None
     (artifact,) = Store(tmp_path / "store").artifacts()
     assert artifact.manifest.counts["numbers"] == text.count(".")
     assert peak < 1 << 30, f"{peak / 2**20:.0f} MiB"
+
+
+# --- what changes the content changes the version ----------------------------------------------
+
+
+def test_the_name_that_a_file_is_read_by_is_part_of_the_version(tmp_path: Path) -> None:
+    rows = b'{"text": "a 1"}\n'
+    plain, packed = tmp_path / "a.jsonl", tmp_path / "a.jsonl.gz"
+    for path in (plain, packed):
+        path.write_bytes(gzip.compress(rows, mtime=0))
+    good = write(tmp_path / "good.jsonl", [{"text": "b 2"}])
+    store = Store(tmp_path / "store")
+    one = encode(store, good, plain, name="x", on_error="skip")
+    other = encode(store, good, packed, name="x", on_error="skip")
+    assert one.version != other.version
+    assert (one.manifest.counts["rows"], other.manifest.counts["rows"]) == (1, 2)
+
+
+def test_numbers_that_the_normalisation_flushes_to_zero_are_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1e300 and 1e-30 and 0"}])
+    counts = encode(Store(tmp_path), path, scheme="xval").manifest.counts
+    assert counts["positive_underflow"] == 1
+    with pytest.raises(DataError, match="number 1, 1e-30, is a positive underflow"):
+        encode(Store(tmp_path), path, scheme="xval", on_clip="error")
+
+
+def test_a_damaged_byte_is_found_when_an_artifact_is_made_again(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1 2"}])
+    made = encode(Store(tmp_path), path)
+    shard = made.path / "train-00000.parquet"
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    with pytest.raises(NegativeVerdict, match=r"differs in train-00000\.parquet"):
+        encode(Store(tmp_path), path, force=True)
+
+
+def test_what_numtok_made_is_no_input(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1 2"}])
+    store = Store(tmp_path / "artifacts")
+    made = encode(store, path)
+    again = encode(store, tmp_path, name="again")
+    assert again.manifest.counts["rows"] == 1
+    with pytest.raises(DataError, match="is encoded already"):
+        encode(store, made.path / "train-00000.parquet")
+    with pytest.raises(UsageError, match="is of kind encoded"):
+        encode(store, made.path)
+
+
+def test_a_file_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1 2"}])
+    with pytest.raises(UsageError, match="is given twice"):
+        encode(Store(tmp_path), path, tmp_path / "." / "a.jsonl")
+
+
+def test_shares_without_a_row_to_share_out_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1 2"}])
+    with pytest.raises(UsageError, match="--split has no effect here"):
+        encode(Store(tmp_path), f"train={path}", split="test=0.1")
+
+
+def test_bytes_need_no_train_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1 2"}])
+    made = encode(Store(tmp_path), f"test={path}", text_tokenizer="bytes")
+    assert made.manifest.counts["rows_test"] == 1
+
+
+def test_row_groups_are_small_whatever_the_scheme_makes_of_a_batch(tmp_path: Path) -> None:
+    rows = [{"text": "1 2 3 4 5 6 7 8 9 " * 50} for _ in range(9000)]
+    made = encode(Store(tmp_path), write(tmp_path / "a.jsonl", rows), scheme="p10")
+    metadata = pq.ParquetFile(made.path / "train-00000.parquet").metadata
+    sizes = [metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups)]
+    assert len(sizes) > 3
+    assert max(sizes) < 32 << 20
+
+
+def test_a_parquet_map_without_targets_is_no_bad_row(tmp_path: Path) -> None:
+    kind = pa.map_(pa.string(), pa.list_(pa.list_(pa.int64())))
+    targets = pa.array([[("x", [[0, 1]])], []], kind)
+    table = pa.table({"text": ["1", "2"], "targets": targets})
+    pq.write_table(table, tmp_path / "a.parquet")
+    made = encode(Store(tmp_path), tmp_path / "a.parquet")
+    assert made.manifest.counts["rows"] == 2
+
+
+def test_a_damaged_scheme_file_is_told_in_one_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1 2"}])
+    made = encode(Store(tmp_path), path)
+    (made.path / "scheme.json").write_bytes(b'{"format": 1}')
+    with pytest.raises(StoreError, match=r"scheme\.json is damaged"):
+        encode(Store(tmp_path), path, scheme=None, like=made.ref)

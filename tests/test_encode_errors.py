@@ -56,7 +56,7 @@ LINES: dict[str, tuple[bytes, str]] = {
     ),
     "cut short": (
         b'{"text": "row',
-        "Input data was truncated; each line is one JSON object",
+        "the JSON object goes on after the line; each line is one (jq -c . makes it so)",
     ),
     "two on a line": (
         b'{"text": "a"} {"text": "b"}',
@@ -68,11 +68,13 @@ LINES: dict[str, tuple[bytes, str]] = {
     ),
     "an array": (
         b'["a"]',
-        "Expected `object`, got `array`; each line is one JSON object",
+        "Expected `object`, got `array`; each line is one JSON object "
+        "(jq -c '.[]' makes it so from an array)",
     ),
     "a number": (
         b"5",
-        "Expected `object`, got `int`; each line is one JSON object",
+        "Expected `object`, got `int`; each line is one JSON object "
+        "(jq -c '.[]' makes it so from an array)",
     ),
     "null bytes": (
         b"\0\0\0\0",
@@ -283,7 +285,7 @@ def test_a_bad_line_is_kept_aside_when_it_is_skipped(
 
 def test_one_object_over_several_lines_is_no_row(numtok: Shell) -> None:
     pretty = json.dumps({"text": "a 1", "id": 5}, indent=1).encode() + b"\n"
-    reason = "Input data was truncated; each line is one JSON object"
+    reason = "the JSON object goes on after the line; each line is one (jq -c . makes it so)"
     failed(encode(numtok, put(pretty * 2)), 3, f"a.jsonl, line 1: {reason}{SKIP}")
 
 
@@ -741,8 +743,8 @@ def standard_input(content: bytes) -> Iterator[None]:
             ["-"],
             GOOD + b"[]\n",
             3,
-            "standard input, line 2: Expected `object`, got `array`; each line is one JSON object"
-            + SKIP,
+            "standard input, line 2: Expected `object`, got `array`; each line is one JSON object "
+            "(jq -c '.[]' makes it so from an array)" + SKIP,
         ),
     ],
 )
@@ -954,7 +956,7 @@ RANGE = "allowed are 1 to 1073741824 bytes"
         (
             ["--scheme", "p10", "--name", "My Data"],
             2,
-            "name 'My Data' cannot be used; allowed are lower-case letters, digits and ._- after "
+            "--name 'My Data' cannot be used; allowed are lower-case letters, digits and ._- after "
             "a first letter or digit",
         ),
         (

@@ -292,6 +292,7 @@ def test_settings_are_complete_and_ready_for_json() -> None:
     assert settings_of(P10(5)) == {
         "name": "p10",
         "revision": 1,
+        "digest": P10.digest,
         "digits": 5,
         "exponents": "-8..7",
     }
@@ -392,7 +393,7 @@ def test_settings_of_another_revision_are_refused() -> None:
 
 def test_settings_with_an_unknown_key_are_refused() -> None:
     with pytest.raises(UsageError, match="unknown setting of 'p1000' 'digits'"):
-        SCHEMES.from_settings({"name": "p1000", "revision": 1, "digits": 3})
+        SCHEMES.from_settings(settings_of(P1000()) | {"digits": 3})
 
 
 def test_an_interval_has_a_length_and_members() -> None:

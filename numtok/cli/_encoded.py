@@ -28,7 +28,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         print_json({"ref": result.ref, "made": result.made, "counts": counts})
         return
     scheme, normalizer = _encoding(result.artifact)
-    title = f"encoded with {scheme}" if result.made else f"found, encoded before with {scheme}"
+    title = f"encoded with {scheme}" if result.made else f"found, not made again: {scheme}"
     rows = _rows(result.artifact, result.made)
     if normalizer:
         rows.append(("normalised", normalizer))
