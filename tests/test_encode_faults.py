@@ -5,9 +5,9 @@ slow ones at every operation there is. ``pytest -s`` prints points reached over
 points existing.
 """
 
+import gc
 import gzip
 import json
-import gc
 import os
 import random
 import shutil

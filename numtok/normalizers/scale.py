@@ -15,6 +15,7 @@ class Scale(Normalizer):
     """xVal, Section 2.1: the largest magnitude of the train split becomes ``limit``."""
 
     revision: ClassVar[int] = 1
+    digest: ClassVar[str] = "eb187f00c6c7af14"
     keeps_zero: ClassVar[bool] = True
     positional: ClassVar[str] = "limit"
     limit: float = 5.0

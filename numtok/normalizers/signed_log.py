@@ -15,6 +15,7 @@ class SignedLog(Normalizer):
     front; a run with it is labelled so, not "xVal"."""
 
     revision: ClassVar[int] = 1
+    digest: ClassVar[str] = "8cdc129047b356a2"
     keeps_zero: ClassVar[bool] = True
     fitted: ClassVar[bool] = False
 

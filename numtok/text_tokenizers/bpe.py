@@ -19,6 +19,7 @@ class BPE(TextTokenizer):
     """
 
     revision: ClassVar[int] = 1
+    digest: ClassVar[str] = "ed8fa652f9f5819d"
     positional: ClassVar[str] = "size"
     size: int
 

@@ -19,6 +19,7 @@ class Words(TextTokenizer):
     """
 
     revision: ClassVar[int] = 1
+    digest: ClassVar[str] = "e7fa716241990c56"
     positional: ClassVar[str] = "size"
     size: int = 8192
 
