@@ -81,6 +81,9 @@ class Store:
             ]
 
     def find(self, kind: str, name: str, version: str) -> Artifact | None:
+        """The artifact of that place, or None; also for what can be no name, such as ``..``."""
+        if not (NAME.fullmatch(kind) and NAME.fullmatch(name) and VERSION.fullmatch(version)):
+            return None
         path = self.root / kind / name / version
         with files.reporting("look at", path):
             return Artifact(path, kind, name, version) if files.is_folder(path) else None

@@ -7,6 +7,7 @@ import typer
 from numtok.cli._shared import JsonOption, RefArgument, Size, one_line, open_store, print_json
 
 if TYPE_CHECKING:
+    from numtok.artifact import Parent
     from numtok.store import Store
 
 
@@ -17,24 +18,30 @@ def command(context: typer.Context, ref: RefArgument, json: JsonOption = False) 
     """
     store = open_store(context)
     root = store.resolve(ref).as_parent()
-    tree = _tree(store, root.kind, root.where, root.digest, root.bytes)
+    tree = _tree(store, root, ())
     if json:
         print_json({"lineage": tree})
     else:
         _print(tree, "", "")
 
 
-def _tree(store: "Store", kind: str, where: str, digest: str, size: int) -> dict[str, Any]:
-    node = {"kind": kind, "where": where, "digest": digest, "bytes": size, "parents": []}
-    if kind == "file":
+def _tree(store: "Store", one: "Parent", above: "tuple[Parent, ...]") -> dict[str, Any]:
+    node: dict[str, Any] = {
+        "kind": one.kind,
+        "where": one.where,
+        "digest": one.digest,
+        "bytes": one.bytes,
+        "parents": [],
+    }
+    if one.kind == "file":
         return node
-    name, _, version = where.partition("@")
-    artifact = store.find(kind, name, version)
+    name, _, version = one.where.partition("@")
+    artifact = store.find(one.kind, name, version)
     # The digest decides: an artifact of that name with other content is not the parent.
-    node["here"] = artifact is not None and artifact.manifest.content == digest
-    if artifact is not None and node["here"]:
-        parents = artifact.manifest.parents
-        node["parents"] = [_tree(store, p.kind, p.where, p.digest, p.bytes) for p in parents]
+    node["here"] = artifact is not None and artifact.manifest.content == one.digest
+    # Only an edited manifest makes an artifact its own ancestor; it is shown once.
+    if artifact is not None and node["here"] and one not in above:
+        node["parents"] = [_tree(store, p, (*above, one)) for p in artifact.manifest.parents]
     return node
 
 
