@@ -37,7 +37,9 @@ def command(
     ] = None,
     numerals: Annotated[
         str | None,
-        typer.Option(metavar="SPEC", help="default[,thousands=yes][,percent=yes], or xval."),
+        typer.Option(
+            metavar="SPEC", help="default, xval, or default with thousands=yes, percent=yes."
+        ),
     ] = None,
     text_field: Annotated[str, typer.Option(metavar="NAME", help="Where the text is.")] = "text",
     workers: Annotated[
@@ -45,7 +47,9 @@ def command(
     ] = None,
     on_error: Annotated[str, typer.Option(help="A bad row: fail, or skip and keep it.")] = "fail",
     on_clip: Annotated[str, typer.Option(help="A number out of range: count, or error.")] = "count",
-    max_line: Annotated[int, typer.Option(metavar="BYTES", help="Longest line.")] = 256 << 20,
+    max_line: Annotated[
+        int, typer.Option(metavar="BYTES", show_default="256 MiB", help="Longest line.")
+    ] = 256 << 20,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be made, and how big.")
     ] = False,

@@ -15,7 +15,10 @@ def command(
         list[str] | None, typer.Option(metavar="SPEC", help="Only these; can be given again.")
     ] = None,
     numerals: Annotated[
-        str, typer.Option(metavar="SPEC", help="default[,thousands=yes][,percent=yes], or xval.")
+        str,
+        typer.Option(
+            metavar="SPEC", help="default, xval, or default with thousands=yes, percent=yes."
+        ),
     ] = "default",
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
