@@ -16,6 +16,8 @@ the environment over this file, this file over the built-in default. Relative
 paths start at the file's folder. Whatever is not understood is an error.
 """
 
+import os
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,6 +63,20 @@ def load(folder: Path) -> Config:
         plugins=tuple(folder / name for name in _folders(plugins)),
         commands=data,
     )
+
+
+def threads() -> int | None:
+    """``NUMTOK_THREADS``, the most threads or processes that a command may use; None if unset.
+
+    Raises UsageError for what is no number of threads.
+    """
+    given = os.environ.get("NUMTOK_THREADS")
+    if not given:
+        return None
+    count = int(given) if re.fullmatch("[0-9]{1,6}", given) else 0
+    if count < 1:
+        raise UsageError(f"NUMTOK_THREADS={given!r} is not possible; it is 1 or more")
+    return count
 
 
 def _folders(plugins: Any) -> list[str]:

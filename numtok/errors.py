@@ -40,6 +40,12 @@ class StoreError(NumtokError):
     exit_code = 4
 
 
+class TrainingFailed(NumtokError):
+    """Training cannot go on: the loss is not finite, or memory is out."""
+
+    exit_code = 5
+
+
 def unknown(what: str, got: str, known: Iterable[str], hint: str = "") -> UsageError:
     """The error for a name that does not exist, with the nearest match.
 

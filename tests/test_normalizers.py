@@ -49,9 +49,22 @@ def test_what_is_not_finite_passes_through_and_stays_out_of_the_fit(
 
 
 @pytest.mark.parametrize("spec", SPECS)
+def test_the_slope_is_the_derivative(spec: str) -> None:
+    one = fitted(spec, np.array([-4.0, 3.0, 12.0]))
+    values = np.array([-1e6, -20.0, -0.3, 0.0, 1e-3, 5.0, 7e8])
+    step = 1e-6 * (1 + np.abs(values))
+    rise = one.forward(values + step) - one.forward(values - step)
+    slopes = np.exp(one.log_slope(values))
+    np.testing.assert_allclose(slopes, rise / (2 * step), rtol=1e-5)
+    same_everywhere = bool(np.all(slopes == slopes[0]))
+    assert one.normalizer.linear == same_everywhere == (spec != "signed-log")
+
+
+@pytest.mark.parametrize("spec", SPECS)
 def test_an_empty_column_stays_empty(spec: str) -> None:
     one = fitted(spec, np.array([1.0, 2.0]))
     assert len(one.forward(np.empty(0))) == len(one.inverse(np.empty(0))) == 0
+    assert len(one.log_slope(np.empty(0))) == 0
 
 
 @given(columns)

@@ -15,6 +15,7 @@ class Affine(Normalizer):
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "279cacc7b3d905be"
+    linear: ClassVar[bool] = True
 
     def fit(self, moments: Moments) -> Constants:
         return {"mean": moments.mean, "deviation": moments.deviation or 1.0}
@@ -24,3 +25,6 @@ class Affine(Normalizer):
 
     def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
         return values * constants["deviation"] + constants["mean"]
+
+    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return np.full(len(values), -np.log(constants["deviation"]))

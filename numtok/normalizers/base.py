@@ -72,6 +72,7 @@ class Normalizer(ABC):
     fitted: ClassVar[bool] = True  # False: no constants, so no pass over the data
     identity: ClassVar[bool] = False  # True: numbers are written as they are in the text
     keeps_zero: ClassVar[bool] = False  # True: only 0 becomes 0, so any other 0 is an underflow
+    linear: ClassVar[bool] = False  # True: the slope is the same everywhere
 
     @abstractmethod
     def fit(self, moments: Moments) -> Constants:
@@ -84,6 +85,13 @@ class Normalizer(ABC):
     @abstractmethod
     def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
         """The inverse of :meth:`forward`, to rounding."""
+
+    @abstractmethod
+    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        """float64[n]: the logarithm of the derivative of :meth:`forward`, at finite raw values.
+
+        It turns a density of normalised values into one of raw values. Every normaliser rises.
+        """
 
 
 @dataclass(frozen=True)
@@ -102,6 +110,10 @@ class FittedNormalizer:
         """float64[n] normalised values to raw ones."""
         with np.errstate(over="ignore", under="ignore"):
             return self.normalizer.inverse(values, self.constants)
+
+    def log_slope(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n]: log of d(normalised) / d(raw) at finite raw values."""
+        return self.normalizer.log_slope(values, self.constants)
 
 
 def fit(normalizer: Normalizer, moments: Moments) -> FittedNormalizer:

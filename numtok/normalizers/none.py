@@ -15,6 +15,7 @@ class NoNormalizer(Normalizer):
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "6f59c4e8acfc4121"
+    linear: ClassVar[bool] = True
     fitted: ClassVar[bool] = False
     identity: ClassVar[bool] = True
 
@@ -26,3 +27,6 @@ class NoNormalizer(Normalizer):
 
     def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
         return values
+
+    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return np.zeros(len(values))

@@ -16,6 +16,7 @@ class Scale(Normalizer):
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "eb187f00c6c7af14"
+    linear: ClassVar[bool] = True
     keeps_zero: ClassVar[bool] = True
     positional: ClassVar[str] = "limit"
     limit: float = 5.0
@@ -32,3 +33,6 @@ class Scale(Normalizer):
 
     def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
         return values / constants["factor"]
+
+    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return np.full(len(values), np.log(constants["factor"]))

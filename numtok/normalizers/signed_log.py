@@ -30,3 +30,7 @@ class SignedLog(Normalizer):
     def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
         signed: NDArray[np.float64] = np.copysign(np.expm1(np.abs(values) * np.log(10.0)), values)
         return signed
+
+    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        slopes: NDArray[np.float64] = -np.log1p(np.abs(values)) - np.log(np.log(10.0))
+        return slopes

@@ -15,6 +15,7 @@ class Unit(Normalizer):
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "d090a22ddb0211c3"
+    linear: ClassVar[bool] = True
 
     def fit(self, moments: Moments) -> Constants:
         return {"low": moments.low, "width": moments.high - moments.low or 1.0}
@@ -24,3 +25,6 @@ class Unit(Normalizer):
 
     def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
         return values * constants["width"] + constants["low"]
+
+    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return np.full(len(values), -np.log(constants["width"]))

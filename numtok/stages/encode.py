@@ -9,7 +9,6 @@
 
 import hashlib
 import os
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +30,7 @@ from numtok.artifact import (
     write_receipt,
 )
 from numtok.codec import Codec
+from numtok.config import threads
 from numtok.draft import Draft
 from numtok.engines.local import run_units
 from numtok.errors import UsageError
@@ -219,11 +219,8 @@ class _Job:
         before others have started."""
         if self.config.workers is not None:
             return self.config.workers
-        given = os.environ.get("NUMTOK_THREADS") or str(os.cpu_count() or 1)
-        threads = int(given) if re.fullmatch("[0-9]{1,6}", given) else 0
-        if threads < 1:
-            raise UsageError(f"NUMTOK_THREADS={given!r} is not possible; it is 1 or more")
-        return threads if self.total > 2 * UNIT else 1
+        most = threads() or os.cpu_count() or 1
+        return most if self.total > 2 * UNIT else 1
 
     def codec(self, encoding: Unfitted | Codec) -> tuple[Codec, list[str]]:
         """The codec and the groups seen so far, from an earlier run of this draft or made now."""

@@ -1,0 +1,231 @@
+"""What ``compare`` prints: figures, differences, costs and verdicts of several experiments."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from numtok.cli._figures import (
+    amount,
+    duration,
+    figure,
+    interval,
+    number,
+    print_figures,
+    print_lines,
+    share,
+)
+from numtok.cli._report import print_against
+from numtok.cli._shared import Format, counted, print_json, print_table
+
+if TYPE_CHECKING:
+    from numtok.stages._experiments import Experiment
+    from numtok.stages._spread import Spread
+    from numtok.stages.compare import Comparison, Difference, Floor, Part, Standing
+
+
+class _Row(NamedTuple):
+    """A row of CSV, one figure: of an experiment, a floor, a cost or a published table."""
+
+    kind: str
+    label: str
+    metric: str
+    figure: float | None
+    group: str | None = None
+    value: str | None = None
+    n: int | None = None
+    low: float | None = None
+    high: float | None = None
+    interval: str | None = None
+    deviation: float | None = None
+    seeds: int | None = None
+    reference: str | None = None
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    better: float | None = None
+    significant: bool | None = None
+
+
+def print_comparison(comparison: "Comparison", format: Format) -> None:
+    """Print a comparison on stdout; CSV has one row a figure, JSON everything."""
+    if format is Format.JSON:
+        import msgspec
+
+        print_json(msgspec.to_builtins(comparison))
+        return
+    if format is Format.CSV:
+        print_table("", _Row._fields, list(_flat(comparison)), format)
+        return
+    for part in comparison.parts:
+        _print_part(comparison, part, format)
+    print_lines(list(_legend(comparison)))
+    _print_settings(comparison, format)
+    _print_costs(comparison, format)
+    if comparison.verdicts:
+        verdicts = [
+            [one.requirement, one.report, number(one.value), "met" if one.met else "NOT MET"]
+            for one in comparison.verdicts
+        ]
+        head = ("requirement", "report", "figure", "verdict")
+        print_figures("requirements", head, verdicts, format)
+    if comparison.against is not None:
+        print_against(comparison.against, format)
+
+
+def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
+    """The figures and floors of all test samples or of one group, and how they differ."""
+    metrics = list(comparison.metrics)
+
+    def show(
+        title: str,
+        cell: "Callable[[Standing], str]",
+        experiments: "list[Experiment]",
+        floors: "Sequence[Floor]" = (),
+    ) -> None:
+        rows = [
+            [_name(one), *(cell(part.standings[one.label][metric]) for metric in metrics)]
+            for one in experiments
+        ]
+        if floors:
+            rows.append(["floors:", *("" for _ in metrics)])
+        for floor in floors:
+            values = [
+                floor.figures[name].value if name in floor.figures else None for name in metrics
+            ]
+            rows.append([f"  {_floor_name(floor)}", *map(number, values)])
+        print_figures(title, ["experiment", *metrics], rows, format)
+
+    where = f"{comparison.group} {part.value}, " if comparison.group is not None else ""
+    where += f"split {comparison.split}, {counted(part.numbers, 'number')}"
+    everything = comparison.experiments
+    show(where, lambda one: figure(one.figure), everything, comparison.floors)
+    if several := [one for one in everything if len(one.seeds) > 1]:
+        show("standard deviation over seeds", lambda one: _deviation(one.figure), several)
+    others = [one for one in everything if one.label != part.reference]
+    if others and part.reference is not None:
+        show(f"difference from {part.reference}", lambda one: _apart(one.difference), others)
+
+
+def _name(experiment: "Experiment") -> str:
+    seeds = len(experiment.seeds)
+    return experiment.label if seeds == 1 else f"{experiment.label} ({seeds} seeds)"
+
+
+def _deviation(found: "Spread") -> str:
+    return "-" if found.deviation is None else number(float(f"{found.deviation:.2g}"))
+
+
+def _apart(difference: "Difference | None") -> str:
+    if difference is None or difference.value is None:
+        return "-"
+    text = interval(difference.value, difference.low, difference.high)
+    return f"{text} *" if difference.significant else text
+
+
+def _legend(comparison: "Comparison") -> Iterator[str]:
+    directions = (f"{metric} {better}" for metric, better in comparison.metrics.items())
+    yield f"Better is: {', '.join(directions)}."
+    kinds = {
+        standing.figure.interval
+        for part in comparison.parts
+        for standings in part.standings.values()
+        for standing in standings.values()
+    }
+    if "bootstrap" in kinds:
+        yield "Intervals of one seed: 95%, bootstrap over the samples; not over seeds."
+    if "seeds" in kinds:
+        yield "Intervals of several seeds: 95%, Student's t for the mean over the seeds."
+    if len(comparison.experiments) > 1:
+        yield (
+            f"Differences are from the best by {next(iter(comparison.metrics))}: 95%, paired "
+            "bootstrap over the samples, the metric averaged over seeds; * marks an interval "
+            "without 0."
+        )
+
+
+def _print_settings(comparison: "Comparison", format: Format) -> None:
+    """The settings in which experiments differ and that their labels do not say."""
+    keys = list(comparison.experiments[0].settings)
+    if keys:
+        rows = [[_name(one), *one.settings.values()] for one in comparison.experiments]
+        print_figures("settings that differ", ["experiment", *keys], rows, format)
+
+
+def _print_costs(comparison: "Comparison", format: Format) -> None:
+    rows = [
+        [
+            _name(one),
+            amount(one.spent.samples),
+            amount(one.spent.tokens),
+            duration(one.spent.train_seconds),
+            duration(one.spent.eval_seconds),
+            number(one.spent.flops),
+            amount(one.spent.parameters),
+            number(one.spent.tokens_per_number),
+        ]
+        for one in comparison.experiments
+    ]
+    head = ["experiment", "samples", "tokens", "train", "eval", "FLOPs", "params", "tok/num"]
+    if any(one.invalid for one in comparison.experiments):
+        head.append("invalid")
+        for row, one in zip(rows, comparison.experiments, strict=True):
+            row.append(share(one.invalid))
+    print_figures("costs, the mean over seeds", head, rows, format)
+
+
+def _flat(comparison: "Comparison") -> Iterator[_Row]:
+    from msgspec.structs import asdict
+
+    for part in comparison.parts:
+        for label, standings in part.standings.items():
+            for metric, standing in standings.items():
+                yield _standing(comparison, part, label, metric, standing)
+    for floor in comparison.floors:
+        for metric, one in floor.figures.items():
+            if metric in comparison.metrics:
+                figures = one.value, None, None, one.n, one.low, one.high
+                yield _Row("floor", _floor_name(floor), metric, *figures)
+    for experiment in comparison.experiments:
+        seeds = len(experiment.seeds)
+        yield _Row("cost", experiment.label, "invalid", experiment.invalid, seeds=seeds)
+        for what, value in asdict(experiment.spent).items():
+            yield _Row("cost", experiment.label, what.replace("_", "-"), value, seeds=seeds)
+    if comparison.against is not None:
+        kind = f"printed in {comparison.against.table}"
+        for beside in comparison.against.cells:
+            if beside.cell is not None:
+                printed = float(beside.cell.value)
+                yield _Row(kind, beside.label, beside.metric, printed, value=beside.column)
+
+
+def _standing(
+    comparison: "Comparison", part: "Part", label: str, metric: str, standing: "Standing"
+) -> _Row:
+    found, apart = standing.figure, standing.difference
+    row = _Row(
+        "experiment",
+        label,
+        metric,
+        found.value,
+        comparison.group,
+        part.value,
+        found.n,
+        found.low,
+        found.high,
+        found.interval,
+        found.deviation,
+        found.seeds,
+    )
+    if apart is None:
+        return row
+    return row._replace(
+        reference=part.reference,
+        difference=apart.value,
+        difference_low=apart.low,
+        difference_high=apart.high,
+        better=apart.better,
+        significant=apart.significant,
+    )
+
+
+def _floor_name(floor: "Floor") -> str:
+    return f"{floor.name} ({', '.join(floor.schemes)})" if floor.schemes else floor.name

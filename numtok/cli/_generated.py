@@ -1,0 +1,53 @@
+"""What ``numtok gen`` prints: the REF on stdout, the table for people on stderr."""
+
+import sys
+
+import msgspec
+
+from numtok import files
+from numtok.artifact import TIMING, Artifact
+from numtok.cli._shared import Format, Size, print_json, print_table
+from numtok.stages.gen import Result
+
+_COLUMNS = ("what", "value")
+
+
+def print_result(result: Result, format: Format, quiet: bool) -> None:
+    """Print one run; with a format other than the table, that on stdout instead of the REF."""
+    if result.estimate is not None:
+        rows: list[tuple[str, object]] = [
+            ("would make", result.ref),
+            ("rows", result.estimate.rows),
+        ]
+        rows.append(("size, about", Size(result.estimate.bytes)))
+        print_table("dry run", _COLUMNS, rows, format)
+        return
+    assert result.artifact is not None
+    if format is Format.JSON:
+        counts = result.artifact.manifest.counts
+        print_json({"ref": result.ref, "made": result.made, "counts": counts})
+        return
+    task = result.artifact.manifest.command[2]
+    title = f"made by {task}" if result.made else f"found, not made again: {task}"
+    rows = _rows(result.artifact, result.made)
+    if format is not Format.TABLE:
+        print_table(title, _COLUMNS, [("ref", result.ref), *rows], format)
+        return
+    if not quiet:
+        print_table(title, _COLUMNS, rows, to=sys.stderr)
+        print(file=sys.stderr)
+    print(result.ref)
+
+
+def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
+    manifest = artifact.manifest
+    counts = manifest.counts
+    rows: list[tuple[str, object]] = [("rows", counts["rows"])]
+    rows += [
+        (f"  {key.removeprefix('rows_')}", counts[key]) for key in sorted(counts) if key != "rows"
+    ]
+    rows += [("seed", manifest.seed), ("size", Size(manifest.bytes))]
+    if made:
+        timing = msgspec.json.decode(files.read_bytes(artifact.path / TIMING, 1 << 20))
+        rows.append(("seconds", round(timing["seconds"], 2)))
+    return rows

@@ -1,0 +1,212 @@
+"""What ``report`` and ``eval`` print of one report, and a published table beside it."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TextIO
+
+from numtok.cli._figures import (
+    amount,
+    duration,
+    figure,
+    number,
+    print_figures,
+    print_lines,
+    share,
+)
+from numtok.cli._shared import Format, print_json, print_table
+
+if TYPE_CHECKING:
+    from numtok.reports import Figures, Report
+    from numtok.stages._against import Against
+    from numtok.stages._reports import Evaluation
+
+# The errors that are 0 only for a perfect model, of which 1 - error / floor is a skill.
+_ERRORS = ("mse", "mae", "crps")
+_COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
+
+
+def print_report(
+    evaluation: "Evaluation",
+    format: Format,
+    against: "Against | None" = None,
+    to: TextIO | None = None,
+) -> None:
+    """Print one report, on stdout by default; CSV has one row a figure, JSON the whole report."""
+    import msgspec
+
+    report = evaluation.report
+    if format is Format.JSON:
+        plain: dict[str, Any] = msgspec.to_builtins(
+            {"ref": evaluation.ref, "report": report, "timing": evaluation.timing}
+        )
+        print_json(plain | ({"against": msgspec.to_builtins(against)} if against else {}), to)
+        return
+    if format is Format.CSV:
+        rows = [*_flat(report), *_flat_costs(evaluation), *_flat_against(against)]
+        print_table("", _COLUMNS, rows, format, to)
+        return
+    print_lines(list(_head(evaluation)), to)
+    _print_metrics(report, format, to)
+    if len(report.by_target) > 1:
+        _print_parts("target", report.by_target, format, to)
+    for name, values in report.groups.items():
+        _print_parts(name, values, format, to)
+    _print_floors(report, format, to)
+    _print_costs(evaluation, format, to)
+    if report.notes:
+        print_lines([f"Note: {note}" for note in report.notes], to)
+    if against:
+        print_against(against, format, to)
+
+
+def print_against(against: "Against", format: Format, to: TextIO | None = None) -> None:
+    """Published numbers beside measured ones, what differs, and the doubts; for people."""
+    several = len({one.label for one in against.cells}) > 1
+    rows: list[tuple[str, ...]] = []
+    footnotes = []
+    for index, one in enumerate(against.cells):
+        if several and (not index or against.cells[index - 1].label != one.label):
+            rows.append((one.label, "", "", ""))
+        printed = "-"
+        if one.cell is not None:
+            invalid = f" ({share(float(one.cell.invalid))} invalid)" if one.cell.invalid else ""
+            mark = " †" if one.cell.footnote else ""
+            printed = f"{one.cell.value}{mark}{invalid}"
+            if one.cell.footnote:
+                footnotes.append(f"† {one.column}: {one.cell.footnote}.")
+        rows.append(
+            (
+                f"  {one.column}" if several else one.column,
+                one.metric,
+                figure(one.measured),
+                printed,
+            )
+        )
+    title = f"beside {against.table}: {against.source}"
+    print_figures(title, ("column", "metric", "measured", "printed"), rows, format, to)
+    if any(one.where is None for one in against.cells):
+        footnotes.append("Measured over all numbers of the report.")
+    lines = [against.caption, *footnotes]
+    lines += [f"Differs: {sentence}" for sentence in against.differs]
+    print_lines([*lines, *(f"Doubt: {sentence}" for sentence in against.doubts)], to)
+
+
+def _head(evaluation: "Evaluation") -> Iterator[str]:
+    report = evaluation.report
+    yield f"report {evaluation.ref}: {report.scheme}, seed {report.seed}"
+    yield f"model {report.model} on split {report.split} of {report.data}"
+    yield f"{report.rows:,} rows, {report.numbers:,} numbers; {_words(report.decoding)}"
+    lost = f"{share(report.invalid)} of the numbers have no valid prediction"
+    if report.invalid:
+        lost += f"; those count as the train mean, {number(report.train_mean)}"
+    yield lost
+    if report.off_grammar is not None:
+        yield f"{share(report.off_grammar)} would be no number without constrained decoding"
+    yield f"configuration: {_words(report.configuration)}"
+
+
+def _words(settings: Mapping[str, Any]) -> str:
+    """``{"head": "mdn:10", "constrained": True} -> "head mdn:10, constrained yes"``"""
+    plain = {True: "yes", False: "no", None: "-"}
+    return ", ".join(
+        f"{key} {plain[value] if value is None or isinstance(value, bool) else value}"
+        for key, value in settings.items()
+    )
+
+
+def _print_metrics(report: "Report", format: Format, to: TextIO | None) -> None:
+    """The figures over all numbers, and those over the valid ones where they differ."""
+    columns = ["metric", "n", "all numbers"]
+    rows = [[name, f"{found.n:,}", figure(found)] for name, found in report.metrics.items()]
+    if report.valid_metrics:
+        columns.append("valid ones alone")
+        for row in rows:
+            row.append(figure(report.valid_metrics.get(row[0])))
+    print_figures("figures with 95% bootstrap intervals", columns, rows, format, to)
+
+
+def _print_parts(
+    name: str, parts: "Mapping[str, Figures]", format: Format, to: TextIO | None
+) -> None:
+    metrics = dict.fromkeys(metric for figures in parts.values() for metric in figures)
+    counts = [max((one.n for one in figures.values()), default=0) for figures in parts.values()]
+    rows = [["n", *(f"{count:,}" for count in counts)]]
+    rows += [[metric, *(figure(one.get(metric)) for one in parts.values())] for metric in metrics]
+    print_figures(f"by {name}", ["metric", *parts], rows, format, to)
+
+
+def _print_floors(report: "Report", format: Format, to: TextIO | None) -> None:
+    """The model's figures beside those that need no model, and its skill over them."""
+    floors = report.floors
+    if not floors:
+        return
+
+    def skill(metric: str, floor: "Figures") -> str:
+        ours, theirs = report.metrics[metric].value, _value(floor, metric)
+        return "-" if ours is None or not theirs else number(1 - ours / theirs)
+
+    metrics = [name for name in report.metrics if any(name in floor for floor in floors.values())]
+    rows = [
+        [name, number(_value(report.metrics, name))]
+        + [number(_value(floor, name)) for floor in floors.values()]
+        for name in metrics
+    ]
+    rows += [
+        [f"skill by {name}", "", *(skill(name, floor) for floor in floors.values())]
+        for name in _ERRORS
+        if name in metrics
+    ]
+    title = "floors, which need no model; skill is 1 - error / error of the floor"
+    print_figures(title, ["metric", "model", *floors], rows, format, to)
+
+
+def _value(figures: "Figures", metric: str) -> float | None:
+    return figures[metric].value if metric in figures else None
+
+
+def _print_costs(evaluation: "Evaluation", format: Format, to: TextIO | None) -> None:
+    costs, timing = evaluation.report.costs, evaluation.timing
+    rows = [
+        ["samples", amount(costs.samples)],
+        ["tokens", amount(costs.tokens)],
+        ["steps", amount(costs.steps)],
+        ["FLOPs of training", number(costs.flops)],
+        ["parameters", amount(costs.parameters)],
+        ["  in embeddings", amount(costs.embedding_parameters)],
+        ["tokens per number", number(costs.tokens_per_number)],
+        ["training", duration(timing.train_seconds)],
+        ["evaluation", duration(timing.eval_seconds)],
+    ]
+    print_figures("costs", ["what", "amount"], rows, format, to)
+
+
+def _flat(report: "Report") -> Iterator[tuple[object, ...]]:
+    """Every figure as a row of :data:`_COLUMNS`."""
+    parts: list[tuple[str, str | None, Figures]] = [("all", None, report.metrics)]
+    parts.append(("valid", None, report.valid_metrics))
+    parts += [("target", name, figures) for name, figures in report.by_target.items()]
+    parts += [
+        (f"group {name}", value, figures)
+        for name, values in report.groups.items()
+        for value, figures in values.items()
+    ]
+    parts += [("floor", name, figures) for name, figures in report.floors.items()]
+    for part, value, figures in parts:
+        for metric, one in figures.items():
+            yield part, value, metric, one.n, one.value, one.low, one.high
+    for what, one_share in (("invalid", report.invalid), ("off-grammar", report.off_grammar)):
+        yield "all", None, what, report.numbers, one_share, None, None
+
+
+def _flat_costs(evaluation: "Evaluation") -> Iterator[tuple[object, ...]]:
+    import msgspec
+
+    for one in (evaluation.report.costs, evaluation.timing):
+        for what, value in msgspec.structs.asdict(one).items():
+            yield "cost", None, what.replace("_", "-"), None, value, None, None
+
+
+def _flat_against(against: "Against | None") -> Iterator[tuple[object, ...]]:
+    for one in against.cells if against else []:
+        value = None if one.cell is None else float(one.cell.value)
+        table = against.table if against else ""
+        yield f"printed in {table}", one.column, one.metric, None, value, None, None

@@ -1,0 +1,110 @@
+"""What ``numtok train`` shows: a progress line, then the REF on stdout and a table on stderr."""
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from numtok import files
+from numtok.artifact import TIMING
+from numtok.cli._shared import Format, print_json, print_table
+from numtok.stages._models import METRICS
+from numtok.stages._training import Update
+from numtok.stages.train import Result
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+_COLUMNS = ("what", "value")
+
+
+class TrainingBar:
+    """Steps, loss, numbers and tokens a second, time left; only on a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._progress: RichProgress | None = None
+        self._task: TaskID | None = None
+        if not quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            self._progress = Progress(
+                TextColumn("step {task.completed:,.0f}/{task.total:,.0f}"),
+                BarColumn(bar_width=10),
+                TextColumn("{task.fields[told]}"),
+                console=Console(file=sys.stderr),
+                transient=True,
+            )
+
+    def __call__(self, update: Update) -> None:
+        if self._progress is None:
+            return
+        if self._task is None:
+            self._task = self._progress.add_task("", total=update.steps, told="")
+        minutes, seconds = divmod(round(update.seconds_left), 60)
+        told = (
+            f"loss {update.loss:.3g}  {_short(update.numbers_per_second)} numbers/s "
+            f"{_short(update.tokens_per_second)} tokens/s  {minutes}:{seconds:02d} left"
+        )
+        self._progress.update(self._task, completed=update.step, told=told)
+
+    def __enter__(self) -> "TrainingBar":
+        if self._progress is not None:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def print_result(result: Result, format: Format, quiet: bool) -> None:
+    """Print one run; with a format other than the table, that on stdout instead of the REF."""
+    artifact = result.artifact
+    counts = artifact.manifest.counts
+    timing = msgspec.json.decode(files.read_bytes(artifact.path / TIMING, 1 << 20))
+    losses = _last_losses(files.read_bytes(artifact.path / METRICS, 1 << 28))
+    if format is Format.JSON:
+        print_json(
+            {"ref": artifact.ref, "made": result.made, "counts": counts, "losses": losses}
+            | {"timing": timing}
+        )
+        return
+    rows: list[tuple[str, object]] = [
+        ("parameters", counts["parameters"]),
+        ("steps", counts["steps"]),
+        ("samples", counts["samples"]),
+        ("tokens", counts["tokens"]),
+        *((f"{split} loss", loss) for split, loss in losses.items()),
+        ("seconds", round(timing["seconds"], 1)),
+        ("tokens a second", round(timing["tokens_per_second"])),
+    ]
+    title = "trained" if result.made else "found, not trained again"
+    if format is not Format.TABLE:
+        print_table(title, _COLUMNS, [("ref", artifact.ref), *rows], format)
+        return
+    if not quiet:
+        print_table(title, _COLUMNS, rows, to=sys.stderr)
+        print(file=sys.stderr)
+    print(artifact.ref)
+
+
+def _last_losses(lines: bytes) -> dict[str, float]:
+    """The last loss that was written down for each split."""
+    records = [msgspec.json.decode(line) for line in lines.splitlines()]
+    return {record["split"]: record["loss"] for record in records}
+
+
+def _short(number: float) -> str:
+    """``1234567.0 -> "1.2M"``"""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{unit}"
+    return f"{number:.0f}"

@@ -1,0 +1,62 @@
+"""``numtok compare``."""
+
+from typing import Annotated
+
+import typer
+
+from numtok.cli._shared import Format, FormatOption, JsonOption, open_store
+
+
+def command(
+    context: typer.Context,
+    reports: Annotated[
+        list[str], typer.Argument(metavar="REPORT...", help="REFs of reports on one test set.")
+    ],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SPEC", help="r2, relative-error-over,limit=0.1 ...; repeatable."),
+    ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GATE", help='"r2>=0.99": exit 1 if a report fails; repeatable.'),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="GROUP", help="A table for each value of a group.")
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="PAPER/TABLE", help="Published numbers beside, such as xval/table3."),
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Its column. Default: by the groups of the data."),
+    ] = None,
+    format: FormatOption = Format.TABLE,
+    json: JsonOption = False,
+) -> None:
+    """Compare reports, paired sample by sample; those that differ in the seed count as one.
+
+    Example: numtok compare arithmetic-p1000 arithmetic-xval --require "r2>=0.9"
+    """
+    from numtok.cli._comparison import print_comparison
+    from numtok.errors import NegativeVerdict
+    from numtok.stages.compare import Config, run
+
+    config = Config(
+        reports=tuple(reports),
+        metrics=tuple(metric or ()),
+        require=tuple(require or ()),
+        by=by,
+        against=against,
+        column=column,
+    )
+    comparison = run(config, open_store(context))
+    print_comparison(comparison, Format.JSON if json else format)
+    failed = [one for one in comparison.verdicts if not one.met]
+    if failed:
+        told = (
+            f"{one.report} has {'no figure' if one.value is None else f'{one.value:.6g}'} "
+            f"where {one.requirement} is required"
+            for one in failed
+        )
+        raise NegativeVerdict("not met: " + "; ".join(told))

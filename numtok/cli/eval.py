@@ -1,0 +1,95 @@
+"""``numtok eval``."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from numtok.cli._shared import Format, FormatOption, JsonOption, open_store
+
+
+def command(
+    context: typer.Context,
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="REF of a model.")],
+    encoded: Annotated[
+        str, typer.Argument(metavar="ENCODED", help="REF of data encoded as the model's were.")
+    ],
+    split: Annotated[str, typer.Option(metavar="NAME", help="The split to predict.")] = "test",
+    fill: Annotated[
+        str, typer.Option(help="Masked models: parallel (all at once), or left-to-right.")
+    ] = "parallel",
+    decode: Annotated[
+        str, typer.Option(help="constrained by the scheme's grammar, or free.")
+    ] = "constrained",
+    point: Annotated[
+        str, typer.Option(help="The prediction: mode (greedy), or the distribution's median, mean.")
+    ] = "mode",
+    draws: Annotated[
+        int, typer.Option(metavar="N", help="Numbers drawn where a distribution has no exact form.")
+    ] = 0,
+    rows: Annotated[
+        int | None, typer.Option(metavar="N", help="Only the first rows of the split.")
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(metavar="SPEC", help="One more: adjusted-r2,p=4 ...")
+    ] = None,
+    batch: Annotated[int, typer.Option(metavar="ROWS", help="Rows at a time.")] = 256,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="PAPER/TABLE", help="Published numbers beside, such as xval/table3."),
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its column. Default: by the data's groups.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Default: the model's and the split's.")
+    ] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Discard what a killed run left.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Make it again, and compare.")] = False,
+    format: FormatOption = Format.TABLE,
+    json: JsonOption = False,
+) -> None:
+    """Predict the numbers of a split, and print the report and its REF.
+
+    Example: numtok eval era5-xval-nano era5-xval --split test
+    """
+    from numtok.cli._progress import Count
+    from numtok.cli._report import print_report
+    from numtok.stages._against import against as beside
+    from numtok.stages._reports import read
+    from numtok.stages.eval import Config, run
+
+    config = Config(
+        model=model,
+        encoded=encoded,
+        split=split,
+        fill=fill,
+        decode=decode,
+        point=point,
+        draws=draws,
+        rows=rows,
+        batch=batch,
+        metrics=tuple(metric or ()),
+        device=device,
+        name=name,
+        restart=restart,
+        force=force,
+    )
+    with Count(context.obj.quiet) as progress:
+        result = run(config, open_store(context), progress)
+    evaluation = read(result.artifact)
+    scheme = evaluation.report.scheme
+    table = against and beside(
+        against, [(scheme, [evaluation])], row=scheme.partition(",")[0], column=column
+    )
+    chosen = Format.JSON if json else format
+    if chosen is not Format.TABLE:
+        print_report(evaluation, chosen, table or None)
+        return
+    if not context.obj.quiet:
+        print_report(evaluation, chosen, table or None, sys.stderr)
+        print(file=sys.stderr)
+    print(result.artifact.ref)

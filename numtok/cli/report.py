@@ -1,0 +1,48 @@
+"""``numtok report``."""
+
+from typing import Annotated
+
+import typer
+
+from numtok.cli._shared import Format, FormatOption, JsonOption, RefArgument, open_store
+
+
+def command(
+    context: typer.Context,
+    ref: RefArgument,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="PAPER/TABLE", help="Published numbers beside, such as xval/table3."),
+    ] = None,
+    row: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its row. Default: the scheme.")
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Its column. Default: by the groups of the data."),
+    ] = None,
+    format: FormatOption = Format.TABLE,
+    json: JsonOption = False,
+) -> None:
+    """Print a report again: figures with intervals, groups, floors and skill, costs.
+
+    Example: numtok report arithmetic-xval --against xval/table3
+    """
+    from numtok.cli._report import print_report
+    from numtok.errors import UsageError
+    from numtok.reports import REPORT
+    from numtok.stages._against import against as beside
+    from numtok.stages._reports import read
+
+    if against is None and (row or column):
+        raise UsageError(
+            "--row and --column choose from a published table; name the table with --against"
+        )
+    evaluation = read(open_store(context).resolve(ref, {REPORT}))
+    label = evaluation.report.scheme
+    table = (
+        beside(against, [(label, [evaluation])], row=row or label.partition(",")[0], column=column)
+        if against is not None
+        else None
+    )
+    print_report(evaluation, Format.JSON if json else format, table)

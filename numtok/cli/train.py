@@ -1,0 +1,113 @@
+"""``numtok train``."""
+
+from typing import Annotated
+
+import typer
+
+from numtok.cli._shared import Format, FormatOption, JsonOption, open_store
+
+
+def command(
+    context: typer.Context,
+    encoded: Annotated[
+        str, typer.Argument(metavar="ENCODED", help="REF of encoded data with a train split.")
+    ],
+    preset: Annotated[
+        str,
+        typer.Option(metavar="SPEC", help="nano, micro, small, xval, gpt2; nano,layers=2 ..."),
+    ] = "nano",
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="mlm[:numbers|tokens|targets][,rate=0.3], ar[:all|answer]. Default: mlm:targets "
+            "where rows have targets, else mlm.",
+        ),
+    ] = None,
+    embedder: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="lookup, scaled. Default: the scheme's.")
+    ] = None,
+    head: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="token, scalar. Default: the scheme's.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(metavar="N", help="Train for so many steps.")] = None,
+    tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Train on so many tokens, about.")
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            metavar="M", help="Train about so long: measured, then frozen to steps. Default: 5."
+        ),
+    ] = None,
+    batch: Annotated[int, typer.Option(metavar="ROWS", help="Rows a step.")] = 128,
+    lr: Annotated[
+        float | None, typer.Option(metavar="RATE", help="Learning rate. Default: the preset's.")
+    ] = None,
+    warmup: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of the steps; a cosine to 0 follows.")
+    ] = 0.05,
+    weight_decay: Annotated[
+        float, typer.Option(metavar="W", help="Of matrices and tables.")
+    ] = 0.01,
+    clip: Annotated[float, typer.Option(metavar="NORM", help="Of the gradient; 0: none.")] = 1.0,
+    seed: Annotated[int, typer.Option(metavar="S", help="Of weights, order and masks.")] = 0,
+    init: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Begin with the weights of this model.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    precision: Annotated[
+        str, typer.Option(help="auto (bfloat16 where the GPU has it), float32 or bfloat16.")
+    ] = "auto",
+    checkpoint_steps: Annotated[
+        int | None,
+        typer.Option("--checkpoint-every", metavar="STEPS", help="Default: once a minute."),
+    ] = None,
+    batch_workers: Annotated[
+        int, typer.Option(metavar="N", help="Threads that prepare batches.")
+    ] = 0,
+    name: Annotated[str | None, typer.Option(help="Default: the data's and the preset's.")] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Discard what a killed run left.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Make it again, and compare.")] = False,
+    format: FormatOption = Format.TABLE,
+    json: JsonOption = False,
+) -> None:
+    """Train a model on encoded data, and print the model's REF.
+
+    A killed run goes on where it stood when the same command is given again; Ctrl-C writes a
+    checkpoint first.
+
+    Example: numtok train era5-xval --minutes 5
+    """
+    from numtok.cli._trained import TrainingBar, print_result
+    from numtok.stages.train import Config, run
+
+    config = Config(
+        encoded=encoded,
+        preset=preset,
+        objective=objective,
+        embedder=embedder,
+        head=head,
+        steps=steps,
+        tokens=tokens,
+        minutes=minutes,
+        batch=batch,
+        learning_rate=lr,
+        warmup=warmup,
+        weight_decay=weight_decay,
+        clip=clip,
+        seed=seed,
+        init=init,
+        device=device,
+        precision=precision,
+        checkpoint_steps=checkpoint_steps,
+        batch_workers=batch_workers,
+        name=name,
+        restart=restart,
+        force=force,
+    )
+    with TrainingBar(context.obj.quiet) as progress:
+        result = run(config, open_store(context), progress)
+    print_result(result, Format.JSON if json else format, context.obj.quiet)

@@ -1,0 +1,80 @@
+"""What every predictive distribution answers, whatever head it comes from.
+
+A distribution speaks of ``n`` numbers at once, in raw units: the normalisation
+of the training data is undone, so NLL, CRPS and coverage of different schemes
+and heads compare on the same numbers. Next to a density on the line it may have
+atoms, single values with a probability of their own (zero, NaN, an infinity).
+What each answer makes of them:
+
+============  =================================================================
+log_density   NaN, infinities and overflow have their mass
+sample        NaN, and an infinity for an overflow
+cdf, quantiles, median    given that it is a number, so without NaN; overflow lies at infinity
+mean, crps    given that it is a finite number
+============  =================================================================
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Predictive(ABC):
+    """The distribution of each of ``n`` numbers. Subclasses are final frozen dataclasses."""
+
+    @abstractmethod
+    def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n], nats: of the density at each value of float64[n], or of an atom's mass.
+
+        The density is per raw unit, so in other units it shifts by a constant; a mass does not.
+        Raises TypeError where there is no density.
+        """
+
+    @abstractmethod
+    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n]: P(X <= value) for each value of float64[n]; NaN for NaN."""
+
+    @abstractmethod
+    def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
+        """float64[n, q]: for each level the smallest x with P(X <= x) >= level.
+
+        Raises ValueError unless the levels lie between 0 and 1, both excluded.
+        """
+
+    @abstractmethod
+    def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """float64[n, count]: independent draws."""
+
+    @abstractmethod
+    def mean(self) -> NDArray[np.float64]:
+        """float64[n]: the expected value."""
+
+    @abstractmethod
+    def mode(self) -> NDArray[np.float64]:
+        """float64[n]: what the most probable output of the model is read as; NaN if no number.
+
+        The peak is that of the model's own space (token sequences, the value channel), because
+        that is what it gives when it is not sampled; in raw units the density may peak elsewhere.
+        """
+
+    @abstractmethod
+    def crps(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n], raw units: the continuous ranked probability score, lower is better.
+
+        The integral of (F(x) - 1{x >= value})^2 over the line, Gneiting and Raftery (2007),
+        equation 20, with the opposite sign. NaN for NaN, infinite for an infinity.
+        """
+
+    def median(self) -> NDArray[np.float64]:
+        """float64[n]: the quantile of level 0.5."""
+        return self.quantiles([0.5])[:, 0]
+
+
+def checked(levels: Sequence[float]) -> NDArray[np.float64]:
+    """float64[q]; ValueError unless all are levels of quantiles."""
+    array = np.array(levels, np.float64)
+    if not ((array > 0) & (array < 1)).all():
+        raise ValueError(f"levels of quantiles lie between 0 and 1, both excluded; got {levels}")
+    return array

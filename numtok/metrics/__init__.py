@@ -1,0 +1,1 @@
+"""Metrics: pure functions of truth and prediction. One file each, no torch."""

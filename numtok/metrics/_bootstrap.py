@@ -1,0 +1,63 @@
+"""Resampling with replacement: weights, replicates of statistics, percentile intervals."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: float64[resamples, n] weights to float64[resamples].
+Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+_CHUNK = 1 << 20  # weights at a time: 8 MB, and a few arrays of that size inside a statistic
+
+
+def resample(
+    n: int, sample: NDArray[np.int64] | None, resamples: int, seed: int
+) -> Iterator[NDArray[np.float64]]:
+    """Yield float64[some, n] weights, ``resamples`` in all: how often each number was drawn.
+
+    With ``sample``, int64[n], as many samples are drawn as there are, each with all its
+    numbers. The draws depend on the seed alone, not on how many are yielded at a time.
+    """
+    members = None if sample is None else np.unique(sample, return_inverse=True)[1]
+    units = n if members is None else int(members.max()) + 1
+    generator = np.random.default_rng(seed)
+    step = max(1, _CHUNK // n)
+    for done in range(0, resamples, step):
+        draws = generator.integers(0, units, (min(step, resamples - done), units))
+        counts = np.array([np.bincount(draw, minlength=units) for draw in draws], np.float64)
+        yield counts if members is None else np.take(counts, members, axis=1)
+
+
+def replicates(
+    statistics: Sequence[Statistic],
+    n: int,
+    sample: NDArray[np.int64] | None,
+    resamples: int,
+    seed: int,
+) -> list[NDArray[np.float64]]:
+    """float64[resamples] of each statistic, all on the same resamples.
+
+    Where fewer than two can be drawn from, every resample is the same and says nothing about
+    spread: the arrays are empty.
+    """
+    few = n < 2 or (sample is not None and len(np.unique(sample)) < 2)
+    if few or not statistics:
+        return [np.empty(0) for _ in statistics]
+    found: list[list[NDArray[np.float64]]] = [[] for _ in statistics]
+    for weights in resample(n, sample, resamples, seed):
+        for values, statistic in zip(found, statistics, strict=True):
+            values.append(statistic(weights))
+    return [np.concatenate(values) for values in found]
+
+
+def interval(values: NDArray[np.float64], level: float) -> tuple[float | None, float | None]:
+    """The percentile interval: both ends are values that occurred; None for one that is not
+    finite, or where there are no values."""
+    if not len(values):
+        return None, None
+    levels = [(1 - level) / 2, (1 + level) / 2]
+    # No interpolation: between a number and infinity there is nothing.
+    ends = np.quantile(values, levels, method="inverted_cdf").tolist()
+    low, high = (end if np.isfinite(end) else None for end in ends)
+    return low, high

@@ -1,0 +1,129 @@
+"""Numbers as written: what a literal denotes, exactly, and its digits at their places.
+
+Metrics on digits compare literals, never floats: 0.1 + 0.2 is not 0.3, and an
+operand of a hundred digits fits into no float. A literal is one number under the
+numeral policy, with ``1,234``, ``23%`` and U+2212 among what may be in it.
+"""
+
+import re
+from collections.abc import Iterator
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import NamedTuple
+
+from numtok.metrics.base import Answers
+
+_NUMERAL = re.compile(
+    r"(?P<sign>[-+\u2212]?)(?P<whole>[0-9,]*)(?:\.(?P<decimals>[0-9]*))?"
+    r"(?:[eE](?P<exponent>[-+]?[0-9]+))?(?P<percent>%?)"
+)
+# The most zeros that a number gets when its exponent is written out; float64 ends before that.
+_MOST_ZEROS = 400
+
+
+class Exact(NamedTuple):
+    """``(-1)^negative * digits * 10^exponent``; no outer zeros, so equal numbers are equal."""
+
+    negative: bool
+    digits: str  # empty for zero
+    exponent: int
+
+
+class Numeral(NamedTuple):
+    """A literal in its parts."""
+
+    negative: bool
+    whole: str
+    decimals: str | None  # None if there is no point
+    exponent: str | None
+    percent: bool
+
+    @classmethod
+    def read(cls, literal: str | None) -> "Numeral | None":
+        """The parts of a literal; None if it is no decimal number (missing, nan, inf).
+
+        >>> Numeral.read("-1.50e3")
+        Numeral(negative=True, whole='1', decimals='50', exponent='3', percent=False)
+        """
+        match = _NUMERAL.fullmatch(literal or "")
+        if match is None:
+            return None
+        whole, decimals = match["whole"].replace(",", ""), match["decimals"]
+        if not whole and not decimals:
+            return None
+        return cls(
+            match["sign"] in ("-", "\u2212"),
+            whole,
+            decimals,
+            match["exponent"],
+            bool(match["percent"]),
+        )
+
+    def exact(self, digits: int = 0) -> Exact:
+        """The number denoted, rounded half to even to ``digits`` significant digits if not 0.
+
+        >>> Numeral.read("0.1435").exact(3)
+        Exact(negative=False, digits='144', exponent=-3)
+        """
+        decimals = self.decimals or ""
+        significant = (self.whole + decimals).lstrip("0")
+        if not significant:
+            return Exact(False, "", 0)
+        # int() refuses more than 4300 digits
+        exponent = int(Decimal(self.exponent or 0)) - len(decimals) - 2 * self.percent
+        if 0 < digits < len(significant):
+            context = Context(prec=digits, rounding=ROUND_HALF_EVEN)
+            rounded = context.plus(Decimal(significant)).as_tuple()
+            assert isinstance(rounded.exponent, int)  # a finite decimal
+            significant = "".join(map(str, rounded.digits))
+            exponent += rounded.exponent
+        kept = significant.rstrip("0")
+        return Exact(self.negative, kept, exponent + len(significant) - len(kept))
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """The digits before the point, after it, and of the exponent, without signs."""
+        return self.whole, self.decimals or "", (self.exponent or "").lstrip("+-")
+
+    def written_like(self, other: "Numeral") -> "Numeral":
+        """The number with an exponent if ``other`` has one (one digit before the point), and
+        without if not; as percent if ``other`` is; with no decimals if ``other`` has no point.
+
+        >>> Numeral.read("5e-02").written_like(Numeral.read("0.5")).parts
+        ('0', '05', '')
+        """
+        made = self
+        notation = self.exponent is None, self.percent
+        if notation != (other.exponent is None, other.percent):
+            negative, digits, exponent = self.exact()
+            exact = Exact(negative, digits, exponent + 2 * other.percent)
+            made = _in_full(exact) if other.exponent is None else _scientific(exact)
+        return made._replace(decimals=made.decimals if other.decimals is not None else None)
+
+
+def _in_full(number: Exact) -> Numeral:
+    negative, digits, exponent = number
+    before = len(digits) + exponent  # how many digits stand before the point
+    if before <= 0 or not digits:
+        whole, decimals = "0", "0" * min(-before, _MOST_ZEROS) + digits
+    else:
+        whole, decimals = digits[:before] + "0" * min(exponent, _MOST_ZEROS), digits[before:]
+    return Numeral(negative, whole, decimals, None, False)
+
+
+def _scientific(number: Exact) -> Numeral:
+    negative, digits, exponent = number
+    power = exponent + len(digits) - 1 if digits else 0
+    return Numeral(negative, digits[:1] or "0", digits[1:], str(power), False)
+
+
+def numerals(answers: Answers) -> Iterator[tuple[Numeral, Numeral | None]]:
+    """The truth and the prediction of each number; None for a prediction that is not valid, or
+    not written as a decimal number. ValueError for such a truth."""
+    assert answers.truth_literal is not None and answers.prediction_literal is not None
+    for written, predicted, valid in zip(
+        answers.truth_literal, answers.prediction_literal, answers.valid.tolist(), strict=True
+    ):
+        truth = Numeral.read(written)
+        if truth is None:
+            raise ValueError(f"the literal of a truth is {written!r}, which is no decimal number")
+        yield truth, Numeral.read(predicted) if valid else None

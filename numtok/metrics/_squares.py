@@ -1,0 +1,118 @@
+"""Mean squares and variances that keep their digits, as functions of weights.
+
+Values are scaled by a power of two before they are squared, and the scale is kept
+beside the result, so no finite column over- or underflows. One fast pass serves
+all resamples; where it may have lost digits (a resample without the one value
+that dwarfs all others), that resample is done again by itself.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._weighted import Floats, dot
+
+_UNDERFLOW = 1e-280  # a mean of squares below this may have lost terms
+_CANCELLATION = 1e-4  # a variance this small, next to the squares it is left of, has lost digits
+
+
+class Squares(NamedTuple):
+    """Mean squares of r resamples: ``scaled * scale**2``, which float64 may not hold."""
+
+    scaled: Floats  # [r]
+    scale: Floats  # [r] powers of two
+
+    @property
+    def value(self) -> Floats:
+        """The mean squares."""
+        return self.scaled * self.scale * self.scale
+
+    @property
+    def root(self) -> Floats:
+        """Their roots, which float64 holds."""
+        roots: Floats = np.sqrt(self.scaled) * self.scale
+        return roots
+
+
+def _power_of_two(values: Floats) -> float:
+    """A power of two of about the largest magnitude: to divide by it is exact."""
+    return float(np.ldexp(1.0, np.frexp(np.abs(values).max())[1] - 1))
+
+
+def _again(values: Floats, weights: Floats, centre: bool) -> tuple[float, float]:
+    """The mean square of one resample (about its mean if ``centre``) and its scale."""
+    present = weights > 0
+    values, weights = values[present], weights[present]
+    if centre and values.min() == values.max():  # whose mean may be off in the last bit
+        return 0.0, 1.0
+    if not values.any():
+        return 0.0, 1.0
+    scale = _power_of_two(values)
+    values = values / scale
+    if centre:
+        values = values - np.average(values, weights=weights)
+        finer = _power_of_two(values)
+        scale, values = scale * finer, values / finer
+    return float(np.average(np.square(values), weights=weights)), scale
+
+
+def mean_square(values: Floats) -> Callable[[Floats], Squares]:
+    """The mean of the squares of float64[n].
+
+    >>> mean_square(np.array([1e200, 7e200]))(np.ones((1, 2))).root
+    array([5.e+200])
+    """
+    scale = _power_of_two(values) if values.any() else 1.0
+    squares = np.square(values / scale)
+
+    def statistic(weights: Floats) -> Squares:
+        means = dot(weights, squares) / weights.sum(axis=1)
+        found = Squares(means, np.full(len(weights), scale))
+        if values.any():
+            for row in np.flatnonzero(means < _UNDERFLOW):
+                found.scaled[row], found.scale[row] = _again(values, weights[row], centre=False)
+        return found
+
+    return statistic
+
+
+def variance(values: Floats) -> Callable[[Floats], Squares]:
+    """The variance of float64[n] as a population; exactly 0 where all are equal.
+
+    >>> variance(np.array([1.0, 1.0, 4.0]))(np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 0.0]])).value
+    array([2., 0.])
+    """
+    constant = values.min() == values.max()
+    scale = 1.0 if constant else _power_of_two(values)
+    centred = values / scale
+    centred = np.zeros(len(values)) if constant else centred - centred.mean()
+    squares = np.square(centred)
+
+    def statistic(weights: Floats) -> Squares:
+        total = weights.sum(axis=1)
+        means = dot(weights, squares) / total
+        variances = means - np.square(dot(weights, centred) / total)
+        found = Squares(variances, np.full(len(weights), scale))
+        if not constant:
+            lost = (variances < _CANCELLATION * means) | (means < _UNDERFLOW)
+            for row in np.flatnonzero(lost):
+                found.scaled[row], found.scale[row] = _again(values, weights[row], centre=True)
+        return found
+
+    return statistic
+
+
+def relative_mse(truth: Floats, prediction: Floats) -> Statistic:
+    """The mean squared error over the variance of the truth; NaN where that is 0."""
+    error, spread = mean_square(prediction - truth), variance(truth)
+
+    def statistic(weights: Floats) -> Floats:
+        above, below = error(weights), spread(weights)
+        ratio = above.scaled / np.where(below.scaled > 0, below.scaled, np.nan)
+        scale = above.scale / below.scale
+        relative: Floats = ratio * scale * scale
+        return relative
+
+    return statistic

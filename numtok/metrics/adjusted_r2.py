@@ -1,0 +1,53 @@
+"""adjusted-r2: R2 with a penalty for the number of predictors."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from numtok.errors import UsageError
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._squares import relative_mse
+from numtok.metrics._weighted import Floats
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class AdjustedR2(Metric):
+    """1 - (1 - R2) (n - 1) / (n - p - 1).
+
+    p
+        The number of predictors. xVal's Table 2 says "adjusted R2" without it; the default is
+        1, as in a regression of the truth on the prediction. From a few thousand numbers on,
+        it hardly matters.
+
+    >>> AdjustedR2().plain(Answers.of([1, 3, 5, 7], [1, 3, 5, 8]))  # R2 is 0.95
+    0.925
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "xVal, Table 2"
+    better: ClassVar[Literal["higher"]] = "higher"
+    undefined: ClassVar[str] = (
+        "the truth is constant, its spread is nothing next to the errors, or there are fewer "
+        "than p + 2 numbers"
+    )
+    p: int = 1
+
+    def __post_init__(self) -> None:
+        if self.p < 1:
+            raise UsageError(
+                f"adjusted-r2: p={self.p} is not possible; it is the number of predictors, 1 or "
+                "more; for none give r2"
+            )
+
+    def statistic(self, answers: Answers) -> Statistic:
+        unexplained = relative_mse(answers.truth, answers.prediction)
+
+        def adjusted(weights: Floats) -> Floats:
+            n = weights.sum(axis=1)
+            freedom = np.where(n > self.p + 1, n - self.p - 1, np.nan)
+            penalty: Floats = (n - 1) / freedom
+            return 1 - unexplained(weights) * penalty
+
+        return adjusted

@@ -1,0 +1,235 @@
+"""The contract of a metric, and its bootstrap: figures with intervals, and paired differences.
+
+A metric is written as a function of *weights*, how often each number counts: all
+ones give the plain figure, and the counts of a resample give its bootstrap
+replicate, so one definition serves both. What does not depend on the weights
+(errors, sorting, reading literals) is done once, in :meth:`Metric.statistic`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from numtok.errors import UsageError
+from numtok.metrics._bootstrap import Statistic, interval, replicates
+from numtok.registry import Registry, spec_of
+from numtok.reports import Figure
+
+# Where a metric overflows or divides by zero it is undefined, which is said in another way.
+_quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
+
+
+class Answers(NamedTuple):
+    """n numbers that were asked for, and what was predicted.
+
+    truth, prediction
+        float64[n], finite; a prediction that is not valid is already replaced (train mean).
+    valid
+        bool[n].
+    truth_literal, prediction_literal
+        n strings: as written in the text, and as the scheme writes the prediction (None where
+        it is not valid).
+    log_density, crps, quantiles
+        float64[n] in nats, float64[n], float64[n, len(reports.QUANTILES)]: of the predictive
+        distribution, in the units of the truth.
+    sample
+        int64[n], which sample (row of the data) each number is of. Numbers of one sample are not
+        independent, so the bootstrap draws whole samples; without it, single numbers.
+    """
+
+    truth: NDArray[np.float64]
+    prediction: NDArray[np.float64]
+    valid: NDArray[np.bool_]
+    truth_literal: Sequence[str] | None = None
+    prediction_literal: Sequence[str | None] | None = None
+    log_density: NDArray[np.float64] | None = None
+    crps: NDArray[np.float64] | None = None
+    quantiles: NDArray[np.float64] | None = None
+    sample: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(cls, truth: ArrayLike, prediction: ArrayLike, **columns: Any) -> "Answers":
+        """Answers that are all valid, from anything like an array."""
+        made: dict[str, Any] = {
+            name: column if name.endswith("literal") else np.asarray(column)
+            for name, column in columns.items()
+        }
+        truths = np.asarray(truth, np.float64)
+        valid = np.ones(len(truths), np.bool_)
+        return cls(truths, np.asarray(prediction, np.float64), valid, **made)
+
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Answers":
+        """A part of the numbers, by a mask or by indices."""
+        indices = np.arange(len(self.truth))[rows]
+
+        def part(column: Any) -> Any:
+            if column is None or isinstance(column, np.ndarray):
+                return None if column is None else column[indices]
+            return [column[index] for index in indices.tolist()]
+
+        return Answers(*map(part, self))
+
+
+class Metric(ABC):
+    """A metric. Subclasses are final frozen dataclasses; their fields are settings.
+
+    ``better`` says which of two figures is the better one; ``neither`` where a figure is good
+    near a value between (coverage). ``undefined`` says why a figure can be no finite number.
+    """
+
+    revision: ClassVar[int]
+    source: ClassVar[str]
+    better: ClassVar[Literal["higher", "lower", "neither"]]
+    undefined: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]] = ()  # columns of Answers that may be None
+
+    @abstractmethod
+    def statistic(self, answers: Answers) -> Statistic:
+        """The metric of at least one number, with the columns in ``needs``, as a function of
+        float64[resamples, n] weights that returns float64[resamples].
+
+        Weights are whole numbers, a weight of k the same as a row k times. NaN or infinity
+        stands where a resample leaves the metric undefined.
+        """
+
+    @final
+    def missing(self, answers: Answers) -> str | None:
+        """What the metric lacks before it can be computed at all; None if nothing."""
+        if not len(answers.truth):
+            return "there are no numbers"
+        lacks = [name for name in self.needs if getattr(answers, name) is None]
+        return f"there is no {lacks[0].replace('_', ' ')}" if lacks else None
+
+    @final
+    @_quiet
+    def compute(self, answers: Answers, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The metric of each of float64[resamples, n] weights: float64[resamples]."""
+        return self.statistic(answers)(weights)
+
+    @final
+    def plain(self, answers: Answers) -> float:
+        """The metric with every number counted once; not finite where it is undefined."""
+        return float(self.compute(answers, np.ones((1, len(answers.truth))))[0])
+
+    @final
+    def why_undefined(self, answers: Answers) -> str | None:
+        """Why there is no figure for these answers; None if there is one."""
+        if reason := self.missing(answers):
+            return reason
+        return None if np.isfinite(self.plain(answers)) else self.undefined
+
+
+METRICS: Registry[Metric] = Registry("numtok.metrics", "metric")
+
+
+class Difference(NamedTuple):
+    """Two experiments compared. ``share_better``: the share of resamples in which the first is
+    the better one, a tie counted half; None where neither direction is better."""
+
+    figure: Figure
+    share_better: float | None
+
+
+@_quiet
+def figures(
+    metrics: Sequence[Metric],
+    answers: Answers,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> dict[str, Figure]:
+    """Every metric, by its spec, with a percentile bootstrap interval (Efron 1979).
+
+    All metrics see the same resamples; one that leaves a metric undefined is left out of its
+    interval. An undefined metric has no value, and one sample gives no interval.
+
+    >>> figures([METRICS.build("mae")], Answers.of([1, 2, 3], [1, 2, 4]))
+    {'mae': Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)}
+    """
+    _check(resamples, level)
+    defined = [metric for metric in metrics if metric.missing(answers) is None]
+    found = _bootstrapped(
+        [metric.statistic(answers) for metric in defined], answers, resamples, seed, level
+    )
+    by_spec = {spec_of(metric): figure for metric, (figure, _) in zip(defined, found, strict=True)}
+    nothing = Figure(None, None, None, len(answers.truth))
+    return {spec_of(metric): by_spec.get(spec_of(metric), nothing) for metric in metrics}
+
+
+def paired(
+    metric: Metric,
+    first: Answers,
+    second: Answers,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Difference:
+    """The metric of ``first`` minus that of ``second``, on the same resampled numbers.
+
+    Both answer the same questions in the same order; ValueError if their truths differ. What is
+    hard for both cancels, so the interval is narrower than that of two figures apart.
+    """
+    return paired_over_seeds(metric, [first], [second], resamples=resamples, seed=seed, level=level)
+
+
+@_quiet
+def paired_over_seeds(
+    metric: Metric,
+    first: Sequence[Answers],
+    second: Sequence[Answers],
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Difference:
+    """As :func:`paired`, for experiments of several seeds: in each resample, the metric's mean
+    over the seeds of one minus that of the other. The interval is for these seeds, on other
+    numbers; it does not say what other seeds would give."""
+    _check(resamples, level)
+    every = [*first, *second]
+    truth = every[0].truth
+    if not all(np.array_equal(answers.truth, truth) for answers in every):
+        raise ValueError("paired answers must have the same truths in the same order")
+    if any(metric.missing(answers) for answers in every):
+        return Difference(Figure(None, None, None, len(truth)), None)
+    ours, theirs = ([metric.statistic(answers) for answers in side] for side in (first, second))
+
+    def difference(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        a, b = (np.mean([one(weights) for one in side], axis=0) for side in (ours, theirs))
+        return np.asarray(a - b)
+
+    [(figure, found)] = _bootstrapped([difference], every[0], resamples, seed, level)
+    share = None
+    if figure.value is not None and metric.better != "neither" and len(found):
+        gain = found if metric.better == "higher" else -found
+        share = float(np.mean((np.sign(gain) + 1) / 2))
+    return Difference(figure, share)
+
+
+def _check(resamples: int, level: float) -> None:
+    if resamples < 1 or not 0 < level < 1:
+        raise UsageError(
+            f"a bootstrap of {resamples} resamples at level {level} is not possible; it needs at "
+            "least one resample and a level between 0 and 1, such as 0.95"
+        )
+
+
+def _bootstrapped(
+    statistics: Sequence[Statistic], answers: Answers, resamples: int, seed: int, level: float
+) -> list[tuple[Figure, NDArray[np.float64]]]:
+    """Each statistic's figure, and its replicates in the resamples that define it."""
+    n = len(answers.truth)
+    plain = [float(statistic(np.ones((1, n)))[0]) for statistic in statistics]
+    found = replicates(statistics, n, answers.sample, resamples, seed)
+    defined = [values[~np.isnan(values)] for values in found]
+    return [
+        (Figure(value, *interval(values, level), n), values)
+        if np.isfinite(value)
+        else (Figure(None, None, None, n), values)
+        for value, values in zip(plain, defined, strict=True)
+    ]

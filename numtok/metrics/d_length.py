@@ -1,0 +1,45 @@
+"""d-length: how far the prediction's number of digits is from that of the truth."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._digits import Parts, parts
+from numtok.metrics._weighted import mean
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class DLength(Metric):
+    """NUPA's d-length: the mean difference in the number of digits. What is not valid is off by
+    all digits of the truth.
+
+    parts
+        There are two published readings. ``no`` is that of the code for language models: the
+        difference of all digits, so that a digit too many before the point and one too few
+        behind it cancel. ``yes`` is that of the code for models trained from scratch: integer,
+        decimals and exponent each by itself, then summed.
+
+    >>> literals = {"truth_literal": ["10.5"], "prediction_literal": ["1.25"]}
+    >>> answers = Answers.of([10.5], [1.25], **literals)
+    >>> DLength().plain(answers), DLength(parts=True).plain(answers)
+    (0.0, 2.0)
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "NUPA (Yang et al. 2025)"
+    better: ClassVar[Literal["lower"]] = "lower"
+    undefined: ClassVar[str] = "there are no numbers"
+    needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
+    parts: bool = False
+
+    def statistic(self, answers: Answers) -> Statistic:
+        return mean(np.array([self._distance(*pair) for pair in parts(answers)], np.float64))
+
+    def _distance(self, truth: Parts, prediction: Parts | None) -> int:
+        if prediction is None:
+            return sum(map(len, truth))
+        differences = [len(a) - len(b) for a, b in zip(prediction, truth, strict=True)]
+        return sum(map(abs, differences)) if self.parts else abs(sum(differences))

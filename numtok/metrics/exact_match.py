@@ -1,0 +1,50 @@
+"""exact-match: how many predictions are the truth, as decimal numbers."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from numtok.errors import UsageError
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._literals import numerals
+from numtok.metrics._weighted import mean
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class ExactMatch(Metric):
+    """The share of predictions whose literal denotes the same decimal number as that of the
+    truth, exactly: 1.50 is 1.5 and 15e-1, but not 1.5000000000000001. (NUPA compares strings,
+    so there 1.50 is not 1.5.) What is not valid is no match.
+
+    digits
+        Compare after both are rounded, half to even, to this many significant digits, as
+        schemes that keep few digits do; 0 compares them as written.
+
+    >>> literals = {"truth_literal": ["1.50", "12.34"], "prediction_literal": ["15e-1", "12.3"]}
+    >>> answers = Answers.of([1.5, 12.34], [1.5, 12.3], **literals)
+    >>> ExactMatch().plain(answers), ExactMatch(digits=3).plain(answers)
+    (0.5, 1.0)
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "NUPA (Yang et al. 2025), by value instead of by string"
+    better: ClassVar[Literal["higher"]] = "higher"
+    undefined: ClassVar[str] = "there are no numbers"
+    needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
+    digits: int = 0
+
+    def __post_init__(self) -> None:
+        if self.digits < 0:
+            raise UsageError(
+                f"exact-match: digits={self.digits} is not possible; it is a number of significant "
+                "digits, or 0 to compare numbers as written"
+            )
+
+    def statistic(self, answers: Answers) -> Statistic:
+        matches = [
+            prediction is not None and prediction.exact(self.digits) == truth.exact(self.digits)
+            for truth, prediction in numerals(answers)
+        ]
+        return mean(np.array(matches, np.float64))

@@ -1,0 +1,83 @@
+"""kendall-tau: does the prediction put the numbers in the right order?"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._weighted import Floats, dot
+from numtok.metrics.base import Answers, Metric
+
+_ALL_PAIRS = 500  # up to here all pairs are kept, as three matrices
+
+Ranks = NDArray[np.int64]  # [n] dense, from 0: equal values have equal ranks
+
+
+def _ranks(values: Floats) -> Ranks:
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def _row_sums(x: Ranks, y: Ranks) -> Floats:
+    """For each i, the sum over j of sign(x_i - x_j) sign(y_i - y_j), in O(n log^2 n).
+
+    Two ranks in x that differ do so first at one bit, the upper ones being alike: so each bit
+    splits every block of ranks into a lower and an upper half, and every pair with x_i > x_j is
+    met once, i in an upper half and j in the lower half of the same block. How many of those
+    have a smaller and a larger y is found by bisection in the sorted (block, y).
+    """
+    sums = np.zeros(len(x), np.int64)
+    width = int(y.max()) + 1
+    for bit in range(int(x.max()).bit_length()):
+        upper = (x >> bit) & 1 == 1
+        key = (x >> (bit + 1)) * width + y
+        for side, sign in ((upper, 1), (~upper, -1)):
+            others, own = np.sort(key[~side]), key[side]
+            start = own - y[side]
+            smaller = np.searchsorted(others, own) - np.searchsorted(others, start)
+            larger = np.searchsorted(others, start + width) - np.searchsorted(others, own, "right")
+            sums[side] += sign * (smaller - larger)
+    return sums.astype(np.float64)
+
+
+def _pair_sums(x: Ranks, y: Ranks) -> Statistic:
+    """The sum over pairs (i, j) of w_i w_j sign(x_i - x_j) sign(y_i - y_j), as a statistic."""
+    if len(x) <= _ALL_PAIRS:
+        pairs = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y)).astype(float)
+        return lambda weights: ((weights @ pairs) * weights).sum(axis=1)  # whole numbers: exact
+    rows = _row_sums(x, y)
+    total = rows.sum()
+    return lambda weights: 2 * dot(weights, rows) - total
+
+
+@dataclass(frozen=True)
+class KendallTau(Metric):
+    """Tau-b: concordant minus discordant pairs, over the geometric mean of the numbers of pairs
+    that are not tied in the truth and not tied in the prediction.
+
+    The figure is exact for any n. Up to 500 numbers so is every bootstrap replicate. Above,
+    where one would take O(n log n) time, replicates are the first-order expansion about the
+    figure, in the weights (the Hajek projection of a U-statistic): what that leaves out is of
+    order 1/n, against an interval of order 1/sqrt(n).
+
+    >>> KendallTau().plain(Answers.of([1, 2, 3, 4], [1, 3, 2, 4]))  # 5 pairs in order, 1 not
+    0.6666666666666666
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Kendall (1945); Decoding-based Regression, Table 1"
+    better: ClassVar[Literal["higher"]] = "higher"
+    undefined: ClassVar[str] = "the truth or the prediction is constant"
+
+    def statistic(self, answers: Answers) -> Statistic:
+        x, y = _ranks(answers.truth), _ranks(answers.prediction)
+        concordance, in_x, in_y = _pair_sums(x, y), _pair_sums(x, x), _pair_sums(y, y)
+
+        def tau(weights: Floats) -> Floats:
+            untied = np.sqrt(in_x(weights) * in_y(weights))
+            ratio = concordance(weights) / np.where(untied > 0, untied, np.nan)
+            clipped: Floats = np.clip(ratio, -1.0, 1.0)
+            return clipped
+
+        return tau

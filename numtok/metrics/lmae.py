@@ -1,0 +1,34 @@
+"""lmae: mean absolute error of the logarithm, in orders of magnitude."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._weighted import mean
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class Lmae(Metric):
+    """The mean of |log10 y - log10 prediction|: 1 is a factor of ten. Two negative numbers are
+    compared by their magnitudes, and two zeros are equal; but nothing else has a logarithm to
+    compare, and one such number leaves the metric undefined rather than being dropped.
+
+    >>> Lmae().plain(Answers.of([1, -5], [100, -5]))
+    1.0
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "NumGPT, equation 13"
+    better: ClassVar[Literal["lower"]] = "lower"
+    undefined: ClassVar[str] = (
+        "a prediction is 0 where the truth is not, or the other way round, or has the other sign"
+    )
+
+    def statistic(self, answers: Answers) -> Statistic:
+        truth, prediction = answers.truth, answers.prediction
+        distances = np.abs(np.log10(np.abs(prediction)) - np.log10(np.abs(truth)))
+        distances = np.where(np.sign(truth) == np.sign(prediction), distances, np.inf)
+        return mean(np.where(truth == prediction, 0.0, distances))

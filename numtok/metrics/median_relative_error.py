@@ -1,0 +1,27 @@
+"""median-relative-error: half of the predictions are closer than this, relative to the truth."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._relative import relative_errors
+from numtok.metrics._weighted import median
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class MedianRelativeError(Metric):
+    """The median of |prediction - truth| / |truth|. A truth of 0 counts as infinitely wrong
+    unless 0 is predicted.
+
+    >>> MedianRelativeError().plain(Answers.of([1, 2, 0], [1.5, 2, 1]))
+    0.5
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Hyndman & Koehler (2006), Section 2.2, without its factor of 100"
+    better: ClassVar[Literal["lower"]] = "lower"
+    undefined: ClassVar[str] = "half of the errors are infinite, their truth being 0 or tiny"
+
+    def statistic(self, answers: Answers) -> Statistic:
+        return median(relative_errors(answers))

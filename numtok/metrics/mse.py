@@ -1,0 +1,26 @@
+"""mse: mean squared error."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._squares import mean_square
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class Mse(Metric):
+    """The mean of (prediction - truth)^2, in the square of the units of the numbers.
+
+    >>> Mse().plain(Answers.of([1, 2], [1, 5]))
+    4.5
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Hyndman & Koehler (2006), Section 2.1"
+    better: ClassVar[Literal["lower"]] = "lower"
+    undefined: ClassVar[str] = "a squared error is larger than float64 can hold; rmse may do"
+
+    def statistic(self, answers: Answers) -> Statistic:
+        squares = mean_square(answers.prediction - answers.truth)
+        return lambda weights: squares(weights).value

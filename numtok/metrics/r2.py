@@ -1,0 +1,27 @@
+"""r2: the share of the variance of the truth that the predictions explain."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._squares import relative_mse
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class R2(Metric):
+    """1 - sum (y - prediction)^2 / sum (y - mean y)^2. No line is fitted: a prediction that is
+    biased or scaled loses by it, and a bad one is below 0.
+
+    >>> R2().plain(Answers.of([1, 3], [1, 4]))
+    0.5
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Kvalseth (1985), the first of its eight definitions"
+    better: ClassVar[Literal["higher"]] = "higher"
+    undefined: ClassVar[str] = "the truth is constant, or its spread is nothing next to the errors"
+
+    def statistic(self, answers: Answers) -> Statistic:
+        unexplained = relative_mse(answers.truth, answers.prediction)
+        return lambda weights: 1 - unexplained(weights)

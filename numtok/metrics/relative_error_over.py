@@ -1,0 +1,38 @@
+"""relative-error-over: how many predictions are far off."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from numtok.errors import UsageError
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._relative import relative_errors
+from numtok.metrics._weighted import mean
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class RelativeErrorOver(Metric):
+    """The share of numbers with |prediction - truth| / |truth| above ``limit``. A truth of 0
+    is above any limit unless 0 is predicted.
+
+    >>> RelativeErrorOver().plain(Answers.of([1, 2], [1.05, 3]))
+    0.5
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "xVal, Section 3.1, of its outliers"
+    better: ClassVar[Literal["lower"]] = "lower"
+    undefined: ClassVar[str] = "there are no numbers"
+    limit: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.limit < np.inf:
+            raise UsageError(
+                f"relative-error-over: limit={self.limit} is not possible; it is a share of the "
+                "truth, 0 or more, such as 0.1"
+            )
+
+    def statistic(self, answers: Answers) -> Statistic:
+        return mean((relative_errors(answers) > self.limit).astype(np.float64))

@@ -1,0 +1,26 @@
+"""relative-mse: mean squared error over the variance of the truth."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._squares import relative_mse
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class RelativeMse(Metric):
+    """MSE / Var(y), the variance being that of these truths as a population: 1 - R2. To predict
+    the mean of the truths gives 1.
+
+    >>> RelativeMse().plain(Answers.of([1, 3], [1, 4]))
+    0.5
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Decoding-based Regression, Figures 6 and 9 (no formula is given there)"
+    better: ClassVar[Literal["lower"]] = "lower"
+    undefined: ClassVar[str] = "the truth is constant, or its spread is nothing next to the errors"
+
+    def statistic(self, answers: Answers) -> Statistic:
+        return relative_mse(answers.truth, answers.prediction)

@@ -1,0 +1,36 @@
+"""signed-log-r2: R2 of logarithms, for numbers over many orders of magnitude."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._squares import relative_mse
+from numtok.metrics._weighted import Floats
+from numtok.metrics.base import Answers, Metric
+
+
+def _signed_log(values: Floats) -> Floats:
+    logarithms: Floats = np.copysign(np.log1p(np.abs(values)) / np.log(10), values)
+    return logarithms
+
+
+@dataclass(frozen=True)
+class SignedLogR2(Metric):
+    """R2 after sign(x) log10(1 + |x|) of truth and prediction. Where plain R2 is all about the
+    largest numbers, here each order of magnitude above 1 counts alike; below 1 the transform is
+    linear, so small numbers count little.
+
+    >>> round(SignedLogR2().plain(Answers.of([0, 99], [9, 99])), 12)
+    0.5
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "numtok; the transform is that of its normaliser signed-log"
+    better: ClassVar[Literal["higher"]] = "higher"
+    undefined: ClassVar[str] = "the truth is constant"
+
+    def statistic(self, answers: Answers) -> Statistic:
+        unexplained = relative_mse(_signed_log(answers.truth), _signed_log(answers.prediction))
+        return lambda weights: 1 - unexplained(weights)

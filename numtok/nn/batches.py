@@ -1,0 +1,155 @@
+"""Rows to padded batches, in an order that is a pure function of (seed, epoch).
+
+One generator per (seed, purpose, index): whoever asks for step 1,234 gets what
+a run from the start would have seen there, so a run continues at any step and
+does not depend on how many processes prepare batches.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.samples import Samples
+
+PAD = 0  # the id of codec.SPECIALS[0]
+_BUCKET = 64  # batches that are sorted by length together
+
+
+def seed_of(*key: str | int) -> int:
+    """A seed of 63 bits for a key such as (seed, "masks", step); stable between versions.
+
+    >>> seed_of(0, "masks", 1) == seed_of(0, "masks", 1) != seed_of(0, "masks", 2)
+    True
+    """
+    text = "\0".join(map(str, key)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
+
+
+def generator(*key: str | int) -> np.random.Generator:
+    """The random generator of a key."""
+    return np.random.Generator(np.random.PCG64(seed_of(*key)))
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """``B`` rows padded to the longest, ``L`` tokens; their ``M`` numbers flat, in order."""
+
+    tokens: NDArray[np.int64]  # [B, L], PAD behind a row's end
+    lengths: NDArray[np.int64]  # [B]
+    answer_start: NDArray[np.int64]  # [B], -1 if none
+    number: NDArray[np.int64]  # [M] index among all numbers of the split
+    number_row: NDArray[np.int64]  # [M] row of the batch
+    number_start: NDArray[np.int64]  # [M] token index in the row
+    number_length: NDArray[np.int64]  # [M]
+    number_value: NDArray[np.float32]  # [M] as a number head learns it: normalised
+    channel: bool  # whether that value is also what goes in, at the number's first token
+    is_target: NDArray[np.bool_]  # [M]
+
+    @property
+    def real(self) -> NDArray[np.bool_]:
+        """bool[B, L]: not padding. An empty row keeps its first pad: attention needs something."""
+        return np.arange(self.tokens.shape[1]) < np.maximum(self.lengths, 1)[:, None]
+
+    def values(self) -> NDArray[np.float32]:
+        """float32[B, L]: the channel at a number's first token, 1 everywhere else."""
+        values = np.ones(self.tokens.shape, np.float32)
+        if self.channel:
+            values[self.number_row, self.number_start] = self.number_value
+        return values
+
+    def number_tokens(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[B, L]: the tokens of the chosen numbers (bool[M])."""
+        inside = np.zeros(self.tokens.shape, np.bool_)
+        rows, columns = positions(
+            self.number_row[chosen], self.number_start[chosen], self.number_length[chosen]
+        )
+        inside[rows, columns] = True
+        return inside
+
+
+def positions(
+    rows: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row and column of every token of some spans.
+
+    >>> positions(np.array([4, 7]), np.array([2, 0]), np.array([2, 1]))
+    (array([4, 4, 7]), array([2, 3, 0]))
+    """
+    return np.repeat(rows, lengths), ranges(starts, lengths)
+
+
+def ranges(starts: NDArray[np.int64], lengths: NDArray[np.signedinteger]) -> NDArray[np.int64]:
+    """``start, start + 1, ...`` of every span, one after the other."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
+
+
+class Batches:
+    """The rows of one split as batches of ``size`` rows.
+
+    ``values`` float32[m] is what a number head learns for each number of the split.
+    """
+
+    def __init__(self, samples: Samples, values: NDArray[np.float32], size: int) -> None:
+        self._samples = samples
+        self._values = values
+        self._size = size
+        self._is_target = np.zeros(len(values), np.bool_)
+        self._is_target[samples.targets] = True
+        self._epoch: tuple[tuple[int, int], NDArray[np.int64]] | None = None
+
+    def __len__(self) -> int:
+        """Batches in one pass over the rows; the last, smaller one is not left out."""
+        return -(-len(self._samples) // self._size)
+
+    def at(self, seed: int, step: int) -> Batch:
+        """The batch of a training step: shuffled anew each epoch, rows of like length together."""
+        epoch, index = divmod(step, len(self))
+        rows = self._order(seed, epoch)
+        return self.of(rows[index * self._size : (index + 1) * self._size])
+
+    def _order(self, seed: int, epoch: int) -> NDArray[np.int64]:
+        if self._epoch is None or self._epoch[0] != (seed, epoch):
+            self._epoch = ((seed, epoch), self._shuffled(generator(seed, "order", epoch)))
+        return self._epoch[1]
+
+    def _shuffled(self, random: np.random.Generator) -> NDArray[np.int64]:
+        """Shuffle rows, sort them by length within buckets, and shuffle the batches.
+
+        Which batch is the smaller one is then random too, so it is put last again.
+        """
+        rows = random.permutation(len(self._samples))
+        lengths = self._samples.lengths
+        bucket = _BUCKET * self._size
+        for begin in range(0, len(rows), bucket):
+            part = rows[begin : begin + bucket]
+            part[:] = part[np.argsort(lengths[part], kind="stable")]
+        whole = len(rows) // self._size * self._size
+        batches = rows[:whole].reshape(-1, self._size)
+        return np.concatenate([batches[random.permutation(len(batches))].reshape(-1), rows[whole:]])
+
+    def of(self, rows: NDArray[np.int64]) -> Batch:
+        """These rows as one batch."""
+        samples = self._samples
+        lengths = samples.lengths[rows]
+        tokens = np.full((len(rows), int(lengths.max(initial=0))), PAD, np.int64)
+        tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = samples.tokens[
+            ranges(samples.token_rows[rows], lengths)
+        ]
+        counts = np.diff(samples.number_rows)[rows]
+        number = ranges(samples.number_rows[rows], counts)
+        return Batch(
+            tokens=tokens,
+            lengths=lengths,
+            answer_start=samples.answer_start[rows].astype(np.int64),
+            number=number,
+            number_row=np.repeat(np.arange(len(rows)), counts),
+            number_start=samples.number_start[number].astype(np.int64),
+            number_length=samples.number_length[number].astype(np.int64),
+            number_value=self._values[number],
+            channel=samples.channel is not None,
+            is_target=self._is_target[number],
+        )

@@ -1,0 +1,1 @@
+"""How a number goes in: tokens and their values to vectors."""

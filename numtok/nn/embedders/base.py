@@ -1,0 +1,38 @@
+"""The contract of an embedder: tokens and the values beside them to vectors.
+
+An embedder is a frozen dataclass of settings that builds a module. Its
+``forward(tokens_BL, values_BL)`` gives [B, L, D]; ``values`` is 1 where no
+number is seen.
+"""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from torch import nn
+
+from numtok.registry import Registry
+
+INIT = 0.02  # standard deviation of initial embeddings, as in GPT-2
+
+
+class Embedder(ABC):
+    """How a number goes in. Subclasses are final frozen dataclasses; their fields are settings."""
+
+    revision: ClassVar[int]
+    source: ClassVar[str]
+    #: The magnitude of a vector says something, so it must not be all that layer norm sees.
+    needs_added_positions: ClassVar[bool] = False
+
+    @abstractmethod
+    def build(self, vocabulary: int, width: int) -> nn.Module:
+        """The module; its ``table.weight`` [vocabulary, width] holds the token vectors."""
+
+
+EMBEDDERS: Registry[Embedder] = Registry("numtok.nn.embedders", "embedder")
+
+
+def token_table(vocabulary: int, width: int) -> nn.Embedding:
+    """A vector for each token."""
+    table = nn.Embedding(vocabulary, width)
+    nn.init.normal_(table.weight, std=INIT)
+    return table

@@ -1,0 +1,33 @@
+"""scaled: the vector of ``[NUM]`` times the number's value."""
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from torch import Tensor, nn
+
+from numtok.nn.embedders.base import Embedder, token_table
+
+
+@dataclass(frozen=True)
+class Scaled(Embedder):
+    """h_emb = h_num x h_text (xVal, Section 2.1): -60.2 is -60.2 times the vector of ``[NUM]``.
+
+    Layer norm keeps the direction of a vector and loses its length, so the value is seen only
+    through the position that is added before: x u + p, normalised, has x / sqrt(1 + x^2) along u.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "xVal, Section 2.1"
+    needs_added_positions: ClassVar[bool] = True
+
+    def build(self, vocabulary: int, width: int) -> nn.Module:
+        return _Scaled(vocabulary, width)
+
+
+class _Scaled(nn.Module):
+    def __init__(self, vocabulary: int, width: int) -> None:
+        super().__init__()
+        self.table = token_table(vocabulary, width)
+
+    def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+        return cast(Tensor, self.table(tokens_BL) * values_BL[:, :, None])

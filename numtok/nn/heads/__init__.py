@@ -1,0 +1,1 @@
+"""How a number comes out: hidden states to numbers."""

@@ -1,0 +1,184 @@
+"""A whole model: embedder, trunk, token head and, for schemes with a value, a value head.
+
+``model.json`` holds its :class:`ModelSettings`; the weights lie beside it.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from numtok.errors import UsageError
+from numtok.nn.embedders.base import EMBEDDERS
+from numtok.nn.heads.base import HEADS, ValueHead, projection
+from numtok.nn.objectives.base import OBJECTIVES, Example
+from numtok.nn.presets import Preset
+from numtok.nn.transformer import Cache, Shape, Transformer
+from numtok.registry import settings_of
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """Everything that a model is but its weights; ``embedder``, ``head`` and ``objective`` are
+    expanded settings (``registry.settings_of``)."""
+
+    vocabulary: int
+    shape: Shape
+    head_layers: int
+    tied: bool
+    embedder: dict[str, Any]
+    head: dict[str, Any]
+    objective: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        preset: Preset,
+        *,
+        vocabulary: int,
+        context: int,
+        embedder: str,
+        head: str,
+        objective: str,
+    ) -> "ModelSettings":
+        """From a preset and specs; ``context`` is used where the preset names none.
+
+        Raises UsageError for parts that do not go together.
+        """
+        made = EMBEDDERS.build(embedder)
+        if made.needs_added_positions and preset.positions == "rotary":
+            raise UsageError(
+                f"--embedder {embedder} does not go with positions=rotary: layer norm would take "
+                "the value away, since it is seen only beside an added position; use learned or "
+                "sinusoidal"
+            )
+        shape = Shape(
+            preset.layers,
+            preset.heads,
+            preset.width,
+            preset.context or context,
+            preset.positions,
+            preset.dropout,
+        )
+        return cls(
+            vocabulary,
+            shape,
+            preset.head_layers,
+            preset.tied,
+            settings_of(made),
+            settings_of(HEADS.build(head)),
+            settings_of(OBJECTIVES.build(objective)),
+        )
+
+
+class Losses(NamedTuple):
+    """Of one batch, in nats and squared normalised units; without a value head ``value`` is 0."""
+
+    total: Tensor
+    token: Tensor
+    value: Tensor
+
+
+class Model(nn.Module):
+    """Tokens [B, L] and the values beside them [B, L] to hidden states, tokens and values."""
+
+    def __init__(self, settings: ModelSettings) -> None:
+        super().__init__()
+        self.settings = settings
+        width = settings.shape.width
+        self.objective = OBJECTIVES.from_settings(settings.objective)
+        self.head = HEADS.from_settings(settings.head)
+        self.embedder = EMBEDDERS.from_settings(settings.embedder).build(settings.vocabulary, width)
+        self.trunk = Transformer(settings.shape, self.objective.causal)
+        self.token_head = projection(width, settings.vocabulary, settings.head_layers, bias=False)
+        if settings.tied:
+            cast(nn.Linear, self.token_head).weight = self._table
+        self.value_head: nn.Module | None = None
+        if isinstance(self.head, ValueHead):
+            self.value_head = self.head.build(width)
+
+    @property
+    def _table(self) -> nn.Parameter:
+        return self.embedder.get_parameter("table.weight")
+
+    def hidden(self, tokens_BL: Tensor, values_BL: Tensor, real_BL: Tensor | None) -> Tensor:
+        """[B, L, D]: state j predicts token j of the row (``nn.objectives.base``)."""
+        return cast(Tensor, self.trunk(self.embedder(tokens_BL, values_BL), real_BL))
+
+    def extend(self, tokens_BL: Tensor, values_BL: Tensor, cache: Cache, count_B: Tensor) -> Tensor:
+        """[B, L, D] of further tokens of rows whose beginning is in the cache."""
+        return self.trunk.extend(self.embedder(tokens_BL, values_BL), cache, count_B)
+
+    def losses(self, given: "Given") -> Losses:
+        """Token and value losses of a batch, each a mean over what is predicted, summed 1:1.
+
+        Only the hidden states that predict something go through the heads.
+        """
+        flat = self.hidden(given.tokens, given.values, given.real).flatten(0, 1)
+        token = value = flat[:0].sum().float()  # 0, and it has a gradient
+        if len(given.where):
+            logits = self.token_head(flat[given.where])
+            token = F.cross_entropy(logits.float(), given.labels)
+        if self.value_head is not None and len(given.number_where):
+            assert isinstance(self.head, ValueHead)
+            parameters = self.value_head(flat[given.number_where])
+            value = self.head.loss(parameters, given.number_values)
+        return Losses(token + value, token.detach(), value.detach())
+
+    def value_point(self, parameters: NDArray[np.float32]) -> NDArray[np.float64]:
+        """[N] the normalised values that a value head's parameters [N, P] predict."""
+        assert isinstance(self.head, ValueHead)
+        return self.head.point(parameters)
+
+    def parameter_counts(self) -> tuple[int, int]:
+        """Parameters in all, and of these in the tables of tokens and positions."""
+        total = sum(parameter.numel() for parameter in self.parameters())
+        tables = self._table.numel()
+        if self.settings.shape.positions == "learned":
+            tables += cast(Tensor, self.trunk.positions).numel()
+        return total, tables
+
+    def flops(self, example: Example) -> int:
+        """Of one forward pass, pads and all: multiplications and additions of matrix products."""
+        rows, length = example.tokens.shape
+        heads = 2 * len(example.where) * _weights(self.token_head)
+        if self.value_head is not None:
+            heads += 2 * len(example.number_where) * _weights(self.value_head)
+        return self.trunk.flops(rows * length, rows * length**2) + heads
+
+
+class Given(NamedTuple):
+    """An :class:`Example` on the model's device; ``real`` is None where no token is padding."""
+
+    tokens: Tensor
+    values: Tensor
+    real: Tensor | None
+    where: Tensor
+    labels: Tensor
+    number_where: Tensor
+    number_values: Tensor
+
+    @classmethod
+    def of(cls, example: Example, device: torch.device) -> "Given":
+        """Copied to ``device``."""
+
+        def move(array: Any) -> Tensor:
+            return torch.from_numpy(array).to(device, non_blocking=True)
+
+        return cls(
+            move(example.tokens),
+            move(example.values),
+            None if example.real.all() else move(example.real),
+            move(example.where),
+            move(example.labels),
+            move(example.number_where),
+            move(example.number_values),
+        )
+
+
+def _weights(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters() if parameter.dim() == 2)

@@ -1,0 +1,77 @@
+"""The contract of an objective: a batch of rows to what a model sees and must predict.
+
+Whatever the objective, *hidden state j predicts token j of the row*: a masked
+model sees ``[MASK]`` there, an autoregressive one sees the row moved by one,
+``[END]`` first. So heads read a number at the index of its first token and need
+not know the objective.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.nn.batches import Batch
+from numtok.registry import Registry
+
+MASK, END = 1, 2  # ids of codec.SPECIALS
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """What a model is given and what it must predict, for ``B`` rows of ``L`` tokens."""
+
+    tokens: NDArray[np.int64]  # [B, L]
+    values: NDArray[np.float32]  # [B, L], 1 where there is no visible number
+    real: NDArray[np.bool_]  # [B, L], not padding
+    where: NDArray[np.int64]  # [K] flat indices into [B, L] at which a token is predicted
+    labels: NDArray[np.int64]  # [K] those tokens
+    number_where: NDArray[np.int64]  # [N] flat indices at which a number is predicted
+    number_values: NDArray[np.float32]  # [N] those numbers, normalised
+
+
+class Objective(ABC):
+    """An objective. Subclasses are final frozen dataclasses; their fields are settings."""
+
+    revision: ClassVar[int]
+    source: ClassVar[str]
+    causal: ClassVar[bool]  # whether the trunk may look at later tokens
+
+    @abstractmethod
+    def example(self, batch: Batch, random: np.random.Generator) -> Example:
+        """What is learnt from a batch; all randomness comes from ``random``."""
+
+    @abstractmethod
+    def requires(self) -> str | None:
+        """The column without which nothing can be learnt: "targets", "answer_start" or None."""
+
+
+OBJECTIVES: Registry[Objective] = Registry("numtok.nn.objectives", "objective")
+
+
+def masked(batch: Batch, hidden: NDArray[np.bool_]) -> Example:
+    """The tokens ``hidden`` (bool[B, L]) masked and asked for; a masked number's value becomes 1.
+
+    A number is asked for where its first token is masked.
+    """
+    where = np.flatnonzero(hidden)
+    asked = hidden[batch.number_row, batch.number_start]
+    return Example(
+        tokens=np.where(hidden, MASK, batch.tokens),
+        values=np.where(hidden, np.float32(1), batch.values()),
+        real=batch.real,
+        where=where,
+        labels=batch.tokens.reshape(-1)[where],
+        number_where=(batch.number_row * batch.tokens.shape[1] + batch.number_start)[asked],
+        number_values=batch.number_value[asked],
+    )
+
+
+def moved(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Tokens and values [B, L + 1] as an autoregressive model sees them: ``[END]`` and the row."""
+    rows = len(batch.tokens)
+    tokens = np.concatenate([np.full((rows, 1), END), batch.tokens], axis=1)
+    values = np.concatenate([np.ones((rows, 1), np.float32), batch.values()], axis=1)
+    return tokens, values

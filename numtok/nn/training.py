@@ -1,0 +1,214 @@
+"""The steps of training: AdamW, warm-up and a cosine to zero, gradients clipped.
+
+A :class:`Trainer` knows its step and nothing of files or time. What comes next
+is a pure function of its state and of (seed, step), so a state that was saved
+and loaded goes on exactly as if it had never stopped.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
+
+from numtok.config import threads
+from numtok.errors import TrainingFailed, UsageError
+from numtok.nn.batches import seed_of
+from numtok.nn.model import Given, Model
+from numtok.nn.objectives.base import Example
+
+_SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is trained.
+
+    warmup
+        Share of the steps in which the rate rises from 0 to ``learning_rate``; after it the rate
+        falls to 0 along a cosine.
+    clip
+        The largest norm of the whole gradient; 0 for no limit.
+    """
+
+    steps: int
+    learning_rate: float
+    warmup: float = 0.05
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for option, good, allowed in (
+            ("steps", self.steps >= 1, "1 or more"),
+            ("learning_rate", 0 < self.learning_rate < 1, "between 0 and 1"),
+            ("warmup", 0 <= self.warmup < 1, "0 or more, below 1"),
+            ("weight_decay", 0 <= self.weight_decay < 1, "0 or more, below 1"),
+            ("clip", 0 <= self.clip < math.inf, "0 (no limit) or more"),
+        ):
+            if not good:
+                raise UsageError(
+                    f"--{option.replace('_', '-')} {getattr(self, option)} is not possible; "
+                    f"it is {allowed}"
+                )
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step, counted from 0.
+
+        >>> recipe = Recipe(steps=100, learning_rate=1.0e-3, warmup=0.1)
+        >>> [round(1000 * recipe.rate(step), 3) for step in (0, 9, 55, 99)]
+        [0.1, 1.0, 0.5, 0.0]
+        """
+        warm = round(self.warmup * self.steps)
+        if step < warm:
+            return self.learning_rate * (step + 1) / warm
+        done = (step - warm) / max(1, self.steps - warm)
+        return self.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
+
+
+class Trainer:
+    """A model and its optimizer at some step; ``step`` counts those that are done."""
+
+    def __init__(self, model: Model, recipe: Recipe, device: torch.device, bfloat16: bool) -> None:
+        self.model = model.to(device)
+        self.recipe = recipe
+        self.device = device
+        self.step = 0
+        self.tokens = 0  # real ones that went in
+        self.flops = 0  # of forward passes
+        self._bfloat16 = bfloat16
+        self._names = {name: parameter for name, parameter in model.named_parameters()}
+        tables = [p for p in self._names.values() if p.dim() >= 2]
+        others = [p for p in self._names.values() if p.dim() < 2]
+        self._optimizer = torch.optim.AdamW(
+            [
+                {"params": tables, "weight_decay": recipe.weight_decay},
+                {"params": others, "weight_decay": 0.0},
+            ],
+            lr=recipe.learning_rate,
+            betas=(0.9, 0.95),
+            fused=True,
+        )
+        self._sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=device)
+        self._summed = 0
+
+    def advance(self, example: Example) -> None:
+        """One step; looks at no result, so that a GPU need not be waited for."""
+        rate = self.recipe.rate(self.step)
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        self.model.train()
+        # Dropout draws from the global generator; other users of it must not matter.
+        torch.manual_seed(seed_of(self.recipe.seed, "dropout", self.step))
+        with self._precision():
+            losses = self.model.losses(Given.of(example, self.device))
+        self._optimizer.zero_grad()
+        losses.total.backward()  # type: ignore[no-untyped-call]
+        norm = clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf)
+        self._optimizer.step()
+        summands = (losses.total.detach(), losses.token, losses.value, norm)
+        self._sums += torch.stack([one.double() for one in summands])
+        self._summed += 1
+        self.step += 1
+        self.tokens += int(example.real.sum())
+        self.flops += self.model.flops(example)
+
+    def means(self) -> dict[str, float]:
+        """Mean losses and gradient norm since the last call; the device is waited for.
+
+        Raises TrainingFailed where one is not finite.
+        """
+        sums = (self._sums / max(1, self._summed)).tolist()
+        self._sums.zero_()
+        self._summed = 0
+        if not all(map(math.isfinite, sums)):
+            raise TrainingFailed(
+                f"the loss is not finite at step {self.step}; give a smaller --lr "
+                f"(it was {self.recipe.learning_rate:g}), a longer --warmup, or a --normalize that "
+                "keeps numbers small"
+            )
+        return dict(zip(_SUMS, sums, strict=True))
+
+    @torch.no_grad()
+    def validate(self, example: Example) -> tuple[float, float]:
+        """Mean token loss and mean value loss of a batch that is not learnt."""
+        self.model.eval()
+        with self._precision():
+            losses = self.model.losses(Given.of(example, self.device))
+        return float(losses.token), float(losses.value)
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Everything that the next step depends on, as tensors by name and as plain values."""
+        tensors = {f"weight.{name}": p.detach() for name, p in self._names.items()}
+        for name, parameter in self._names.items():
+            for key, value in self._optimizer.state.get(parameter, {}).items():
+                if key != "step":
+                    tensors[f"{key}.{name}"] = value
+        tensors["sums"] = self._sums
+        plain = {
+            "step": self.step,
+            "tokens": self.tokens,
+            "flops": self.flops,
+            "summed": self._summed,
+        }
+        return tensors, plain
+
+    def load(self, tensors: Mapping[str, Tensor], plain: Mapping[str, Any]) -> None:
+        """The inverse of :meth:`state`."""
+        self.step, self.tokens = plain["step"], plain["tokens"]
+        self.flops = plain["flops"]
+        self._summed = plain["summed"]
+        with torch.no_grad():
+            self._sums.copy_(tensors["sums"])
+            for name, parameter in self._names.items():
+                parameter.copy_(tensors[f"weight.{name}"])
+                self._optimizer.state[parameter] = {
+                    "step": torch.tensor(float(self.step), device=self.device),
+                    "exp_avg": tensors[f"exp_avg.{name}"].to(self.device),
+                    "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(self.device),
+                }
+
+    @contextmanager
+    def _precision(self) -> Iterator[None]:
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
+            yield
+
+
+@contextmanager
+def naming_memory(batch: int) -> Iterator[None]:
+    """Turn a lack of memory into TrainingFailed, with what to do."""
+    try:
+        yield
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise _no_memory(batch) from error
+    except RuntimeError as error:
+        # The CPU's allocator has no exception of its own.
+        if "DefaultCPUAllocator" not in str(error):
+            raise
+        raise _no_memory(batch) from error
+
+
+def _no_memory(batch: int) -> TrainingFailed:
+    return TrainingFailed(
+        f"out of memory with --batch {batch}; halve it (and --lr with it), or take a smaller "
+        "--preset; the run then starts anew"
+    )
+
+
+def device_of(name: str) -> torch.device:
+    """``auto`` (a GPU where there is one), ``cpu`` or ``cuda``; UsageError for others.
+
+    Also holds PyTorch to ``NUMTOK_THREADS``, where that is set.
+    """
+    if name not in ("auto", "cpu", "cuda"):
+        raise UsageError(f"--device {name!r} is not possible; allowed are auto, cpu and cuda")
+    if (most := threads()) is not None:
+        torch.set_num_threads(most)
+    found = torch.cuda.is_available()
+    if name == "cuda" and not found:
+        raise UsageError("--device cuda: this PyTorch sees no GPU; give --device cpu")
+    return torch.device("cuda" if found and name != "cpu" else "cpu")

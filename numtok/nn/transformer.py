@@ -1,0 +1,214 @@
+"""The trunk: one transformer body for every scheme and objective.
+
+Pre-norm blocks with GELU, as in GPT-2 (Radford et al. 2019; xVal, Appendix A);
+attention is causal or looks both ways. Positions are a vector that is added to
+the embedding (learned, or sinusoidal as in Vaswani et al. 2017), or a rotation
+of queries and keys (Su et al. 2021).
+
+Shapes: B rows, L tokens, D width, H heads, E = D / H, T tokens of a cache.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from numtok.errors import UsageError
+
+POSITIONS = ("learned", "sinusoidal", "rotary")
+_INIT = 0.02  # standard deviation of initial weights, as in GPT-2
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of a trunk; ``context`` is the most tokens that a row may have."""
+
+    layers: int
+    heads: int
+    width: int
+    context: int
+    positions: str = "learned"
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for what in ("layers", "heads", "width", "context"):
+            if getattr(self, what) < 1:
+                raise UsageError(f"{what}={getattr(self, what)} is not possible; at least 1")
+        if self.width % (2 * self.heads):
+            raise UsageError(
+                f"width={self.width} is not possible with {self.heads} heads; it is a multiple of "
+                f"{2 * self.heads}"
+            )
+        if self.positions not in POSITIONS:
+            raise UsageError(
+                f"positions={self.positions!r} is not possible; allowed are {', '.join(POSITIONS)}"
+            )
+        if not 0 <= self.dropout < 1:
+            raise UsageError(f"dropout={self.dropout} is not possible; it is 0 or more, below 1")
+
+
+class Cache:
+    """Keys and values of what a causal trunk has read, for ``B`` rows of up to ``T`` tokens.
+
+    Rows may be of different lengths: ``length`` says how much of each is filled.
+    """
+
+    def __init__(self, shape: Shape, rows: int, tokens: int, like: Tensor) -> None:
+        size = (shape.layers, 2, rows, shape.heads, tokens, shape.width // shape.heads)
+        self._store = like.new_zeros(size)
+        self.length = torch.zeros(rows, dtype=torch.int64, device=like.device)
+
+    @property
+    def tokens(self) -> int:
+        """T, the most tokens that fit."""
+        return self._store.shape[4]
+
+    def put(self, layer: int, k_BHLE: Tensor, v_BHLE: Tensor, at_BL: Tensor) -> tuple[Tensor, ...]:
+        """Write keys and values at their positions; all of the layer's [B, H, T, E]."""
+        rows = torch.arange(len(at_BL), device=at_BL.device)[:, None]
+        k_BHTE, v_BHTE = self._store[layer, 0], self._store[layer, 1]
+        k_BHTE[rows, :, at_BL] = k_BHLE.transpose(1, 2)
+        v_BHTE[rows, :, at_BL] = v_BHLE.transpose(1, 2)
+        return k_BHTE, v_BHTE
+
+
+class Transformer(nn.Module):
+    """Embedded tokens [B, L, D] to hidden states [B, L, D]."""
+
+    def __init__(self, shape: Shape, causal: bool) -> None:
+        super().__init__()
+        self.shape = shape
+        self.causal = causal
+        if shape.positions == "learned":
+            self.positions = nn.Parameter(torch.empty(shape.context, shape.width))
+            nn.init.normal_(self.positions, std=_INIT)
+        elif shape.positions == "sinusoidal":
+            table = _sinusoids(shape.context, shape.width)
+            self.register_buffer("positions", table, persistent=False)
+        else:
+            half = shape.width // shape.heads // 2
+            self.register_buffer("angles", _angles(shape.context, half), persistent=False)
+        self.blocks = nn.ModuleList(_Block(shape) for _ in range(shape.layers))
+        self.norm = nn.LayerNorm(shape.width)
+
+    def forward(self, x_BLD: Tensor, real_BL: Tensor | None) -> Tensor:
+        """``real_BL``: bool, False where a token is padding behind a row's end; None: none is.
+
+        A causal trunk needs none: what comes behind a row's end is never looked at.
+        """
+        length = x_BLD.shape[1]
+        at_L = torch.arange(length, device=x_BLD.device)
+        mask = None if real_BL is None or self.causal else real_BL[:, None, None, :]
+        x_BLD = self._placed(x_BLD, at_L)
+        for block in self.blocks:
+            x_BLD = cast(_Block, block)(x_BLD, self._turn(at_L), mask, self.causal)
+        return cast(Tensor, self.norm(x_BLD))
+
+    def extend(self, x_BLD: Tensor, cache: Cache, count_B: Tensor) -> Tensor:
+        """Hidden states of further tokens: ``count_B`` of each row's ``L`` are real.
+
+        Reads what the cache holds of the row, and adds the new tokens to it.
+        """
+        length = x_BLD.shape[1]
+        at_BL = cache.length[:, None] + torch.arange(length, device=x_BLD.device)
+        at_BL = at_BL.clamp(max=cache.tokens - 1)  # padding at the end of a full row
+        seen_BLT = torch.arange(cache.tokens, device=x_BLD.device) <= at_BL[:, :, None]
+        x_BLD = self._placed(x_BLD, at_BL)
+        for layer, block in enumerate(self.blocks):
+            x_BLD = cast(_Block, block)(
+                x_BLD, self._turn(at_BL), seen_BLT[:, None], False, (cache, layer, at_BL)
+            )
+        cache.length += count_B
+        return cast(Tensor, self.norm(x_BLD))
+
+    def _placed(self, x_BLD: Tensor, at: Tensor) -> Tensor:
+        return x_BLD if self.shape.positions == "rotary" else x_BLD + self.positions[at]
+
+    def _turn(self, at: Tensor) -> Tensor | None:
+        """Angles [.., L, E / 2] of the rotation at each position, where there is one."""
+        return cast(Tensor, self.angles)[at] if self.shape.positions == "rotary" else None
+
+    def flops(self, tokens: int, pairs: int) -> int:
+        """Of one forward pass: matrix products of ``tokens`` tokens in all, and attention of
+        ``pairs`` pairs of tokens (the sum of squared lengths); a product and a sum count as two."""
+        shape = self.shape
+        return shape.layers * (24 * tokens * shape.width**2 + 4 * pairs * shape.width)
+
+
+class _Block(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.heads = shape.heads
+        self.dropout = shape.dropout
+        width = shape.width
+        self.norm_attention = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.norm_mlp = nn.LayerNorm(width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+        # Each block adds twice to the residual stream; this keeps its size (GPT-2, Section 2.3).
+        for linear, std in (
+            (self.qkv, _INIT),
+            (self.up, _INIT),
+            (self.out, _INIT / math.sqrt(2 * shape.layers)),
+            (self.down, _INIT / math.sqrt(2 * shape.layers)),
+        ):
+            nn.init.normal_(linear.weight, std=std)
+            nn.init.zeros_(linear.bias)
+
+    def forward(
+        self,
+        x_BLD: Tensor,
+        turn: Tensor | None,
+        mask: Tensor | None,
+        causal: bool,
+        cached: tuple[Cache, int, Tensor] | None = None,
+    ) -> Tensor:
+        B, L, D = x_BLD.shape
+        qkv = self.qkv(self.norm_attention(x_BLD)).view(B, L, 3, self.heads, D // self.heads)
+        q_BHLE, k_BHLE, v_BHLE = qkv.permute(2, 0, 3, 1, 4)
+        if turn is not None:
+            q_BHLE, k_BHLE = _rotated(q_BHLE, turn), _rotated(k_BHLE, turn)
+        if cached is not None:
+            cache, layer, at_BL = cached
+            k_BHLE, v_BHLE = cache.put(layer, k_BHLE, v_BHLE, at_BL)
+        y_BHLE = F.scaled_dot_product_attention(
+            q_BHLE,
+            k_BHLE,
+            v_BHLE,
+            attn_mask=mask,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=causal,
+        )
+        y_BLD = self.out(y_BHLE.transpose(1, 2).reshape(B, L, D))
+        x_BLD = x_BLD + F.dropout(y_BLD, self.dropout, self.training)
+        y_BLD = self.down(F.gelu(self.up(self.norm_mlp(x_BLD))))
+        return x_BLD + F.dropout(y_BLD, self.dropout, self.training)
+
+
+def _sinusoids(context: int, width: int) -> Tensor:
+    """Sine and cosine in turn, of wavelengths from 2 pi to 20,000 pi (Vaswani et al., 3.5).
+
+    Scaled to the size that learned positions begin with, so that embeddings are not drowned.
+    """
+    angles = _angles(context, width // 2)
+    table = torch.stack([angles.sin(), angles.cos()], dim=-1).reshape(context, width)
+    return table * (_INIT * math.sqrt(2))
+
+
+def _angles(context: int, half: int) -> Tensor:
+    """[context, half]: position times 10,000^(-k / half)."""
+    rates = torch.exp(torch.arange(half) * (-math.log(10_000) / half))
+    return torch.arange(context)[:, None] * rates
+
+
+def _rotated(x_BHLE: Tensor, turn: Tensor) -> Tensor:
+    """Each pair of coordinates turned by its angle; ``turn`` is [L, E / 2] or [B, L, E / 2]."""
+    angle = turn if turn.dim() == 2 else turn[:, None]
+    x, y = x_BHLE.chunk(2, dim=-1)
+    sin, cos = angle.sin().to(x.dtype), angle.cos().to(x.dtype)
+    return torch.cat([x * cos - y * sin, x * sin + y * cos], dim=-1)

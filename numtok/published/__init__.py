@@ -1,0 +1,91 @@
+"""The numbers printed in the papers: one TOML file a table, with what is doubtful about it.
+
+``published("xval/table3")`` reads ``xval/table3.toml`` beside this file. Values
+are decimals, so that 0.990 keeps the digits that were printed.
+"""
+
+import tomllib
+from decimal import Decimal
+from pathlib import Path
+
+import msgspec
+
+from numtok.errors import unknown
+
+_FOLDER = Path(__file__).parent
+
+
+class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One printed number; ``invalid`` is the printed share of outputs that were no number."""
+
+    value: Decimal
+    invalid: Decimal | None = None
+    footnote: str | None = None
+
+
+class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one column holds.
+
+    name
+        As printed, or nearly.
+    metric
+        A metric of numtok, or ``tokens-per-number``, ``vocabulary``, ``train-hours``.
+    group
+        The group of a report that measures the same, at most one: ``{operands = "2"}``.
+    """
+
+    name: str
+    metric: str
+    group: dict[str, str] = {}
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One table of a paper.
+
+    source, caption
+        Where it stands, and what it is about in our words.
+    setup
+        What the paper says of a setting, by its name in the configuration of a report.
+    doubts
+        What keeps a figure from being comparable: one sentence each.
+    rows
+        Scheme to name of column to cell; a cell that was not printed is absent.
+    """
+
+    source: str
+    caption: str
+    columns: list[Column]
+    rows: dict[str, dict[str, Cell]]
+    doubts: list[str]
+    setup: dict[str, str] = {}
+
+    def column(self, name: str) -> Column:
+        """The column of that name; UsageError with the nearest match if there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise unknown("column", name, [column.name for column in self.columns])
+
+    def row(self, scheme: str) -> dict[str, Cell]:
+        """The cells of a scheme; UsageError with the nearest match if it has no row."""
+        if scheme not in self.rows:
+            raise unknown("row", scheme, self.rows, f"{self.source} has no other")
+        return self.rows[scheme]
+
+
+def names() -> tuple[str, ...]:
+    """All tables, as ``PAPER/TABLE``, sorted."""
+    found = _FOLDER.glob("*/*.toml")
+    return tuple(sorted(path.relative_to(_FOLDER).with_suffix("").as_posix() for path in found))
+
+
+def published(name: str) -> Table:
+    """The table of that name; UsageError with the nearest match if there is none.
+
+    >>> published("xval/table3").rows["p10"]["2 operands"].value
+    Decimal('0.998')
+    """
+    if name not in names():
+        raise unknown("published table", name, names())
+    text = _FOLDER.joinpath(f"{name}.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text, parse_float=Decimal), Table)

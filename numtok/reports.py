@@ -1,0 +1,141 @@
+"""What ``eval`` writes and ``compare`` reads: one report, and one row for each number predicted.
+
+A *report* artifact holds ``report.json`` (a :class:`Report`) and
+``predictions.parquet`` (:func:`predictions_schema`). Clocks are no content, so
+seconds lie in its ``timing.json`` under ``train_seconds`` and ``eval_seconds``.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from numtok.records import GROUP
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+REPORT = "report"  # the kind of artifact
+REPORT_FILE, PREDICTIONS_FILE = "report.json", "predictions.parquet"
+SCHEMA = 1  # of report.json
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of each predictive distribution that is kept
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """One measured figure with its bootstrap interval; None where it is not defined."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+Figures = dict[str, Figure]  # by the metric's spec, such as "r2"
+
+
+class Costs(msgspec.Struct, frozen=True):
+    """What the model cost. ``flops`` of training count a multiplication and an addition as two."""
+
+    samples: int
+    tokens: int
+    steps: int
+    flops: float
+    parameters: int
+    embedding_parameters: int
+    tokens_per_number: float
+
+
+class Report(msgspec.Struct, frozen=True):
+    """One model on one split.
+
+    model, data
+        REFs of the model and of the encoded data; ``name`` is the model's name.
+    configuration
+        What was trained, its seed apart: scheme, embedder, head, objective, preset, steps, ...
+        Reports with equal configurations, data and decoding are seeds of one experiment.
+    decoding
+        How numbers were read off: fill, constrained, density (which distribution), ...
+    numbers, invalid, off_grammar
+        Numbers asked for; the share without a valid prediction; under constrained decoding the
+        share in which the unconstrained choice would have been no well-formed number.
+    metrics
+        Over all numbers; an invalid prediction counts as ``train_mean``.
+    valid_metrics
+        Over the valid ones alone; empty where all are valid.
+    by_target, groups
+        The same for each target name, and for each value of each group.
+    floors
+        What needs no model: quantisation, mean, nearest, linear, ...
+    notes
+        What a reader must know: one sentence each.
+    """
+
+    model: str
+    name: str
+    data: str
+    split: str
+    scheme: str
+    configuration: dict[str, Any]
+    seed: int
+    decoding: dict[str, Any]
+    rows: int
+    numbers: int
+    invalid: float
+    off_grammar: float | None
+    train_mean: float | None
+    metrics: Figures
+    valid_metrics: Figures
+    by_target: dict[str, Figures]
+    groups: dict[str, dict[str, Figures]]
+    floors: dict[str, Figures]
+    costs: Costs
+    notes: list[str]
+    schema: int = SCHEMA
+
+
+def quantile_column(level: float) -> str:
+    """The column of one quantile.
+
+    >>> quantile_column(0.05)
+    'q05'
+    """
+    return f"q{round(100 * level):02d}"
+
+
+def predictions_schema(groups: Sequence[str]) -> "pa.Schema":
+    """The columns of predictions.parquet, one row for each number, in the order of the data.
+
+    ==================  ====================================================================
+    id                  string, of the sample
+    target              string, name of the target; "number" where a row has no targets
+    position            int32, index of the number in the row
+    truth_literal       string, the digits as written
+    truth               float64, its value
+    prediction_literal  string, as the scheme writes the prediction; null if invalid
+    prediction          float64, null if invalid
+    valid               bool, the prediction is one finite number
+    on_grammar          bool, the unconstrained choice was a well-formed number too; or null
+    log_density         float64, nats, of the truth in raw units; null where there is none
+    crps                float64, of the predictive distribution; null likewise
+    q05 ... q95         float64, its quantiles; null likewise
+    group_*             string, as in the data
+    ==================  ====================================================================
+    """
+    import pyarrow as pa
+
+    columns = {
+        "id": pa.string(),
+        "target": pa.string(),
+        "position": pa.int32(),
+        "truth_literal": pa.string(),
+        "truth": pa.float64(),
+        "prediction_literal": pa.string(),
+        "prediction": pa.float64(),
+        "valid": pa.bool_(),
+        "on_grammar": pa.bool_(),
+        "log_density": pa.float64(),
+        "crps": pa.float64(),
+    }
+    columns |= {quantile_column(level): pa.float64() for level in QUANTILES}
+    columns |= {GROUP + name: pa.string() for name in groups}
+    return pa.schema(columns)

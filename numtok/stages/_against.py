@@ -1,0 +1,121 @@
+"""A published number beside the measured one."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from numtok.errors import UsageError
+from numtok.published import Cell, Column, published
+from numtok.reports import Figure, Report
+from numtok.stages._reports import Evaluation
+from numtok.stages._spread import Spread, spread
+
+
+class Beside(msgspec.Struct, frozen=True):
+    """One cell of a published table beside what was measured.
+
+    ``measured`` is None where the reports have no such figure, ``cell`` where
+    the table has none; ``where`` is the group measured, None for all numbers.
+    """
+
+    label: str
+    column: str
+    metric: str
+    where: str | None
+    measured: Spread | None
+    cell: Cell | None
+
+
+class Against(msgspec.Struct, frozen=True):
+    """Some cells of a published table, what is known to differ, and what is doubtful."""
+
+    table: str
+    source: str
+    caption: str
+    cells: list[Beside]
+    differs: list[str]
+    doubts: list[str]
+
+
+def against(
+    name: str,
+    experiments: Sequence[tuple[str, Sequence[Evaluation]]],
+    *,
+    row: str | None = None,
+    column: str | None = None,
+) -> Against:
+    """Published numbers beside the reports of some experiments, given with their labels.
+
+    The row is that of the scheme unless named, and then it has to be there. The
+    columns are those whose group the reports have: ``operands`` is 2 for the column "2
+    operands" of ``xval/table3``. One that is named is put beside the figure of
+    its group, or beside that of all numbers where the reports have no such group.
+
+    Raises UsageError for an unknown table, row or column, and where no column fits.
+    """
+    table = published(name)
+    reports = [evaluation.report for _, group in experiments for evaluation in group]
+    if column is None:
+        columns = [one for one in table.columns if any(_has(report, one) for report in reports)]
+    else:
+        columns = [table.column(column)]
+    if not columns:
+        raise UsageError(
+            f"--against {name}: the reports have none of its groups; name a column with --column: "
+            + ", ".join(one.name for one in table.columns)
+        )
+    cells = []
+    for label, group in experiments:
+        scheme = group[0].report.scheme.partition(",")[0]
+        printed = table.row(row) if row is not None else table.rows.get(scheme, {})
+        cells += [
+            Beside(
+                label,
+                one.name,
+                one.metric,
+                _where(one) if _has(group[0].report, one) else None,
+                _measured(group, one),
+                printed.get(one.name),
+            )
+            for one in columns
+        ]
+    differs = [
+        f"{key} is {here} for {label}, in the paper {there}."
+        for key, there in table.setup.items()
+        for label, group in experiments
+        if (here := _setting(group[0].report, key)) != there
+    ]
+    return Against(name, table.source, table.caption, cells, differs, table.doubts)
+
+
+def _where(column: Column) -> str:
+    return ", ".join(f"{name}={value}" for name, value in column.group.items())
+
+
+def _has(report: Report, column: Column) -> bool:
+    """Whether the report has figures of the column's group; never for a column without one."""
+    return any(value in report.groups.get(name, {}) for name, value in column.group.items())
+
+
+def _measured(group: Sequence[Evaluation], column: Column) -> Spread | None:
+    figures = [_figure(evaluation, column) for evaluation in group]
+    known = [figure for figure in figures if figure is not None]
+    return spread(known) if len(known) == len(figures) else None
+
+
+def _figure(evaluation: Evaluation, column: Column) -> Figure | None:
+    report = evaluation.report
+    if column.metric == "tokens-per-number":
+        return Figure(report.costs.tokens_per_number, None, None, report.numbers)
+    if column.metric == "train-hours":
+        seconds = evaluation.timing.train_seconds
+        return None if seconds is None else Figure(seconds / 3600, None, None, report.rows)
+    for name, value in column.group.items():
+        if value in report.groups.get(name, {}):
+            return report.groups[name][value].get(column.metric)
+    return report.metrics.get(column.metric)
+
+
+def _setting(report: Report, key: str) -> str:
+    """A setting without settings of its own: ``mlm`` of ``mlm,share=0.3``."""
+    return str(report.configuration.get(key, "not stated")).partition(",")[0].partition(":")[0]

@@ -1,0 +1,86 @@
+"""Where training stands, in the draft of a model: written whole, or not at all.
+
+A checkpoint is one safetensors file and a receipt, which holds the plain values
+and vouches for the file. The receipt is replaced by one rename, so at any moment
+either the old or the new checkpoint is the one that counts.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from safetensors.torch import load, save
+from torch import Tensor
+
+from numtok import files
+from numtok.artifact import RECEIPTS, Output, write_receipt
+from numtok.draft import Draft
+
+_UNIT, _BUDGET = "checkpoint", "budget"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Tensors by name, and values that JSON can hold exactly."""
+
+    tensors: Mapping[str, Tensor]
+    plain: Mapping[str, Any]
+
+
+def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint) -> None:
+    """Make this the checkpoint, then drop the one before."""
+    name = f"checkpoint-{step:09d}.safetensors"
+    tensors = {key: tensor.cpu().contiguous() for key, tensor in checkpoint.tensors.items()}
+    with files.Sink(draft.path / name) as sink:
+        sink.write(save(tensors))
+    write_receipt(
+        draft.path,
+        _UNIT,
+        input=draft.version,
+        settings=draft.version,
+        outputs=[Output(name, sink.bytes, sink.sha256)],
+        facts=dict(checkpoint.plain),
+    )
+    _drop_files(draft, besides=name)
+
+
+def read_checkpoint(draft: Draft) -> Checkpoint | None:
+    """The last one that is whole, from an earlier run of this draft."""
+    receipt = draft.receipt(_UNIT, input=draft.version, settings=draft.version)
+    if receipt is None:
+        return None
+    content = files.read_bytes(draft.path / receipt.outputs[0].path, 1 << 40)
+    return Checkpoint(load(content), receipt.facts)
+
+
+def drop_checkpoint(draft: Draft) -> None:
+    """Leave none: what is published is the model alone."""
+    with suppress(FileNotFoundError):
+        files.system.unlink(draft.path / RECEIPTS / f"{_UNIT}.json")
+    _drop_files(draft, besides="")
+
+
+def write_steps(draft: Draft, steps: int) -> None:
+    """Freeze the budget: a run that continues this one takes as many steps."""
+    write_receipt(
+        draft.path,
+        _BUDGET,
+        input=draft.version,
+        settings=draft.version,
+        outputs=[],
+        facts={"steps": steps},
+    )
+
+
+def read_steps(draft: Draft) -> int | None:
+    """The frozen budget of an earlier run."""
+    receipt = draft.receipt(_BUDGET, input=draft.version, settings=draft.version)
+    return None if receipt is None else int(receipt.facts["steps"])
+
+
+def _drop_files(draft: Draft, besides: str) -> None:
+    with files.reporting("clear", draft.path):
+        for entry in files.system.scandir(draft.path):
+            if entry.name.startswith("checkpoint-") and entry.name != besides:
+                files.system.unlink(draft.path / entry.name)

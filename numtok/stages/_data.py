@@ -1,0 +1,74 @@
+"""The splits of an encoded artifact, for the stages that learn from it and evaluate on it."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from numtok import files
+from numtok.artifact import Artifact
+from numtok.codec import Codec
+from numtok.errors import unknown
+from numtok.records import SCHEME_FILE
+from numtok.samples import Samples
+
+_SHARD = re.compile(r"([a-z0-9][a-z0-9_-]*)-\d{5,}\.parquet")
+_BESIDE = ("clipped", "rejected")
+
+
+def read_codec(artifact: Artifact) -> Codec:
+    """The codec of an encoded or model artifact."""
+    return Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
+
+
+def splits(artifact: Artifact) -> dict[str, list[Path]]:
+    """The shards of each split, in order."""
+    found: dict[str, list[Path]] = {}
+    for output in artifact.files():
+        match = _SHARD.fullmatch(output.path)
+        if match and match[1] not in _BESIDE:
+            found.setdefault(match[1], []).append(artifact.path / output.path)
+    return found
+
+
+def read_split(artifact: Artifact, split: str, hint: str = "") -> Samples:
+    """All rows of a split; UsageError where there is none of that name."""
+    there = splits(artifact)
+    if split not in there:
+        raise unknown(f"split of {artifact.ref}", split, there, hint)
+    return Samples.read(there[split])
+
+
+def longest_row(artifact: Artifact) -> int:
+    """Tokens of the longest row of all splits."""
+    longest = 0
+    for path in (path for shards in splits(artifact).values() for path in shards):
+        tokens = pq.read_table(path, columns=["tokens"], page_checksum_verification=True)
+        longest = max(longest, pc.max(pc.list_value_length(tokens.column(0))).as_py() or 0)
+    return longest
+
+
+def has_targets(artifact: Artifact) -> bool:
+    """Whether every row at the beginning of the train split (one row group) has a target."""
+    shard = splits(artifact)["train"][0]
+    with pq.ParquetFile(shard, page_checksum_verification=True) as file:
+        if not file.metadata.num_row_groups:
+            return False
+        targets: pa.ChunkedArray = file.read_row_group(0, columns=["target_index"]).column(0)
+    return bool(pc.min(pc.list_value_length(targets)).as_py())
+
+
+def learnt_values(samples: Samples, codec: Codec) -> NDArray[np.float32]:
+    """float32[m]: each number as a value head learns it: the channel, or else normalised.
+
+    One that float32 cannot hold becomes 0: no head can learn it.
+    """
+    if samples.channel is not None:
+        return samples.channel
+    with np.errstate(over="ignore"):
+        values = codec.normalizer.forward(samples.numbers).astype(np.float32)
+    return np.where(np.isfinite(values), values, np.float32(0))

@@ -1,0 +1,302 @@
+"""Predictions of a model for the numbers of a split, batch by batch.
+
+Asked for are the targets of each row; where a row has none, every number of it
+in turn, so that each is predicted with all others in sight. A masked model
+fills in a row's targets together, an autoregressive one says each after the
+true text before it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.distributions.base import Predictive
+from numtok.distributions.intervals import Intervals
+from numtok.distributions.samples import Samples as Drawn
+from numtok.errors import UsageError
+from numtok.grammar import Grammar, Support, path_log_probability
+from numtok.nn.batches import Batch, Batches, generator, positions, ranges
+from numtok.nn.decoding import (
+    LONGEST,
+    Autoregressive,
+    LeftToRight,
+    Parallel,
+    Reader,
+    Reading,
+    Steps,
+)
+from numtok.nn.heads.base import ValueHead
+from numtok.reports import QUANTILES
+from numtok.samples import Samples
+from numtok.schemes.base import Failure
+from numtok.stages._data import learnt_values
+from numtok.stages._models import LoadedModel
+
+PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregressive"
+POINTS = ("mode", "median", "mean")
+_AT_ONCE = 256  # numbers whose distributions are held at a time
+
+Progress = Callable[[int, int], None]  # numbers done, of all
+
+
+@dataclass(frozen=True)
+class Options:
+    """How numbers are read off.
+
+    fill
+        ``parallel``, ``left-to-right`` or ``autoregressive``.
+    constrained
+        Only what the scheme's grammar allows; else whatever is most probable.
+    point
+        ``mode``: what greedy decoding gives; ``median`` or ``mean`` of the distribution.
+    draws
+        Numbers drawn for the distribution where it has no exact form (autoregressive tokens).
+    """
+
+    fill: str
+    constrained: bool
+    point: str
+    draws: int
+    batch: int
+
+
+class Asked(NamedTuple):
+    """``q`` queries, each a row and the numbers that are asked for in it together."""
+
+    rows: NDArray[np.int64]  # [q]
+    numbers: NDArray[np.int64]  # [a] index in the split
+    queries: NDArray[np.int64]  # [a] which query each belongs to, ascending
+    targets: NDArray[np.int64]  # [a] index among the split's targets, -1 if it is none
+
+
+class Predicted(NamedTuple):
+    """Columns of ``a`` predictions; NaN where there is no figure."""
+
+    values: NDArray[np.float64]  # raw, NaN if invalid
+    literals: NDArray[np.object_]  # str, None if invalid
+    valid: NDArray[np.bool_]
+    on_grammar: NDArray[np.bool_]
+    log_density: NDArray[np.float64]
+    crps: NDArray[np.float64]
+    quantiles: NDArray[np.float64]  # [a, len(QUANTILES)]
+
+
+def asked_for(samples: Samples, one_by_one: bool) -> Asked:
+    """The targets of each row, or each number in turn; ``one_by_one``: each a query of its own."""
+    counts = np.diff(samples.number_rows)
+    with_targets = np.zeros(len(samples), np.bool_)
+    with_targets[samples.target_row] = True
+    row_of_number = np.repeat(np.arange(len(samples)), counts)
+    others = np.flatnonzero(~with_targets[row_of_number])
+    numbers = np.concatenate([samples.targets, others])
+    rows = np.concatenate([samples.target_row, row_of_number[others]])
+    targets = np.concatenate([np.arange(len(samples.targets)), np.full(len(others), -1)])
+    order = np.lexsort((numbers, rows))
+    numbers, rows, targets = numbers[order], rows[order], targets[order]
+    together = np.zeros(len(rows), np.bool_)
+    if not one_by_one:
+        together[1:] = (rows[1:] == rows[:-1]) & (targets[1:] >= 0)
+    queries = np.cumsum(~together) - 1
+    return Asked(rows[~together], numbers, queries, targets)
+
+
+class Predictor:
+    """A model, the rows it is asked about, and how."""
+
+    def __init__(self, loaded: LoadedModel, samples: Samples, options: Options) -> None:
+        self.loaded = loaded
+        self.samples = samples
+        self.options = options
+        codec = loaded.codec
+        self.batches = Batches(samples, learnt_values(samples, codec), options.batch)
+        self.grammar = Grammar(codec.scheme)
+        self.reader = Reader(loaded.model, codec, self.grammar, options.constrained)
+        self.asked = asked_for(samples, options.fill == AUTOREGRESSIVE)
+        self.support = self._support()
+        if options.point != "mode" and not self.has_distribution:
+            raise UsageError(
+                f"--point {options.point} needs a predictive distribution, which this model has "
+                "not: its tokens are read one after the other, or its scheme cannot be listed; "
+                "give --draws 64, or --point mode"
+            )
+
+    @property
+    def has_distribution(self) -> bool:
+        """Whether there is more than a density: a mean, quantiles."""
+        return (
+            self.loaded.model.value_head is not None
+            or self.support is not None
+            or self.options.draws > 0
+        )
+
+    def _support(self) -> Support | None:
+        """All numbers of the scheme, where their probabilities come from one pass."""
+        codec = self.loaded.codec
+        if self.loaded.model.value_head is not None or codec.scheme.channel:
+            return None
+        one_pass = self.options.fill == PARALLEL or codec.scheme.tokens_per_number == 1
+        if codec.scheme.tokens_per_number is None or not one_pass:
+            return None
+        return Support.of(self.grammar).raw(codec.normalizer)
+
+    def run(self, progress: Progress) -> Predicted:
+        """Predict every number that is asked for, in the order of :attr:`asked`."""
+        parts, order = [], []
+        done = 0
+        for queries in self._query_batches():
+            first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
+            asked = ranges(first, end - first)
+            parts.append(self._predict(self.asked.rows[queries], asked, end - first))
+            order.append(asked)
+            done += len(asked)
+            progress(done, len(self.asked.numbers))
+        place = np.argsort(np.concatenate(order))
+        return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
+
+    def _query_batches(self) -> Iterator[NDArray[np.int64]]:
+        """Queries of like length together: pads cost time, and change nothing else."""
+        if self.options.fill == AUTOREGRESSIVE:
+            lengths = self.samples.number_start[self.asked.numbers].astype(np.int64)
+        else:
+            lengths = self.samples.lengths[self.asked.rows]
+        order = np.argsort(lengths, kind="stable")
+        for first in range(0, len(order), self.options.batch):
+            yield order[first : first + self.options.batch]
+
+    def _predict(
+        self, rows: NDArray[np.int64], asked: NDArray[np.int64], counts: NDArray[np.int64]
+    ) -> Predicted:
+        """Of some rows, one a query, the numbers ``asked``, ``counts`` of them in each."""
+        batch = self.batches.of(rows)
+        # A row can be there several times, once for each of its numbers.
+        many = len(self.samples.numbers)
+        wanted = np.repeat(np.arange(len(rows)), counts) * many + self.asked.numbers[asked]
+        chosen = np.isin(batch.number_row * many + batch.number, wanted)
+
+        reading = self.reader.read(self._steps(batch, chosen))
+        values, literals, valid = self._read_off(reading)
+        truth = self.samples.numbers[batch.number[chosen]]
+        log_density, distributions = self._distributions(batch, chosen, reading, truth)
+        crps = np.full(len(asked), np.nan)
+        quantiles = np.full((len(asked), len(QUANTILES)), np.nan)
+        for part, predictive in distributions:
+            crps[part] = predictive.crps(truth[part])
+            quantiles[part] = predictive.quantiles(QUANTILES)
+            if self.options.point != "mode":
+                values[part] = getattr(predictive, self.options.point)()
+        if self.options.point != "mode":
+            valid = np.isfinite(values)
+            literals = np.array([repr(value) for value in values.tolist()], object)
+        literals[~valid] = None
+        values[~valid] = np.nan
+        return Predicted(values, literals, valid, reading.on_grammar, log_density, crps, quantiles)
+
+    def _steps(self, batch: Batch, chosen: NDArray[np.bool_]) -> Steps:
+        model = self.loaded.model
+        if self.options.fill == PARALLEL:
+            return Parallel(model, batch, chosen)
+        if self.options.fill == LEFT_TO_RIGHT:
+            return LeftToRight(model, batch, chosen)
+        room = self.loaded.codec.scheme.tokens_per_number or LONGEST
+        return Autoregressive(model, batch, batch.number_start[chosen], room)
+
+    def _read_off(
+        self, reading: Reading
+    ) -> tuple[NDArray[np.float64], NDArray[np.object_], NDArray[np.bool_]]:
+        """Values, literals and validity of what was read."""
+        codec, model = self.loaded.codec, self.loaded.model
+        tokens = reading.tokens[reading.tokens >= 0].astype(np.uint32)
+        channel = None
+        if codec.scheme.channel:
+            assert reading.parameters is not None
+            channel = model.value_point(reading.parameters).astype(np.float32)
+        decoded = codec.decode_numbers(tokens, reading.lengths, channel)
+        valid = (decoded.failures == Failure.NONE) & np.isfinite(decoded.values)
+        values = decoded.values
+        literals = np.array([decoded.literal(i) for i in range(len(values))], object)
+        if reading.parameters is not None and not codec.scheme.channel:
+            # The tokens say that it is a number, the value head says which.
+            values = codec.normalizer.inverse(model.value_point(reading.parameters))
+            literals = np.array([repr(value) for value in values.tolist()], object)
+        return values, literals, valid
+
+    def _distributions(
+        self,
+        batch: Batch,
+        chosen: NDArray[np.bool_],
+        reading: Reading,
+        truth: NDArray[np.float64],
+    ) -> tuple[NDArray[np.float64], Iterable[tuple[slice, Predictive]]]:
+        """The log-density of the truths, and distributions of a part of the numbers at a time."""
+        model, codec = self.loaded.model, self.loaded.codec
+        if isinstance(model.head, ValueHead):
+            assert reading.parameters is not None
+            whole = model.head.predictive(
+                reading.parameters, self.loaded.trained.calibration, codec.normalizer
+            )
+            return whole.log_density(truth), [(slice(None), whole)]
+        if self.support is not None:
+            return self._listed(reading, truth)
+        drawn: list[tuple[slice, Predictive]] = []
+        if self.options.draws:
+            drawn.append((slice(None), self._drawn(batch, chosen)))
+        return self._path_density(batch, chosen, truth), drawn
+
+    def _listed(
+        self, reading: Reading, truth: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], list[tuple[slice, Predictive]]]:
+        """Probabilities of all numbers of the scheme, from the logits of one pass."""
+        assert self.support is not None
+        densities = np.empty(len(truth))
+        found: list[tuple[slice, Predictive]] = []
+        for first in range(0, len(truth), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            mass = self.support.log_probabilities(reading.logits[part])
+            one = Intervals(self.support.low, self.support.high, self.support.values, mass)
+            densities[part] = one.log_density(truth[part])
+            found.append((part, one))
+        return densities, found
+
+    def _path_density(
+        self, batch: Batch, chosen: NDArray[np.bool_], truth: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The probability of the truth's own tokens, spread over the interval they stand for.
+
+        NaN where the tokens stand for one value alone (``digits``): there it is no density.
+        """
+        tokens = self._true_tokens(batch, chosen)
+        reading = self.reader.read(self._steps(batch, chosen), given=tokens)
+        log_mass = path_log_probability(self.grammar, reading.logits, tokens)
+        densities = np.full(len(truth), np.nan)
+        scheme, normalizer = self.loaded.codec.scheme, self.loaded.codec.normalizer
+        for index, path in enumerate(tokens.tolist()):
+            bounds = scheme.interval(tuple(token for token in path if token >= 0))
+            low, high = normalizer.inverse(np.array(bounds))
+            if scheme.tokens_per_number is not None:
+                atom = low == high or not np.isfinite(high - low)
+                densities[index] = log_mass[index] - (0.0 if atom else np.log(high - low))
+        return densities
+
+    def _drawn(self, batch: Batch, chosen: NDArray[np.bool_]) -> Predictive:
+        """Numbers drawn from the model, again and again."""
+        draws = []
+        first = int(batch.number[chosen][0])
+        for draw in range(self.options.draws):
+            random = generator(0, "draws", first, draw)
+            reading = self.reader.read(self._steps(batch, chosen), random=random)
+            values, _, valid = self._read_off(reading)
+            draws.append(np.where(valid, values, np.nan))
+        return Drawn(np.column_stack(draws))
+
+    def _true_tokens(self, batch: Batch, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """int64[a, W]: the local ids of the chosen numbers as encoded, -1 behind the end."""
+        lengths = batch.number_length[chosen]
+        columns = np.arange(int(lengths.max(initial=1)))
+        inside = columns < lengths[:, None]
+        tokens = np.full(inside.shape, -1, np.int64)
+        places = positions(batch.number_row[chosen], batch.number_start[chosen], lengths)
+        tokens[inside] = batch.tokens[places] - self.loaded.codec.number_first
+        return tokens

@@ -1,0 +1,191 @@
+"""Reading report artifacts: the report, its clocks, and its predictions in an order of their own.
+
+Predictions are sorted by id, target and position, so those of one test set come
+in one order, whatever the scheme and the shards were.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from numtok import files
+from numtok.artifact import TIMING, Artifact
+from numtok.errors import DataError, StoreError, unknown
+from numtok.metrics.base import Answers
+from numtok.records import GROUP
+from numtok.reports import PREDICTIONS_FILE, QUANTILES, REPORT_FILE, SCHEMA, Report, quantile_column
+
+_LIMIT = 64 << 20  # bytes: the most a report.json may have
+_KEY = ("id", "target", "position")
+
+T = TypeVar("T")
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """The clocks of a report, in seconds; None where nobody looked."""
+
+    train_seconds: float | None = None
+    eval_seconds: float | None = None
+
+
+class _Version(msgspec.Struct):
+    schema: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One report artifact."""
+
+    ref: str
+    report: Report
+    timing: Timing
+    folder: Path
+
+
+def read(artifact: Artifact) -> Evaluation:
+    """Read a report and its clocks; StoreError for one that is damaged or of a newer schema."""
+    path = artifact.path / REPORT_FILE
+    text = files.read_bytes(path, _LIMIT)
+    if (schema := _decoded(path, text, _Version).schema) > SCHEMA:
+        raise StoreError(
+            f"{path} has report schema {schema}, this numtok knows up to {SCHEMA}; "
+            "use the numtok that made it, or a newer one"
+        )
+    timing = artifact.path / TIMING
+    return Evaluation(
+        artifact.ref,
+        _decoded(path, text, Report),
+        _decoded(timing, files.read_bytes(timing, _LIMIT), Timing),
+        artifact.path,
+    )
+
+
+def _decoded(path: Path, text: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError as error:
+        raise StoreError(
+            f"{path} is damaged: {error}; remove the artifact (`numtok rm`) and make it again"
+        ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """The ``n`` predictions of a report, sorted by id, target and position."""
+
+    ref: str
+    table: "pa.Table"  # columns of reports.predictions_schema, [n]
+    answers: Answers
+
+    @classmethod
+    def read(cls, evaluation: Evaluation) -> "Predictions":
+        """Raises StoreError for a damaged file, DataError for repeated keys."""
+        path = evaluation.folder / PREDICTIONS_FILE
+        try:
+            table = pq.read_table(path, page_checksum_verification=True)
+            table = table.sort_by([(name, "ascending") for name in _KEY]).combine_chunks()
+            answers = _answers(table, evaluation)
+        except (OSError, KeyError, pa.ArrowException) as error:
+            raise StoreError(
+                f"{path} cannot be read: {error}; `numtok verify` says which files are damaged"
+            ) from None
+        keys = _keys(table)
+        for key, following in pairwise(keys):
+            if key == following:
+                raise DataError(
+                    f"{evaluation.ref} has {_told(key)} twice, so its predictions cannot be "
+                    "paired; give the rows of the data ids of their own and evaluate again"
+                )
+        return cls(evaluation.ref, table, answers)
+
+    def groups(self, name: str) -> "dict[str, NDArray[np.int64]]":
+        """The rows of each value of a group, ``none`` for no value; UsageError if unknown."""
+        known = [column for column in self.table.column_names if column.startswith(GROUP)]
+        if GROUP + name not in known:
+            raise unknown("group", name, [column.removeprefix(GROUP) for column in known])
+        values = self.table.column(GROUP + name).fill_null("none").to_pylist()
+        distinct = sorted(set(values), key=lambda value: (len(value), value))  # so 2 before 10
+        column = np.array(values, object)
+        return {value: np.flatnonzero(column == value) for value in distinct}
+
+    def check_pairs(self, other: "Predictions") -> None:
+        """DataError unless both are of the same numbers, with the first one that differs."""
+        mine, others = _keys(self.table), _keys(other.table)
+        if mine != others:
+            key = min(set(mine) ^ set(others))
+            which, lacking = (self, other) if key in set(mine) else (other, self)
+            why = f"{_told(key)} is in {which.ref} and not in {lacking.ref}"
+        else:
+            truth, others_truth = self.answers.truth, other.answers.truth
+            differing = np.flatnonzero(truth != others_truth)
+            if not len(differing):
+                return
+            row = differing[0]
+            why = (
+                f"{_told(mine[row])} is {truth[row]} in {self.ref} "
+                f"and {others_truth[row]} in {other.ref}"
+            )
+        raise DataError(
+            f"different test sets: {why}; compare needs reports on the same rows: "
+            "evaluate both models on one split of the same data"
+        )
+
+
+def _keys(table: "pa.Table") -> list[tuple[Any, ...]]:
+    return list(zip(*(table.column(name).to_pylist() for name in _KEY), strict=True))
+
+
+def _told(key: tuple[Any, ...]) -> str:
+    """``("7", "answer", 0) -> "id '7' (target 'answer', number 0)"``"""
+    return f"id {key[0]!r} (target {key[1]!r}, number {key[2]})"
+
+
+def _answers(table: "pa.Table", evaluation: Evaluation) -> Answers:
+    """The predictions as metrics take them: an invalid one is the train mean."""
+    valid = _numbers(table, "valid").astype(np.bool_)
+    prediction, mean = _numbers(table, "prediction"), evaluation.report.train_mean
+    if mean is None and not valid.all():
+        raise DataError(
+            f"{evaluation.ref} has invalid predictions and no train mean to score them by; "
+            "evaluate again, on data that have a train split"
+        )
+    levels = [_optional(table, quantile_column(level)) for level in QUANTILES]
+    return Answers(
+        truth=_numbers(table, "truth"),
+        prediction=np.where(valid, prediction, 0.0 if mean is None else mean),
+        valid=valid,
+        truth_literal=table.column("truth_literal").to_pylist(),
+        prediction_literal=table.column("prediction_literal").to_pylist(),
+        log_density=_optional(table, "log_density"),
+        crps=_optional(table, "crps"),
+        quantiles=None
+        if any(level is None for level in levels)
+        else np.stack(cast("list[NDArray[np.float64]]", levels), axis=1),
+        sample=_samples(table),
+    )
+
+
+def _numbers(table: "pa.Table", name: str) -> "NDArray[np.float64]":
+    """A column as float64[n], NaN for null."""
+    column = table.column(name)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    return np.asarray(column.cast(pa.float64()).to_numpy(), np.float64)
+
+
+def _optional(table: "pa.Table", name: str) -> "NDArray[np.float64] | None":
+    """As :func:`_numbers`, but None where a value is missing."""
+    return None if table.column(name).null_count else _numbers(table, name)
+
+
+def _samples(table: "pa.Table") -> "NDArray[np.int64]":
+    """Which sample each number is of: an integer for each id, [n]."""
+    ids = table.column("id").combine_chunks().dictionary_encode()
+    return np.asarray(ids.indices.to_numpy(), np.int64)

@@ -1,0 +1,74 @@
+"""One figure for several seeds: mean, standard deviation and Student's t interval of the mean.
+
+With one seed it is that report's figure and its bootstrap interval, which says
+nothing of other seeds; :attr:`Spread.interval` tells the two apart.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+from numtok.reports import Figure
+
+LEVEL = 0.95  # of every interval
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """A figure over seeds; ``interval`` is "seeds", "bootstrap" (one seed), or None: undefined."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    deviation: float | None
+    interval: str | None
+    seeds: int
+    n: int
+
+
+def spread(figures: Sequence[Figure]) -> Spread:
+    """The mean of one figure a seed, undefined where one of them is.
+
+    The interval is mean +- t s / sqrt(seeds), with the 97.5% point t of
+    Student's distribution for seeds - 1 degrees of freedom: of 1, 2 and 3 it is
+    2 +- 4.303 * 1 / sqrt(3).
+    """
+    first, seeds = figures[0], len(figures)
+    values = [figure.value for figure in figures if figure.value is not None]
+    if len(values) < seeds:
+        return Spread(None, None, None, None, None, seeds, first.n)
+    if seeds == 1:
+        kind = "bootstrap" if first.low is not None else None
+        return Spread(first.value, first.low, first.high, None, kind, 1, first.n)
+    mean = math.fsum(values) / seeds
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (seeds - 1))
+    half = _student(seeds - 1) * deviation / math.sqrt(seeds)
+    return Spread(mean, mean - half, mean + half, deviation, "seeds", seeds, first.n)
+
+
+def _student(freedom: int) -> float:
+    """The t with a share :data:`LEVEL` of Student's distribution between -t and t, by bisection.
+
+    >>> round(_student(2), 3)
+    4.303
+    """
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < LEVEL else (low, middle)
+    return high
+
+
+def _within(t: float, freedom: int) -> float:
+    """The share of Student's distribution between -t and t (Abramowitz and Stegun, 26.7.3-4)."""
+    angle = math.atan(t / math.sqrt(freedom))
+    odd = freedom % 2
+    # The terms cos, 2/3 cos^3, ... for odd degrees of freedom, 1, 1/2 cos^2, ... for even ones.
+    term = math.cos(angle) if odd else 1.0
+    total = 0.0
+    for below, above in pairwise(range(odd, freedom + 1, 2)):
+        total += term
+        term *= (below + 1) / above * math.cos(angle) ** 2
+    share = math.sin(angle) * total
+    return 2 / math.pi * (angle + share) if odd else share

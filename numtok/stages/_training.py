@@ -1,0 +1,223 @@
+"""One training run in its draft: the budget, the loop, checkpoints, what is left behind."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from numtok.codec import Codec
+from numtok.draft import Draft
+from numtok.nn.batches import Batches, generator
+from numtok.nn.model import Model
+from numtok.nn.objectives.base import Example, Objective
+from numtok.nn.prefetch import prefetched
+from numtok.nn.training import Recipe, Trainer
+from numtok.samples import Samples
+from numtok.stages._checkpoint import (
+    Checkpoint,
+    read_checkpoint,
+    read_steps,
+    write_checkpoint,
+    write_steps,
+)
+from numtok.stages._data import learnt_values
+from numtok.stages._signals import Signals
+
+_VALIDATION_ROWS = 4096  # of the validation split at most
+_RECORDS, _VALIDATIONS = 200, 10  # how often a run writes its losses down
+_CHECKPOINT_SECONDS = 60.0
+_WARM_STEPS = 3  # before time is measured: the first steps take memory and choose kernels
+
+
+class Update(NamedTuple):
+    """Where training stands, for the progress line."""
+
+    step: int
+    steps: int
+    loss: float
+    tokens_per_second: float
+    numbers_per_second: float
+    seconds_left: float
+
+
+Progress = Callable[[Update], None]
+
+
+class Split:
+    """Rows to learn from or to look at, as examples of an objective.
+
+    An example is a pure function of (seed, purpose, step).
+    """
+
+    def __init__(
+        self, samples: Samples, codec: Codec, objective: Objective, batch: int, seed: int
+    ) -> None:
+        self.samples = samples
+        self.objective = objective
+        self.batches = Batches(samples, learnt_values(samples, codec), batch)
+        self._batch = batch
+        self._seed = seed
+
+    def learnt(self, step: int) -> Example:
+        """What is learnt in a step."""
+        batch = self.batches.at(self._seed, step)
+        return self.objective.example(batch, generator(self._seed, "masks", step))
+
+    def looked_at(self) -> Iterator[Example]:
+        """The same rows with the same masks each time, whatever the seed of the run."""
+        rows = generator(0, "looked at").permutation(len(self.samples))[:_VALIDATION_ROWS]
+        rows = rows[np.argsort(self.samples.lengths[rows], kind="stable")]
+        for first in range(0, len(rows), self._batch):
+            batch = self.batches.of(rows[first : first + self._batch])
+            yield self.objective.example(batch, generator(0, "looked at", first))
+
+
+class Training:
+    """Everything that one run holds on to.
+
+    ``model(...)`` makes the model as it is before the first step, the same one at each call.
+    """
+
+    def __init__(
+        self,
+        draft: Draft,
+        train: Split,
+        validation: Split | None,
+        model: Callable[[], Model],
+        recipe: Callable[[int], Recipe],
+        *,
+        device: torch.device,
+        bfloat16: bool,
+        batch_workers: int,
+        checkpoint_steps: int | None,
+        progress: Progress,
+    ) -> None:
+        self.draft = draft
+        self.train = train
+        self.validation = validation
+        self.model = model
+        self.recipe = recipe
+        self.device = device
+        self.bfloat16 = bfloat16
+        self.batch_workers = batch_workers
+        self.checkpoint_steps = checkpoint_steps
+        self.progress = progress
+        self.records: list[dict[str, Any]] = []  # the lines of metrics.jsonl
+        self.seconds = 0.0  # of training, earlier runs included
+
+    def run(self, budget: dict[str, float]) -> Trainer:
+        """Train to the end of the budget, from the checkpoint of an earlier run if there is one."""
+        steps = read_steps(self.draft)
+        if steps is None:
+            steps = self._steps(budget)
+            write_steps(self.draft, steps)
+        trainer = self._trainer(steps)
+        if (checkpoint := read_checkpoint(self.draft)) is not None:
+            trainer.load(checkpoint.tensors, checkpoint.plain)
+            self.records = list(checkpoint.plain["records"])
+            self.seconds = float(checkpoint.plain["seconds"])
+        self._loop(trainer)
+        return trainer
+
+    def _trainer(self, steps: int) -> Trainer:
+        return Trainer(self.model(), self.recipe(steps), self.device, self.bfloat16)
+
+    def _steps(self, budget: dict[str, float]) -> int:
+        ((unit, amount),) = budget.items()
+        if unit == "steps":
+            return int(amount)
+        if unit == "tokens":
+            an_epoch = len(self.train.samples.tokens)
+            return max(1, round(amount * len(self.train.batches) / max(1, an_epoch)))
+        return max(1, int(amount * 60 / self._seconds_per_step(amount * 60)))
+
+    def _seconds_per_step(self, budget: float) -> float:
+        """Measured on a model that is thrown away, for 5 seconds or a tenth of the budget."""
+        limit = min(5.0, 0.1 * budget)
+        trainer = self._trainer(1 << 30)
+        started = time.monotonic()
+        while trainer.step <= _WARM_STEPS or time.monotonic() - started < limit:
+            trainer.advance(self.train.learnt(trainer.step))
+            if trainer.step == _WARM_STEPS:
+                trainer.means()  # waits for the device
+                started = time.monotonic()
+        trainer.means()
+        return (time.monotonic() - started) / (trainer.step - _WARM_STEPS)
+
+    def _loop(self, trainer: Trainer) -> None:
+        steps = trainer.recipe.steps
+        record_every, validate_every = max(1, steps // _RECORDS), max(1, steps // _VALIDATIONS)
+        clock = _Clock(trainer, self.train.samples)
+        before, saved = self.seconds, time.monotonic()
+        with Signals() as signals:
+            examples = prefetched(self.train.learnt, trainer.step, steps, self.batch_workers)
+            for example in examples:
+                trainer.advance(example)
+                done = trainer.step == steps
+                if trainer.step % record_every == 0 or done:
+                    losses = trainer.means()
+                    self._record("train", trainer, losses)
+                    self.progress(clock.update(trainer, losses["loss"]))
+                if self.validation and (trainer.step % validate_every == 0 or done):
+                    self._record("validation", trainer, self._validate(trainer, self.validation))
+                self.seconds = before + clock.seconds
+                stop = signals.received is not None
+                due = time.monotonic() - saved > _CHECKPOINT_SECONDS
+                if self.checkpoint_steps:
+                    due = trainer.step % self.checkpoint_steps == 0
+                if stop or due:
+                    self._save(trainer)
+                    saved = time.monotonic()
+                if stop:
+                    break
+
+    def _record(self, split: str, trainer: Trainer, figures: dict[str, float]) -> None:
+        self.records.append(
+            {"step": trainer.step, "tokens": trainer.tokens, "split": split} | figures
+        )
+
+    def _validate(self, trainer: Trainer, split: Split) -> dict[str, float]:
+        token = value = 0.0
+        tokens = numbers = 0
+        for example in split.looked_at():
+            token_loss, value_loss = trainer.validate(example)
+            token += token_loss * len(example.where)
+            value += value_loss * len(example.number_where)
+            tokens += len(example.where)
+            numbers += len(example.number_where)
+        token, value = token / max(1, tokens), value / max(1, numbers)
+        return {"loss": token + value, "token_loss": token, "value_loss": value}
+
+    def _save(self, trainer: Trainer) -> None:
+        tensors, plain = trainer.state()
+        plain |= {"records": self.records, "seconds": self.seconds}
+        write_checkpoint(self.draft, trainer.step, Checkpoint(tensors, plain))
+
+
+class _Clock:
+    """Speeds and the time left of this run, from its own start."""
+
+    def __init__(self, trainer: Trainer, samples: Samples) -> None:
+        self._started = time.monotonic()
+        self._first_step = trainer.step
+        self._first_token = trainer.tokens
+        self._numbers_a_token = len(samples.numbers) / max(1, len(samples.tokens))
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def update(self, trainer: Trainer, loss: float) -> Update:
+        seconds = self.seconds
+        tokens = (trainer.tokens - self._first_token) / seconds
+        left = (trainer.recipe.steps - trainer.step) * seconds / (trainer.step - self._first_step)
+        return Update(
+            trainer.step,
+            trainer.recipe.steps,
+            loss,
+            tokens,
+            tokens * self._numbers_a_token,
+            left,
+        )

@@ -1,0 +1,236 @@
+"""Several reports on one test set: figures over seeds, paired differences, costs, gates.
+
+All figures are computed from the predictions, so any metric and any group can
+be asked for. Differences are those of a paired bootstrap: each resample draws
+the same samples for both experiments and takes the mean of the metric over the
+seeds of each. It says how sure a difference is for these trained models on
+other test samples; how much seeds differ is said by the standard deviation.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.errors import UsageError
+from numtok.metrics.base import METRICS, Answers, Metric, figures, paired_over_seeds
+from numtok.registry import spec_of
+from numtok.reports import REPORT, Figure, Figures
+from numtok.stages._against import Against, against
+from numtok.stages._experiments import Experiment, described, grouped
+from numtok.stages._reports import Evaluation, Predictions, read
+from numtok.stages._requirements import Requirement, Verdict
+from numtok.stages._spread import LEVEL, Spread, spread
+from numtok.store import Store
+
+DEFAULT = ("r2", "signed-log-r2", "median-relative-error", "relative-error-over,limit=0.1")
+
+
+@dataclass(frozen=True)
+class Config:
+    """``by`` names a group, ``against`` and ``column`` a published table and its column."""
+
+    reports: tuple[str, ...]
+    metrics: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+    by: str | None = None
+    against: str | None = None
+    column: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.column is not None and self.against is None:
+            raise UsageError(
+                f"--column {self.column!r} names a column of a published table; "
+                "name the table with --against"
+            )
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """One metric of an experiment minus that of the reference, None where one is undefined.
+
+    ``better`` is the share of resamples in which the experiment is the better one;
+    ``significant`` says that the interval does not hold 0.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    better: float | None
+    significant: bool
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """One metric of one experiment; ``difference`` is None for the reference itself."""
+
+    figure: Spread
+    difference: Difference | None
+
+
+class Part(msgspec.Struct, frozen=True):
+    """All test samples (``value`` is None), or those with one value of the group.
+
+    ``standings`` are by label and metric. ``reference`` is the label of the best
+    experiment by the first metric (of the first one, where neither direction is better); None
+    where the metric is undefined for all.
+    """
+
+    value: str | None
+    numbers: int
+    reference: str | None
+    standings: dict[str, dict[str, Standing]]
+
+
+class Floor(msgspec.Struct, frozen=True):
+    """Figures that need no model; ``schemes`` they hold for, none where they hold for all."""
+
+    name: str
+    schemes: list[str]
+    figures: Figures
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """What ``compare`` found; ``metrics`` says of each whether "higher" or "lower" is better."""
+
+    split: str
+    numbers: int
+    metrics: dict[str, str]
+    group: str | None
+    experiments: list[Experiment]
+    parts: list[Part]
+    floors: list[Floor]
+    verdicts: list[Verdict]
+    against: Against | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """One experiment: its label, and the predictions of each of its seeds."""
+
+    label: str
+    predictions: list[Predictions]
+
+
+def run(config: Config, store: Store) -> Comparison:
+    """Compare reports of a store.
+
+    Raises UsageError for an unknown reference, metric, group, table or a
+    malformed requirement, DataError for different test sets.
+    """
+    evaluations = [read(store.resolve(ref, {REPORT})) for ref in config.reports]
+    requirements = [Requirement.parse(text) for text in config.require]
+    metrics = _metrics(config.metrics, evaluations)
+    groups = grouped(evaluations)
+    experiments = described(groups)
+    measured = [
+        _Measured(experiment.label, [Predictions.read(evaluation) for evaluation in group])
+        for experiment, group in zip(experiments, groups, strict=True)
+    ]
+    first = measured[0].predictions[0]
+    for other in [one for each in measured for one in each.predictions][1:]:
+        first.check_pairs(other)
+    rows: Mapping[str | None, NDArray[np.int64]] = (
+        {None: np.arange(len(first.answers.truth))}
+        if config.by is None
+        else {value: where for value, where in first.groups(config.by).items()}
+    )
+    labelled = [(one.label, group) for one, group in zip(experiments, groups, strict=True)]
+    return Comparison(
+        split=evaluations[0].report.split,
+        numbers=len(first.answers.truth),
+        metrics={spec_of(metric): metric.better for metric in metrics},
+        group=config.by,
+        experiments=experiments,
+        parts=[_part(value, where, measured, metrics) for value, where in rows.items()],
+        floors=[] if config.by is not None else _floors(groups),
+        verdicts=_verdicts(requirements, measured),
+        against=against(config.against, labelled, column=config.column) if config.against else None,
+    )
+
+
+def _metrics(specs: Sequence[str], evaluations: Sequence[Evaluation]) -> list[Metric]:
+    """Those asked for; else the usual ones that a report has; else those of the first report."""
+    if specs:
+        return list({spec_of(metric): metric for metric in map(METRICS.build, specs)}.values())
+    defined = {
+        name
+        for evaluation in evaluations
+        for name, figure in evaluation.report.metrics.items()
+        if figure.value is not None
+    }
+    usual = [metric for metric in map(METRICS.build, DEFAULT) if spec_of(metric) in defined]
+    return usual or [METRICS.build(name) for name in evaluations[0].report.metrics or DEFAULT]
+
+
+def _part(
+    value: str | None,
+    rows: NDArray[np.int64],
+    measured: Sequence[_Measured],
+    metrics: Sequence[Metric],
+) -> Part:
+    answers = [[one.answers.take(rows) for one in each.predictions] for each in measured]
+    spreads = []
+    for seeds in answers:
+        found = [figures(metrics, one, level=LEVEL) for one in seeds]
+        spreads.append({name: spread([figure[name] for figure in found]) for name in found[0]})
+    best = _best(metrics[0], spreads)
+    standings = {
+        each.label: {
+            spec_of(metric): Standing(
+                spreads[index][spec_of(metric)],
+                None if best in (None, index) else _apart(metric, answers[index], answers[best]),
+            )
+            for metric in metrics
+        }
+        for index, each in enumerate(measured)
+    }
+    return Part(value, len(rows), None if best is None else measured[best].label, standings)
+
+
+def _best(metric: Metric, spreads: Sequence[Mapping[str, Spread]]) -> int | None:
+    """The first of the experiments with the best figure."""
+    sign = {"higher": 1, "lower": -1, "neither": 0}[metric.better]
+    values = {
+        index: sign * value
+        for index, each in enumerate(spreads)
+        if (value := each[spec_of(metric)].value) is not None
+    }
+    return max(values, key=lambda index: values[index]) if values else None
+
+
+def _apart(metric: Metric, first: Sequence[Answers], second: Sequence[Answers]) -> Difference:
+    figure, better = paired_over_seeds(metric, first, second, level=LEVEL)
+    low, high = figure.low, figure.high
+    significant = low is not None and high is not None and (low > 0 or high < 0)
+    return Difference(figure.value, low, high, better, significant)
+
+
+def _floors(groups: Sequence[Sequence[Evaluation]]) -> list[Floor]:
+    """Each floor once where all reports agree, else once for the schemes that agree."""
+    reports = [group[0].report for group in groups]
+    found = []
+    for name in dict.fromkeys(name for report in reports for name in report.floors):
+        schemes: dict[bytes, list[str]] = {}
+        figures = {}
+        for report in reports:
+            if name in report.floors:
+                key = msgspec.json.encode(report.floors[name], order="deterministic")
+                schemes.setdefault(key, []).append(report.scheme)
+                figures[key] = report.floors[name]
+        for key, those in schemes.items():
+            everyone = len(those) == len(reports)
+            found.append(Floor(name, [] if everyone else list(dict.fromkeys(those)), figures[key]))
+    return found
+
+
+def _verdicts(requirements: Sequence[Requirement], measured: Sequence[_Measured]) -> list[Verdict]:
+    metrics = [METRICS.build(name) for name in dict.fromkeys(one.metric for one in requirements)]
+    if not metrics:
+        return []
+    found: dict[str, dict[str, Figure]] = {
+        one.ref: figures(metrics, one.answers, resamples=1)
+        for each in measured
+        for one in each.predictions
+    }
+    return [one.judge(ref, found[ref]) for one in requirements for ref in found]

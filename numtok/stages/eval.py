@@ -1,0 +1,450 @@
+"""Eval: a model and a split of encoded data -> a report.
+
+Numbers are predicted (``_predict``), scored by every metric with its bootstrap
+interval, over all, by target and by group, and set beside the floors
+(``_floors``). The predictions are kept, so that ``compare`` can pair them.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from numtok import files
+from numtok.artifact import NAME, TIMING, Artifact
+from numtok.errors import DataError, UsageError
+from numtok.metrics.base import METRICS, Answers, Metric, figures
+from numtok.nn.training import device_of
+from numtok.records import ENCODED, GROUP, MODEL, TRAIN
+from numtok.registry import settings_of, spec_of
+from numtok.reports import (
+    PREDICTIONS_FILE,
+    QUANTILES,
+    REPORT,
+    REPORT_FILE,
+    Costs,
+    Figures,
+    Report,
+    predictions_schema,
+    quantile_column,
+)
+from numtok.samples import Samples
+from numtok.stages._data import read_codec, read_split, splits
+from numtok.stages._floors import floors
+from numtok.stages._models import LoadedModel, read_model
+from numtok.stages._predict import (
+    AUTOREGRESSIVE,
+    LEFT_TO_RIGHT,
+    PARALLEL,
+    POINTS,
+    Asked,
+    Options,
+    Predicted,
+    Predictor,
+)
+from numtok.store import Store
+
+REVISION = 1
+#: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
+_METRICS = (
+    "r2", "signed-log-r2", "mse", "mae", "median-relative-error", "relative-error-over",
+    "lmae", "kendall-tau", "relative-mse", "exact-match", "exact-match,digits=3", "digit-match",
+    "d-length", "exponent-accuracy", "number-generation-ratio", "nll", "crps", "coverage",
+)  # fmt: skip
+_IN_GROUPS = (
+    "r2", "signed-log-r2", "mse", "median-relative-error", "relative-error-over",
+    "exact-match,digits=3",
+)  # fmt: skip
+_MOST_GROUPS = 64  # values of one group that get figures of their own
+
+Progress = Callable[[str, int, int], None]  # what, done, of all
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok eval`` was asked for.
+
+    ``fill`` is for masked models: ``parallel`` or ``left-to-right``. ``decode`` is ``constrained``
+    by the scheme's grammar or ``free``. ``point`` and ``draws`` as in ``_predict.Options``.
+    """
+
+    model: str
+    encoded: str
+    split: str = "test"
+    fill: str = PARALLEL
+    decode: str = "constrained"
+    point: str = "mode"
+    draws: int = 0
+    rows: int | None = None
+    batch: int = 256
+    metrics: tuple[str, ...] = ()
+    device: str = "auto"
+    name: str | None = None
+    restart: bool = False
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        for option, allowed in (
+            ("fill", (PARALLEL, LEFT_TO_RIGHT)),
+            ("decode", ("constrained", "free")),
+            ("point", POINTS),
+        ):
+            if getattr(self, option) not in allowed:
+                raise UsageError(
+                    f"--{option} {getattr(self, option)!r} is not possible; allowed are "
+                    f"{', '.join(allowed)}"
+                )
+        for option, least in (("draws", 0), ("batch", 1), ("rows", 1)):
+            value = getattr(self, option)
+            if value is not None and value < least:
+                raise UsageError(f"--{option} {value} is not possible; at least {least}")
+        if self.name is not None and not NAME.fullmatch(self.name):
+            raise UsageError(
+                f"--name {self.name!r} cannot be used; allowed are lower-case letters, digits and "
+                "._- after a first letter or digit"
+            )
+
+
+@dataclass(frozen=True)
+class Result:
+    """The report, and whether this call made it."""
+
+    artifact: Artifact
+    made: bool
+
+
+def run(config: Config, store: Store, progress: Progress) -> Result:
+    """Evaluate a model, or find the report that is there.
+
+    Raises UsageError (also where model and data do not belong together), DataError, StoreError.
+    """
+    model = store.resolve(config.model, kinds={MODEL})
+    encoded = store.resolve(config.encoded, kinds={ENCODED})
+    if read_codec(model).digest != read_codec(encoded).digest:
+        raise UsageError(
+            f"{encoded.ref} is encoded in another way than {model.ref} was trained on; "
+            f"`numtok encode --like {model.ref} INPUT` encodes data for it"
+        )
+    if config.split not in splits(encoded):
+        read_split(encoded, config.split)  # says which splits there are
+    metrics = [METRICS.build(spec) for spec in (*_METRICS, *config.metrics)]
+    device = device_of(config.device)
+    settings = {
+        "stage": "eval",
+        "revision": REVISION,
+        "split": config.split,
+        "fill": config.fill,
+        "decode": config.decode,
+        "point": config.point,
+        "draws": config.draws,
+        "rows": config.rows,
+        "metrics": [settings_of(metric) for metric in metrics],
+        "device": device.type,
+    }
+    with store.draft(
+        REPORT,
+        config.name or f"{model.name}-{config.split}",
+        settings,
+        [model.as_parent(), encoded.as_parent()],
+        _command(config, model, encoded),
+        restart=config.restart,
+        force=config.force,
+    ) as draft:
+        if isinstance(draft, Artifact):
+            return Result(draft, made=False)
+        started = time.monotonic()
+        loaded = read_model(model, device)
+        evaluation = _Evaluation.of(config, loaded, encoded, store, metrics)
+        predicted = evaluation.predictor.run(lambda done, all_: progress("predicting", done, all_))
+        table = evaluation.table(predicted)
+        _write_table(draft.path / PREDICTIONS_FILE, table)
+        report = evaluation.report(predicted, progress)
+        content = msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
+        files.write_atomic(draft.path / REPORT_FILE, content)
+        timing = msgspec.json.decode(files.read_bytes(model.path / TIMING, 1 << 20))
+        artifact = draft.publish(
+            {"rows": report.rows, "numbers": report.numbers},
+            {"train_seconds": timing["seconds"], "eval_seconds": time.monotonic() - started},
+        )
+        return Result(artifact, made=True)
+
+
+def _command(config: Config, model: Artifact, encoded: Artifact) -> list[str]:
+    words = ["numtok", "eval", model.ref, encoded.ref, "--split", config.split]
+    words += ["--fill", config.fill, "--decode", config.decode, "--point", config.point]
+    words += ["--draws", str(config.draws)] if config.draws else []
+    words += ["--rows", str(config.rows)] if config.rows is not None else []
+    for metric in config.metrics:
+        words += ["--metric", metric]
+    return words + (["--name", config.name] if config.name else [])
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """One model on one split, in memory."""
+
+    config: Config
+    loaded: LoadedModel
+    encoded: Artifact
+    samples: Samples
+    train: Samples | None  # where the floors are fitted
+    train_mean: float | None
+    predictor: Predictor
+    metrics: list[Metric]
+
+    @classmethod
+    def of(
+        cls,
+        config: Config,
+        loaded: LoadedModel,
+        encoded: Artifact,
+        store: Store,
+        metrics: list[Metric],
+    ) -> "_Evaluation":
+        samples = read_split(encoded, config.split).head(config.rows)
+        context = loaded.model.settings.shape.context - int(loaded.model.objective.causal)
+        if samples.longest > context:
+            raise DataError(
+                f"split {config.split!r} of {encoded.ref} has a row of {samples.longest:,} tokens, "
+                f"{loaded.artifact.ref} reads {context:,}; train with a --preset of more context"
+            )
+        fill = AUTOREGRESSIVE if loaded.model.objective.causal else config.fill
+        options = Options(
+            fill, config.decode == "constrained", config.point, config.draws, config.batch
+        )
+        predictor = Predictor(loaded, samples, options)
+        if not len(predictor.asked.numbers):
+            raise DataError(
+                f"split {config.split!r} of {encoded.ref} has no number to predict; "
+                "evaluate on rows with numbers"
+            )
+        return cls(
+            config,
+            loaded,
+            encoded,
+            samples,
+            _train_split(loaded, encoded, store),
+            loaded.trained.train_mean,
+            predictor,
+            metrics,
+        )
+
+    @property
+    def asked(self) -> Asked:
+        return self.predictor.asked
+
+    def table(self, predicted: Predicted) -> "pa.Table":
+        """The rows of predictions.parquet."""
+        samples, asked = self.samples, self.asked
+        rows = asked.rows[asked.queries]
+        columns: dict[str, Any] = {
+            "id": samples.ids.take(rows),
+            "target": self._names(),
+            "position": asked.numbers - samples.number_rows[rows],
+            "truth_literal": self._truth_literals(),
+            "truth": samples.numbers[asked.numbers],
+            "prediction_literal": predicted.literals,
+            "prediction": pa.array(predicted.values, mask=~predicted.valid),
+            "valid": predicted.valid,
+            "on_grammar": predicted.on_grammar
+            if self.predictor.options.constrained
+            else pa.nulls(len(rows), pa.bool_()),
+            "log_density": _nullable(predicted.log_density),
+            "crps": _nullable(predicted.crps),
+        }
+        for index, level in enumerate(QUANTILES):
+            columns[quantile_column(level)] = _nullable(predicted.quantiles[:, index])
+        columns |= {GROUP + name: column.take(rows) for name, column in samples.groups.items()}
+        schema = predictions_schema(list(samples.groups))
+        return pa.table(
+            [pa.array(columns[name]).cast(schema.field(name).type) for name in schema.names],
+            schema=schema,
+        )
+
+    def _names(self) -> list[str]:
+        names = self.samples.target_name.to_pylist()
+        return [names[target] if target >= 0 else "number" for target in self.asked.targets]
+
+    def _truth_literals(self) -> list[str]:
+        """As written; of a number that is no target Python's repr, since shards keep no more."""
+        literals = self.samples.target_literal.to_pylist()
+        values = self.samples.numbers[self.asked.numbers].tolist()
+        return [
+            literals[target] if target >= 0 else repr(value)
+            for target, value in zip(self.asked.targets.tolist(), values, strict=True)
+        ]
+
+    def report(self, predicted: Predicted, progress: Progress) -> Report:
+        """Every figure of the report."""
+        loaded, config, asked = self.loaded, self.config, self.asked
+        answers, kept = self._answers(predicted)
+        parts = dict(self._parts(kept))
+        few = [METRICS.build(spec) for spec in _IN_GROUPS]
+        total = 2 + len(parts)
+        progress("scoring", 0, total)
+        metrics = figures(self.metrics, answers)
+        progress("scoring", 1, total)
+        everything_valid = bool(answers.valid.all())
+        found: dict[tuple[str, str], Figures] = {}
+        for done, (part, rows) in enumerate(parts.items()):
+            found[part] = figures(few, answers.take(rows))
+            progress("scoring", 2 + done, total)
+        total_parameters, tables = loaded.model.parameter_counts()
+        trained = loaded.trained
+        constrained = self.predictor.options.constrained
+        return Report(
+            model=loaded.artifact.ref,
+            name=loaded.artifact.name,
+            data=self.encoded.ref,
+            split=config.split,
+            scheme=spec_of(loaded.codec.scheme),
+            configuration=trained.configuration,
+            seed=trained.seed,
+            decoding=self._decoding(),
+            rows=len(self.samples),
+            numbers=len(asked.numbers),
+            invalid=float(1 - answers.valid.mean()),
+            off_grammar=float(1 - predicted.on_grammar.mean()) if constrained else None,
+            train_mean=self.train_mean,
+            metrics=metrics,
+            valid_metrics={}
+            if everything_valid
+            else figures(self.metrics, answers.take(answers.valid)),
+            by_target={name: figs for (kind, name), figs in found.items() if not kind},
+            groups={
+                group: {name: figs for (kind, name), figs in found.items() if kind == group}
+                for group in sorted({kind for kind, _ in found if kind})
+            },
+            floors=self._floors(few, kept),
+            costs=Costs(
+                trained.samples,
+                trained.tokens,
+                trained.steps,
+                trained.flops,
+                total_parameters,
+                tables,
+                float(self.samples.number_length[asked.numbers].mean()),
+            ),
+            notes=list(self._notes(kept)),
+        )
+
+    def _answers(self, predicted: Predicted) -> tuple[Answers, "np.typing.NDArray[np.int64]"]:
+        """What the metrics see, and which of the numbers: those whose truth is finite."""
+        asked = self.asked
+        truth = self.samples.numbers[asked.numbers]
+        kept = np.flatnonzero(np.isfinite(truth))
+        if not len(kept):
+            raise DataError("no number that is asked for is finite; there is nothing to score")
+        literals = self._truth_literals()
+        fallback = self.train_mean if self.train_mean is not None else 0.0
+        known = np.isfinite(predicted.log_density).all()
+        return Answers(
+            truth[kept],
+            np.where(predicted.valid, predicted.values, fallback)[kept],
+            predicted.valid[kept],
+            [literals[index] for index in kept.tolist()],
+            predicted.literals[kept].tolist(),
+            predicted.log_density[kept] if known else None,
+            predicted.crps[kept] if not np.isnan(predicted.crps).any() else None,
+            predicted.quantiles[kept] if not np.isnan(predicted.quantiles).any() else None,
+            asked.rows[asked.queries][kept],
+        ), kept
+
+    def _parts(
+        self, kept: "np.typing.NDArray[np.int64]"
+    ) -> Iterator[tuple[tuple[str, str], "np.typing.NDArray[np.bool_]"]]:
+        """The parts that get figures of their own: ("", target), (group, value)."""
+        names = np.array(self._names(), object)[kept]
+        distinct = sorted(set(names.tolist()))
+        if len(distinct) > 1:
+            for name in distinct:
+                yield ("", name), names == name
+        rows = self.asked.rows[self.asked.queries][kept]
+        for group, column in self.samples.groups.items():
+            values = np.array(column.fill_null("none").to_pylist(), object)[rows]
+            present = sorted(set(values.tolist()))
+            if 1 < len(present) <= _MOST_GROUPS:
+                for value in present:
+                    yield (group, value), values == value
+
+    def _floors(
+        self, metrics: list[Metric], kept: "np.typing.NDArray[np.int64]"
+    ) -> dict[str, Figures]:
+        truth = self.samples.numbers[self.asked.numbers]
+        fallback = self.train_mean if self.train_mean is not None else 0.0
+        literals = [self._truth_literals()[index] for index in kept.tolist()]
+        found = {}
+        for name, values in floors(
+            self.loaded.codec, self.samples, self.asked, self.train, self.train_mean
+        ):
+            valid = np.isfinite(values)
+            answers = Answers(
+                truth[kept],
+                np.where(valid, values, fallback)[kept],
+                valid[kept],
+                literals,
+                [
+                    repr(v) if ok else None
+                    for v, ok in zip(values[kept].tolist(), valid[kept], strict=True)
+                ],
+            )
+            found[name] = figures(metrics, answers)
+        return found
+
+    def _decoding(self) -> dict[str, Any]:
+        options = self.predictor.options
+        return {
+            "fill": options.fill,
+            "decode": self.config.decode,
+            "point": options.point,
+            "distribution": self._distribution(),
+        }
+
+    def _distribution(self) -> str:
+        """What NLL, CRPS and quantiles are of."""
+        loaded, options = self.loaded, self.predictor.options
+        told = loaded.model.head.describe(loaded.trained.calibration)
+        if loaded.trained.calibrated_on == TRAIN:
+            told += ", measured on the train split: there was no validation split"
+        if loaded.model.value_head is None and self.predictor.support is None:
+            drawn = f"{options.draws} draws" if options.draws else "none"
+            told += f"; density by the truth's tokens, quantiles and CRPS from {drawn}"
+        return told
+
+    def _notes(self, kept: "np.typing.NDArray[np.int64]") -> Iterator[str]:
+        left_out = len(self.asked.numbers) - len(kept)
+        if left_out:
+            yield f"{left_out:,} numbers are not finite and were not scored."
+        scheme = self.loaded.codec.scheme
+        if scheme.tokens_per_number is None and self.predictor.options.fill != AUTOREGRESSIVE:
+            yield "The number of masks tells the model how long each answer is."
+        normalizer = spec_of(self.loaded.codec.normalizer.normalizer)
+        if normalizer.startswith("signed-log"):
+            yield "Numbers were normalised by signed-log, which the paper does not do."
+        if self.train is None:
+            yield "There is no train split at hand: no nearest, linear or boosted floor."
+
+
+def _train_split(loaded: LoadedModel, encoded: Artifact, store: Store) -> Samples | None:
+    """The rows that the floors are fitted on: of the data, or of what the model learnt from."""
+    if TRAIN in splits(encoded):
+        return read_split(encoded, TRAIN)
+    parent = loaded.artifact.manifest.parents[0]
+    name, _, version = parent.where.partition("@")
+    found = store.find(ENCODED, name, version)
+    return read_split(found, TRAIN) if found is not None else None
+
+
+def _nullable(column: "np.typing.NDArray[np.float64]") -> "pa.Array[Any]":
+    return pa.array(column, mask=np.isnan(column))
+
+
+def _write_table(path: Path, table: "pa.Table") -> None:
+    with files.Sink(path) as sink:
+        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)

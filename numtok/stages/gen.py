@@ -1,0 +1,252 @@
+"""Gen: a task and a seed -> JSONL of every split.
+
+Each unit of the task becomes one file, ``train-00000.jsonl``, with a receipt.
+Units are independent, so they run in any process, and a killed run continues
+with those that are left.
+"""
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numtok.artifact import NAME, Artifact, Output, version_of, write_receipt
+from numtok.config import threads
+from numtok.draft import Draft
+from numtok.engines.local import run_units
+from numtok.errors import UsageError
+from numtok.files import Sink
+from numtok.records import DATA, SPLIT_RULE, TRAIN, is_split
+from numtok.registry import name_of, settings_of, spec_of
+from numtok.store import Store
+from numtok.tasks.base import SHARES, TASKS, Split, Task
+
+REVISION = 1
+SPLITS = "train=0.8,validation=0.1,test=0.1"
+_MOST = 10**12  # rows
+_SAMPLE = 1000  # rows of each split that a dry run makes
+
+#: Told what is being done, the bytes written, about how many there will be, and the rows done.
+Progress = Callable[[str, int, int, int], None]
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok gen`` was asked for; ``task`` is a spec, ``split`` shares that add up to 1."""
+
+    task: str
+    samples: int = 10_000
+    seed: int = 0
+    split: str = SPLITS
+    name: str | None = None
+    workers: int | None = None
+    restart: bool = False
+    force: bool = False
+    dry_run: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.samples <= _MOST:
+            raise UsageError(
+                f"--samples {self.samples} is not possible; allowed are 1 to {_MOST:,}"
+            )
+        if abs(self.seed) >= 10**18:
+            raise UsageError(
+                f"--seed {self.seed} is not possible; allowed are integers of at most 18 digits"
+            )
+        if self.name is not None and not NAME.fullmatch(self.name):
+            raise UsageError(
+                f"--name {self.name!r} cannot be used; allowed are lower-case letters, digits and "
+                "._- after a first letter or digit"
+            )
+        if self.workers is not None and self.workers < 1:
+            raise UsageError(f"--workers {self.workers} is not possible; at least 1 is needed")
+
+
+class Estimate(NamedTuple):
+    """What a dry run expects, from the first rows of each split."""
+
+    rows: int
+    bytes: int
+
+
+class Result(NamedTuple):
+    """The artifact and whether this call made it; of a dry run what would be made."""
+
+    ref: str
+    artifact: Artifact | None
+    made: bool
+    estimate: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Some rows of a split: what one file holds."""
+
+    split: Split
+    index: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.split.name}-{self.index:05d}"
+
+
+@dataclass(frozen=True)
+class GenUnit:
+    """Make a unit: its file, and its receipt last. Returns the facts of the receipt."""
+
+    draft: Path
+    task: Task
+    seed: int
+    settings: str
+
+    def __call__(self, unit: Unit) -> dict[str, Any]:
+        with Sink(self.draft / f"{unit.name}.jsonl") as sink:
+            sink.write(self.task.unit(self.seed, unit.split, unit.index))
+        rows = self.task.rows_of(unit.split, unit.index)
+        facts = {"split": unit.split.name, "rows": rows, "bytes": sink.bytes}
+        output = Output(sink.path.name, sink.bytes, sink.sha256)
+        write_receipt(
+            self.draft,
+            unit.name,
+            input=unit.name,
+            settings=self.settings,
+            outputs=[output],
+            facts=facts,
+        )
+        return facts
+
+
+def run(config: Config, store: Store, progress: Progress) -> Result:
+    """Make the rows of a task, or find the artifact that holds them.
+
+    Raises UsageError and StoreError. What was finished by then is kept in the draft, and the same
+    call continues there.
+    """
+    started = time.monotonic()
+    task = TASKS.build(config.task)
+    splits = split_rows(config.split, config.samples)
+    if task.possible is not None and task.possible < config.samples:
+        raise UsageError(
+            f"{spec_of(task)} has only {task.possible:,} different rows, and --samples asks for "
+            f"{config.samples:,}; give fewer, or settings with more rows"
+        )
+    units = [
+        Unit(split, index) for split in splits for index in range(-(-split.rows // task.unit_rows))
+    ]
+    workers = config.workers or _workers(units)
+    settings = {
+        "stage": "gen",
+        "revision": REVISION,
+        "task": settings_of(task),
+        "samples": config.samples,
+        "split": {split.name: [split.rows, split.begin, split.end] for split in splits},
+        "seed": config.seed,
+    }
+    name = config.name or name_of(task)
+    if config.dry_run:
+        version = version_of(DATA, settings, [])
+        found = store.find(DATA, name, version)
+        estimate = None if found else _estimate(task, config.seed, splits)
+        return Result(f"{name}@{version}", found, made=False, estimate=estimate)
+    command = _command(config, task, name)
+    with store.draft(
+        DATA, name, settings, [], command, restart=config.restart, force=config.force
+    ) as draft:
+        if isinstance(draft, Artifact):
+            return Result(draft.ref, draft, made=False)
+        counts = _make(draft, task, config, units, workers, progress)
+        timing = {"seconds": time.monotonic() - started, "workers": workers}
+        artifact = draft.publish(counts, timing)
+        return Result(artifact.ref, artifact, made=True)
+
+
+def split_rows(text: str, samples: int) -> list[Split]:
+    """The splits of ``name=share[,name=share...]``, by name; what the shares leave of 1 is train.
+
+    Rows are shared out exactly: what is rounded off one split goes to the next. Raises UsageError.
+
+    >>> [(split.name, split.rows) for split in split_rows("validation=0.1,test=0.15", 1000)]
+    [('test', 150), ('train', 750), ('validation', 100)]
+    """
+    shares: dict[str, Fraction] = {}
+    for pair in text.split(","):
+        name, _, value = pair.partition("=")
+        share = Fraction(value if re.fullmatch(r"[01]|[01]?\.[0-9]{1,12}", value) else 0)
+        if name in shares or not is_split(name) or not 0 < share <= 1:
+            raise UsageError(
+                f"--split {text!r}: {pair!r} is not a new split's name and a share above 0 and up "
+                f"to 1; write for example {SPLITS} (names: {SPLIT_RULE})"
+            )
+        shares[name] = share
+    left = 1 - sum(shares.values(), Fraction())
+    if left < 0 or (left > 0 and TRAIN in shares):
+        raise UsageError(
+            f"--split {text!r}: the shares add up to {float(1 - left):g}; make it 1, or leave "
+            f"{TRAIN} out, which is then what is left"
+        )
+    if left:
+        shares[TRAIN] = left
+    splits = []
+    begin = Fraction(0)
+    for name in sorted(shares):  # the order as typed means nothing
+        end = begin + shares[name]
+        rows = int(end * samples) - int(begin * samples)
+        splits.append(Split(name, rows, int(begin * SHARES), int(end * SHARES)))
+        begin = end
+    if empty := [split.name for split in splits if not split.rows]:
+        raise UsageError(
+            f"--samples {samples} leaves no row for the split {empty[0]!r} of {text}; give more "
+            "samples, or a larger share"
+        )
+    return splits
+
+
+def _workers(units: list[Unit]) -> int:
+    """One a core, but none for what one process is done with before others have started."""
+    most = threads() or os.cpu_count() or 1
+    return most if len(units) > 16 else 1
+
+
+def _make(
+    draft: Draft, task: Task, config: Config, units: list[Unit], workers: int, progress: Progress
+) -> dict[str, int]:
+    """Make every unit that has no receipt yet; the counts of all."""
+    work = GenUnit(draft.path, task, config.seed, draft.version)
+    facts: list[dict[str, Any]] = []
+    left: list[Unit] = []
+    for unit in units:
+        receipt = draft.receipt(unit.name, input=unit.name, settings=draft.version)
+        if receipt is None:
+            left.append(unit)
+        else:
+            facts.append(receipt.facts)
+    counts = Counter[str]()
+    size = 0
+    for fact in (*facts, *run_units(work, left, workers)):
+        counts["rows"] += fact["rows"]
+        counts[f"rows_{fact['split']}"] += fact["rows"]
+        size += fact["bytes"]
+        progress("making", size, size * config.samples // counts["rows"], counts["rows"])
+    return dict(counts)
+
+
+def _estimate(task: Task, seed: int, splits: list[Split]) -> Estimate:
+    size = 0
+    for split in splits:
+        rows = min(split.rows, _SAMPLE)
+        size += len(task.unit(seed, replace(split, rows=rows), 0)) * split.rows // rows
+    return Estimate(sum(split.rows for split in splits), size)
+
+
+def _command(config: Config, task: Task, name: str) -> list[str]:
+    """The command line that makes the artifact again."""
+    command = ["numtok", "gen", spec_of(task), "--samples", str(config.samples)]
+    command += ["--seed", str(config.seed)]
+    if config.split != SPLITS:
+        command += ["--split", config.split]
+    return [*command, "--name", name]

@@ -1,0 +1,372 @@
+"""Train: encoded data -> a model.
+
+The draft holds a checkpoint, so a run that was killed goes on where it stood
+and ends, on the CPU, in the same bytes. A budget in minutes is measured at the
+start and frozen to steps there.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+
+from numtok import files
+from numtok.artifact import NAME, Artifact, Parent
+from numtok.codec import Codec
+from numtok.draft import Draft
+from numtok.errors import DataError, UsageError
+from numtok.nn.batches import seed_of
+from numtok.nn.embedders.base import EMBEDDERS
+from numtok.nn.heads.base import HEADS, Calibration, ValueHead
+from numtok.nn.model import Given, Model, ModelSettings
+from numtok.nn.objectives.base import OBJECTIVES, Objective
+from numtok.nn.presets import preset
+from numtok.nn.training import Recipe, device_of, naming_memory
+from numtok.records import ENCODED, MODEL, TRAIN
+from numtok.registry import settings_of, spec_of
+from numtok.samples import Samples
+from numtok.stages._checkpoint import drop_checkpoint
+from numtok.stages._data import has_targets, longest_row, read_codec, read_split, splits
+from numtok.stages._models import METRICS, Trained, copy_weights, write_model
+from numtok.stages._training import Progress, Split, Training
+from numtok.store import Store
+
+REVISION = 1
+VALIDATION = "validation"  # the split that is looked at during training
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok train`` was asked for; of ``steps``, ``tokens`` and ``minutes`` one at most.
+
+    None of ``objective``, ``embedder``, ``head`` and ``learning_rate`` means the default: for the
+    objective ``mlm:targets`` where rows have targets and ``mlm`` otherwise, the scheme's embedder
+    and head, the preset's rate.
+    """
+
+    encoded: str
+    preset: str = "nano"
+    objective: str | None = None
+    embedder: str | None = None
+    head: str | None = None
+    steps: int | None = None
+    tokens: int | None = None
+    minutes: float | None = None
+    batch: int = 128
+    learning_rate: float | None = None
+    warmup: float = 0.05
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    seed: int = 0
+    init: str | None = None
+    device: str = "auto"
+    precision: str = "auto"
+    checkpoint_steps: int | None = None
+    batch_workers: int = 0
+    name: str | None = None
+    restart: bool = False
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        given = [key for key in ("steps", "tokens", "minutes") if getattr(self, key) is not None]
+        if len(given) > 1:
+            raise UsageError(
+                f"--{given[0]} and --{given[1]} are two budgets; give one of --steps, --tokens "
+                "and --minutes"
+            )
+        for key in (*given, "batch", "checkpoint_steps"):
+            value = getattr(self, key)
+            if value is not None and not 0 < value < math.inf:
+                raise UsageError(
+                    f"--{key.replace('_', '-')} {value} is not possible; it is above 0"
+                )
+        if self.batch_workers < 0:
+            raise UsageError(f"--batch-workers {self.batch_workers} is not possible; 0 or more")
+        if self.precision not in ("auto", "float32", "bfloat16"):
+            raise UsageError(
+                f"--precision {self.precision!r} is not possible; allowed are auto, float32 and "
+                "bfloat16"
+            )
+        if self.name is not None and not NAME.fullmatch(self.name):
+            raise UsageError(
+                f"--name {self.name!r} cannot be used; allowed are lower-case letters, digits and "
+                "._- after a first letter or digit"
+            )
+
+    @property
+    def budget(self) -> dict[str, float]:
+        """The budget asked for, by its unit; 5 minutes unless said."""
+        for key in ("steps", "tokens", "minutes"):
+            if (value := getattr(self, key)) is not None:
+                return {key: value}
+        return {"minutes": 5.0}
+
+
+@dataclass(frozen=True)
+class Result:
+    """The model, and whether this call made it."""
+
+    artifact: Artifact
+    made: bool
+
+
+def run(config: Config, store: Store, progress: Progress) -> Result:
+    """Train a model, or find the one that is there.
+
+    Raises UsageError, DataError, StoreError, and TrainingFailed (a loss that is not finite, no
+    memory). An interrupt is answered by a checkpoint first; the same call then continues.
+    """
+    encoded = store.resolve(config.encoded, kinds={ENCODED})
+    if TRAIN not in splits(encoded):
+        raise DataError(f"{encoded.ref} has no split {TRAIN!r} to learn from; encode one")
+    codec = read_codec(encoded)
+    plan = _Plan.of(config, encoded, codec, store)
+    with store.draft(
+        MODEL,
+        config.name or f"{encoded.name}-{config.preset.partition(',')[0]}",
+        plan.settings,
+        plan.parents,
+        plan.command,
+        restart=config.restart,
+        force=config.force,
+    ) as draft:
+        if isinstance(draft, Artifact):
+            return Result(draft, made=False)
+        with naming_memory(config.batch):
+            return Result(_train(draft, plan, codec, progress), made=True)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is trained on what, with all defaults in place."""
+
+    config: Config
+    encoded: Artifact
+    init: Artifact | None
+    device: torch.device
+    bfloat16: bool
+    embedder: str
+    head: str
+    objective: str
+    learning_rate: float
+
+    @classmethod
+    def of(cls, config: Config, encoded: Artifact, codec: Codec, store: Store) -> "_Plan":
+        device = device_of(config.device)
+        able = device.type == "cuda" and torch.cuda.is_bf16_supported()
+        objective = config.objective or ("mlm:targets" if has_targets(encoded) else "mlm")
+        init = store.resolve(config.init, kinds={MODEL}) if config.init else None
+        if init is not None and read_codec(init).digest != codec.digest:
+            raise UsageError(
+                f"--init {init.ref} was trained on another encoding than {encoded.ref}; "
+                f"`numtok encode --like {init.ref}` encodes data for it"
+            )
+        return cls(
+            config,
+            encoded,
+            init,
+            device,
+            config.precision == "bfloat16" or (config.precision == "auto" and able),
+            config.embedder or codec.scheme.embedder,
+            config.head or codec.scheme.head,
+            objective,
+            config.learning_rate or preset(config.preset).learning_rate,
+        )
+
+    @property
+    def parents(self) -> list[Parent]:
+        return [one.as_parent() for one in (self.encoded, self.init) if one is not None]
+
+    @property
+    def command(self) -> list[str]:
+        """The command line that makes the model again."""
+        config = self.config
+        words = ["numtok", "train", self.encoded.ref, "--preset", config.preset]
+        words += ["--objective", self.objective, "--embedder", self.embedder, "--head", self.head]
+        for unit, value in config.budget.items():
+            words += [f"--{unit}", f"{value:g}" if unit == "minutes" else str(value)]
+        words += ["--batch", str(config.batch), "--lr", repr(self.learning_rate)]
+        words += ["--warmup", repr(config.warmup), "--weight-decay", repr(config.weight_decay)]
+        words += ["--clip", repr(config.clip), "--seed", str(config.seed)]
+        words += ["--device", self.device.type]
+        words += ["--precision", "bfloat16" if self.bfloat16 else "float32"]
+        words += ["--init", self.init.ref] if self.init else []
+        return words + (["--name", config.name] if config.name else [])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the version depends on."""
+        config = self.config
+        return {
+            "stage": "train",
+            "revision": REVISION,
+            "preset": asdict(preset(config.preset)),
+            "embedder": settings_of(EMBEDDERS.build(self.embedder)),
+            "head": settings_of(HEADS.build(self.head)),
+            "objective": settings_of(OBJECTIVES.build(self.objective)),
+            "budget": config.budget,
+            "batch": config.batch,
+            "learning_rate": self.learning_rate,
+            "warmup": config.warmup,
+            "weight_decay": config.weight_decay,
+            "clip": config.clip,
+            "seed": config.seed,
+            "device": self.device.type,
+            "precision": "bfloat16" if self.bfloat16 else "float32",
+        }
+
+    def configuration(self, codec: Codec) -> dict[str, Any]:
+        """The same for people, by which seeds of one experiment are found."""
+        settings = self.settings
+        parts = {
+            "scheme": spec_of(codec.scheme),
+            "normalize": spec_of(codec.normalizer.normalizer),
+            "text_tokenizer": spec_of(codec.text_tokenizer),
+            "preset": self.config.preset,
+            "embedder": self.embedder,
+            "head": self.head,
+            "objective": self.objective,
+        } | {f"budget_{unit}": value for unit, value in self.config.budget.items()}
+        for key in ("batch", "learning_rate", "warmup", "weight_decay", "clip", "precision"):
+            parts[key] = settings[key]
+        return parts | ({"init": self.init.ref} if self.init else {})
+
+    def recipe(self, steps: int) -> Recipe:
+        config = self.config
+        return Recipe(
+            steps,
+            self.learning_rate,
+            config.warmup,
+            config.weight_decay,
+            config.clip,
+            config.seed,
+        )
+
+    def model(self, codec: Codec, context: int) -> Model:
+        """The model before its first step: a pure function of the settings and the seed."""
+        settings = ModelSettings.of(
+            preset(self.config.preset),
+            vocabulary=codec.vocabulary_size,
+            context=context,
+            embedder=self.embedder,
+            head=self.head,
+            objective=self.objective,
+        )
+        torch.manual_seed(seed_of(self.config.seed, "init"))
+        model = Model(settings)
+        if self.init is not None:
+            copy_weights(model, self.init)
+        return model
+
+
+def _train(draft: Draft, plan: _Plan, codec: Codec, progress: Progress) -> Artifact:
+    config, encoded = plan.config, plan.encoded
+    objective = OBJECTIVES.build(plan.objective)
+    train = Split(read_split(encoded, TRAIN), codec, objective, config.batch, config.seed)
+    _check_learnable(objective, train.samples, encoded)
+    validation = None
+    if VALIDATION in splits(encoded):
+        samples = read_split(encoded, VALIDATION)
+        validation = Split(samples, codec, objective, config.batch, config.seed)
+    longest = longest_row(encoded) + int(objective.causal)
+    context = preset(config.preset).context or longest
+    if longest > context:
+        raise DataError(
+            f"{encoded.ref} has a row of {longest:,} tokens, --preset {config.preset} reads "
+            f"{context:,}; write --preset {config.preset},context={longest}"
+        )
+    training = Training(
+        draft,
+        train,
+        validation,
+        lambda: plan.model(codec, context),
+        plan.recipe,
+        device=plan.device,
+        bfloat16=plan.bfloat16,
+        batch_workers=config.batch_workers,
+        checkpoint_steps=config.checkpoint_steps,
+        progress=progress,
+    )
+    trainer = training.run(config.budget)
+    calibration = _calibration(trainer.model, validation or train, plan.device)
+    split = VALIDATION if validation else TRAIN
+    trained = Trained(
+        configuration=plan.configuration(codec),
+        seed=config.seed,
+        calibration=calibration,
+        calibrated_on=split if calibration else None,
+        train_mean=_mean(train.samples),
+        samples=_samples(train.samples, config.batch, trainer.step),
+        tokens=trainer.tokens,
+        steps=trainer.step,
+        flops=3.0 * trainer.flops,  # the backward pass is two of the forward
+    )
+    drop_checkpoint(draft)
+    write_model(draft.path, trainer.model, codec, trained)
+    lines = b"".join(msgspec.json.encode(record) + b"\n" for record in training.records)
+    files.write_atomic(draft.path / METRICS, lines)
+    parameters, _ = trainer.model.parameter_counts()
+    counts = {
+        "rows": len(train.samples),
+        "steps": trainer.step,
+        "samples": trained.samples,
+        "tokens": trainer.tokens,
+        "parameters": parameters,
+    }
+    timing = {
+        "seconds": training.seconds,
+        "tokens_per_second": trainer.tokens / max(training.seconds, 1e-9),
+        "device": plan.device.type,
+        "threads": torch.get_num_threads(),
+    }
+    return draft.publish(counts, timing)
+
+
+def _check_learnable(objective: Objective, samples: Samples, encoded: Artifact) -> None:
+    """Refuse an objective that asks for what no row has."""
+    wanted = objective.requires()
+    found = {
+        None: True,
+        "targets": len(samples.targets) > 0,
+        "answer_start": bool((samples.answer_start >= 0).all()),
+    }
+    if not found[wanted]:
+        raise DataError(
+            f"--objective {spec_of(objective)} needs {wanted} in the rows, {encoded.ref} has "
+            f"{'none' if wanted == 'targets' else 'rows without'}; encode data with {wanted}, or "
+            "give another --objective"
+        )
+
+
+@torch.no_grad()
+def _calibration(model: Model, split: Split, device: torch.device) -> Calibration:
+    """What the head's distribution needs, from the rows of a split."""
+    if model.value_head is None:
+        return {}
+    assert isinstance(model.head, ValueHead)
+    parameters, values = [], []
+    model.eval()
+    for example in split.looked_at():
+        given = Given.of(example, device)
+        flat = model.hidden(given.tokens, given.values, given.real).flatten(0, 1)
+        parameters.append(model.value_head(flat[given.number_where]).float().cpu().numpy())
+        values.append(example.number_values)
+    if not sum(map(len, values)):
+        return {}
+    return model.head.calibrate(np.concatenate(parameters), np.concatenate(values))
+
+
+def _mean(samples: Samples) -> float | None:
+    """Of the targets, or of all numbers where rows have none."""
+    values = samples.numbers[samples.targets] if len(samples.targets) else samples.numbers
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else None
+
+
+def _samples(samples: Samples, batch: int, steps: int) -> int:
+    """Rows seen in so many steps: the last batch of an epoch may be smaller."""
+    epochs, rest = divmod(steps, -(-len(samples) // batch))
+    return epochs * len(samples) + min(rest * batch, len(samples))

@@ -1,0 +1,1 @@
+"""Tasks: makers of data, one file each, no torch."""

@@ -1,0 +1,74 @@
+"""The contract of a task: rows of data, made from a seed.
+
+A task is a frozen dataclass whose fields are its settings, each declared with
+:func:`setting`. It makes the rows of a split a unit at a time. A unit is a pure
+function of the settings, the seed, the split and the unit's index, so units can
+be made in any order, by any process, and again.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeVar
+
+from numtok.registry import Registry
+
+T = TypeVar("T")
+
+#: Splits divide [0, SHARES) among them; a task hashes what splits must not share to a place in it.
+SHARES = 1 << 60
+
+
+@dataclass(frozen=True)
+class Split:
+    """One split of the data: how many rows, and the places ``begin <= place < end`` it owns."""
+
+    name: str
+    rows: int
+    begin: int = 0
+    end: int = SHARES
+
+    @property
+    def share(self) -> float:
+        """The part of all places that are its own."""
+        return (self.end - self.begin) / SHARES
+
+
+def setting(default: T, help: str) -> T:
+    """A field of a task: its default, and the line that ``numtok gen TASK --help`` shows."""
+    made: T = field(default=default, metadata={"help": help})
+    return made
+
+
+class Task(ABC):
+    """A maker of data. Subclasses are final frozen dataclasses; their fields are settings.
+
+    Class attributes: ``revision`` (rises when the rows change), ``source`` (paper, section),
+    ``unit_rows`` (rows in a unit, but for the last of a split: about a second of work or less)
+    and ``digest``, the first 16 hexadecimal digits of the sha256 of a fixed sample, which is
+    ``unit(0, Split("train", 100), 0)`` with default settings.
+    """
+
+    revision: ClassVar[int]
+    source: ClassVar[str]
+    unit_rows: ClassVar[int]
+    digest: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def possible(self) -> int | None:
+        """How many different rows there are; None if they never run out."""
+
+    @abstractmethod
+    def unit(self, seed: int, split: Split, index: int) -> bytes:
+        """Rows ``index * unit_rows`` and on of a split: JSONL of ``records.Row``, ASCII or UTF-8.
+
+        No text comes twice in a split, and none in two splits of the same seed. Ids are
+        different in all splits. Raises UsageError where there are too few rows to be had.
+        """
+
+    def rows_of(self, split: Split, index: int) -> int:
+        """How many rows a unit has."""
+        return min(self.unit_rows, split.rows - index * self.unit_rows)
+
+
+TASKS: Registry[Task] = Registry("numtok.tasks", "task")

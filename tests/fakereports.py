@@ -1,0 +1,142 @@
+"""Report artifacts as ``eval`` writes them, of a model that never was: the truth plus noise."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from numtok import files
+from numtok.artifact import Artifact
+from numtok.metrics.base import METRICS, Answers, figures
+from numtok.reports import (
+    PREDICTIONS_FILE,
+    QUANTILES,
+    REPORT,
+    REPORT_FILE,
+    Costs,
+    Figures,
+    Report,
+    predictions_schema,
+    quantile_column,
+)
+from numtok.store import Store
+
+METRIC_NAMES = (
+    *("r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error"),
+    "relative-error-over",
+)
+TRAIN_MEAN = 1.5
+
+
+@dataclass(frozen=True)
+class Fake:
+    """One report: ``noise`` is added to the truths, the first ``invalid`` ones are no numbers."""
+
+    scheme: str = "p1000"
+    seed: int = 0
+    noise: float = 10.0
+    noise_seed: int = 0
+    invalid: int = 0
+    count: int = 200
+    shift: int = 0  # of the ids
+    truth_shift: float = 0.0  # of the last truth
+    repeat: bool = False  # the last id is that of the one before
+    train_mean: float | None = TRAIN_MEAN
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    metrics: tuple[str, ...] = METRIC_NAMES
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        plain = {"scheme": self.scheme, "head": f"head-of-{self.scheme}", "objective": "mlm"}
+        return plain | {"steps": 1000} | dict(self.settings)
+
+    def table(self) -> pa.Table:
+        """The predictions, last id first: a comparison must not rely on the order of rows."""
+        count = self.count
+        truth = np.round(np.random.default_rng(7).normal(0, 100, count), 2)
+        truth[-1] += self.truth_shift
+        noise = np.random.default_rng((self.noise_seed, self.seed)).normal(0, self.noise, count)
+        prediction = [float(value) for value in truth + noise]
+        valid = [index >= self.invalid for index in range(count)]
+        ids = [f"row-{index + self.shift}" for index in range(count)]
+        if self.repeat:
+            ids[-1] = ids[-2]
+        nothing = [None] * count
+        values = [value if known else None for value, known in zip(prediction, valid, strict=True)]
+        columns: dict[str, Any] = {
+            "id": ids,
+            "target": ["answer"] * count,
+            "position": [3] * count,
+            "truth_literal": [repr(float(value)) for value in truth],
+            "truth": truth,
+            "prediction_literal": [None if value is None else repr(value) for value in values],
+            "prediction": values,
+            "valid": valid,
+            "on_grammar": nothing,
+            "group_operands": [str(2 + index % 3) for index in range(count)],
+            "group_operator": [None if index == 0 else "+-*"[index % 3] for index in range(count)],
+        }
+        points = np.array(prediction)
+        columns |= {
+            quantile_column(level): points + self.noise * NormalDist().inv_cdf(level)
+            for level in QUANTILES
+        }
+        schema = predictions_schema(["operands", "operator"])
+        columns = {name: columns.get(name, nothing) for name in schema.names}
+        return pa.table(columns, schema=schema).take(np.arange(count)[::-1])
+
+    def report(self, table: pa.Table) -> Report:
+        valid = np.array(table["valid"].to_pylist())
+        mean = 0.0 if self.train_mean is None else self.train_mean
+        prediction = np.array(table["prediction"].fill_null(mean).to_pylist())
+        answers = Answers(np.array(table["truth"].to_pylist()), prediction, valid)
+        constant = answers._replace(prediction=np.full(self.count, mean))
+        operands = np.array(table["group_operands"].to_pylist())
+        by_operands = {
+            value: self._figures(answers.take(operands == value)) for value in ("2", "3", "4")
+        }
+        rounded = answers._replace(prediction=answers.truth + len(self.scheme) / 100)
+        found = self._figures(answers)
+        return Report(
+            model=f"model-{self.scheme}@0123456789abcdef",
+            name=f"model-{self.scheme}",
+            data=f"arithmetic-{self.scheme}@0123456789abcdef",
+            split="test",
+            scheme=self.scheme,
+            configuration=self.configuration,
+            seed=self.seed,
+            decoding={"fill": "all", "constrained": True},
+            rows=self.count,
+            numbers=self.count,
+            invalid=self.invalid / self.count,
+            off_grammar=0.003,
+            train_mean=self.train_mean,
+            metrics=found,
+            valid_metrics=self._figures(answers.take(valid)) if self.invalid else {},
+            by_target={"answer": found},
+            groups={"operands": by_operands},
+            floors={"quantisation": self._figures(rounded), "mean": self._figures(constant)},
+            costs=Costs(64_000, 1_280_000, 1000, 3.1e15, 2_500_000, 700_000, 3.0),
+            notes=["The operands were drawn as the task says, not as the paper did."],
+        )
+
+    def _figures(self, answers: Answers) -> Figures:
+        return figures([METRICS.build(name) for name in self.metrics], answers, resamples=100)
+
+
+def make(store: Store, fake: Fake, name: str | None = None) -> Artifact:
+    """Write the report of a fake evaluation; its clocks grow with the seed."""
+    name = name or f"report-{fake.scheme.partition(',')[0]}-{fake.seed}"
+    with store.draft(REPORT, name, {"fake": repr(fake)}, [], ["numtok", "eval"]) as draft:
+        if isinstance(draft, Artifact):
+            return draft
+        table = fake.table()
+        files.write_atomic(draft.path / REPORT_FILE, msgspec.json.encode(fake.report(table)))
+        pq.write_table(table, draft.path / PREDICTIONS_FILE, write_page_checksum=True)
+        timing = {"train_seconds": 100.0 + fake.seed, "eval_seconds": 2.0}
+        return draft.publish({"rows": fake.count}, timing)

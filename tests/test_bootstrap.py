@@ -1,0 +1,289 @@
+"""Figures with intervals and paired differences: coverage, pairing, what is undefined."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok.errors import UsageError
+from numtok.metrics import _bootstrap
+from numtok.metrics._bootstrap import interval, resample
+from numtok.metrics.base import METRICS, Answers, Metric, figures, paired, paired_over_seeds
+from numtok.reports import QUANTILES, Figure
+
+MAE = METRICS.build("mae")
+
+
+def metrics(*specs: str) -> list[Metric]:
+    return [METRICS.build(spec) for spec in specs]
+
+
+def noisy(seed: int, n: int = 200, noise: float = 1.0) -> Answers:
+    """Predictions that are off by normal noise; the truth is the same for every seed."""
+    truth = np.random.default_rng(12345).normal(size=n)
+    return Answers.of(truth, truth + noise * np.random.default_rng(seed).normal(size=n))
+
+
+# --- resampling --------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 50), st.integers(1, 20), st.integers(0, 1000))
+def test_a_resample_draws_as_many_numbers_as_there_are(n: int, resamples: int, seed: int) -> None:
+    weights = np.concatenate(list(resample(n, None, resamples, seed)))
+    assert weights.shape == (resamples, n)
+    assert weights.sum(axis=1).tolist() == [n] * resamples
+    assert weights.min() >= 0
+
+
+def test_numbers_are_drawn_evenly_and_independently() -> None:
+    weights = np.concatenate(list(resample(10, None, 20_000, 0)))
+    assert np.abs(weights.mean(axis=0) - 1).max() < 0.03
+    covariance = np.cov(weights.T)  # of a multinomial: 1 - 1/n, and -1/n
+    assert np.abs(covariance - (np.eye(10) - 0.1)).max() < 0.04
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=30), st.integers(0, 1000))
+def test_a_sample_is_drawn_with_all_its_numbers(members: list[int], seed: int) -> None:
+    sample = np.array(members)
+    weights = np.concatenate(list(resample(len(sample), sample, 5, seed)))
+    drawn = np.zeros(5)
+    for one in np.unique(sample):
+        rows = weights[:, sample == one]
+        assert (rows == rows[:, :1]).all()
+        drawn += rows[:, 0]
+    assert drawn.tolist() == [len(np.unique(sample))] * 5
+
+
+@pytest.mark.parametrize("chunk", [1, 999, 1 << 14])
+def test_figures_do_not_depend_on_how_many_weights_are_held_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    specs = [name for name in METRICS if not METRICS[name].needs]
+    expected = figures(metrics(*specs), noisy(0, 60), resamples=50)
+    monkeypatch.setattr(_bootstrap, "_CHUNK", chunk)
+    assert figures(metrics(*specs), noisy(0, 60), resamples=50) == expected
+
+
+# --- intervals ---------------------------------------------------------------------------------
+
+
+def test_the_interval_covers_the_expected_value_about_as_often_as_it_says() -> None:
+    """A percentile interval of 60 numbers is a little too narrow: 88% rather than 90%."""
+    expected = np.sqrt(2 / np.pi)  # the mean of |noise|
+    covered = 0
+    for seed in range(800):
+        found = figures([MAE], noisy(seed, 60), resamples=200, level=0.9)["mae"]
+        assert found.low is not None and found.high is not None
+        covered += found.low <= expected <= found.high
+    assert 0.85 < covered / 800 < 0.92
+
+
+def test_the_interval_of_a_share_is_about_that_of_the_binomial() -> None:
+    answers = noisy(0, 1000)._replace(valid=np.arange(1000) < 800)
+    [found] = figures(metrics("number-generation-ratio"), answers).values()
+    assert found.value == 0.8
+    assert found.low == pytest.approx(0.8 - 1.96 * np.sqrt(0.16 / 1000), abs=0.004)
+    assert found.high == pytest.approx(0.8 + 1.96 * np.sqrt(0.16 / 1000), abs=0.004)
+
+
+def test_more_numbers_and_a_lower_level_give_narrower_intervals() -> None:
+    def width(n: int, level: float) -> float:
+        [found] = figures(metrics("mae"), noisy(0, n), level=level).values()
+        assert found.low is not None
+        assert found.high is not None
+        return found.high - found.low
+
+    assert width(4000, 0.95) < 0.4 * width(250, 0.95)
+    assert width(250, 0.5) < 0.5 * width(250, 0.95)
+
+
+def test_numbers_that_repeat_each_other_are_no_evidence() -> None:
+    once = noisy(0, 50)
+    often = once.take(np.repeat(np.arange(50), 20))
+    apart = figures(metrics("mae"), often)["mae"]
+    together = figures(metrics("mae"), often._replace(sample=np.repeat(np.arange(50), 20)))["mae"]
+    single = figures(metrics("mae"), once)["mae"]
+    assert (together.low, together.high) == pytest.approx((single.low, single.high), rel=1e-12)
+    assert apart.low is not None and together.low is not None
+    assert apart.low > together.low
+
+
+def test_an_interval_has_ends_that_occurred() -> None:
+    values = np.arange(1.0, 101.0)
+    assert interval(values, 0.9) == (5.0, 95.0)
+    assert interval(np.array([1.0, np.inf]), 0.9) == (1.0, None)
+    assert interval(np.array([-np.inf, 1.0]), 0.9) == (None, 1.0)
+    assert interval(np.empty(0), 0.9) == (None, None)
+
+
+def test_the_same_seed_gives_the_same_figures_and_another_seed_another_interval() -> None:
+    one, again, other = (figures(metrics("mae"), noisy(0), seed=seed)["mae"] for seed in (7, 7, 8))
+    assert one == again
+    assert one.value == other.value
+    assert (one.low, one.high) != (other.low, other.high)
+
+
+def test_every_metric_sees_the_same_resamples_whichever_others_are_asked_for() -> None:
+    together = figures(metrics("mae", "r2", "rmse"), noisy(0))
+    assert list(together) == ["mae", "r2", "rmse"]
+    for name, figure in together.items():
+        assert figures(metrics(name), noisy(0)) == {name: figure}
+
+
+def test_figures_are_named_by_the_shortest_spec() -> None:
+    asked = metrics("relative-error-over,limit=0.1", "relative-error-over,limit=0.5")
+    assert list(figures(asked, noisy(0))) == [
+        "relative-error-over",
+        "relative-error-over,limit=0.5",
+    ]
+
+
+# --- what is undefined -------------------------------------------------------------------------
+
+
+def test_without_numbers_nothing_is_defined() -> None:
+    nothing = noisy(0).take(np.arange(0))
+    assert set(figures(metrics(*METRICS), nothing).values()) == {Figure(None, None, None, 0)}
+
+
+def test_one_number_or_one_sample_has_figures_and_no_interval() -> None:
+    one = Answers.of([2.0], [3.0])
+    assert figures(metrics("mae", "r2"), one) == {
+        "mae": Figure(1.0, None, None, 1),
+        "r2": Figure(None, None, None, 1),
+    }
+    sample = np.zeros(3, np.int64)
+    three = Answers.of([1, 2, 3], [1, 2, 6])._replace(sample=sample)
+    assert figures(metrics("mae"), three) == {"mae": Figure(1.0, None, None, 3)}
+
+
+def test_a_metric_without_its_columns_stands_beside_those_that_have_theirs() -> None:
+    found = figures(metrics("nll", "mae"), noisy(0, 20))
+    assert found["nll"] == Figure(None, None, None, 20)
+    assert found["mae"].value is not None
+
+
+def test_resamples_that_leave_a_metric_undefined_are_left_out() -> None:
+    answers = Answers.of([1.0, 2.0], [1.0, 2.5])  # half of the resamples have one truth twice
+    assert figures(metrics("r2"), answers)["r2"] == Figure(0.5, 0.5, 0.5, 2)
+
+
+def test_an_error_without_bound_leaves_that_end_open() -> None:
+    answers = Answers.of([1.0, 1.0, 0.0], [1.1, 1.3, 1.0])
+    found = figures(metrics("median-relative-error"), answers)["median-relative-error"]
+    assert found.value == pytest.approx(0.3)
+    assert found.low == pytest.approx(0.1)
+    assert found.high is None
+
+
+@pytest.mark.parametrize(("resamples", "level"), [(0, 0.95), (1000, 0.0), (1000, 1.0)])
+def test_a_bootstrap_that_is_not_possible_is_refused(resamples: int, level: float) -> None:
+    message = (
+        f"a bootstrap of {resamples} resamples at level {level} is not possible; it needs at "
+        "least one resample and a level between 0 and 1, such as 0.95"
+    )
+    with pytest.raises(UsageError) as found:
+        figures(metrics("mae"), noisy(0), resamples=resamples, level=level)
+    assert str(found.value) == message
+    assert found.value.exit_code == 2
+    with pytest.raises(UsageError) as found:
+        paired(MAE, noisy(0), noisy(1), resamples=resamples, level=level)
+    assert str(found.value) == message
+
+
+# --- paired ------------------------------------------------------------------------------------
+
+
+def full(seed: int, n: int = 30) -> Answers:
+    """Answers with every column, all positive."""
+    answers, generator = noisy(seed, n), np.random.default_rng(seed)
+    answers = Answers.of(np.exp(answers.truth), np.exp(answers.prediction))
+    return answers._replace(
+        truth_literal=list(map(repr, answers.truth.tolist())),
+        prediction_literal=list(map(repr, np.round(answers.prediction, 1).tolist())),
+        log_density=generator.normal(size=n),
+        crps=generator.random(n),
+        quantiles=np.sort(generator.normal(size=(n, len(QUANTILES))), axis=1),
+    )
+
+
+@pytest.mark.parametrize("name", METRICS.names())
+def test_equal_answers_differ_by_exactly_nothing(name: str) -> None:
+    first, second = full(0), full(0)
+    found = paired(METRICS.build(name), first, second, resamples=100)
+    assert found.figure == Figure(0.0, 0.0, 0.0, 30)
+    neither = METRICS.build(name).better == "neither"
+    assert found.share_better == (None if neither else 0.5)
+
+
+@pytest.mark.parametrize("name", METRICS.names())
+def test_a_difference_is_that_of_the_two_figures_and_changes_sign_with_them(name: str) -> None:
+    metric, first, second = METRICS.build(name), full(0), full(1)
+    found = paired(metric, first, second, resamples=100)
+    other = paired(metric, second, first, resamples=100)
+    assert found.figure.value == pytest.approx(metric.plain(first) - metric.plain(second))
+    assert found.figure.value == -(other.figure.value or 0.0)
+    if found.share_better is not None:
+        assert other.share_better == pytest.approx(1 - found.share_better)
+
+
+def test_pairing_sees_a_difference_that_separate_intervals_hide() -> None:
+    better = noisy(0, 400)
+    worse = better._replace(prediction=better.truth + 1.05 * (better.prediction - better.truth))
+    [a], [b] = (figures(metrics("mae"), one).values() for one in (better, worse))
+    assert a.high is not None and b.low is not None and a.high > b.low
+    found = paired(MAE, better, worse)
+    assert found.figure.high is not None and found.figure.high < 0
+    assert found.share_better == 1.0
+
+
+@pytest.mark.parametrize("name", ["mae", "r2"])
+def test_the_better_one_is_better_whichever_way_the_metric_points(name: str) -> None:
+    better, worse = noisy(0, noise=0.1), noisy(1, noise=1.0)
+    assert paired(METRICS.build(name), better, worse).share_better == 1.0
+    assert paired(METRICS.build(name), worse, better).share_better == 0.0
+
+
+def test_equally_good_predictions_have_an_interval_around_zero() -> None:
+    found = paired(MAE, noisy(2, 500), noisy(3, 500))
+    assert found.figure.low is not None and found.figure.high is not None
+    assert found.figure.low < 0 < found.figure.high
+    assert found.share_better is not None and 0 < found.share_better < 1
+
+
+def test_over_seeds_the_means_of_the_metric_are_compared() -> None:
+    first, second = [noisy(1), noisy(2), noisy(3)], [noisy(4), noisy(5)]
+    metric = METRICS.build("r2")
+
+    def mean(side: Sequence[Answers]) -> float:
+        return float(np.mean([metric.plain(one) for one in side]))
+
+    found = paired_over_seeds(metric, first, second)
+    assert found.figure.value == pytest.approx(mean(first) - mean(second))
+    single = paired_over_seeds(metric, first[:1], second[:1])
+    assert single == paired(metric, first[0], second[0])
+
+
+def test_a_difference_of_what_is_undefined_is_undefined() -> None:
+    nothing = noisy(0).take(np.arange(0))
+    assert paired(MAE, nothing, nothing) == (Figure(None, None, None, 0), None)
+    without_density = paired(METRICS.build("nll"), noisy(0), noisy(1))
+    assert without_density == (Figure(None, None, None, 200), None)
+    constant = Answers.of([1.0, 1.0], [1.0, 2.0])
+    assert paired(METRICS.build("r2"), constant, constant) == (Figure(None, None, None, 2), None)
+
+
+def test_answers_to_other_questions_are_not_paired() -> None:
+    with pytest.raises(ValueError, match="paired answers must have the same truths in the same"):
+        paired(MAE, Answers.of([1, 2], [1, 2]), Answers.of([2, 1], [1, 2]))
+
+
+def test_samples_are_drawn_whole_in_pairs_too() -> None:
+    rows = np.repeat(np.arange(30), 10)
+    first, second = (full(seed).take(rows)._replace(sample=rows) for seed in (0, 1))
+    once = paired(MAE, full(0), full(1))
+    whole = paired(MAE, first, second)
+    assert whole.figure.low == pytest.approx(once.figure.low)
+    assert whole.figure.high == pytest.approx(once.figure.high)

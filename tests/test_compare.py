@@ -1,0 +1,489 @@
+"""``numtok compare``: experiments, seeds, paired differences, gates, and how they are printed."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok.errors import DataError, NumtokError, StoreError, UsageError
+from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Figure
+from numtok.stages._requirements import Requirement
+from numtok.stages._spread import spread
+from numtok.stages.compare import Comparison, Config, run
+from numtok.store import Store
+from tests.fakereports import Fake, make
+from tests.test_cli_store import Shell
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "artifacts")
+
+
+@pytest.fixture
+def numtok(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """Runs numtok in this process; exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+
+    def shell(*arguments: str) -> tuple[int, str, str]:
+        ran = Shell(capsys, monkeypatch)(*arguments)
+        return ran.code, ran.out, ran.err
+
+    return shell
+
+
+def compared(store: Store, *fakes: Fake, **options: object) -> Comparison:
+    refs = tuple(make(store, fake, f"report-{index}").ref for index, fake in enumerate(fakes))
+    return run(msgspec.convert({"reports": refs, **options}, Config), store)
+
+
+def error(kind: type[NumtokError], store: Store, *fakes: Fake, **options: object) -> str:
+    with pytest.raises(kind) as caught:
+        compared(store, *fakes, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- experiments and seeds ---------------------------------------------------------------------
+
+
+def test_reports_that_differ_in_the_seed_are_one_experiment(store: Store) -> None:
+    p1000 = [Fake("p1000", seed, noise=5) for seed in range(3)]
+    found = compared(store, p1000[0], Fake("xval", 0, noise=1), *p1000[1:], metrics=["mse"])
+    assert [(one.label, one.seeds) for one in found.experiments] == [
+        ("p1000", [0, 1, 2]),
+        ("xval", [0]),
+    ]
+    assert [len(one.reports) for one in found.experiments] == [3, 1]
+    alone = [
+        compared(store, fake, metrics=["mse"]).parts[0].standings["p1000"]["mse"].figure.value
+        for fake in p1000
+    ]
+    values = [value for value in alone if value is not None]
+    figure = found.parts[0].standings["p1000"]["mse"].figure
+    mean = sum(values) / 3
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / 2)
+    assert figure.value == pytest.approx(mean)
+    assert figure.deviation == pytest.approx(deviation)
+    assert figure.low == pytest.approx(mean - 4.302653 * deviation / math.sqrt(3))
+    assert (figure.interval, figure.seeds, figure.n) == ("seeds", 3, 200)
+
+
+def test_one_seed_has_its_own_bootstrap_interval(store: Store) -> None:
+    figure = compared(store, Fake()).parts[0].standings["p1000"]["r2"].figure
+    assert (figure.interval, figure.seeds, figure.deviation) == ("bootstrap", 1, None)
+    assert figure.low is not None and figure.value is not None and figure.high is not None
+    assert figure.low < figure.value < figure.high
+
+
+def test_costs_are_means_over_the_seeds(store: Store) -> None:
+    [one] = compared(store, Fake(seed=0), Fake(seed=3)).experiments
+    assert (one.spent.train_seconds, one.spent.eval_seconds) == (101.5, 2.0)
+    assert (one.spent.samples, one.spent.parameters, one.spent.flops) == (64_000, 2_500_000, 3.1e15)
+
+
+def test_labels_say_the_scheme_and_what_tells_experiments_of_one_scheme_apart(store: Store) -> None:
+    found = compared(
+        store,
+        Fake("xval"),
+        Fake("p1000"),
+        Fake("p1000", settings={"head": "mdn:10"}),
+        Fake("p1000", settings={"steps": 500, "head": "mdn:10"}),
+    )
+    assert [one.label for one in found.experiments] == [
+        "xval",
+        "p1000, head=head-of-p1000",
+        "p1000, head=mdn:10, steps=1000",
+        "p1000, head=mdn:10, steps=500",
+    ]
+    assert found.experiments[0].settings == {"head": "head-of-xval", "steps": "1000"}
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12))
+def test_an_interval_over_seeds_is_centred_on_the_mean(values: list[float]) -> None:
+    found = spread([Figure(value, None, None, 5) for value in values])
+    assert found.value is not None and found.low is not None and found.high is not None
+    assert found.low <= found.value <= found.high
+    assert min(values) - 1e-6 <= found.value <= max(values) + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("seeds", "t"), [(2, 12.706), (3, 4.303), (4, 3.182), (5, 2.776), (11, 2.228), (31, 2.042)]
+)
+def test_the_interval_over_seeds_is_students(seeds: int, t: float) -> None:
+    found = spread([Figure(float(index % 2), None, None, 5) for index in range(seeds)])
+    assert found.high is not None and found.value is not None and found.deviation is not None
+    half = (found.high - found.value) / found.deviation * math.sqrt(seeds)
+    assert half == pytest.approx(t, abs=5e-4)
+
+
+def test_a_figure_that_one_seed_lacks_is_undefined() -> None:
+    found = spread([Figure(1.0, None, None, 5), Figure(None, None, None, 5)])
+    assert (found.value, found.low, found.interval, found.seeds) == (None, None, None, 2)
+
+
+# --- paired differences ------------------------------------------------------------------------
+
+
+def test_a_clear_difference_is_significant(store: Store) -> None:
+    found = compared(store, Fake("p1000", noise=20), Fake("xval", noise=2, noise_seed=1))
+    [part] = found.parts
+    assert part.reference == "xval"
+    for metric, better in found.metrics.items():
+        apart = part.standings["p1000"][metric].difference
+        assert apart is not None and apart.value is not None
+        assert apart.low is not None and apart.high is not None
+        assert apart.low <= apart.value <= apart.high
+        assert (apart.value < 0) == (better == "higher")
+        assert (apart.significant, apart.better) == (True, 0.0)
+    assert part.standings["xval"]["r2"].difference is None
+
+
+def test_equal_predictions_do_not_differ(store: Store) -> None:
+    part = compared(store, Fake("p1000"), Fake("xval")).parts[0]
+    assert part.reference == "p1000"  # the first of the best
+    for standing in part.standings["xval"].values():
+        apart = standing.difference
+        assert apart is not None
+        assert (apart.value, apart.low, apart.high, apart.significant) == (0, 0, 0, False)
+
+
+def test_equally_good_models_do_not_differ_significantly(store: Store) -> None:
+    part = compared(store, Fake("p1000", noise_seed=1), Fake("xval", noise_seed=2)).parts[0]
+    apart = part.standings[{"p1000": "xval", "xval": "p1000"}[str(part.reference)]]["r2"].difference
+    assert apart is not None and apart.low is not None and apart.high is not None
+    assert apart.low < 0 < apart.high
+    assert not apart.significant
+
+
+def test_a_difference_is_of_means_over_seeds(store: Store) -> None:
+    fakes = [Fake("p1000", seed, noise=5) for seed in (0, 1)]
+    part = compared(store, *fakes, Fake("xval", noise=1), metrics=["mse"]).parts[0]
+    apart = part.standings["p1000"]["mse"].difference
+    ours, best = (part.standings[label]["mse"].figure.value for label in ("p1000", "xval"))
+    assert apart is not None and ours is not None and best is not None
+    assert apart.value == pytest.approx(ours - best)
+
+
+def test_the_best_is_that_of_the_first_metric(store: Store) -> None:
+    fakes = Fake("p1000", noise=20), Fake("xval", noise=2)
+    assert compared(store, *fakes, metrics=["mse"]).parts[0].reference == "xval"
+
+
+def test_where_neither_direction_is_better_the_first_experiment_is_the_reference(
+    store: Store,
+) -> None:
+    found = compared(store, Fake("p1000", noise=20), Fake("xval"), metrics=["coverage", "mse"])
+    assert found.metrics == {"coverage": "neither", "mse": "lower"}
+    assert found.parts[0].reference == "p1000"
+    apart = found.parts[0].standings["xval"]["coverage"].difference
+    assert apart is not None and apart.better is None
+
+
+def test_without_a_figure_there_is_no_reference(store: Store) -> None:
+    part = compared(store, Fake("p1000"), Fake("xval"), metrics=["nll", "mse"]).parts[0]
+    assert part.reference is None
+    assert all(one["mse"].difference is None for one in part.standings.values())
+
+
+# --- metrics, groups, floors -------------------------------------------------------------------
+
+
+def test_the_metrics_are_the_usual_ones_that_the_reports_have(store: Store) -> None:
+    usual = ["r2", "signed-log-r2", "median-relative-error", "relative-error-over"]
+    assert list(compared(store, Fake()).metrics) == usual
+    assert list(compared(store, Fake(metrics=("mse", "r2"))).metrics) == ["r2"]
+    assert list(compared(store, Fake(metrics=("mse",))).metrics) == ["mse"]
+    assert list(compared(store, Fake(metrics=())).metrics) == usual
+
+
+def test_any_metric_can_be_asked_for_and_one_asked_for_twice_is_there_once(store: Store) -> None:
+    specs = ["relative-error-over,limit=0.5", "rmse", "relative-error-over,limit=0.50"]
+    found = compared(store, Fake(noise=20, metrics=("mse",)), metrics=specs)
+    assert list(found.metrics) == ["relative-error-over,limit=0.5", "rmse"]
+    assert found.parts[0].standings["p1000"]["rmse"].figure.value == pytest.approx(20, rel=0.2)
+
+
+def test_invalid_predictions_count_as_the_train_mean(store: Store) -> None:
+    figures = [
+        compared(store, Fake(noise=1, invalid=invalid), metrics=["mse"])
+        .parts[0]
+        .standings["p1000"]["mse"]
+        .figure
+        for invalid in (0, 20)
+    ]
+    assert [figure.n for figure in figures] == [200, 200]
+    assert figures[0].value is not None and figures[1].value is not None
+    assert figures[1].value > 100 * figures[0].value
+
+
+def test_a_group_has_a_table_for_each_value(store: Store) -> None:
+    found = compared(store, Fake(), Fake("xval", noise=1), by="operands")
+    assert [(part.value, part.numbers) for part in found.parts] == [("2", 67), ("3", 67), ("4", 66)]
+    assert {part.reference for part in found.parts} == {"xval"}
+    assert found.floors == []
+    found = compared(store, Fake(), by="operator")
+    assert {part.value: part.numbers for part in found.parts} == {
+        "*": 66,
+        "+": 66,
+        "-": 67,
+        "none": 1,
+    }
+
+
+def test_a_floor_is_told_once_where_the_reports_agree(store: Store) -> None:
+    found = compared(store, Fake("p1000"), Fake("p1000", settings={"steps": 5}), Fake("p10"))
+    assert [(floor.name, floor.schemes) for floor in found.floors] == [
+        ("quantisation", ["p1000"]),
+        ("quantisation", ["p10"]),
+        ("mean", []),
+    ]
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+
+def test_different_test_sets_are_refused(store: Store) -> None:
+    message = error(DataError, store, Fake(count=5), Fake("xval", count=5, shift=1))
+    assert message.startswith("different test sets: id 'row-0' (target 'answer', number 3) is in ")
+    assert "report-0@" in message and "and not in report-1@" in message
+    assert message.endswith(
+        "; compare needs reports on the same rows: "
+        "evaluate both models on one split of the same data"
+    )
+    message = error(DataError, store, Fake(count=5), Fake("xval", count=6))
+    assert "id 'row-5' (target 'answer', number 3) is in report-1@" in message
+
+
+def test_different_truths_are_refused(store: Store) -> None:
+    message = error(DataError, store, Fake(count=5), Fake("xval", count=5, truth_shift=1))
+    assert message.startswith("different test sets: id 'row-4' (target 'answer', number 3) is -45.")
+    assert " in report-0@" in message and " and -44." in message
+
+
+def test_repeated_ids_are_refused(store: Store) -> None:
+    message = error(DataError, store, Fake(count=5, repeat=True))
+    assert message.startswith("report-0@")
+    assert message.endswith(
+        " has id 'row-3' (target 'answer', number 3) twice, so its predictions cannot be paired; "
+        "give the rows of the data ids of their own and evaluate again"
+    )
+
+
+def test_one_seed_given_twice_is_refused(store: Store) -> None:
+    ref = make(store, Fake(seed=4)).ref
+    with pytest.raises(UsageError) as caught:
+        run(Config((ref, ref)), store)
+    assert str(caught.value) == (
+        f"{ref} and {ref} are one experiment with one seed, 4; name each seed of an experiment once"
+    )
+
+
+def test_invalid_predictions_without_a_train_mean_are_refused(store: Store) -> None:
+    message = error(DataError, store, Fake(invalid=1, train_mean=None))
+    assert message.endswith(
+        " has invalid predictions and no train mean to score them by; "
+        "evaluate again, on data that have a train split"
+    )
+    compared(store, Fake(train_mean=None))
+
+
+def test_unknown_names_are_refused_with_the_nearest_match(store: Store) -> None:
+    known = "known: operands, operator"
+    message = error(UsageError, store, Fake(), by="operand")
+    assert message == f"unknown group 'operand'; did you mean 'operands'? {known}"
+    message = error(UsageError, store, Fake(), metrics=["r3"])
+    assert message.startswith("unknown metric 'r3'; did you mean 'r2'? known: ")
+    message = error(UsageError, store, Fake(), require=["r3>=1"])
+    assert message.startswith("unknown metric 'r3'; did you mean 'r2'? known: ")
+
+
+@pytest.mark.parametrize("text", ["r2", "r2=0.9", "r2==0.9", ">=0.9", "r2>=", "r2>=high", "r2>nan"])
+def test_a_malformed_requirement_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Requirement.parse(text)
+    assert str(caught.value) == (
+        f"--require {text!r} is not METRIC OP NUMBER; OP is >=, >, <= or <, "
+        'as in --require "r2>=0.99"'
+    )
+
+
+def test_a_column_without_a_table_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        Config(("a",), column="2 operands")
+    assert str(caught.value) == (
+        "--column '2 operands' names a column of a published table; name the table with --against"
+    )
+
+
+def test_a_damaged_report_is_refused(store: Store) -> None:
+    artifact = make(store, Fake())
+    text = (artifact.path / REPORT_FILE).read_bytes()
+
+    def message() -> str:
+        with pytest.raises(StoreError) as caught:
+            run(Config((artifact.ref,)), store)
+        return str(caught.value)
+
+    (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"schema":1', b'"schema":2'))
+    assert message().endswith(
+        "report.json has report schema 2, this numtok knows up to 1; "
+        "use the numtok that made it, or a newer one"
+    )
+    (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"seed":0', b'"seed":"x"'))
+    assert message().endswith(
+        "report.json is damaged: Expected `int`, got `str` - at `$.seed`; "
+        "remove the artifact (`numtok rm`) and make it again"
+    )
+    (artifact.path / REPORT_FILE).write_bytes(text)
+    (artifact.path / PREDICTIONS_FILE).write_bytes(b"PAR1")
+    assert "predictions.parquet cannot be read: " in message()
+    assert message().endswith("; `numtok verify` says which files are damaged")
+
+
+# --- requirements ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "met"),
+    [
+        ("r2>=0.5", 0.5, True),
+        ("r2 > 0.5", 0.5, False),
+        ("mse <= 1e3", 1000.0, True),
+        ("mse<1000", 1000.0, False),
+        ("relative-error-over,limit=0.5<=0.1", 0.05, True),
+        ("r2<1", None, False),
+    ],
+)
+def test_a_requirement_is_met_or_not(text: str, value: float | None, met: bool) -> None:
+    requirement = Requirement.parse(text)
+    verdict = requirement.judge("a@1", {requirement.metric: Figure(value, None, None, 9)})
+    assert (verdict.report, verdict.value, verdict.met) == ("a@1", value, met)
+
+
+def test_a_failed_requirement_exits_1_and_names_each_report(numtok: Run, store: Store) -> None:
+    good, bad = (make(store, Fake("xval", noise=1)), make(store, Fake("p10", noise=90)))
+    gates = "--require", "r2>=0.99", "--require", "nll<5"
+    code, out, err = numtok("compare", good.ref, bad.ref, *gates)
+    assert code == 1
+    assert err == (
+        f"numtok: not met: {bad.ref} has 0.0162985 where r2>=0.99 is required; "
+        f"{good.ref} has no figure where nll<5 is required; "
+        f"{bad.ref} has no figure where nll<5 is required\n"
+    )
+    assert out.count("NOT MET") == 3
+    assert out.count(" met\n") == 1
+    assert numtok("compare", good.ref, "--require", "r2>=0.99")[0] == 0
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def a_handful(store: Store) -> list[str]:
+    fakes = [Fake("p1000", seed, noise=5) for seed in (0, 1, 2)]
+    fakes += [Fake("xval", noise=0.1), Fake("fp15", noise=7, invalid=3), Fake("p10", noise=40)]
+    fakes.append(replace(fakes[-1], settings={"head": "mdn:10", "budget_steps": 2000}))
+    return [make(store, fake, f"arithmetic-{i}").ref for i, fake in enumerate(fakes)]
+
+
+@pytest.mark.parametrize("extra", [(), ("--by", "operands"), ("--metric", "mse")])
+def test_the_tables_fit_80_columns(numtok: Run, store: Store, extra: tuple[str, ...]) -> None:
+    gate = "--require", "r2>=0.1", "--against", "xval/table3"
+    code, out, err = numtok("compare", *a_handful(store), *gate, *extra)
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_the_table_says_what_a_reader_needs(numtok: Run, store: Store) -> None:
+    _, out, _ = numtok("compare", *a_handful(store), "--against", "xval/table3")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert lines[0] == "split test, 200 numbers"
+    rows = [line for line in lines if line.startswith("xval 0.99999")]
+    assert rows[0].startswith("xval 0.9999988 [0.9999984, 0.9999990]")
+    assert any(line.startswith("p1000 (3 seeds) 0.9") for line in lines)
+    assert any(line.startswith("p10, head=mdn:10 ") for line in lines)
+    assert "standard deviation over seeds" in lines
+    assert "difference from xval" in lines
+    assert any(line.startswith("fp15 -0.0") and " * " in line for line in lines)
+    assert "Intervals of several seeds: 95%, Student's t for the mean over the seeds." in lines
+    assert "Doubt: B1999 has no row." in lines
+    assert any(line.startswith("2 operands r2 0.99999") and "0.99998" in line for line in lines)
+    assert any(line.startswith("fp15 64k 1.28M 1.67 min 2 s") for line in lines)
+
+
+def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:
+    refs = a_handful(store)
+    _, out, _ = numtok("compare", *refs, "--format", "csv", "--against", "xval/table3")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    key = ("experiment", "p1000", "r2")
+    [row] = [row for row in rows if (row["kind"], row["label"], row["metric"]) == key]
+    assert (row["seeds"], row["n"], row["reference"]) == ("3", "200", "xval")
+    assert float(row["low"]) < float(row["figure"]) < float(row["high"])
+    assert float(row["difference_low"]) < float(row["difference"]) < 0
+    assert row["significant"] == "True"
+    [printed] = [
+        row["figure"]
+        for row in rows
+        if row["kind"] == "printed in xval/table3"
+        and (row["label"], row["value"]) == ("xval", "2 operands")
+    ]
+    assert printed == "0.99998"
+    assert {row["kind"] for row in rows} >= {"floor", "cost"}
+
+
+def test_json_holds_everything(numtok: Run, store: Store) -> None:
+    refs = a_handful(store)
+    _, out, _ = numtok("compare", *refs, "--json", "--by", "operands", "--require", "r2>0")
+    found = json.loads(out)
+    assert found.pop("schema") == 1
+    assert msgspec.convert(found, Comparison).group == "operands"
+    assert found["experiments"][0]["reports"] == refs[:3]
+    assert found["parts"][0]["standings"]["p1000"]["r2"]["figure"]["interval"] == "seeds"
+    assert [verdict["met"] for verdict in found["verdicts"]] == [True] * 7
+    assert numtok("compare", refs[0], "--format", "json") == numtok("compare", refs[0], "--json")
+
+
+def test_markdown_has_whole_tables(numtok: Run, store: Store) -> None:
+    _, out, _ = numtok("compare", *a_handful(store), "--format", "md")
+    header = "| experiment | r2 | signed-log-r2 | median-relative-error | relative-error-over |"
+    assert out.splitlines()[:4] == ["split test, 200 numbers", "", header, "|" + " --- |" * 5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--require", "r2"], 2, "--require 'r2' is not METRIC OP NUMBER"),
+        (["--metric", "r3"], 2, "unknown metric 'r3'"),
+        (["--by", "x"], 2, "unknown group 'x'; known: operands, operator"),
+        (["--against", "xval/table9"], 2, "unknown published table 'xval/table9'"),
+        (["--column", "x"], 2, "--column 'x' names a column of a published table"),
+    ],
+)
+def test_errors_are_one_line_with_their_exit_code(
+    numtok: Run, store: Store, arguments: list[str], code: int, message: str
+) -> None:
+    ref = make(store, Fake()).ref
+    got, out, err = numtok("compare", ref, *arguments)
+    assert (got, out) == (code, "")
+    assert err.startswith(f"numtok: {message}") and err.count("\n") == 1
+
+
+def test_different_test_sets_exit_3(numtok: Run, store: Store) -> None:
+    refs = [make(store, Fake("p10", count=5)).ref, make(store, Fake("xval", count=6)).ref]
+    code, out, err = numtok("compare", *refs)
+    assert (code, out) == (3, "")
+    assert err.startswith("numtok: different test sets: id 'row-5'")
