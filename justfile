@@ -18,7 +18,7 @@ setup:
         echo "{{ wanted }}" > {{ stamp }}; \
     fi
 
-# Encode the shipped sample with every scheme, list what came out, and show how they differ.
+# Encode the shipped sample with every scheme, show how they differ, and learn arithmetic.
 demo: setup
     @names=$(.venv/bin/numtok schemes --names) || exit $?; \
     for scheme in $names; do \
@@ -26,6 +26,7 @@ demo: setup
     done
     @.venv/bin/numtok ls
     @.venv/bin/numtok explain -0.1435
+    @.venv/bin/numtok demo
 
 # Rewrite the code in the house format.
 format: setup

@@ -330,11 +330,12 @@ def test_a_resample_without_the_largest_keeps_its_digits(rows: Pairs, seed: int)
         same(float(got), dict(DEFINITIONS)[spec](drawn))
 
 
-def test_a_resample_without_the_one_outlier_keeps_its_digits() -> None:
-    truth = np.array([1e280, 1.0, 2.0, 4.0])
-    answers = Answers.of(truth, truth + np.array([1e275, 0.5, 0.5, 0.5]))
+@pytest.mark.parametrize("outlier", [1e7 / 3, 1e10 / 3, 1e280])
+def test_a_resample_without_the_one_outlier_keeps_its_digits(outlier: float) -> None:
+    truth = np.array([outlier, 0.1, 0.2, 0.4])
+    answers = Answers.of(truth, truth + np.array([outlier / 7, 0.05, 0.05, 0.05]))
     got = METRICS.build("relative-mse").compute(answers, np.array([[0.0, 1.0, 1.0, 2.0]]))
-    assert got[0] == pytest.approx(0.25 / (27 / 16), rel=1e-12)
+    assert got[0] == pytest.approx(0.0025 / 0.016875, rel=1e-10)
 
 
 def test_what_r2_leaves_of_one_is_right_when_it_is_tiny() -> None:
@@ -409,6 +410,13 @@ def test_a_perfect_order_of_many_is_one_in_every_resample() -> None:
     weights = np.random.default_rng(0).multinomial(2000, [1 / 2000] * 2000, size=20)
     got = METRICS.build("kendall-tau").compute(Answers.of(truth, truth**3), weights.astype(float))
     assert got.tolist() == [1.0] * 20
+
+
+def test_no_replicate_is_above_one() -> None:
+    truth = np.arange(1000.0)
+    prediction, weights = truth.copy(), np.ones((1, 1000))
+    prediction[[500, 501]], weights[0, [500, 501]] = [501, 500], 0  # without the only wrong pair
+    assert METRICS.build("kendall-tau").compute(Answers.of(truth, prediction), weights)[0] == 1.0
 
 
 # --- literals ----------------------------------------------------------------------------------

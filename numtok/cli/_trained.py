@@ -96,7 +96,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     print(artifact.ref)
 
 
-def _last_losses(lines: bytes) -> dict[str, float]:
+def _last_losses(lines: bytes) -> dict[str, float | None]:
     """The last loss that was written down for each split."""
     records = [msgspec.json.decode(line) for line in lines.splitlines()]
     return {record["split"]: record["loss"] for record in records}

@@ -112,22 +112,25 @@ class Batches:
         return self.of(rows[index * self._size : (index + 1) * self._size])
 
     def _order(self, seed: int, epoch: int) -> NDArray[np.int64]:
-        if self._epoch is None or self._epoch[0] != (seed, epoch):
-            self._epoch = ((seed, epoch), self._shuffled(generator(seed, "order", epoch)))
-        return self._epoch[1]
+        known = self._epoch  # read once: another thread may be at another epoch
+        if known is None or known[0] != (seed, epoch):
+            known = (seed, epoch), self._shuffled(generator(seed, "order", epoch))
+            self._epoch = known
+        return known[1]
 
     def _shuffled(self, random: np.random.Generator) -> NDArray[np.int64]:
         """Shuffle rows, sort them by length within buckets, and shuffle the batches.
 
-        Which batch is the smaller one is then random too, so it is put last again.
+        The smaller batch comes last. Its rows are left unsorted, or it would be the longest rows
+        that are in it each time.
         """
         rows = random.permutation(len(self._samples))
         lengths = self._samples.lengths
-        bucket = _BUCKET * self._size
-        for begin in range(0, len(rows), bucket):
-            part = rows[begin : begin + bucket]
-            part[:] = part[np.argsort(lengths[part], kind="stable")]
         whole = len(rows) // self._size * self._size
+        bucket = _BUCKET * self._size
+        for begin in range(0, whole, bucket):
+            part = rows[begin : min(begin + bucket, whole)]
+            part[:] = part[np.argsort(lengths[part], kind="stable")]
         batches = rows[:whole].reshape(-1, self._size)
         return np.concatenate([batches[random.permutation(len(batches))].reshape(-1), rows[whole:]])
 

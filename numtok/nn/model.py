@@ -119,14 +119,16 @@ class Model(nn.Module):
         Only the hidden states that predict something go through the heads.
         """
         flat = self.hidden(given.tokens, given.values, given.real).flatten(0, 1)
-        token = value = flat[:0].sum().float()  # 0, and it has a gradient
-        if len(given.where):
-            logits = self.token_head(flat[given.where])
-            token = F.cross_entropy(logits.float(), given.labels)
-        if self.value_head is not None and len(given.number_where):
+        # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
+        # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
+        logits = self.token_head(flat[given.where]).float()
+        token = F.cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
+        value = torch.zeros_like(token)
+        if self.value_head is not None:
             assert isinstance(self.head, ValueHead)
-            parameters = self.value_head(flat[given.number_where])
-            value = self.head.loss(parameters, given.number_values)
+            parameters = self.value_head(flat[given.number_where]).float()
+            there = len(given.number_values)
+            value = self.head.loss(parameters, given.number_values) if there else parameters.sum()
         return Losses(token + value, token.detach(), value.detach())
 
     def value_point(self, parameters: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -42,7 +42,7 @@ class Preset:
 
 PRESETS = {
     # About 0.8, 4.7 and 25 million parameters in the blocks.
-    "nano": Preset(4, 4, 128),
+    "nano": Preset(4, 4, 128, learning_rate=2e-3),
     "micro": Preset(6, 8, 256, learning_rate=5e-4),
     "small": Preset(8, 8, 512, learning_rate=3e-4),
     # The paper's: 6 layers, 6 heads, width 768, two-layer heads (xVal, Appendix A; public code).

@@ -43,18 +43,16 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for option, good, allowed in (
-            ("steps", self.steps >= 1, "1 or more"),
-            ("learning_rate", 0 < self.learning_rate < 1, "between 0 and 1"),
-            ("warmup", 0 <= self.warmup < 1, "0 or more, below 1"),
-            ("weight_decay", 0 <= self.weight_decay < 1, "0 or more, below 1"),
-            ("clip", 0 <= self.clip < math.inf, "0 (no limit) or more"),
+        rate, decay = self.learning_rate, self.weight_decay
+        for option, value, good, allowed in (
+            ("--steps", self.steps, self.steps >= 1, "1 or more"),
+            ("--lr", rate, 0 < rate < 1, "between 0 and 1"),
+            ("--warmup", self.warmup, 0 <= self.warmup < 1, "0 or more, below 1"),
+            ("--weight-decay", decay, 0 <= decay < 1, "0 or more, below 1"),
+            ("--clip", self.clip, 0 <= self.clip < math.inf, "0 (no limit) or more"),
         ):
             if not good:
-                raise UsageError(
-                    f"--{option.replace('_', '-')} {getattr(self, option)} is not possible; "
-                    f"it is {allowed}"
-                )
+                raise UsageError(f"{option} {value} is not possible; it is {allowed}")
 
     def rate(self, step: int) -> float:
         """The learning rate of a step, counted from 0.

@@ -57,17 +57,18 @@ class Cache:
     """
 
     def __init__(self, shape: Shape, rows: int, tokens: int, like: Tensor) -> None:
-        size = (shape.layers, 2, rows, shape.heads, tokens, shape.width // shape.heads)
+        # One more slot takes the pads behind a full row, so that they write over nothing.
+        size = (shape.layers, 2, rows, shape.heads, tokens + 1, shape.width // shape.heads)
         self._store = like.new_zeros(size)
         self.length = torch.zeros(rows, dtype=torch.int64, device=like.device)
 
     @property
     def tokens(self) -> int:
         """T, the most tokens that fit."""
-        return self._store.shape[4]
+        return self._store.shape[4] - 1
 
     def put(self, layer: int, k_BHLE: Tensor, v_BHLE: Tensor, at_BL: Tensor) -> tuple[Tensor, ...]:
-        """Write keys and values at their positions; all of the layer's [B, H, T, E]."""
+        """Write keys and values at their positions; all of the layer's [B, H, T + 1, E]."""
         rows = torch.arange(len(at_BL), device=at_BL.device)[:, None]
         k_BHTE, v_BHTE = self._store[layer, 0], self._store[layer, 1]
         k_BHTE[rows, :, at_BL] = k_BHLE.transpose(1, 2)
@@ -114,12 +115,13 @@ class Transformer(nn.Module):
         """
         length = x_BLD.shape[1]
         at_BL = cache.length[:, None] + torch.arange(length, device=x_BLD.device)
-        at_BL = at_BL.clamp(max=cache.tokens - 1)  # padding at the end of a full row
-        seen_BLT = torch.arange(cache.tokens, device=x_BLD.device) <= at_BL[:, :, None]
-        x_BLD = self._placed(x_BLD, at_BL)
+        at_BL = at_BL.clamp(max=cache.tokens)
+        seen_BLT = torch.arange(cache.tokens + 1, device=x_BLD.device) <= at_BL[:, :, None]
+        placed_BL = at_BL.clamp(max=self.shape.context - 1)
+        x_BLD = self._placed(x_BLD, placed_BL)
         for layer, block in enumerate(self.blocks):
             x_BLD = cast(_Block, block)(
-                x_BLD, self._turn(at_BL), seen_BLT[:, None], False, (cache, layer, at_BL)
+                x_BLD, self._turn(placed_BL), seen_BLT[:, None], False, (cache, layer, at_BL)
             )
         cache.length += count_B
         return cast(Tensor, self.norm(x_BLD))

@@ -5,7 +5,7 @@ and vouches for the file. The receipt is replaced by one rename, so at any momen
 either the old or the new checkpoint is the one that counts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from numtok import files
 from numtok.artifact import RECEIPTS, Output, write_receipt
 from numtok.draft import Draft
 
-_UNIT, _BUDGET = "checkpoint", "budget"
+_UNIT, _BUDGET, _MODEL = "checkpoint", "budget", "model"
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,36 @@ def read_checkpoint(draft: Draft) -> Checkpoint | None:
         return None
     content = files.read_bytes(draft.path / receipt.outputs[0].path, 1 << 40)
     return Checkpoint(load(content), receipt.facts)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What is said of a model that lies whole in its draft."""
+
+    counts: Mapping[str, int]
+    timing: Mapping[str, Any]
+
+
+def write_finished(draft: Draft, names: Sequence[str], finished: Finished) -> None:
+    """Vouch for the files of the model; only then the checkpoint is of no more use."""
+    outputs = []
+    for name in names:
+        digest, size = files.sha256_file(draft.path / name)
+        outputs.append(Output(name, size, digest))
+    write_receipt(
+        draft.path,
+        _MODEL,
+        input=draft.version,
+        settings=draft.version,
+        outputs=outputs,
+        facts={"counts": finished.counts, "timing": finished.timing},
+    )
+
+
+def read_finished(draft: Draft) -> Finished | None:
+    """Of an earlier run that was cut short between its last step and the store."""
+    receipt = draft.receipt(_MODEL, input=draft.version, settings=draft.version)
+    return None if receipt is None else Finished(**receipt.facts)
 
 
 def drop_checkpoint(draft: Draft) -> None:

@@ -1,6 +1,8 @@
 """The splits of an encoded artifact, for the stages that learn from it and evaluate on it."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.artifact import Artifact
 from numtok.codec import Codec
-from numtok.errors import unknown
+from numtok.errors import StoreError, unknown
 from numtok.records import SCHEME_FILE
 from numtok.samples import Samples
 
@@ -47,7 +49,8 @@ def longest_row(artifact: Artifact) -> int:
     """Tokens of the longest row of all splits."""
     longest = 0
     for path in (path for shards in splits(artifact).values() for path in shards):
-        tokens = pq.read_table(path, columns=["tokens"], page_checksum_verification=True)
+        with _naming_damage(path):
+            tokens = pq.read_table(path, columns=["tokens"], page_checksum_verification=True)
         longest = max(longest, pc.max(pc.list_value_length(tokens.column(0))).as_py() or 0)
     return longest
 
@@ -55,11 +58,24 @@ def longest_row(artifact: Artifact) -> int:
 def has_targets(artifact: Artifact) -> bool:
     """Whether every row at the beginning of the train split (one row group) has a target."""
     shard = splits(artifact)["train"][0]
-    with pq.ParquetFile(shard, page_checksum_verification=True) as file:
+    with (
+        _naming_damage(shard),
+        pq.ParquetFile(shard, page_checksum_verification=True) as file,
+    ):
         if not file.metadata.num_row_groups:
             return False
         targets: pa.ChunkedArray = file.read_row_group(0, columns=["target_index"]).column(0)
     return bool(pc.min(pc.list_value_length(targets)).as_py())
+
+
+@contextmanager
+def _naming_damage(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(
+            f"{path} cannot be read: {error}; `numtok verify` says which files are damaged"
+        ) from error
 
 
 def learnt_values(samples: Samples, codec: Codec) -> NDArray[np.float32]:

@@ -40,7 +40,9 @@ def floors(
         return
     theirs = asked_for(train, one_by_one=False)
     yield "nearest", _nearest(train.numbers[theirs.numbers], samples.numbers[asked.numbers])
-    features = _features(samples, asked)
+    # The same numbers in the same order, but as a masked model is asked for them: the floors of a
+    # split do not depend on the model.
+    features = _features(samples, asked_for(samples, one_by_one=False))
     learnt = _features(train, theirs)
     if features is None or learnt is None or features.shape[1] != learnt.shape[1]:
         return
@@ -49,9 +51,13 @@ def floors(
     if len(usable) <= features.shape[1]:
         return
     learnt, y = learnt[usable], y[usable]
-    yield "linear", _linear(learnt, y, features)
-    if find_spec("sklearn") is not None:
-        yield "boosted", _boosted(learnt, y, features)
+    known = np.isfinite(features).all(axis=1)
+    fits = {"linear": _linear} | ({"boosted": _boosted} if find_spec("sklearn") else {})
+    for name, fit in fits.items():
+        values = np.full(len(features), np.nan)
+        if known.any():
+            values[known] = fit(learnt, y, features[known])
+        yield name, values
 
 
 def _quantised(codec: Codec, samples: Samples, asked: Asked) -> NDArray[np.float64]:
@@ -79,24 +85,26 @@ def _features(samples: Samples, asked: Asked) -> NDArray[np.float64] | None:
     None unless all rows have the same, small number of them.
     """
     counts = np.diff(samples.number_rows)[asked.rows]
-    left = counts - np.bincount(asked.queries, minlength=len(asked.rows))
-    if not len(left) or left.min() != left.max() or not 0 < left[0] <= _MOST_FEATURES:
-        return None
     every = ranges(samples.number_rows[asked.rows], counts)
     query = np.repeat(np.arange(len(asked.rows)), counts)
     many = len(samples.numbers)
     known = ~np.isin(query * many + every, asked.queries * many + asked.numbers)
+    left = np.bincount(query[known], minlength=len(asked.rows))
+    if not len(left) or left.min() != left.max() or not 0 < left[0] <= _MOST_FEATURES:
+        return None
     return samples.numbers[every[known]].reshape(len(asked.rows), -1)[asked.queries]
 
 
 def _linear(
     x: NDArray[np.float64], y: NDArray[np.float64], asked: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    mean, spread = x.mean(axis=0), x.std(axis=0)
+    size = np.abs(x).max(axis=0)  # first of all, so that no sum or square leaves float64
+    size[size == 0] = 1.0
+    mean, spread = (x / size).mean(axis=0), (x / size).std(axis=0)
     spread[spread == 0] = 1.0
 
     def columns(features: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.column_stack([np.ones(len(features)), (features - mean) / spread])
+        return np.column_stack([np.ones(len(features)), (features / size - mean) / spread])
 
     weights, *_ = np.linalg.lstsq(columns(x), y, rcond=None)
     return np.asarray(columns(asked) @ weights)

@@ -5,7 +5,7 @@ settings give before anything is copied.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from numtok.artifact import Artifact
 from numtok.codec import Codec
 from numtok.errors import StoreError, UsageError
 from numtok.nn.model import Model, ModelSettings
-from numtok.nn.transformer import Shape
 from numtok.records import SCHEME_FILE
 
 FORMAT = 1  # of model.json
@@ -51,8 +50,14 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int
-    settings: dict[str, Any]
+    settings: ModelSettings
     trained: Trained
+
+
+class _Format(msgspec.Struct):
+    """All that is sure of a ``model.json`` that another numtok wrote."""
+
+    format: int
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ def write_model(folder: Path, model: Model, codec: Codec, trained: Trained) -> N
     """Write what ``read_model`` reads."""
     weights = {name: p.detach().cpu().contiguous() for name, p in model.named_parameters()}
     files.write_atomic(folder / WEIGHTS, save(weights))
-    content = _ModelFile(FORMAT, asdict(model.settings), trained)
+    content = _ModelFile(FORMAT, model.settings, trained)
     files.write_atomic(
         folder / MODEL_FILE, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
     )
@@ -84,38 +89,40 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
     """
     path = artifact.path / MODEL_FILE
     try:
-        content = msgspec.json.decode(files.read_bytes(path, 1 << 30), type=_ModelFile)
-        settings = ModelSettings(**content.settings | {"shape": Shape(**content.settings["shape"])})
-    except (msgspec.MsgspecError, KeyError, TypeError) as error:
+        data = files.read_bytes(path, 1 << 30)
+        if (format := msgspec.json.decode(data, type=_Format).format) != FORMAT:
+            raise UsageError(
+                f"{path} has format {format}, this numtok knows {FORMAT}; "
+                "use the numtok that made it, or a newer one"
+            )
+        content = msgspec.json.decode(data, type=_ModelFile)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise StoreError(
             f"{path} is damaged ({error}); `numtok verify {artifact.ref}` says what else is"
         ) from error
-    if content.format != FORMAT:
-        raise UsageError(
-            f"{path} has format {content.format}, this numtok knows {FORMAT}; "
-            "use the numtok that made it, or a newer one"
-        )
     codec = Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
-    model = Model(settings).to(device).eval()
-    copy_weights(model, artifact)
-    return LoadedModel(artifact, model, codec, content.trained)
-
-
-def copy_weights(model: Model, artifact: Artifact) -> None:
-    """Copy an artifact's weights into a model of the same shape; StoreError if it has another."""
-    path = artifact.path / WEIGHTS
-    tensors = load_tensors(path, {name: p.shape for name, p in model.named_parameters()})
+    if content.settings.vocabulary != codec.vocabulary_size:
+        raise StoreError(
+            f"{path} is for {content.settings.vocabulary} tokens, {SCHEME_FILE} beside it has "
+            f"{codec.vocabulary_size}; `numtok verify {artifact.ref}` says which is damaged"
+        )
+    with torch.device("meta"):  # takes no memory: the sizes may be anything
+        shapes = {name: p.shape for name, p in Model(content.settings).named_parameters()}
+    weights = _load_weights(artifact.path / WEIGHTS, shapes)
+    model = Model(content.settings)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.copy_(tensors[name])
+            parameter.copy_(weights[name])
+    return LoadedModel(artifact, model.to(device).eval(), codec, content.trained)
 
 
-def load_tensors(path: Path, shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, which must have exactly these names and shapes."""
+def _load_weights(path: Path, shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
+    """The tensors of a safetensors file: float32, of exactly these names and shapes."""
     try:
         with safe_open(path, "pt") as file:
-            there = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-            wanted = {name: tuple(shape) for name, shape in shapes.items()}
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            there = {name: (one.get_dtype(), *one.get_shape()) for name, one in slices.items()}
+            wanted = {name: ("F32", *shape) for name, shape in shapes.items()}
             if there != wanted:
                 differing = sorted(
                     name

@@ -140,7 +140,10 @@ class Predictor:
         one_pass = self.options.fill == PARALLEL or codec.scheme.tokens_per_number == 1
         if codec.scheme.tokens_per_number is None or not one_pass:
             return None
-        return Support.of(self.grammar).raw(codec.normalizer)
+        try:
+            return Support.of(self.grammar).raw(codec.normalizer)
+        except UsageError:  # too many numbers, as p10 has with five digits
+            return None
 
     def run(self, progress: Progress) -> Predicted:
         """Predict every number that is asked for, in the order of :attr:`asked`."""
@@ -174,14 +177,15 @@ class Predictor:
         # A row can be there several times, once for each of its numbers.
         many = len(self.samples.numbers)
         wanted = np.repeat(np.arange(len(rows)), counts) * many + self.asked.numbers[asked]
-        chosen = np.isin(batch.number_row * many + batch.number, wanted)
+        every = batch.number_row * many + batch.number
+        chosen = np.isin(every, wanted)
 
         reading = self.reader.read(self._steps(batch, chosen))
         values, literals, valid = self._read_off(reading)
         truth = self.samples.numbers[batch.number[chosen]]
         log_density, distributions = self._distributions(batch, chosen, reading, truth)
-        crps = np.full(len(asked), np.nan)
-        quantiles = np.full((len(asked), len(QUANTILES)), np.nan)
+        crps = np.full(len(truth), np.nan)
+        quantiles = np.full((len(truth), len(QUANTILES)), np.nan)
         for part, predictive in distributions:
             crps[part] = predictive.crps(truth[part])
             quantiles[part] = predictive.quantiles(QUANTILES)
@@ -192,7 +196,9 @@ class Predictor:
             literals = np.array([repr(value) for value in values.tolist()], object)
         literals[~valid] = None
         values[~valid] = np.nan
-        return Predicted(values, literals, valid, reading.on_grammar, log_density, crps, quantiles)
+        columns = (values, literals, valid, reading.on_grammar, log_density, crps, quantiles)
+        place = np.searchsorted(every[chosen], wanted)  # one number can be two targets
+        return Predicted._make(column[place] for column in columns)
 
     def _steps(self, batch: Batch, chosen: NDArray[np.bool_]) -> Steps:
         model = self.loaded.model
@@ -220,6 +226,7 @@ class Predictor:
         if reading.parameters is not None and not codec.scheme.channel:
             # The tokens say that it is a number, the value head says which.
             values = codec.normalizer.inverse(model.value_point(reading.parameters))
+            valid &= np.isfinite(values)
             literals = np.array([repr(value) for value in values.tolist()], object)
         return values, literals, valid
 

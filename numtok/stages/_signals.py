@@ -11,7 +11,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Signals:
     """Within the block a first signal is only noted in ``received``; a second ends the process.
 
-    After the block a noted signal is raised anew, for whoever handled it before.
+    :meth:`deliver` raises a noted one anew, for whoever handled it before, and so does the end of
+    the block, unless that is an error: what failed is then the thing to tell.
     """
 
     def __init__(self) -> None:
@@ -24,6 +25,14 @@ class Signals:
             self._before = {one: signal.signal(one, self._note) for one in _SIGNALS}
         return self
 
+    def deliver(self) -> None:
+        """Raise the noted signal anew; returns where nobody minds it, as under ``nohup``."""
+        number, self.received = self.received, None
+        if number is not None:
+            signal.signal(number, self._before.pop(number))
+            signal.raise_signal(number)
+            self._before[number] = signal.signal(number, self._note)
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -32,7 +41,7 @@ class Signals:
     ) -> None:
         for one, handler in self._before.items():
             signal.signal(one, handler)
-        if self.received is not None:
+        if self.received is not None and error is None:
             signal.raise_signal(self.received)
 
     def _note(self, number: int, frame: FrameType | None) -> None:

@@ -1,11 +1,13 @@
 """One training run in its draft: the budget, the loop, checkpoints, what is left behind."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from numtok.codec import Codec
 from numtok.draft import Draft
@@ -64,6 +66,19 @@ class Split:
         """What is learnt in a step."""
         batch = self.batches.at(self._seed, step)
         return self.objective.example(batch, generator(self._seed, "masks", step))
+
+    def steps(self, tokens: int) -> int:
+        """How many until so many tokens went in: the last batch reaches them or goes past."""
+        epochs, left = divmod(tokens, self._going_in(self.samples.lengths))
+        steps = epochs * len(self.batches)
+        while left > 0:
+            left -= self._going_in(self.batches.at(self._seed, steps).lengths)
+            steps += 1
+        return steps
+
+    def _going_in(self, lengths: NDArray[np.int64]) -> int:
+        """Tokens that a trunk reads of rows of such lengths; never none, and one more to begin."""
+        return int(np.maximum(lengths + self.objective.causal, 1).sum())
 
     def looked_at(self) -> Iterator[Example]:
         """The same rows with the same masks each time, whatever the seed of the run."""
@@ -129,8 +144,7 @@ class Training:
         if unit == "steps":
             return int(amount)
         if unit == "tokens":
-            an_epoch = len(self.train.samples.tokens)
-            return max(1, round(amount * len(self.train.batches) / max(1, an_epoch)))
+            return self.train.steps(int(amount))
         return max(1, int(amount * 60 / self._seconds_per_step(amount * 60)))
 
     def _seconds_per_step(self, budget: float) -> float:
@@ -171,11 +185,13 @@ class Training:
                     self._save(trainer)
                     saved = time.monotonic()
                 if stop:
-                    break
+                    signals.deliver()
 
     def _record(self, split: str, trainer: Trainer, figures: dict[str, float]) -> None:
+        # JSON has no infinity. What is learnt is always finite; what is only looked at may not be.
+        finite = {what: one if math.isfinite(one) else None for what, one in figures.items()}
         self.records.append(
-            {"step": trainer.step, "tokens": trainer.tokens, "split": split} | figures
+            {"step": trainer.step, "tokens": trainer.tokens, "split": split} | finite
         )
 
     def _validate(self, trainer: Trainer, split: Split) -> dict[str, float]:

@@ -143,6 +143,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         "decode": config.decode,
         "point": config.point,
         "draws": config.draws,
+        # Which numbers are drawn together decides which random numbers each of them gets.
+        "batch": config.batch if config.draws else None,
         "rows": config.rows,
         "metrics": [settings_of(metric) for metric in metrics],
         "device": device.type,
@@ -152,7 +154,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         config.name or f"{model.name}-{config.split}",
         settings,
         [model.as_parent(), encoded.as_parent()],
-        _command(config, model, encoded),
+        _command(config, model, encoded, device.type),
         restart=config.restart,
         force=config.force,
     ) as draft:
@@ -175,13 +177,15 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         return Result(artifact, made=True)
 
 
-def _command(config: Config, model: Artifact, encoded: Artifact) -> list[str]:
+def _command(config: Config, model: Artifact, encoded: Artifact, device: str) -> list[str]:
     words = ["numtok", "eval", model.ref, encoded.ref, "--split", config.split]
     words += ["--fill", config.fill, "--decode", config.decode, "--point", config.point]
-    words += ["--draws", str(config.draws)] if config.draws else []
+    if config.draws:
+        words += ["--draws", str(config.draws), "--batch", str(config.batch)]
     words += ["--rows", str(config.rows)] if config.rows is not None else []
     for metric in config.metrics:
         words += ["--metric", metric]
+    words += ["--device", device]
     return words + (["--name", config.name] if config.name else [])
 
 
@@ -213,6 +217,11 @@ class _Evaluation:
             raise DataError(
                 f"split {config.split!r} of {encoded.ref} has a row of {samples.longest:,} tokens, "
                 f"{loaded.artifact.ref} reads {context:,}; train with a --preset of more context"
+            )
+        if loaded.model.value_head is not None and not loaded.trained.calibration:
+            raise DataError(
+                f"{loaded.artifact.ref} has no spread for its value head: no number of the split "
+                "that it is measured on was asked for; train on data with more numbers in it"
             )
         fill = AUTOREGRESSIVE if loaded.model.objective.causal else config.fill
         options = Options(
@@ -343,16 +352,17 @@ class _Evaluation:
             raise DataError("no number that is asked for is finite; there is nothing to score")
         literals = self._truth_literals()
         fallback = self.train_mean if self.train_mean is not None else 0.0
-        known = np.isfinite(predicted.log_density).all()
+        log_density, crps = predicted.log_density[kept], predicted.crps[kept]
+        quantiles = predicted.quantiles[kept]
         return Answers(
             truth[kept],
             np.where(predicted.valid, predicted.values, fallback)[kept],
             predicted.valid[kept],
             [literals[index] for index in kept.tolist()],
             predicted.literals[kept].tolist(),
-            predicted.log_density[kept] if known else None,
-            predicted.crps[kept] if not np.isnan(predicted.crps).any() else None,
-            predicted.quantiles[kept] if not np.isnan(predicted.quantiles).any() else None,
+            log_density if np.isfinite(log_density).all() else None,
+            crps if not np.isnan(crps).any() else None,
+            quantiles if not np.isnan(quantiles).any() else None,
             asked.rows[asked.queries][kept],
         ), kept
 

@@ -25,12 +25,12 @@ from numtok.nn.model import Given, Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES, Objective
 from numtok.nn.presets import preset
 from numtok.nn.training import Recipe, device_of, naming_memory
-from numtok.records import ENCODED, MODEL, TRAIN
+from numtok.records import ENCODED, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.samples import Samples
-from numtok.stages._checkpoint import drop_checkpoint
+from numtok.stages._checkpoint import Finished, drop_checkpoint, read_finished, write_finished
 from numtok.stages._data import has_targets, longest_row, read_codec, read_split, splits
-from numtok.stages._models import METRICS, Trained, copy_weights, write_model
+from numtok.stages._models import METRICS, MODEL_FILE, WEIGHTS, Trained, read_model, write_model
 from numtok.stages._training import Progress, Split, Training
 from numtok.store import Store
 
@@ -77,12 +77,15 @@ class Config:
                 f"--{given[0]} and --{given[1]} are two budgets; give one of --steps, --tokens "
                 "and --minutes"
             )
-        for key in (*given, "batch", "checkpoint_steps"):
-            value = getattr(self, key)
-            if value is not None and not 0 < value < math.inf:
-                raise UsageError(
-                    f"--{key.replace('_', '-')} {value} is not possible; it is above 0"
-                )
+        for option, value, below in (
+            *((key, getattr(self, key), math.inf) for key in given),
+            ("batch", self.batch, math.inf),
+            ("checkpoint-every", self.checkpoint_steps, math.inf),
+            ("lr", self.learning_rate, 1),
+        ):
+            if value is not None and not 0 < value < below:
+                also = "" if below == math.inf else f" and below {below}"
+                raise UsageError(f"--{option} {value} is not possible; it is above 0{also}")
         if self.batch_workers < 0:
             raise UsageError(f"--batch-workers {self.batch_workers} is not possible; 0 or more")
         if self.precision not in ("auto", "float32", "bfloat16"):
@@ -136,7 +139,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         with naming_memory(config.batch):
-            return Result(_train(draft, plan, codec, progress), made=True)
+            return Result(_made(draft, plan, codec, progress), made=True)
 
 
 @dataclass(frozen=True)
@@ -158,6 +161,7 @@ class _Plan:
         device = device_of(config.device)
         able = device.type == "cuda" and torch.cuda.is_bf16_supported()
         objective = config.objective or ("mlm:targets" if has_targets(encoded) else "mlm")
+        rate = config.learning_rate
         init = store.resolve(config.init, kinds={MODEL}) if config.init else None
         if init is not None and read_codec(init).digest != codec.digest:
             raise UsageError(
@@ -173,7 +177,7 @@ class _Plan:
             config.embedder or codec.scheme.embedder,
             config.head or codec.scheme.head,
             objective,
-            config.learning_rate or preset(config.preset).learning_rate,
+            preset(config.preset).learning_rate if rate is None else rate,
         )
 
     @property
@@ -187,7 +191,7 @@ class _Plan:
         words = ["numtok", "train", self.encoded.ref, "--preset", config.preset]
         words += ["--objective", self.objective, "--embedder", self.embedder, "--head", self.head]
         for unit, value in config.budget.items():
-            words += [f"--{unit}", f"{value:g}" if unit == "minutes" else str(value)]
+            words += [f"--{unit}", str(value)]
         words += ["--batch", str(config.batch), "--lr", repr(self.learning_rate)]
         words += ["--warmup", repr(config.warmup), "--weight-decay", repr(config.weight_decay)]
         words += ["--clip", repr(config.clip), "--seed", str(config.seed)]
@@ -258,11 +262,21 @@ class _Plan:
         torch.manual_seed(seed_of(self.config.seed, "init"))
         model = Model(settings)
         if self.init is not None:
-            copy_weights(model, self.init)
+            _begin_with(model, self.init)
         return model
 
 
-def _train(draft: Draft, plan: _Plan, codec: Codec, progress: Progress) -> Artifact:
+def _made(draft: Draft, plan: _Plan, codec: Codec, progress: Progress) -> Artifact:
+    finished = read_finished(draft)
+    if finished is None:
+        finished = _train(draft, plan, codec, progress)
+        write_finished(draft, (WEIGHTS, MODEL_FILE, SCHEME_FILE, METRICS), finished)
+    drop_checkpoint(draft)
+    return draft.publish(finished.counts, finished.timing)
+
+
+def _train(draft: Draft, plan: _Plan, codec: Codec, progress: Progress) -> Finished:
+    """Leave the files of the model in the draft."""
     config, encoded = plan.config, plan.encoded
     objective = OBJECTIVES.build(plan.objective)
     train = Split(read_split(encoded, TRAIN), codec, objective, config.batch, config.seed)
@@ -304,7 +318,6 @@ def _train(draft: Draft, plan: _Plan, codec: Codec, progress: Progress) -> Artif
         steps=trainer.step,
         flops=3.0 * trainer.flops,  # the backward pass is two of the forward
     )
-    drop_checkpoint(draft)
     write_model(draft.path, trainer.model, codec, trained)
     lines = b"".join(msgspec.json.encode(record) + b"\n" for record in training.records)
     files.write_atomic(draft.path / METRICS, lines)
@@ -322,7 +335,7 @@ def _train(draft: Draft, plan: _Plan, codec: Codec, progress: Progress) -> Artif
         "device": plan.device.type,
         "threads": torch.get_num_threads(),
     }
-    return draft.publish(counts, timing)
+    return Finished(counts, timing)
 
 
 def _check_learnable(objective: Objective, samples: Samples, encoded: Artifact) -> None:
@@ -339,6 +352,22 @@ def _check_learnable(objective: Objective, samples: Samples, encoded: Artifact) 
             f"{'none' if wanted == 'targets' else 'rows without'}; encode data with {wanted}, or "
             "give another --objective"
         )
+
+
+@torch.no_grad()
+def _begin_with(model: Model, init: Artifact) -> None:
+    """Copy the weights of a model; UsageError where it has another shape."""
+    own = dict(model.named_parameters())
+    others = dict(read_model(init, torch.device("cpu")).model.named_parameters())
+    for name in sorted(own | others):
+        here, there = (tuple(of[name].shape) if name in of else None for of in (own, others))
+        if here != there:
+            raise UsageError(
+                f"--init {init.ref} has another shape: its {name} is {there}, here it is {here}; "
+                "give the --preset (with context=N), --embedder and --head that "
+                f"`numtok show {init.ref}` says"
+            )
+        own[name].copy_(others[name])
 
 
 @torch.no_grad()

@@ -17,7 +17,8 @@ class Ar(Objective):
     """The row is seen moved by one, ``[END]`` first, and ``[END]`` is predicted behind it.
 
     loss
-        ``all``: every token is learnt. ``answer``: those from ``answer_start`` on.
+        ``all``: every token is learnt. ``answer``: those from ``answer_start`` on, of a row without
+        one none.
 
     At inference the token head decides what comes next, and where that is a number with a value
     channel, the number head fills the value in (xVal, Section 2.2).
@@ -43,7 +44,9 @@ class Ar(Objective):
         columns = np.arange(length)
         labels = np.concatenate([batch.tokens, np.full((rows, 1), PAD)], axis=1)
         labels[np.arange(rows), batch.lengths] = END
-        first = batch.answer_start if self.loss == "answer" else np.zeros(rows, np.int64)
+        first = np.zeros(rows, np.int64)
+        if self.loss == "answer":
+            first = np.where(batch.answer_start < 0, length, batch.answer_start)
         learnt = (columns <= batch.lengths[:, None]) & (columns >= first[:, None])
         where = np.flatnonzero(learnt)
         answers = batch.number_start >= first[batch.number_row]

@@ -49,7 +49,9 @@ class Mlm(Objective):
     def example(self, batch: Batch, random: np.random.Generator) -> Example:
         if self.mask == "targets":
             return masked(batch, batch.number_tokens(batch.is_target))
-        hidden = (random.random(batch.tokens.shape) < self.rate) & batch.real
+        # Not ``batch.real``, in which an empty row has a pad that would be masked and asked for.
+        inside = np.arange(batch.tokens.shape[1]) < batch.lengths[:, None]
+        hidden = (random.random(batch.tokens.shape) < self.rate) & inside
         if self.mask == "numbers":
             chosen = random.random(len(batch.number)) < self.rate
             hidden[batch.number_tokens(np.ones(len(chosen), np.bool_))] = False

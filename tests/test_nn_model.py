@@ -1,0 +1,435 @@
+"""Models: xVal's equations, losses by hand, sizes counted by hand, and settings that cannot be."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from numtok.errors import UsageError
+from numtok.nn.batches import generator
+from numtok.nn.embedders.base import EMBEDDERS
+from numtok.nn.heads.base import HEADS, ValueHead
+from numtok.nn.model import Given, Losses, Model, ModelSettings
+from numtok.nn.objectives.base import OBJECTIVES, Example
+from numtok.nn.presets import PRESETS, preset
+from numtok.registry import settings_of
+from numtok.schemes.base import SCHEMES
+from tests import fakemodels
+from tests.fakemodels import CPU, batch, codec, model
+
+one_thread = fakemodels.one_thread
+
+TEXTS = ["(2 * 3.5) = -7", "", "no number", "8", "x 0 y 12.25 z"]
+
+
+def example(scheme: str, objective: str, texts: list[str] = TEXTS, **of: list[int]) -> Example:
+    made = batch(scheme, texts, **of)  # type: ignore[arg-type]
+    return OBJECTIVES.build(objective).example(made, generator(0))
+
+
+def hidden(of: Model, one: Example) -> Tensor:
+    """The states [B * L, D]."""
+    given = Given.of(one, CPU)
+    return of.hidden(given.tokens, given.values, given.real).flatten(0, 1)
+
+
+def losses(of: Model, one: Example) -> Losses:
+    return of.losses(Given.of(one, CPU))
+
+
+# --- how numbers go in -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EMBEDDERS.names())
+def test_an_embedder_has_a_table_of_token_vectors_and_shows_tokens_at_its_value_one(
+    name: str,
+) -> None:
+    built = EMBEDDERS.build(name).build(11, 8)
+    table = built.get_parameter("table.weight")
+    assert table.shape == (11, 8)
+    tokens = torch.tensor([[3, 0, 10], [5, 5, 1]])
+    assert torch.equal(built(tokens, torch.ones(2, 3)), table[tokens])
+
+
+def test_lookup_does_not_look_at_values() -> None:
+    built = EMBEDDERS.build("lookup").build(5, 4)
+    tokens = torch.tensor([[1, 2]])
+    assert torch.equal(built(tokens, torch.tensor([[7.0, 0.0]])), built(tokens, torch.ones(1, 2)))
+
+
+def test_xval_multiplies_the_vector_of_a_number_by_its_value() -> None:
+    """Section 2.1: h_emb = h_num x h_text."""
+    of = model("xval", "mlm")
+    one = batch("xval", ["a -60.2 b 0"])
+    seen = of.embedder(torch.from_numpy(one.tokens), torch.from_numpy(one.values()))[0]
+    table = of.embedder.get_parameter("table.weight")
+    number = table[codec("xval").number_first]
+    torch.testing.assert_close(seen[2], torch.tensor(-60.2) * number)
+    assert not seen[6].any()
+    text = [token for token in one.tokens[0].tolist() if token >= codec("xval").text_first]
+    assert torch.equal(seen[[0, 1, 3, 4, 5]], table[text])
+
+
+@pytest.mark.parametrize("value", [-60.2, -1.0, -0.125, 0.0, 0.5, 3.0])
+def test_layer_norm_leaves_of_a_value_x_its_share_x_over_sqrt_1_plus_x_squared(
+    value: float,
+) -> None:
+    """Section 2.1: u . (x u + p) / |x u + p|, for a position p across u and as long as it."""
+    of = model("xval", "mlm", size="nano,layers=1,heads=2,width=16")
+    u, p = torch.zeros(2, 16)
+    u[0], u[1], p[2], p[3] = 10, -10, 10, -10  # their coordinates have a mean of 0
+    with torch.no_grad():
+        of.embedder.get_parameter("table.weight")[codec("xval").number_first] = u
+        of.trunk.get_parameter("positions")[0] = p
+    seen: list[Tensor] = []
+    block = of.trunk.blocks[0]
+    block.norm_attention.register_forward_hook(lambda _module, _given, out: seen.append(out))
+    one = batch("xval", [str(value)])
+    of.hidden(torch.from_numpy(one.tokens), torch.from_numpy(one.values()), None)
+    share = seen[0][0, 0].detach() @ u / (u.norm() * math.sqrt(16))
+    assert float(share) == pytest.approx(value / math.sqrt(1 + value**2), abs=1e-5)
+
+
+# --- how they come out -------------------------------------------------------------------------
+
+
+def by_hand(of: Model, one: Example) -> tuple[float, float]:
+    """Both losses in float64 numpy, from the states of the whole batch."""
+    states = hidden(of, one).detach()
+    logits = of.token_head(states).double().detach().numpy()[one.where]
+    norms = np.log(np.exp(logits).sum(axis=1))
+    token = float((norms - logits[np.arange(len(one.labels)), one.labels]).mean())
+    if of.value_head is None:
+        return token, 0.0
+    values = of.value_head(states).double().detach().numpy()[one.number_where, 0]
+    return token, float(np.mean((values - one.number_values.astype(np.float64)) ** 2))
+
+
+@pytest.mark.parametrize("objective", ["mlm", "mlm:tokens", "ar"])
+@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
+def test_the_loss_is_cross_entropy_and_squared_error_one_to_one(
+    scheme: str, objective: str
+) -> None:
+    of, one = model(scheme, objective), example(scheme, objective, TEXTS * 5)
+    assert len(one.number_where) > 3
+    token, value = by_hand(of, one)
+    found = losses(of, one)
+    assert float(found.token) == pytest.approx(token, rel=1e-5)
+    assert float(found.value) == pytest.approx(value, rel=1e-5)
+    assert float(found.total.detach()) == pytest.approx(token + value, rel=1e-5)
+    assert (value > 0) == (scheme == "xval")
+
+
+def test_a_value_head_can_stand_beside_the_tokens_of_a_text_scheme() -> None:
+    of = model("p1000", "mlm", head="scalar")
+    one = example("p1000", "mlm", TEXTS * 5)
+    assert float(losses(of, one).value) == pytest.approx(by_hand(of, one)[1], rel=1e-5)
+    assert set(one.number_values.tolist()) <= {2, 3.5, -7, 8, 0, 12.25}
+
+
+@pytest.mark.parametrize("head", [None, "token"])
+def test_a_model_without_a_value_head_has_no_loss_of_values(head: str | None) -> None:
+    of = model("p1000" if head is None else "xval", "mlm", head=head)
+    assert of.value_head is None
+    one = example("p1000" if head is None else "xval", "mlm", TEXTS * 5)
+    found = losses(of, one)
+    assert float(found.value) == 0
+    assert torch.equal(found.total.detach(), found.token)
+
+
+@pytest.mark.parametrize("objective", ["mlm", "ar:answer"])
+def test_only_what_is_predicted_counts(objective: str) -> None:
+    """The gradient of every state at which nothing is asked for is zero."""
+    of = model("xval", objective, size="nano,layers=1,heads=2,width=16")
+    one = example("xval", objective, TEXTS, answers=[11, 0, 2, 0, 4])
+    kept: list[Tensor] = []
+
+    def keep(_module: nn.Module, _given: object, out: Tensor) -> None:
+        out.retain_grad()
+        kept.append(out)
+
+    of.trunk.register_forward_hook(keep)
+    losses(of, one).total.backward()  # type: ignore[no-untyped-call]
+    assert kept[0].grad is not None
+    learnt = kept[0].grad.flatten(0, 1).any(dim=1).nonzero()[:, 0].tolist()
+    assert learnt == sorted({*one.where.tolist(), *one.number_where.tolist()})
+    assert len(learnt) < one.tokens.size
+
+
+@pytest.mark.parametrize("texts", [["ab", "c"], ["", ""], ["1 2"]])
+@pytest.mark.parametrize("scheme", ["p1000", "xval"])
+def test_where_nothing_is_predicted_the_loss_is_zero_and_every_weight_has_a_gradient(
+    scheme: str, texts: list[str]
+) -> None:
+    of, one = model(scheme, "mlm:targets"), example(scheme, "mlm:targets", texts)
+    assert (len(one.where), len(one.number_where)) == (0, 0)
+    found = losses(of, one)
+    assert [float(loss.detach()) for loss in found] == [0, 0, 0]
+    found.total.backward()  # type: ignore[no-untyped-call]
+    for parameter in of.parameters():
+        assert parameter.grad is not None
+        assert not parameter.grad.any()
+
+
+def test_without_numbers_the_value_head_has_a_gradient_of_zero() -> None:
+    of, one = model("xval", "ar"), example("xval", "ar", ["no number"])
+    found = losses(of, one)
+    assert float(found.value) == 0
+    assert float(found.total.detach()) == float(found.token) > 0
+    found.total.backward()  # type: ignore[no-untyped-call]
+    assert of.value_head is not None
+    assert all(p.grad is not None and not p.grad.any() for p in of.value_head.parameters())
+
+
+def test_pads_are_hidden_only_where_there_are_some() -> None:
+    assert Given.of(example("p1000", "mlm", ["ab", "cd"]), CPU).real is None
+    assert Given.of(example("p1000", "mlm", ["ab", "c"]), CPU).real is not None
+
+
+# --- heads -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_scalar_head_learns_by_the_squared_error(layers: int) -> None:
+    head = HEADS.build(f"scalar,layers={layers}")
+    assert isinstance(head, ValueHead)
+    built, states = head.build(8), torch.randn(5, 8)
+    parameters = built(states)
+    assert parameters.shape == (5, 1)
+    values = torch.tensor([1.0, -2.0, 0.0, 3.5, 4.0])
+    expected = (parameters[:, 0] - values).square().sum() / 5
+    torch.testing.assert_close(head.loss(parameters, values), expected)
+    found = head.point(parameters.detach().numpy())
+    assert found.dtype == np.float64
+    assert found.tolist() == parameters[:, 0].tolist()
+
+
+def test_a_head_of_two_layers_is_wide_between_them_with_gelu() -> None:
+    head = HEADS.build("scalar")
+    assert isinstance(head, ValueHead)
+    built, states = head.build(8), torch.randn(5, 8)
+    assert isinstance(built, nn.Sequential)
+    first, _, second = built
+    assert [first.weight.shape, second.weight.shape] == [(32, 8), (1, 32)]
+    expected = F.gelu(states @ first.weight.T + first.bias) @ second.weight.T + second.bias
+    torch.testing.assert_close(built(states), expected)
+
+
+def test_the_scalar_head_is_calibrated_by_its_mean_squared_error() -> None:
+    head = HEADS.build("scalar")
+    assert isinstance(head, ValueHead)
+    parameters = np.array([[1.0], [2.0], [-3.0]], np.float32)
+    found = head.calibrate(parameters, np.array([1.0, 5.0, 1.0], np.float32))
+    assert found == {"deviation": pytest.approx(math.sqrt((0 + 9 + 16) / 3))}
+    assert head.describe(found) == (
+        "Gaussian around the scalar head's prediction, its deviation the validation error "
+        "(2.887, normalised)"
+    )
+    exact = head.calibrate(parameters, parameters[:, 0])
+    assert exact == {"deviation": 1e-12}
+
+
+def test_the_token_head_describes_its_distribution() -> None:
+    expected = "token probabilities, uniform within the scheme's intervals"
+    assert HEADS.build("token").describe({}) == expected
+
+
+@pytest.mark.parametrize("name", SCHEMES.names())
+def test_the_embedder_and_the_head_that_a_scheme_names_exist(name: str) -> None:
+    scheme = SCHEMES.build(name)
+    assert settings_of(EMBEDDERS.build(scheme.embedder))["name"] == scheme.embedder
+    assert settings_of(HEADS.build(scheme.head))["name"] == scheme.head
+    assert isinstance(HEADS.build(scheme.head), ValueHead) == scheme.channel
+
+
+# --- sizes -------------------------------------------------------------------------------------
+
+
+def sized(
+    size: str, vocabulary: int, *, context: int = 100, embedder: str = "lookup", head: str = "token"
+) -> Model:
+    """The model of a preset, without memory for its weights."""
+    settings = ModelSettings.of(
+        preset(size),
+        vocabulary=vocabulary,
+        context=context,
+        embedder=embedder,
+        head=head,
+        objective="ar",
+    )
+    with torch.device("meta"):
+        return Model(settings)
+
+
+def in_blocks(layers: int, width: int) -> int:
+    """Weights and biases of attention (3 + 1) and MLP (4 + 4), two norms; and the norm at last."""
+    a_block = 12 * width**2 + (3 + 1 + 4 + 1) * width + 2 * 2 * width
+    return layers * a_block + 2 * width
+
+
+def test_nano_has_about_a_million_parameters() -> None:
+    total, tables = sized("nano", 1000).parameter_counts()
+    assert in_blocks(4, 128) == 793_344
+    assert tables == (1000 + 100) * 128
+    assert total == 793_344 + 1100 * 128 + 1000 * 128 == 1_062_144
+
+
+@pytest.mark.parametrize(
+    ("size", "layers", "width", "context"),
+    [("micro", 6, 256, 100), ("small", 8, 512, 100), ("nano,context=7", 4, 128, 7)],
+)
+def test_the_token_head_of_the_small_presets_is_one_map(
+    size: str, layers: int, width: int, context: int
+) -> None:
+    total, _ = sized(size, 1000).parameter_counts()
+    assert total == in_blocks(layers, width) + (2 * 1000 + context) * width
+
+
+def test_the_xval_preset_is_that_of_the_paper() -> None:
+    of = sized("xval", 1000, embedder="scaled", head="scalar")
+    shape = of.settings.shape
+    assert (shape.layers, shape.heads, shape.width, shape.context) == (6, 6, 768, 1024)
+    total, tables = of.parameter_counts()
+    assert tables == (1000 + 1024) * 768
+    token_head = 768 * 4 * 768 + 4 * 768 * 1000
+    value_head = 768 * 4 * 768 + 4 * 768 + 4 * 768 + 1
+    assert total == in_blocks(6, 768) + tables + token_head + value_head
+
+
+def test_gpt2_predicts_by_the_table_that_it_reads_by() -> None:
+    of = sized("gpt2", 50_257)
+    assert of.get_parameter("token_head.weight") is of.get_parameter("embedder.table.weight")
+    assert of.parameter_counts() == (124_439_808, (50_257 + 1024) * 768)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_positions_that_are_not_learnt_are_no_parameters(positions: str) -> None:
+    total, tables = sized(f"nano,positions={positions}", 1000).parameter_counts()
+    assert (total, tables) == (1_062_144 - 100 * 128, 1000 * 128)
+
+
+@pytest.mark.parametrize("size", ["head_layers=1", "head_layers=2", "tied=yes"])
+@pytest.mark.parametrize(
+    ("scheme", "objective"), [("p1000", "mlm"), ("xval", "ar"), ("xval", "mlm:targets")]
+)
+def test_operations_are_those_that_torch_counts(scheme: str, objective: str, size: str) -> None:
+    of = model(scheme, objective, size=f"nano,layers=2,heads=2,width=16,{size}")
+    one = example(scheme, objective, TEXTS * 2, targets=[2, 3])
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        losses(of, one)
+    assert of.flops(one) == counter.get_total_flops() > 0
+
+
+# --- settings ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_built_by_its_name(name: str) -> None:
+    assert preset(name) == PRESETS[name]
+
+
+def test_a_preset_can_be_changed() -> None:
+    expected = replace(
+        PRESETS["xval"], layers=2, positions="rotary", dropout=0.25, head_layers=1, tied=True
+    )
+    spec = "xval,layers=2,positions=rotary,dropout=0.25,head_layers=1,tied=yes"
+    assert preset(spec) == expected
+    assert preset("gpt2,tied=no").tied is False
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            "nanno",
+            "unknown preset 'nanno'; did you mean 'nano'? known: gpt2, micro, nano, small, xval",
+        ),
+        (
+            "nano,layer=2",
+            "unknown setting of preset 'nano' 'layer'; did you mean 'layers'? known: context, "
+            "dropout, head_layers, heads, layers, learning_rate, positions, tied, width",
+        ),
+        ("nano:2", "preset 'nano' takes no value after ':', got 'nano:2'"),
+        ("nano,layers=two", "preset: layers='two' is not a number"),
+        ("nano,dropout=little", "preset: dropout='little' is not a number"),
+        ("nano,tied=maybe", "preset: tied='maybe' is not yes or no"),
+        ("nano,head_layers=3", "head_layers=3 is not possible; allowed: 1 and 2"),
+        ("xval,tied=yes", "tied=yes needs head_layers=1: a table can only be the one map"),
+        (
+            "nano,learning_rate=0",
+            "learning_rate=0.0 is not possible; it is between 0 and 1",
+        ),
+    ],
+)
+def test_a_preset_that_cannot_be_is_refused(spec: str, message: str) -> None:
+    with pytest.raises(UsageError) as found:
+        preset(spec)
+    assert str(found.value) == message
+    assert found.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("size", "parts", "message"),
+    [
+        (
+            "nano,positions=rotary",
+            {"embedder": "scaled"},
+            "--embedder scaled does not go with positions=rotary: layer norm would take the value "
+            "away, since it is seen only beside an added position; use learned or sinusoidal",
+        ),
+        (
+            "nano,positions=alibi",
+            {},
+            "positions='alibi' is not possible; allowed are learned, sinusoidal, rotary",
+        ),
+        ("nano,layers=0", {}, "layers=0 is not possible; at least 1"),
+        (
+            "nano",
+            {"embedder": "scale"},
+            "unknown embedder 'scale'; did you mean 'scaled'? known: lookup, scaled",
+        ),
+        (
+            "nano",
+            {"head": "scaler"},
+            "unknown head 'scaler'; did you mean 'scalar'? known: scalar, token",
+        ),
+        (
+            "nano",
+            {"head": "scalar,layers=3"},
+            "scalar: layers=3 is not possible; allowed are 1 and 2",
+        ),
+    ],
+)
+def test_parts_that_do_not_go_together_are_refused(
+    size: str, parts: dict[str, str], message: str
+) -> None:
+    with pytest.raises(UsageError) as found:
+        sized(size, 100, **parts)  # type: ignore[arg-type]
+    assert str(found.value) == message
+    assert found.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("size", "embedder"),
+    [("nano,positions=rotary", "lookup"), ("nano,positions=sinusoidal", "scaled")],
+)
+def test_positions_that_suit_an_embedder_are_accepted(size: str, embedder: str) -> None:
+    assert sized(size, 100, embedder=embedder).settings.embedder["name"] == embedder
+
+
+def test_the_context_is_that_of_the_preset_or_else_of_the_data() -> None:
+    assert sized("nano", 100, context=77).settings.shape.context == 77
+    assert sized("xval", 100, context=77).settings.shape.context == 1024
+
+
+def test_a_model_is_a_pure_function_of_settings_and_seed() -> None:
+    made = [model("xval", "mlm", seed=seed) for seed in (0, 0, 1)]
+    weights = [torch.cat([p.flatten() for p in one.parameters()]) for one in made]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])

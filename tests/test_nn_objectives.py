@@ -1,0 +1,259 @@
+"""What a model sees and what it must predict, number by number and token by token."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok.codec import SPECIALS
+from numtok.errors import UsageError
+from numtok.nn.batches import PAD, Batch, generator
+from numtok.nn.objectives.base import END, MASK, OBJECTIVES, Example, masked, moved
+from tests.fakemodels import batch
+
+TEXTS = ["(2 * 3.5) = -7", "", "no number", "8", "x 0 y 12.25 z 1e400"]
+MANY = ["the sum of 12.5 and -3 is 9.5, of 7 and 8 it is 15"] * 400
+
+
+def example(of: Batch, spec: str, seed: int = 0) -> Example:
+    return OBJECTIVES.build(spec).example(of, generator(seed))
+
+
+def asked(of: Batch, one: Example) -> np.ndarray:
+    """bool[M]: the numbers of a masked batch whose value is asked for."""
+    first = of.number_row * of.tokens.shape[1] + of.number_start
+    return np.isin(first, one.number_where)
+
+
+# --- any objective -----------------------------------------------------------------------------
+
+SPECS = ["ar", "ar:answer", "mlm", "mlm:tokens", "mlm:targets"]
+
+
+def test_every_objective_is_tested_here() -> None:
+    assert {spec.partition(":")[0] for spec in SPECS} == set(OBJECTIVES.names())
+
+
+def test_special_tokens_have_the_ids_of_the_codec() -> None:
+    assert (SPECIALS[PAD], SPECIALS[MASK], SPECIALS[END]) == ("[PAD]", "[MASK]", "[END]")
+
+
+@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
+@pytest.mark.parametrize("spec", SPECS)
+def test_hidden_state_j_predicts_token_j_of_the_row(spec: str, scheme: str) -> None:
+    of = batch(scheme, TEXTS, answers=[11, 0, 2, 0, 4], targets=[2, 5])
+    one = example(of, spec)
+    rows, columns = np.divmod(one.where, one.tokens.shape[1])
+    assert len(one.where) == len(one.labels) > 0
+    for row, column, label in zip(rows, columns, one.labels, strict=True):
+        ends = column == of.lengths[row]
+        assert label == (END if ends else of.tokens[row, column])
+        assert column <= of.lengths[row]
+
+
+@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_number_is_asked_for_at_its_first_token_with_its_value(spec: str, scheme: str) -> None:
+    of = batch(scheme, TEXTS, answers=[11, 0, 2, 0, 4], targets=[2, 5])
+    one = example(of, spec)
+    rows, columns = np.divmod(one.number_where, one.tokens.shape[1])
+    known = {
+        (row, start): value
+        for row, start, value in zip(of.number_row, of.number_start, of.number_value, strict=True)
+    }
+    assert len(one.number_where) > 0
+    for row, column, value in zip(rows, columns, one.number_values, strict=True):
+        assert known[row, column] == value
+    assert set(one.number_where) <= set(one.where)  # its token is asked for too
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_an_example_is_a_pure_function_of_batch_and_generator(spec: str) -> None:
+    of = batch("p1000", MANY[:5], answers=[0] * 5, targets=[0])
+    before = {name: np.copy(value) for name, value in vars(of).items()}
+    one, again = example(of, spec), example(of, spec)
+    assert all(np.array_equal(value, vars(again)[name]) for name, value in vars(one).items())
+    assert all(np.array_equal(value, before[name]) for name, value in vars(of).items())
+    random = spec in ("mlm", "mlm:tokens")
+    assert np.array_equal(one.where, example(of, spec, seed=1).where) != random
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("mlm:words", "mlm: mask='words' is not possible; allowed are numbers, tokens, targets"),
+        ("mlm,rate=0", "mlm: rate=0.0 is not possible; it is above 0, at most 1"),
+        ("mlm,rate=1.5", "mlm: rate=1.5 is not possible; it is above 0, at most 1"),
+        ("mlm,rate=nan", "mlm: rate=nan is not possible; it is above 0, at most 1"),
+        ("ar:prompt", "ar: loss='prompt' is not possible; allowed are all, answer"),
+        ("ml", "unknown objective 'ml'; did you mean 'mlm'? known: ar, mlm"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(spec: str, message: str) -> None:
+    with pytest.raises(UsageError) as found:
+        OBJECTIVES.build(spec)
+    assert str(found.value) == message
+    assert found.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "column", "causal"),
+    [
+        ("ar", None, True),
+        ("ar:answer", "answer_start", True),
+        ("mlm", None, False),
+        ("mlm:tokens", None, False),
+        ("mlm:targets", "targets", False),
+    ],
+)
+def test_an_objective_says_what_it_needs_and_where_it_looks(
+    spec: str, column: str | None, causal: bool
+) -> None:
+    objective = OBJECTIVES.build(spec)
+    assert (objective.requires(), objective.causal) == (column, causal)
+
+
+# --- masks -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
+@pytest.mark.parametrize("spec", ["mlm", "mlm:tokens", "mlm:targets"])
+def test_what_is_asked_for_is_masked_and_nothing_else_is_changed(spec: str, scheme: str) -> None:
+    of = batch(scheme, TEXTS, targets=[2, 5])
+    one = example(of, spec)
+    hidden = np.zeros(one.tokens.size, np.bool_)
+    hidden[one.where] = True
+    hidden = hidden.reshape(one.tokens.shape)
+    assert (one.tokens[hidden] == MASK).all()
+    assert (one.tokens[~hidden] == of.tokens[~hidden]).all()
+    assert (one.values[hidden] == 1).all()
+    assert (one.values[~hidden] == of.values()[~hidden]).all()
+    assert np.array_equal(one.real, of.real)
+
+
+@pytest.mark.parametrize("spec", ["mlm,rate=1", "mlm:tokens,rate=1"])
+def test_at_a_rate_of_one_all_but_the_pads_is_masked(spec: str) -> None:
+    of = batch("p1000", TEXTS)
+    one = example(of, spec)
+    masks = [[MASK] * length for length in of.lengths]
+    width = of.tokens.shape[1]
+    assert one.tokens.tolist() == [row + [PAD] * (width - len(row)) for row in masks]
+    assert len(one.where) == of.lengths.sum()
+    assert asked(of, one).all()
+
+
+@pytest.mark.parametrize("spec", ["mlm,rate=1", "mlm:tokens,rate=1"])
+def test_of_empty_rows_nothing_is_asked(spec: str) -> None:
+    assert len(example(batch("p1000", ["", ""]), spec).where) == 0
+
+
+@pytest.mark.parametrize("scheme", ["digits", "p10"])
+@given(st.integers(0, 1000))
+def test_a_number_is_masked_as_a_whole_or_not_at_all(scheme: str, seed: int) -> None:
+    of = batch(scheme, TEXTS)
+    one = example(of, "mlm,rate=0.5", seed)
+    chosen = asked(of, one)
+    for number, is_asked in enumerate(chosen.tolist()):
+        start, length = of.number_start[number], of.number_length[number]
+        seen = one.tokens[of.number_row[number], start : start + length]
+        assert set((seen == MASK).tolist()) == {is_asked}
+
+
+def share(part: int, whole: int, rate: float) -> bool:
+    """Whether a share is within five deviations of its expectation."""
+    return abs(part - rate * whole) < 5 * math.sqrt(whole * rate * (1 - rate))
+
+
+@pytest.mark.parametrize("rate", [0.15, 0.3, 0.8])
+def test_numbers_and_other_tokens_are_masked_at_the_rate(rate: float) -> None:
+    of = batch("digits", MANY)
+    one = example(of, f"mlm,rate={rate}")
+    inside = of.number_tokens(np.ones(len(of.number), np.bool_))
+    hidden = one.tokens == MASK
+    assert share(int(asked(of, one).sum()), len(of.number), rate)
+    assert share(int((hidden & ~inside).sum()), int((of.real & ~inside).sum()), rate)
+
+
+@pytest.mark.parametrize("rate", [0.15, 0.3])
+def test_tokens_alone_are_masked_at_the_rate_and_leave_sibling_digits_in_sight(rate: float) -> None:
+    of = batch("p10", MANY)
+    one = example(of, f"mlm:tokens,rate={rate}")
+    assert share(len(one.where), int(of.real.sum()), rate)
+    whole = of.number_tokens(asked(of, one))
+    assert share(int((one.tokens[whole] == MASK).sum()) - int(asked(of, one).sum()),
+                 int(whole.sum()) - int(asked(of, one).sum()), rate)  # fmt: skip
+
+
+def test_the_rate_of_the_public_code_is_the_default() -> None:
+    assert OBJECTIVES.build("mlm") == OBJECTIVES.build("mlm:numbers,rate=0.3")
+
+
+def test_targets_are_masked_and_nothing_else() -> None:
+    of = batch("p1000", ["(2 * 3) = 6", "1 and 4"], targets=[2, 3])
+    one = example(of, "mlm:targets")
+    hidden = of.number_tokens(np.array([False, False, True, True, False]))
+    assert np.array_equal(one.tokens == MASK, hidden)
+    assert one.number_values.tolist() == [6, 1]
+
+
+def test_a_masked_value_is_one_and_others_stay() -> None:
+    of = batch("xval", ["(2 * 3) = 6"], targets=[2])
+    assert of.values()[0].tolist() == [1, 2, 1, 1, 1, 3, 1, 1, 1, 1, 6]
+    assert example(of, "mlm:targets").values[0].tolist() == [1, 2, 1, 1, 1, 3, 1, 1, 1, 1, 1]
+
+
+def test_a_number_with_only_a_later_token_masked_is_not_asked_for() -> None:
+    of = batch("p1000", ["5"])
+    one = masked(of, np.array([[False, True, False]]))
+    assert (one.where.tolist(), one.number_where.tolist()) == ([1], [])
+
+
+# --- one token after the other -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", ["ar", "ar:answer"])
+def test_a_row_is_seen_moved_by_one_with_end_before_it(spec: str) -> None:
+    of = batch("xval", TEXTS, answers=[11, 0, 2, 0, 4])
+    one = example(of, spec)
+    rows = len(TEXTS)
+    assert one.tokens.tolist() == [[END, *row] for row in of.tokens.tolist()]
+    assert one.values.tolist() == [[1.0, *row] for row in of.values().tolist()]
+    tokens, values = moved(of)
+    assert np.array_equal(one.tokens, tokens)
+    assert np.array_equal(one.values, values)
+    assert one.real.sum(axis=1).tolist() == [length + 1 for length in of.lengths]
+    assert one.real.shape == (rows, of.tokens.shape[1] + 1)
+
+
+def test_every_token_is_learnt_and_the_end_behind_it() -> None:
+    of = batch("digits", TEXTS)
+    one = example(of, "ar")
+    expected = [
+        token
+        for row, length in zip(of.tokens.tolist(), of.lengths.tolist(), strict=True)
+        for token in [*row[:length], END]
+    ]
+    assert one.labels.tolist() == expected
+    assert one.number_values.tolist() == of.number_value.tolist()
+
+
+def test_of_an_answer_all_is_learnt_and_of_what_is_before_it_nothing() -> None:
+    of = batch("p1000", ["2 + 3 = 5!", "8"], answers=[8, 0])
+    one = example(of, "ar:answer")
+    start = of.answer_start[0]
+    assert one.labels.tolist() == [
+        *of.tokens[0, start : of.lengths[0]].tolist(),
+        END,
+        *of.tokens[1, : of.lengths[1]].tolist(),
+        END,
+    ]
+    assert one.number_values.tolist() == [5, 8]
+
+
+def test_of_a_row_without_an_answer_nothing_is_learnt() -> None:
+    of = batch("p1000", ["2 + 3 = 5", "7"], answers=[-1, 0])
+    one = example(of, "ar:answer")
+    assert one.labels.tolist() == [*of.tokens[1, : of.lengths[1]].tolist(), END]
+    assert one.number_values.tolist() == [7]

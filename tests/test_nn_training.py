@@ -1,0 +1,348 @@
+"""The steps of training: their rate, AdamW by hand, and a run that was stopped and continued."""
+
+import copy
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from numtok.errors import TrainingFailed, UsageError
+from numtok.nn.batches import generator
+from numtok.nn.model import Given, Model
+from numtok.nn.objectives.base import OBJECTIVES, Example
+from numtok.nn.training import Recipe, Trainer, device_of, naming_memory
+from tests import fakemodels
+from tests.fakemodels import CPU, batches, model, samples
+
+one_thread = fakemodels.one_thread
+
+TEXTS = ["(2 * 3.5) = -7", "a 4 b", "no number", "8", "x 0 y 12.25 z", "", "-1 -2 -3"] * 3
+TINY = "nano,layers=1,heads=2,width=16"
+STEPS = 6
+RECIPE = Recipe(STEPS, learning_rate=0.01, warmup=0.3, weight_decay=0.1)
+
+
+def examples(objective: str = "mlm") -> list[Example]:
+    of = batches(samples("xval", TEXTS, targets=range(3)), 4)
+    made = OBJECTIVES.build(objective)
+    return [made.example(of.at(0, step), generator(0, step)) for step in range(STEPS)]
+
+
+def trainer(recipe: Recipe = RECIPE, *, bfloat16: bool = False, **of: Any) -> Trainer:
+    made = model("xval", of.pop("objective", "mlm"), size=of.pop("size", TINY), **of)
+    return Trainer(made, recipe, CPU, bfloat16)
+
+
+def weights(of: Model) -> dict[str, Tensor]:
+    return {name: parameter.detach().clone() for name, parameter in of.named_parameters()}
+
+
+# --- the rate ----------------------------------------------------------------------------------
+
+
+def test_the_rate_rises_and_then_falls_along_a_cosine_to_zero() -> None:
+    recipe = Recipe(steps=10, learning_rate=0.8, warmup=0.4)
+    rising = [0.2, 0.4, 0.6, 0.8]
+    falling = [0.4 * (1 + math.cos(math.pi * k / 6)) for k in range(6)]
+    assert [recipe.rate(step) for step in range(10)] == pytest.approx(rising + falling)
+    assert recipe.rate(10) == pytest.approx(0, abs=1e-12)
+
+
+@given(st.integers(1, 300), st.floats(0, 0.99), st.floats(1e-6, 0.9))
+def test_no_rate_is_zero_or_above_the_learning_rate(steps: int, warmup: float, lr: float) -> None:
+    recipe = Recipe(steps, lr, warmup)
+    rates = [recipe.rate(step) for step in range(steps)]
+    assert 0 < min(rates) <= max(rates) <= lr
+    top = rates.index(max(rates))
+    assert rates[: top + 1] == sorted(rates[: top + 1])
+    assert rates[top:] == sorted(rates[top:], reverse=True)
+    assert rates[0] == pytest.approx(lr / max(1, round(warmup * steps)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"steps": 0}, "--steps 0 is not possible; it is 1 or more"),
+        ({"learning_rate": 0.0}, "--lr 0.0 is not possible; it is between 0 and 1"),
+        ({"learning_rate": 1.0}, "--lr 1.0 is not possible; it is between 0 and 1"),
+        ({"learning_rate": math.nan}, "--lr nan is not possible; it is between 0 and 1"),
+        ({"warmup": 1.0}, "--warmup 1.0 is not possible; it is 0 or more, below 1"),
+        ({"warmup": -0.1}, "--warmup -0.1 is not possible; it is 0 or more, below 1"),
+        ({"weight_decay": 1.0}, "--weight-decay 1.0 is not possible; it is 0 or more, below 1"),
+        ({"clip": -1.0}, "--clip -1.0 is not possible; it is 0 (no limit) or more"),
+        ({"clip": math.inf}, "--clip inf is not possible; it is 0 (no limit) or more"),
+    ],
+)
+def test_a_recipe_that_cannot_be_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as found:
+        Recipe(**{"steps": 10, "learning_rate": 0.1} | settings)
+    assert str(found.value) == message
+    assert found.value.exit_code == 2
+
+
+# --- one step ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.05, 1e6])
+def test_steps_are_those_of_plain_adamw(clip: float) -> None:
+    recipe = Recipe(STEPS, 0.01, warmup=0.3, weight_decay=0.1, clip=clip)
+    trained = trainer(recipe)
+    plain = copy.deepcopy(trained.model).train()
+    named = list(plain.named_parameters())
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": [p for _, p in named if p.dim() > 1], "weight_decay": 0.1},
+            {"params": [p for _, p in named if p.dim() < 2], "weight_decay": 0.0},
+        ],
+        lr=0.01,
+        betas=(0.9, 0.95),
+        foreach=False,
+        fused=False,
+    )
+    norms = []
+    for step, one in enumerate(examples()):
+        for group in optimizer.param_groups:
+            group["lr"] = recipe.rate(step)
+        optimizer.zero_grad()
+        plain.losses(Given.of(one, CPU)).total.backward()  # type: ignore[no-untyped-call]
+        gradients = [p.grad for _, p in named]
+        norm = math.sqrt(sum(float(g.double().square().sum()) for g in gradients if g is not None))
+        norms.append(norm)
+        for gradient in gradients:
+            if clip and norm > clip and gradient is not None:
+                gradient *= clip / norm
+        optimizer.step()
+        trained.advance(one)
+    for name, parameter in plain.named_parameters():
+        found = trained.model.get_parameter(name).detach()
+        torch.testing.assert_close(found, parameter.detach(), rtol=0, atol=2e-6, msg=name)
+    assert trained.means()["gradient_norm"] == pytest.approx(sum(norms) / STEPS, rel=1e-5)
+    assert (max(norms) > clip) == (clip < 1)
+
+
+def test_only_tables_decay() -> None:
+    """Where there is no gradient, decay is all that is left of a step."""
+    of = batches(samples("xval", ["a", "bc"]), 2)
+    nothing = OBJECTIVES.build("mlm:targets").example(of.at(0, 0), generator(0))
+    trained = trainer(Recipe(1, 0.5, warmup=0, weight_decay=0.1))
+    before = weights(trained.model)
+    trained.advance(nothing)
+    for name, after in weights(trained.model).items():
+        kept = 1 - 0.5 * 0.1 if after.dim() > 1 else 1.0
+        torch.testing.assert_close(after, before[name] * kept, rtol=1e-6, atol=0, msg=name)
+
+
+def test_a_step_counts_itself_its_tokens_and_its_operations() -> None:
+    trained, made = trainer(), examples()
+    for one in made:
+        trained.advance(one)
+    assert trained.step == STEPS
+    assert trained.tokens == sum(int(one.real.sum()) for one in made)
+    assert trained.flops == sum(trained.model.flops(one) for one in made) > 0
+
+
+def test_means_are_of_the_steps_since_the_last_ones() -> None:
+    trained = trainer()
+    single, made = [], examples()
+    alone = trainer()
+    for one in made:
+        alone.advance(one)
+        single.append(alone.means())
+    for count in (2, 1, 3):
+        part, single = single[:count], single[count:]
+        for one in made[:count]:
+            trained.advance(one)
+        made = made[count:]
+        expected = {key: sum(one[key] for one in part) / count for key in part[0]}
+        assert trained.means() == pytest.approx(expected)
+        assert expected["loss"] == pytest.approx(expected["token_loss"] + expected["value_loss"])
+
+
+def test_a_model_learns_a_batch_by_heart() -> None:
+    trained = trainer(Recipe(60, 0.01, warmup=0.1), spread=0.1)
+    one = examples()[0]
+    first = trained.validate(one)
+    for _ in range(60):
+        trained.advance(one)
+    token, value = trained.validate(one)
+    assert token < 0.1 * first[0]
+    assert value < 0.1 * first[1]
+
+
+def test_validation_changes_nothing_and_drops_nothing_out() -> None:
+    trained, one = trainer(size=f"{TINY},dropout=0.5"), examples()[0]
+    before = weights(trained.model)
+    first = trained.validate(one)
+    assert trained.validate(one) == first
+    expected = trained.model.eval().losses(Given.of(one, CPU))
+    assert first == (float(expected.token), float(expected.value))
+    assert all(torch.equal(after, before[name]) for name, after in weights(trained.model).items())
+    assert (trained.step, trained.tokens) == (0, 0)
+
+
+def test_bfloat16_is_near_and_its_weights_stay_float32() -> None:
+    made = examples()
+    both = [trainer(bfloat16=bfloat16) for bfloat16 in (False, True)]
+    for one in made:
+        for trained in both:
+            trained.advance(one)
+    exact, rounded = (trained.means()["loss"] for trained in both)
+    assert rounded == pytest.approx(exact, rel=0.05)
+    assert rounded != exact
+    assert {weight.dtype for weight in weights(both[1].model).values()} == {torch.float32}
+
+
+# --- to stop and to continue -------------------------------------------------------------------
+
+
+def saved(of: Trainer, path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The state as it comes back from a file."""
+    tensors, plain = of.state()
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
+    return load_file(path), plain
+
+
+@pytest.mark.parametrize("stop", [1, 3, STEPS - 1])
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+@pytest.mark.parametrize("objective", ["mlm", "mlm:targets", "ar"])
+def test_a_run_that_was_stopped_goes_on_bit_for_bit(
+    tmp_path: Path, objective: str, dropout: float, stop: int
+) -> None:
+    made = examples(objective=objective)
+    settings = {"size": f"{TINY},dropout={dropout}", "objective": objective}
+    straight, first, second = (trainer(**settings, seed=seed) for seed in (0, 0, 1))
+    for one in made:
+        straight.advance(one)
+    for one in made[:stop]:
+        first.advance(one)
+    second.load(*saved(first, tmp_path / "state"))
+    torch.rand(3)  # the generator that others use does not matter
+    for one in made[stop:]:
+        second.advance(one)
+    expected, found = straight.state(), second.state()
+    assert found[1] == expected[1]
+    assert found[0].keys() == expected[0].keys()
+    assert all(torch.equal(found[0][name], tensor) for name, tensor in expected[0].items())
+    assert second.means() == straight.means()
+
+
+@pytest.mark.parametrize("stop", [1, 2, 4])
+def test_a_run_goes_on_where_some_batches_have_no_numbers(tmp_path: Path, stop: int) -> None:
+    """The number head has nothing to learn in the first two steps and in the fourth."""
+    of = batches(samples("xval", ["a", "b", "1 2", "c", "3", "4"]), 1)
+    learnt = OBJECTIVES.build("ar")
+    made = [learnt.example(of.of(np.array([row])), generator(row)) for row in range(6)]
+    straight, first, second = (trainer(objective="ar", seed=seed) for seed in (0, 0, 1))
+    for one in made:
+        straight.advance(one)
+    for one in made[:stop]:
+        first.advance(one)
+    second.load(*saved(first, tmp_path / "state"))
+    for one in made[stop:]:
+        second.advance(one)
+    expected = weights(straight.model)
+    assert all(torch.equal(after, expected[name]) for name, after in weights(second.model).items())
+
+
+def test_dropout_is_a_pure_function_of_seed_and_step() -> None:
+    made = examples()[0]
+
+    def after(seed: int) -> Tensor:
+        torch.rand(seed + 1)
+        trained = trainer(Recipe(2, 0.01, seed=seed), size=f"{TINY},dropout=0.5")
+        trained.advance(made)
+        return trained.model.get_parameter("trunk.norm.weight").detach()
+
+    assert torch.equal(after(0), after(0))
+    assert not torch.equal(after(0), after(1))
+
+
+# --- when it fails -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf])
+def test_a_loss_that_is_not_finite_ends_the_training(broken: float) -> None:
+    trained, made = trainer(), examples()
+    trained.advance(made[0])
+    with torch.no_grad():
+        trained.model.get_parameter("trunk.norm.bias")[0] = broken
+    trained.advance(made[1])
+    with pytest.raises(TrainingFailed) as found:
+        trained.means()
+    assert str(found.value) == (
+        "the loss is not finite at step 2; give a smaller --lr (it was 0.01), a longer --warmup, "
+        "or a --normalize that keeps numbers small"
+    )
+    assert found.value.exit_code == 5
+
+
+def too_much() -> None:
+    torch.empty(1 << 55)
+
+
+def out_of_memory() -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+
+def memory_error() -> None:
+    raise MemoryError
+
+
+@pytest.mark.parametrize("fail", [too_much, out_of_memory, memory_error])
+def test_a_lack_of_memory_is_named_with_what_to_do(fail: Any) -> None:
+    with pytest.raises(TrainingFailed) as found, naming_memory(64):
+        fail()
+    assert str(found.value) == (
+        "out of memory with --batch 64; halve it (and --lr with it), or take a smaller --preset; "
+        "the run then starts anew"
+    )
+    assert found.value.exit_code == 5
+    assert found.value.__cause__ is not None
+
+
+@pytest.mark.parametrize("error", [RuntimeError("shapes differ"), KeyError("x"), OSError()])
+def test_other_errors_pass_as_they_are(error: Exception) -> None:
+    with pytest.raises(type(error)) as found, naming_memory(64):
+        raise error
+    assert found.value is error
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "device"),
+    [
+        ("auto", False, "cpu"),
+        ("auto", True, "cuda"),
+        ("cpu", True, "cpu"),
+        ("cpu", False, "cpu"),
+        ("cuda", True, "cuda"),
+    ],
+)
+def test_a_device_is_found_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, name: str, there: bool, device: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    assert device_of(name).type == device
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gpu", "--device 'gpu' is not possible; allowed are auto, cpu and cuda"),
+        ("cuda", "--device cuda: this PyTorch sees no GPU; give --device cpu"),
+    ],
+)
+def test_a_device_that_is_not_there_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, message: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UsageError) as found:
+        device_of(name)
+    assert str(found.value) == message
+    assert found.value.exit_code == 2

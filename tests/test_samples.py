@@ -1,0 +1,152 @@
+"""A split in memory is what its shards hold, and damage is named."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from numtok import files
+from numtok.artifact import Artifact
+from numtok.errors import DataError, StoreError
+from numtok.samples import Samples
+from numtok.stages import _inputs
+from numtok.stages.encode import Config, run
+from numtok.store import Store
+
+TEXTS = ["add 1 + 22 = 23", "", "nothing", "-4.5 and 0.25 and 7e3 of it", "8", "x 9 y -0.125"]
+ROWS: list[dict[str, Any]] = [
+    {
+        "text": TEXTS[0],
+        "targets": {"sum": [[13, 15]], "terms": [[4, 5], [8, 10]]},
+        "answer_start": 13,
+        "group": {"op": "+", "digits": 2},
+    },
+    {"text": TEXTS[1]},
+    {"id": "named", "text": TEXTS[2], "group": {"op": None}},
+    {"text": TEXTS[3], "group": {"digits": 3}},
+    {"text": TEXTS[4], "targets": {"it": [[0, 1]]}, "answer_start": 0},
+    {"text": TEXTS[5], "targets": {"y": [[6, 12]]}},
+]
+SCHEMES = ("digits", "fp15", "p1000", "xval")
+
+
+def encoded(folder: Path, scheme: str) -> tuple[Artifact, list[Path]]:
+    """The rows as an artifact, and its shards."""
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), "utf-8")
+    config = Config((str(path),), scheme=scheme, text_tokenizer="bytes", workers=1)
+    artifact = run(config, Store(folder / "artifacts"), lambda *_: None).artifact
+    assert artifact is not None
+    return artifact, sorted(artifact.path.glob("train-*.parquet"))
+
+
+@pytest.mark.parametrize("unit", [1, 1 << 20])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_rows_are_those_of_the_shards_however_many_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, unit: int
+) -> None:
+    monkeypatch.setattr(_inputs, "UNIT", unit)
+    monkeypatch.setattr(files, "PIECE", unit)
+    _, shards = encoded(tmp_path, scheme)
+    assert len(shards) == (len(ROWS) if unit == 1 else 1)
+    read = Samples.read(shards)
+    rows = [row for shard in shards for row in pq.read_table(shard).to_pylist()]
+    assert len(read) == len(rows) == len(ROWS)
+    assert read.ids.to_pylist() == [row["id"] for row in rows]
+    assert read.lengths.tolist() == [len(row["tokens"]) for row in rows]
+    assert read.longest == max(len(row["tokens"]) for row in rows)
+    assert (read.channel is not None) == (scheme == "xval")
+    for index, row in enumerate(rows):
+        tokens = slice(*read.token_rows[index : index + 2])
+        numbers = slice(*read.number_rows[index : index + 2])
+        assert read.tokens[tokens].tolist() == row["tokens"]
+        for name in ("numbers", "number_start", "number_length", "channel"):
+            if name in row:
+                assert getattr(read, name)[numbers].tolist() == row[name]
+
+
+def test_targets_answers_and_groups_are_those_of_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_inputs, "UNIT", 1)
+    monkeypatch.setattr(files, "PIECE", 1)
+    read = Samples.read(encoded(tmp_path, "p1000")[1])
+    assert read.numbers.tolist() == [1, 22, 23, -4.5, 0.25, 7000, 8, 9, -0.125]
+    assert read.number_rows.tolist() == [0, 3, 3, 3, 6, 7, 9]
+    assert read.numbers[read.targets].tolist() == [23, 1, 22, 8, -0.125]
+    assert read.target_row.tolist() == [0, 0, 0, 4, 5]
+    assert read.target_name.to_pylist() == ["sum", "terms", "terms", "it", "y"]
+    assert read.target_literal.to_pylist() == ["23", "1", "22", "8", "-0.125"]
+    assert read.answer_start.tolist() == [read.number_start[2], -1, -1, -1, 0, -1]
+    assert {name: column.to_pylist() for name, column in read.groups.items()} == {
+        "op": ["+", None, None, None, None, None],
+        "digits": ["2", None, None, "3", None, None],
+    }
+
+
+def test_columns_have_the_types_that_are_promised(tmp_path: Path) -> None:
+    read = Samples.read(encoded(tmp_path, "xval")[1])
+    assert read.tokens.dtype == np.uint16
+    assert {read.token_rows.dtype, read.number_rows.dtype, read.targets.dtype} == {np.dtype("i8")}
+    assert {read.number_start.dtype, read.number_length.dtype} == {np.dtype("i4")}
+    assert read.numbers.dtype == np.float64
+    assert read.channel is not None
+    assert read.channel.dtype == np.float32
+
+
+def test_a_row_without_numbers_alone_has_empty_columns(tmp_path: Path) -> None:
+    _, (shard,) = encoded(tmp_path, "xval")
+    pq.write_table(pq.read_table(shard).slice(1, 2), shard)
+    read = Samples.read([shard])
+    assert read.lengths.tolist() == [0, len(TEXTS[2])]
+    assert read.number_rows.tolist() == [0, 0, 0]
+    assert len(read.numbers) == len(read.targets) == len(read.target_row) == 0
+    assert read.channel is not None
+    assert len(read.channel) == 0
+
+
+def flip(path: Path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+def in_a_page(path: Path) -> None:
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    columns = [group.column(k) for k in range(group.num_columns)]
+    (tokens,) = [one for one in columns if one.path_in_schema == "tokens.list.element"]
+    flip(path, tokens.data_page_offset + tokens.total_compressed_size - 9)
+
+
+DAMAGE = {
+    "a flipped byte in a page": in_a_page,
+    "a flipped byte at the end": lambda path: flip(path, -1),
+    "a shard cut short": lambda path: path.write_bytes(path.read_bytes()[:-100]),
+    "an empty file": lambda path: path.write_bytes(b""),
+    "a shard that is gone": Path.unlink,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_shard_is_named_as_such(tmp_path: Path, damage: str) -> None:
+    _, (shard,) = encoded(tmp_path, "p1000")
+    DAMAGE[damage](shard)
+    with pytest.raises(StoreError) as found:
+        Samples.read([shard])
+    assert str(found.value).startswith("a shard cannot be read: ")
+    assert str(found.value).endswith("; `numtok verify` says which files are damaged")
+    assert found.value.exit_code == 4
+
+
+@pytest.mark.parametrize("shards", [0, 1, 2])
+def test_a_split_without_rows_is_refused(tmp_path: Path, shards: int) -> None:
+    _, (shard,) = encoded(tmp_path, "p1000")
+    pq.write_table(pq.read_table(shard).slice(0, 0), shard)
+    with pytest.raises(DataError) as found:
+        Samples.read([shard] * shards)
+    message = "the split has no rows; `numtok show` lists the splits of the data"
+    assert str(found.value) == message
+    assert found.value.exit_code == 3
