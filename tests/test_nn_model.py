@@ -227,7 +227,7 @@ def test_the_scalar_head_is_calibrated_by_its_mean_squared_error() -> None:
     parameters = np.array([[1.0], [2.0], [-3.0]], np.float32)
     found = head.calibrate(parameters, np.array([1.0, 5.0, 1.0], np.float32))
     assert found == {"deviation": pytest.approx(math.sqrt((0 + 9 + 16) / 3))}
-    assert head.describe(found) == (
+    assert head.describe() == (
         "Gaussian around the scalar head's prediction, its deviation the validation error "
         "(2.887, normalised)"
     )
@@ -237,7 +237,7 @@ def test_the_scalar_head_is_calibrated_by_its_mean_squared_error() -> None:
 
 def test_the_token_head_describes_its_distribution() -> None:
     expected = "token probabilities, uniform within the scheme's intervals"
-    assert HEADS.build("token").describe({}) == expected
+    assert HEADS.build("token").describe() == expected
 
 
 @pytest.mark.parametrize("name", SCHEMES.names())

@@ -112,17 +112,18 @@ def test_steps_are_those_of_plain_adamw(clip: float) -> None:
             group["lr"] = recipe.rate(step)
         optimizer.zero_grad()
         plain.losses(Given.of(one, CPU)).total.backward()  # type: ignore[no-untyped-call]
-        gradients = [p.grad for _, p in named]
-        norm = math.sqrt(sum(float(g.double().square().sum()) for g in gradients if g is not None))
-        norms.append(norm)
-        for gradient in gradients:
-            if clip and norm > clip and gradient is not None:
-                gradient *= clip / norm
+        gradients = [p.grad for _, p in named if p.grad is not None]
+        norms.append(math.sqrt(sum(float(g.double().square().sum()) for g in gradients)))
+        if clip and norms[-1] > clip:
+            torch._foreach_mul_(gradients, clip / norms[-1])
         optimizer.step()
         trained.advance(one)
-    for name, parameter in plain.named_parameters():
-        found = trained.model.get_parameter(name).detach()
-        torch.testing.assert_close(found, parameter.detach(), rtol=0, atol=2e-6, msg=name)
+        for name, parameter in named:
+            found = trained.model.get_parameter(name).detach()
+            torch.testing.assert_close(found, parameter.detach(), rtol=0, atol=1e-6, msg=name)
+        # The next gradients are of the same weights: where they are nearly 0, as those of the
+        # bias of keys, AdamW makes much of their rounding.
+        plain.load_state_dict(trained.model.state_dict())
     assert trained.means()["gradient_norm"] == pytest.approx(sum(norms) / STEPS, rel=1e-5)
     assert (max(norms) > clip) == (clip < 1)
 
@@ -269,11 +270,11 @@ def test_dropout_is_a_pure_function_of_seed_and_step() -> None:
 
 @pytest.mark.parametrize("broken", [math.nan, math.inf])
 def test_a_loss_that_is_not_finite_ends_the_training(broken: float) -> None:
-    trained, made = trainer(), examples()
-    trained.advance(made[0])
+    trained, one = trainer(), examples()[0]
+    trained.advance(one)
     with torch.no_grad():
         trained.model.get_parameter("trunk.norm.bias")[0] = broken
-    trained.advance(made[1])
+    trained.advance(one)
     with pytest.raises(TrainingFailed) as found:
         trained.means()
     assert str(found.value) == (

@@ -49,7 +49,8 @@ def print_report(
     if len(report.by_target) > 1:
         _print_parts("target", report.by_target, format, to)
     for name, values in report.groups.items():
-        _print_parts(name, values, format, to)
+        if len(values) > 1:
+            _print_parts(name, values, format, to)
     _print_floors(report, format, to)
     _print_costs(evaluation, format, to)
     if report.notes:

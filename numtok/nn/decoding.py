@@ -186,6 +186,8 @@ class Reader:
         prefixes: list[tuple[int, ...]] = [()] * n
         taken, kept = [], []
         for place in range(limit):
+            if steps.lengths is not None:
+                going &= place < steps.lengths
             scores = self.model.token_head(state).float().cpu().numpy()
             kept.append(scores[:, self._first : self._end])
             if given is not None:
@@ -193,8 +195,6 @@ class Reader:
             else:
                 local, usual = self._choose(scores, prefixes, going, random)
                 on_grammar &= usual | ~going
-            if steps.lengths is not None:
-                local = np.where(place < steps.lengths, local, -1)
             local = np.where(going, local, -1)
             going = local >= 0
             taken.append(local)

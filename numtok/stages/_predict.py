@@ -246,6 +246,9 @@ class Predictor:
             )
             return whole.log_density(truth), [(slice(None), whole)]
         if self.support is not None:
+            if not self.options.constrained:  # it may have ended before a number's last token
+                given = self._true_tokens(batch, chosen)
+                reading = self.reader.read(self._steps(batch, chosen), given=given)
             return self._listed(reading, truth)
         drawn: list[tuple[slice, Predictive]] = []
         if self.options.draws:

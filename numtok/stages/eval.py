@@ -53,9 +53,10 @@ from numtok.store import Store
 REVISION = 1
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
 _METRICS = (
-    "r2", "signed-log-r2", "mse", "mae", "median-relative-error", "relative-error-over",
-    "lmae", "kendall-tau", "relative-mse", "exact-match", "exact-match,digits=3", "digit-match",
-    "d-length", "exponent-accuracy", "number-generation-ratio", "nll", "crps", "coverage",
+    "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
+    "relative-error-over", "lmae", "kendall-tau", "relative-mse", "exact-match",
+    "exact-match,digits=3", "digit-match", "d-length", "exponent-accuracy",
+    "number-generation-ratio", "nll", "crps", "coverage",
 )  # fmt: skip
 _IN_GROUPS = (
     "r2", "signed-log-r2", "mse", "median-relative-error", "relative-error-over",
@@ -302,7 +303,8 @@ class _Evaluation:
         everything_valid = bool(answers.valid.all())
         found: dict[tuple[str, str], Figures] = {}
         for done, (part, rows) in enumerate(parts.items()):
-            found[part] = figures(few, answers.take(rows))
+            # A group of one value is everything: what is known of that need not be found again.
+            found[part] = metrics if rows.all() else figures(few, answers.take(rows))
             progress("scoring", 2 + done, total)
         total_parameters, tables = loaded.model.parameter_counts()
         trained = loaded.trained
@@ -379,7 +381,7 @@ class _Evaluation:
         for group, column in self.samples.groups.items():
             values = np.array(column.fill_null("none").to_pylist(), object)[rows]
             present = sorted(set(values.tolist()))
-            if 1 < len(present) <= _MOST_GROUPS:
+            if len(present) <= _MOST_GROUPS:
                 for value in present:
                     yield (group, value), values == value
 
@@ -419,7 +421,7 @@ class _Evaluation:
     def _distribution(self) -> str:
         """What NLL, CRPS and quantiles are of."""
         loaded, options = self.loaded, self.predictor.options
-        told = loaded.model.head.describe(loaded.trained.calibration)
+        told = loaded.model.head.describe()
         if loaded.trained.calibrated_on == TRAIN:
             told += ", measured on the train split: there was no validation split"
         if loaded.model.value_head is None and self.predictor.support is None:

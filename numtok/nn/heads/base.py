@@ -27,7 +27,7 @@ class Head(ABC):
     source: ClassVar[str]
 
     @abstractmethod
-    def describe(self, calibration: Calibration) -> str:
+    def describe(self) -> str:
         """What its distribution is, for a report; it must not promise more than it is."""
 
 

@@ -56,8 +56,5 @@ class Scalar(ValueHead):
     ) -> Predictive:
         return Gaussian(self.point(parameters), calibration["deviation"], normalizer)
 
-    def describe(self, calibration: Calibration) -> str:
-        return (
-            "Gaussian around the scalar head's prediction, its deviation the validation error "
-            f"({calibration['deviation']:.4g}, normalised)"
-        )
+    def describe(self) -> str:
+        return "Gaussian around the scalar head's prediction, its deviation the validation error"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.nn.heads.base import Calibration, Head
+from numtok.nn.heads.base import Head
 
 
 @dataclass(frozen=True)
@@ -17,5 +17,5 @@ class Token(Head):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Section 2.2"
 
-    def describe(self, calibration: Calibration) -> str:
+    def describe(self) -> str:
         return "token probabilities, uniform within the scheme's intervals"

@@ -1,0 +1,794 @@
+"""Predictions of a model, against what follows by hand from its logits; nothing is trained here."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from numtok.artifact import Artifact
+from numtok.errors import UsageError
+from numtok.nn.decoding import Reader, Reading
+from numtok.nn.model import Model
+from numtok.nn.objectives.base import END, MASK
+from numtok.reports import QUANTILES
+from numtok.samples import Samples
+from numtok.schemes.base import SCHEMES, Failure, Scheme
+from numtok.stages import encode
+from numtok.stages._data import read_codec, read_split
+from numtok.stages._models import LoadedModel, Trained
+from numtok.stages._predict import Asked, Options, Predicted, Predictor, asked_for
+from numtok.store import Store
+from tests import fakemodels
+
+one_thread = fakemodels.one_thread
+
+PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregressive"
+FIXED = [name for name in SCHEMES if SCHEMES.build(name).tokens_per_number is not None]
+TOKENS = [name for name in FIXED if not SCHEMES.build(name).channel]
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+TEXTS = (
+    "2.5 apples and 13 pears make 15.5",
+    "7 times -8 is -56",
+    "0.125 + 0.25 = 0.375",
+    "12 and 30 and 4 and 1 give 47.04",
+    "1.732 squared is 2.999824",
+    "from 100 to 1 it is -99",
+    "6 of 9",
+    "41.5 - 0.4321 = 41.0679",
+    "the sum of 1200 and 37 is 1237, no more",
+    "3 3 3",
+)
+DEVIATION = 0.7  # of the value heads' Gaussian, normalised
+
+Row = dict[str, Any]
+
+
+def row(name: object, text: str, *targets: int) -> Row:
+    """A row whose targets are those of its numbers; the answer starts at the first of them."""
+    spans = [match.span() for match in NUMBER.finditer(text)]
+    wanted = {f"y{index}": [spans[index]] for index in targets}
+    start = {"answer_start": spans[targets[0]][0]} if targets else {}
+    return {"id": str(name), "text": text, "targets": wanted} | start
+
+
+def last(text: str) -> int:
+    """The index of a text's last number."""
+    return len(NUMBER.findall(text)) - 1
+
+
+ANSWERS = [row(index, text, last(text)) for index, text in enumerate(TEXTS)]
+MIXED = [  # targets, several of them, none
+    row("one", TEXTS[0], 2),
+    row("two", TEXTS[3], 1, 4),
+    row("none", TEXTS[2]),
+    row("all", TEXTS[7], 0, 1, 2),
+]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Rows encoded by ``numtok encode``, text as bytes, and predictors of models by chance."""
+
+    root: Path
+
+    def encoded(self, rows: Sequence[Row], scheme: str, normalize: str | None) -> Artifact:
+        path = self.root / "data.jsonl"
+        path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+        config = encode.Config(
+            (str(path),), scheme, normalize=normalize, text_tokenizer="bytes", name="data"
+        )
+        made = encode.run(config, Store(self.root / "artifacts"), lambda *_: None).artifact
+        assert made is not None
+        return made
+
+    def predictor(
+        self,
+        scheme: str,
+        objective: str,
+        rows: Sequence[Row] = ANSWERS,
+        *,
+        normalize: str | None = None,
+        head: str | None = None,
+        text: float = 0.0,
+        **options: Any,
+    ) -> Predictor:
+        """Its logits are ``text`` higher for tokens of the text, and never tell of the tokens for
+        NaN, overflow and the like."""
+        artifact = self.encoded(rows, scheme, normalize)
+        codec = read_codec(artifact)
+        model = fakemodels.model(scheme, objective, head=head, context=80)
+        with torch.no_grad():
+            model.trunk.norm.bias[0] = 1.0
+            logits = model.get_parameter("token_head.weight")[:, 0]
+            logits.zero_()
+            logits[codec.number_first + codec.scheme.counted : codec.text_first] = -20.0
+            logits[codec.text_first :] = text
+            model.trunk.norm.weight[0] = 0.0
+        trained = Trained({}, 0, {"deviation": DEVIATION}, None, 0.0, 0, 0, 0, 0.0)
+        loaded = LoadedModel(artifact, model, codec, trained)
+        fill = AUTOREGRESSIVE if model.objective.causal else PARALLEL
+        defaults = Options(fill, constrained=True, point="mode", draws=0, batch=256)
+        return Predictor(loaded, read_split(artifact, "train"), replace(defaults, **options))
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("bench"))
+
+
+def run(predictor: Predictor) -> Predicted:
+    return predictor.run(lambda done, total: None)
+
+
+# --- what a model says, written down once more -------------------------------------------------
+
+
+def masked_states(predictor: Predictor, place: int, hidden: Sequence[int]) -> NDArray[np.float32]:
+    """float32[L, D] of a row whose numbers ``hidden`` are masked."""
+    samples = predictor.samples
+    tokens = samples.tokens[samples.token_rows[place] : samples.token_rows[place + 1]].astype(int)
+    values = np.ones(len(tokens), np.float32)
+    for index, number in enumerate(range(*samples.number_rows[place : place + 2].tolist())):
+        start = samples.number_start[number]
+        if index in hidden:
+            tokens[start : start + samples.number_length[number]] = MASK
+        elif samples.channel is not None:
+            values[start] = samples.channel[number]
+    return states(predictor.loaded.model, tokens, values)
+
+
+def causal_states(predictor: Predictor, place: int) -> NDArray[np.float32]:
+    """float32[L, D]: state j has seen the true tokens before token j."""
+    samples = predictor.samples
+    tokens = samples.tokens[samples.token_rows[place] : samples.token_rows[place + 1]].astype(int)
+    values = np.ones(len(tokens), np.float32)
+    if samples.channel is not None:
+        numbers = slice(*samples.number_rows[place : place + 2].tolist())
+        values[samples.number_start[numbers]] = samples.channel[numbers]
+    shifted = np.concatenate([[END], tokens[:-1]])
+    return states(predictor.loaded.model, shifted, np.concatenate([[1], values[:-1]]))
+
+
+@torch.no_grad()
+def states(model: Model, tokens: NDArray[np.int64], values: NDArray[Any]) -> NDArray[np.float32]:
+    hidden = model.hidden(
+        torch.from_numpy(tokens)[None], torch.from_numpy(values.astype(np.float32))[None], None
+    )
+    return hidden[0].numpy()
+
+
+@torch.no_grad()
+def scores(predictor: Predictor, hidden: NDArray[np.float32]) -> NDArray[np.float64]:
+    """float64[L, number tokens]: logits of the scheme's own tokens."""
+    logits = predictor.loaded.model.token_head(torch.from_numpy(hidden)).numpy()
+    codec = predictor.loaded.codec
+    return np.asarray(logits[:, codec.number_first : codec.text_first], np.float64)
+
+
+@torch.no_grad()
+def centre(predictor: Predictor, hidden: NDArray[np.float32]) -> float:
+    """What the scalar head says of one state."""
+    head = predictor.loaded.model.value_head
+    assert head is not None
+    return float(head(torch.from_numpy(hidden)[None])[0, 0])
+
+
+def greedy(scheme: Scheme, logits: NDArray[np.float64]) -> tuple[int, ...]:
+    """The most probable token at each position, of those that are allowed."""
+    path: tuple[int, ...] = ()
+    for position in logits:
+        allowed = scheme.next(path).allowed
+        path += (int(np.where(allowed, position, -np.inf).argmax()),)
+    return path
+
+
+def log_mass(scheme: Scheme, logits: NDArray[np.float64], path: tuple[int, ...]) -> float:
+    """log P of a number: at each position a softmax over what the grammar allows there."""
+    total = 0.0
+    for position, token in enumerate(path):
+        weights = np.exp(logits[position][scheme.next(path[:position]).allowed])
+        total += float(logits[position][token] - np.log(weights.sum()))
+    return total
+
+
+def value_of(scheme: Scheme, path: tuple[int, ...]) -> float:
+    decoded = scheme.decode(np.array(path, np.uint32), np.array([len(path)], np.int32))
+    return float(decoded.values[0])
+
+
+def number_of(samples: Samples, place: int, index: int) -> tuple[int, int, int]:
+    """A row's number: its index in the split, its first token and its length."""
+    number = int(samples.number_rows[place]) + index
+    return number, int(samples.number_start[number]), int(samples.number_length[number])
+
+
+def path_of(predictor: Predictor, place: int, index: int) -> tuple[int, ...]:
+    """The local ids of the tokens that a number is encoded as."""
+    samples, codec = predictor.samples, predictor.loaded.codec
+    _, start, length = number_of(samples, place, index)
+    first = int(samples.token_rows[place]) + start
+    tokens = samples.tokens[first : first + length].astype(int) - codec.number_first
+    return tuple(tokens.tolist())
+
+
+def where(asked: Asked, number: int) -> int:
+    """The place of a number, by its index in the split, among those asked for."""
+    [place] = np.flatnonzero(asked.numbers == number)
+    return int(place)
+
+
+# --- what is asked for -------------------------------------------------------------------------
+
+
+def test_targets_are_asked_for_together_and_numbers_of_other_rows_in_turn(bench: Bench) -> None:
+    samples = bench.predictor("p1000", "mlm", MIXED).samples
+    asked = asked_for(samples, one_by_one=False)
+    # Numbers of the four rows: 0-2, 3-7, 8-10, 11-13.
+    assert asked.numbers.tolist() == [2, 4, 7, 8, 9, 10, 11, 12, 13]
+    assert asked.queries.tolist() == [0, 1, 1, 2, 3, 4, 5, 5, 5]
+    assert asked.rows.tolist() == [0, 1, 2, 2, 2, 3]
+    assert asked.targets.tolist() == [0, 1, 2, -1, -1, -1, 3, 4, 5]
+
+
+def test_an_autoregressive_model_is_asked_for_one_number_at_a_time(bench: Bench) -> None:
+    samples = bench.predictor("p1000", "mlm", MIXED).samples
+    together, alone = (asked_for(samples, one_by_one=one) for one in (False, True))
+    assert alone.numbers.tolist() == together.numbers.tolist()
+    assert alone.targets.tolist() == together.targets.tolist()
+    assert alone.queries.tolist() == list(range(9))
+    assert alone.rows.tolist() == [0, 1, 1, 2, 2, 2, 3, 3, 3]
+
+
+@given(st.data(), st.booleans())
+def test_every_target_or_else_every_number_is_asked_for_once(
+    data: st.DataObject, one_by_one: bool
+) -> None:
+    counts = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=8))
+    number_rows = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    row_of = np.repeat(np.arange(len(counts)), counts)
+    # A row's targets come in any order, as its names do.
+    chosen = data.draw(st.permutations(range(int(number_rows[-1]))))
+    picked = np.array(chosen[: data.draw(st.integers(0, len(chosen)))], np.int64)
+    targets = picked[np.argsort(row_of[picked], kind="stable")] if len(picked) else picked
+    samples = fakemodels.samples("xval", [" 1" * count for count in counts])
+    samples = replace(samples, targets=targets, target_row=row_of[targets])
+    asked = asked_for(samples, one_by_one)
+
+    with_targets = set(row_of[targets].tolist())
+    wanted = set(targets.tolist()) | {
+        number for number, one in enumerate(row_of.tolist()) if one not in with_targets
+    }
+    assert sorted(asked.numbers.tolist()) == sorted(wanted)
+    assert (np.diff(asked.rows[asked.queries]) >= 0).all()
+    assert (row_of[asked.numbers] == asked.rows[asked.queries]).all()
+    are = asked.targets >= 0
+    assert (targets[asked.targets[are]] == asked.numbers[are]).all()
+    assert set(row_of[asked.numbers[are]].tolist()) == with_targets
+    queries = len(wanted) if one_by_one else len(with_targets) + int((~are).sum())
+    assert asked.queries.tolist() == sorted(asked.queries.tolist())
+    assert set(asked.queries.tolist()) == set(range(queries))
+
+
+def test_a_number_that_is_two_targets_is_predicted_for_both(bench: Bench) -> None:
+    single = row("once", TEXTS[0], 1, 2)
+    double = single | {"targets": single["targets"] | {"again": single["targets"]["y1"]}}
+    for objective in ("mlm", "ar"):
+        once = run(bench.predictor("p1000", objective, [single]))
+        found = run(bench.predictor("p1000", objective, [double]))
+        assert found.values.tolist() == once.values[[0, 0, 1]].tolist()
+        assert found.log_density == pytest.approx(once.log_density[[0, 0, 1]], abs=1e-5)
+
+
+# --- which text a model sees -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["p1000", "xval"])
+def test_numbers_without_targets_are_predicted_with_all_others_in_sight(
+    bench: Bench, scheme: str
+) -> None:
+    predictor = bench.predictor(scheme, "mlm", [row("none", TEXTS[2]), row("one", TEXTS[0], 2)])
+    found = run(predictor)
+    for index in range(3):
+        assert found.values[index] == pytest.approx(expected(predictor, 0, [index], index), 1e-4)
+    assert found.values[3] == pytest.approx(expected(predictor, 1, [2], 2), 1e-4)
+
+
+@pytest.mark.parametrize("scheme", ["p1000", "xval"])
+def test_targets_of_one_row_do_not_see_each_other(bench: Bench, scheme: str) -> None:
+    predictor = bench.predictor(scheme, "mlm", [row("two", TEXTS[3], 1, 4), row("one", TEXTS[6])])
+    found = run(predictor)
+    seen = [expected(predictor, 0, [index], index) for index in (1, 4)]
+    for place, index in enumerate((1, 4)):
+        assert found.values[place] == pytest.approx(expected(predictor, 0, [1, 4], index), 1e-4)
+    assert found.values[:2] != pytest.approx(seen, 1e-2)
+
+
+def expected(predictor: Predictor, place: int, hidden: Sequence[int], index: int) -> float:
+    """The prediction for a number of a row in which some are masked."""
+    scheme, normalizer = predictor.loaded.codec.scheme, predictor.loaded.codec.normalizer
+    _, start, length = number_of(predictor.samples, place, index)
+    found = masked_states(predictor, place, hidden)[start : start + length]
+    if scheme.channel:
+        value = centre(predictor, found[0]) / normalizer.constants["factor"]
+        return value if greedy(scheme, scores(predictor, found)) == (0,) else math.nan
+    return value_of(scheme, greedy(scheme, scores(predictor, found)))
+
+
+def test_left_to_right_puts_each_token_in_before_it_reads_the_next(bench: Bench) -> None:
+    predictor = bench.predictor("p1000", "mlm", [row("two", TEXTS[3], 1, 4)], fill=LEFT_TO_RIGHT)
+    samples, codec = predictor.samples, predictor.loaded.codec
+    tokens = samples.tokens.astype(int)
+    starts = [number_of(samples, 0, index)[1] for index in (1, 4)]
+    for start in starts:
+        tokens[start : start + 3] = MASK
+    paths: list[tuple[int, ...]] = [(), ()]
+    for step in range(3):
+        logits = scores(predictor, states(predictor.loaded.model, tokens, np.ones(len(tokens))))
+        for which, start in enumerate(starts):
+            allowed = codec.scheme.next(paths[which]).allowed
+            chosen = int(np.where(allowed, logits[start + step], -np.inf).argmax())
+            paths[which] += (chosen,)
+        for which, start in enumerate(starts):  # both numbers at once
+            tokens[start + step] = paths[which][-1] + codec.number_first
+    assert run(predictor).values.tolist() == [value_of(codec.scheme, path) for path in paths]
+
+
+@pytest.mark.parametrize("scheme", ["p1000", "digits", "xval"])
+def test_an_autoregressive_model_says_each_target_after_the_true_text(
+    bench: Bench, scheme: str
+) -> None:
+    """Token by token, with the whole row read anew for each."""
+    predictor = bench.predictor(scheme, "ar", [row("two", TEXTS[3], 1, 4), row("one", TEXTS[6], 1)])
+    samples, loaded = predictor.samples, predictor.loaded
+    codec, found = loaded.codec, run(predictor)
+    for result, (place, index) in enumerate([(0, 1), (0, 4), (1, 1)]):
+        _, start, _ = number_of(samples, place, index)
+        truth = causal_states(predictor, place)
+        if scheme == "xval":
+            value = centre(predictor, truth[start]) / codec.normalizer.constants["factor"]
+            assert found.values[result] == pytest.approx(value, 1e-4)
+            continue
+        first = int(samples.token_rows[place])
+        row_tokens = [END, *samples.tokens[first : first + start].tolist()]
+        path: tuple[int, ...] = ()
+        while len(path) < 64:
+            tokens = np.array([*row_tokens, *(codec.number_first + one for one in path)])
+            state = torch.from_numpy(states(loaded.model, tokens, np.ones(len(tokens)))[-1:])
+            with torch.no_grad():
+                logits = loaded.model.token_head(state)[0].numpy()
+            allowed, may_end = codec.scheme.next(path)
+            every = np.full(len(logits), may_end)
+            every[codec.number_first : codec.text_first] = allowed
+            chosen = int(np.where(every, logits, -np.inf).argmax()) - codec.number_first
+            if not 0 <= chosen < len(allowed):
+                break
+            path += (chosen,)
+            if len(path) == codec.scheme.tokens_per_number:
+                break
+        if scheme == "digits":
+            literal = "".join(codec.scheme.vocabulary()[token] for token in path)
+            assert found.literals[result] == literal
+        else:
+            assert found.values[result] == value_of(codec.scheme, path)
+
+
+# --- batches and order -------------------------------------------------------------------------
+
+CASES = [
+    ("p1000", "mlm", PARALLEL),
+    ("p10", "mlm", LEFT_TO_RIGHT),
+    ("digits", "mlm", PARALLEL),
+    ("xval", "mlm", PARALLEL),
+    ("b1999", "ar", AUTOREGRESSIVE),
+    ("digits", "ar", AUTOREGRESSIVE),
+    ("xval", "ar", AUTOREGRESSIVE),
+]
+
+
+@pytest.mark.parametrize(("scheme", "objective", "fill"), CASES)
+def test_results_do_not_depend_on_the_batch(
+    bench: Bench, scheme: str, objective: str, fill: str
+) -> None:
+    rows = [*ANSWERS, *MIXED]
+    small, middle, large = (
+        run(bench.predictor(scheme, objective, rows, fill=fill, batch=size)) for size in (1, 7, 256)
+    )
+    for other in (small, middle):
+        same(other, large, np.arange(len(large.values)))
+
+
+@pytest.mark.parametrize(("scheme", "objective", "fill"), CASES)
+def test_results_do_not_depend_on_the_order_of_rows(
+    bench: Bench, scheme: str, objective: str, fill: str
+) -> None:
+    rows = [*ANSWERS, *MIXED]
+    order = np.random.default_rng(0).permutation(len(rows))
+    straight = bench.predictor(scheme, objective, rows, fill=fill)
+    shuffled = bench.predictor(scheme, objective, [rows[i] for i in order], fill=fill)
+    places = [
+        (str(shuffled.samples.ids[one]), int(number - shuffled.samples.number_rows[one]))
+        for one, number in zip(
+            shuffled.asked.rows[shuffled.asked.queries], shuffled.asked.numbers, strict=True
+        )
+    ]
+    by_id = {str(name): place for place, name in enumerate(straight.samples.ids)}
+    back = np.array(
+        [
+            where(straight.asked, int(straight.samples.number_rows[by_id[name]]) + index)
+            for name, index in places
+        ]
+    )
+    same(run(shuffled), run(straight), back)
+
+
+def same(one: Predicted, other: Predicted, places: NDArray[np.int64]) -> None:
+    """Equal predictions; figures equal but for the rounding of sums in another order."""
+    assert one.valid.tolist() == other.valid[places].tolist()
+    assert one.on_grammar.tolist() == other.on_grammar[places].tolist()
+    ours, theirs = one.values[one.valid], other.values[places][one.valid]
+    assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-4)
+    for ours, theirs in (
+        (one.log_density, other.log_density[places]),
+        (one.crps, other.crps[places]),
+        (one.quantiles, other.quantiles[places]),
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_token_predictions_are_the_same_to_the_last_bit_in_any_batch(bench: Bench) -> None:
+    small, large = (
+        run(bench.predictor("p1000", "mlm", [*ANSWERS, *MIXED], batch=size)) for size in (1, 256)
+    )
+    assert small.literals.tolist() == large.literals.tolist()
+
+
+# --- the grammar -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def readings(monkeypatch: pytest.MonkeyPatch) -> list[Reading]:
+    """Everything that is read from models, as it is read."""
+    kept: list[Reading] = []
+    read: Callable[..., Reading] = Reader.read
+
+    def reading(*arguments: Any, **options: Any) -> Reading:
+        kept.append(read(*arguments, **options))
+        return kept[-1]
+
+    monkeypatch.setattr(Reader, "read", reading)
+    return kept
+
+
+def failures(predictor: Predictor, reading: Reading) -> NDArray[np.uint8]:
+    tokens = reading.tokens[reading.tokens >= 0].astype(np.uint32)
+    channel = None
+    if predictor.loaded.codec.scheme.channel:
+        channel = np.zeros(len(reading.tokens), np.float32)
+    return predictor.loaded.codec.scheme.decode(tokens, reading.lengths, channel).failures
+
+
+@pytest.mark.parametrize("objective", ["mlm", "ar"])
+@pytest.mark.parametrize("scheme", FIXED)
+def test_constrained_decoding_gives_only_well_formed_numbers(
+    bench: Bench, readings: list[Reading], scheme: str, objective: str
+) -> None:
+    rows = [row(index, text) for index, text in enumerate(TEXTS)]
+    for fill in (PARALLEL, LEFT_TO_RIGHT) if objective == "mlm" else (AUTOREGRESSIVE,):
+        readings.clear()
+        predictor = bench.predictor(scheme, objective, rows, fill=fill, draws=2)
+        run(predictor)
+        assert readings
+        for reading in readings:
+            assert Failure.MALFORMED not in failures(predictor, reading)
+
+
+@pytest.mark.parametrize("objective", ["mlm", "ar"])
+@pytest.mark.parametrize("scheme", [*TOKENS, "digits"])
+def test_free_decoding_gives_numbers_that_are_none(
+    bench: Bench, scheme: str, objective: str
+) -> None:
+    found = run(bench.predictor(scheme, objective, text=2.0, constrained=False))
+    assert not found.valid.all()
+    assert [literal is None for literal in found.literals] == (~found.valid).tolist()
+    assert np.isnan(found.values).tolist() == (~found.valid).tolist()
+
+
+def test_on_grammar_says_whether_free_decoding_would_have_given_a_number(
+    bench: Bench, readings: list[Reading]
+) -> None:
+    """Of a parallel fill: there the choices do not depend on each other."""
+    rows = [row(index, text) for index, text in enumerate(TEXTS * 8)]
+    free = bench.predictor("fp15", "mlm", rows, text=1.5, constrained=False)
+    run(free)
+    well_formed = failures(free, readings[-1]) != Failure.MALFORMED
+    found = run(bench.predictor("fp15", "mlm", rows, text=1.5))
+    order = np.argsort(free.samples.lengths[free.asked.rows], kind="stable")
+    assert found.on_grammar[order].tolist() == well_formed.tolist()
+    assert 0 < well_formed.sum() < len(well_formed)
+
+
+def constant(predictor: Predictor, logits: dict[str, float]) -> None:
+    """Make a model say the same everywhere: these logits, 0 for all other tokens."""
+    model, codec = predictor.loaded.model, predictor.loaded.codec
+    names = codec.scheme.vocabulary()
+    with torch.no_grad():
+        model.trunk.norm.weight.zero_()
+        model.trunk.norm.bias.zero_()
+        model.trunk.norm.bias[0] = 1.0
+        weight = model.get_parameter("token_head.weight")
+        weight.zero_()
+        for name, logit in logits.items():
+            weight[codec.number_first + names.index(name), 0] = logit
+
+
+@pytest.mark.parametrize("objective", ["mlm", "ar"])
+def test_a_model_that_always_says_the_same_is_read_by_hand(bench: Bench, objective: str) -> None:
+    predictor = bench.predictor("p1000", objective)
+    constant(predictor, {"-": 1, "602": 3, "E-1": 2})
+    found = run(predictor)
+    # It would say 602 602 602 if it were left alone.
+    assert set(found.values.tolist()) == {-60.2}
+    assert set(found.literals.tolist()) == {"-60.2"}
+    assert found.valid.all() and not found.on_grammar.any()
+
+    # 7 times -8 is -56: the tokens - 560 E-1, for -56.05 to -55.95; the truth is in the middle.
+    signs = math.log(math.e / (math.e + 9))  # the other sign and 8 extras have logit 0
+    mantissa = math.log(1 / (math.exp(3) + 899))
+    exponent = math.log(math.exp(2) / (math.exp(2) + 15))
+    density = signs + mantissa + exponent - math.log(0.1)
+    assert found.log_density[1] == pytest.approx(density, abs=1e-5)
+
+    free = bench.predictor("p1000", objective, constrained=False)
+    constant(free, {"-": 1, "602": 3, "E-1": 2})
+    assert not run(free).valid.any()
+
+
+def test_a_well_formed_number_that_is_not_finite_is_invalid_and_on_grammar(bench: Bench) -> None:
+    for name in ("NAN", "+OVERFLOW", "-INF"):
+        predictor = bench.predictor("b1999", "mlm")
+        constant(predictor, {name: 9})
+        found = run(predictor)
+        assert found.on_grammar.all() and not found.valid.any()
+
+
+# --- densities ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("normalize", ["none", "scale:5", "affine"])
+@pytest.mark.parametrize("scheme", [*TOKENS, "p10,digits=5"])
+def test_the_density_of_token_schemes_is_that_of_their_logits(
+    bench: Bench, scheme: str, normalize: str
+) -> None:
+    """Masked softmax at each position, spread evenly over the interval, in raw units."""
+    predictor = bench.predictor(scheme, "mlm", normalize=normalize)
+    assert (predictor.support is None) == (scheme == "p10,digits=5")  # too many to list
+    samples, codec = predictor.samples, predictor.loaded.codec
+    found = run(predictor)
+    for place, text in enumerate(TEXTS):
+        index = last(text)
+        number, start, length = number_of(samples, place, index)
+        path = path_of(predictor, place, index)
+        logits = scores(predictor, masked_states(predictor, place, [index]))
+        low, high = raw(normalize, codec.normalizer.constants, codec.scheme.interval(path))
+        assert low < samples.numbers[number] < high
+        mass = log_mass(codec.scheme, logits[start : start + length], path)
+        assert found.log_density[place] == pytest.approx(mass - math.log(high - low), abs=1e-4)
+
+
+def raw(normalize: str, constants: dict[str, float], ends: Sequence[float]) -> list[float]:
+    """Normalised values in raw units."""
+    if normalize == "scale:5":
+        return [end / constants["factor"] for end in ends]
+    if normalize == "affine":
+        return [end * constants["deviation"] + constants["mean"] for end in ends]
+    return list(ends)
+
+
+@pytest.mark.parametrize("scheme", ["p1000", "p10", "b1999", "fp15"])
+def test_the_density_of_an_autoregressive_model_is_that_of_the_true_tokens(
+    bench: Bench, scheme: str
+) -> None:
+    """Each token after the true ones, from one pass over the row without a cache."""
+    predictor = bench.predictor(scheme, "ar")
+    scheme_ = predictor.loaded.codec.scheme
+    found = run(predictor)
+    for place, text in enumerate(TEXTS):
+        _, start, length = number_of(predictor.samples, place, last(text))
+        path = path_of(predictor, place, last(text))
+        logits = scores(predictor, causal_states(predictor, place))[start : start + length]
+        low, high = scheme_.interval(path)
+        mass = log_mass(scheme_, logits, path)
+        assert found.log_density[place] == pytest.approx(mass - math.log(high - low), abs=1e-4)
+
+
+@pytest.mark.parametrize("objective", ["mlm", "ar"])
+def test_zero_has_its_own_mass_and_not_a_density(bench: Bench, objective: str) -> None:
+    predictor = bench.predictor("p1000", objective, [row("zero", "6 less 6 is 0", 2)])
+    constant(predictor, {"ZERO": 2})
+    # The first of three ZERO tokens is chosen among ten, the others are then the only ones.
+    mass = math.log(math.exp(2) / (math.exp(2) + 9))
+    assert run(predictor).log_density.tolist() == pytest.approx([mass], abs=1e-6)
+
+
+def test_numbers_of_any_length_have_no_density(bench: Bench) -> None:
+    for objective in ("mlm", "ar"):
+        found = run(bench.predictor("digits", objective))
+        assert np.isnan(found.log_density).all()
+        assert np.isnan(found.crps).all() and np.isnan(found.quantiles).all()
+
+
+@pytest.mark.parametrize("normalize", ["none", "scale:5", "affine", "signed-log"])
+@pytest.mark.parametrize("objective", ["mlm", "ar"])
+def test_the_density_of_a_scalar_head_is_a_gaussian_of_its_calibration(
+    bench: Bench, objective: str, normalize: str
+) -> None:
+    predictor = bench.predictor("xval", objective, normalize=normalize)
+    samples, constants = predictor.samples, predictor.loaded.codec.normalizer.constants
+    found = run(predictor)
+    for place, text in enumerate(TEXTS):
+        number, start, _ = number_of(samples, place, last(text))
+        hidden = (
+            masked_states(predictor, place, [last(text)])
+            if objective == "mlm"
+            else causal_states(predictor, place)
+        )
+        x = float(samples.numbers[number])
+        normalised, slope = normalised_by(normalize, constants, x)
+        t = (normalised - centre(predictor, hidden[start])) / DEVIATION
+        density = -t * t / 2 - math.log(DEVIATION * math.sqrt(2 * math.pi)) + math.log(slope)
+        assert found.log_density[place] == pytest.approx(density, rel=1e-4, abs=1e-4)
+
+
+def normalised_by(name: str, constants: dict[str, float], x: float) -> tuple[float, float]:
+    """A normalised value, and the derivative of the normalisation there."""
+    if name == "scale:5":
+        return x * constants["factor"], constants["factor"]
+    if name == "affine":
+        slope = 1 / constants["deviation"]
+        return (x - constants["mean"]) * slope, slope
+    if name == "signed-log":
+        return math.copysign(math.log10(1 + abs(x)), x), 1 / (1 + abs(x)) / math.log(10)
+    return x, 1.0
+
+
+# --- distributions and points ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scheme", "objective", "options"),
+    [
+        ("p1000", "mlm", {}),
+        ("fp15", "ar", {}),  # one token a number: one pass is enough here too
+        ("xval", "mlm", {}),
+        ("xval", "ar", {}),
+        ("p1000", "ar", {"draws": 16}),
+        ("digits", "mlm", {"draws": 16}),
+        ("p10", "mlm", {"draws": 16, "fill": LEFT_TO_RIGHT}),
+    ],
+)
+def test_quantiles_ascend_and_crps_is_finite(
+    bench: Bench, scheme: str, objective: str, options: dict[str, Any]
+) -> None:
+    predictor = bench.predictor(scheme, objective, **options)
+    found = run(predictor)
+    assert not np.isnan(found.quantiles).any()
+    assert (found.quantiles[:, 1:] >= found.quantiles[:, :-1]).all()
+    assert np.isfinite(found.crps).all()
+    if not options:  # that of draws is an estimate
+        assert (found.crps >= 0).all()
+
+
+def test_point_estimates_are_those_of_the_distribution(bench: Bench) -> None:
+    """fp15: one token a number, so the distribution is one softmax over all of them."""
+    mode, median, mean = (
+        bench.predictor("fp15", "mlm", point=point) for point in ("mode", "median", "mean")
+    )
+    scheme = mode.loaded.codec.scheme
+    bounds = np.array([scheme.interval((token,)) for token in range(len(scheme.vocabulary()))])
+    finite = np.isfinite(bounds).all(axis=1)
+    found, medians, means = run(mode), run(median), run(mean)
+    for place, text in enumerate(TEXTS):
+        _, start, _ = number_of(mode.samples, place, last(text))
+        logits = scores(mode, masked_states(mode, place, [last(text)]))[start]
+        weights = np.exp(logits[finite])
+        centres = bounds[finite].mean(axis=1)
+        by_hand = float((weights * centres).sum() / weights.sum())
+        scale = float((weights * np.abs(centres)).sum() / weights.sum())
+        assert means.values[place] == pytest.approx(by_hand, abs=1e-4 * scale)
+    assert medians.values.tolist() == found.quantiles[:, QUANTILES.index(0.5)].tolist()
+    assert medians.literals.tolist() == [repr(value) for value in medians.values.tolist()]
+    assert found.values.tolist() != medians.values.tolist() != means.values.tolist()
+    np.testing.assert_array_equal(found.log_density, means.log_density)
+
+
+def test_a_gaussian_has_one_point(bench: Bench) -> None:
+    mode, median, mean = (
+        run(bench.predictor("xval", "mlm", point=point)) for point in ("mode", "median", "mean")
+    )
+    assert median.values == pytest.approx(mode.values, rel=1e-6)
+    assert mean.values == pytest.approx(mode.values, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "objective", "options"),
+    [
+        ("p1000", "ar", {}),
+        ("p1000", "mlm", {"fill": LEFT_TO_RIGHT}),
+        ("digits", "mlm", {}),
+        ("p10,digits=5", "mlm", {}),
+    ],
+)
+def test_a_point_of_a_distribution_needs_one(
+    bench: Bench, scheme: str, objective: str, options: dict[str, Any]
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        bench.predictor(scheme, objective, point="mean", **options)
+    assert str(caught.value) == (
+        "--point mean needs a predictive distribution, which this model has not: its tokens are "
+        "read one after the other, or its scheme cannot be listed; give --draws 64, or --point mode"
+    )
+    assert caught.value.exit_code == 2
+    assert bench.predictor(scheme, objective, point="mean", draws=2, **options).has_distribution
+
+
+def test_draws_follow_the_probabilities_of_the_model(bench: Bench) -> None:
+    predictor = bench.predictor("b1999", "ar", ANSWERS * 20, point="median", draws=21)
+    constant(predictor, {"-602": 20, "E-1": 20})
+    found = run(predictor)
+    assert set(found.values.tolist()) == {-60.2}
+    assert set(found.quantiles.ravel().tolist()) == {-60.2}
+    truth = predictor.samples.numbers[predictor.asked.numbers]
+    assert found.crps.tolist() == pytest.approx(np.abs(truth + 60.2).tolist())
+
+    # Two exponents, three to one, so with 21 draws the median is the likelier one nearly always:
+    # the chance of 11 or more of 21 at one in four is 0.006.
+    constant(predictor, {"-602": 40, "E-1": 40 + math.log(3), "E+1": 40})
+    values = run(predictor).values
+    assert 0 < (values == -6020).mean() < 0.03
+    assert ((values == -60.2) | (values == -6020)).all()
+
+
+def test_draws_are_the_same_each_time(bench: Bench) -> None:
+    first, again = (run(bench.predictor("digits", "ar", draws=4)) for _ in range(2))
+    np.testing.assert_array_equal(first.quantiles, again.quantiles)
+    assert len(set(first.quantiles[:, 0].tolist())) > 1
+
+
+# --- a value head beside tokens ----------------------------------------------------------------
+
+
+def test_a_value_head_says_the_number_where_the_tokens_say_that_it_is_one(bench: Bench) -> None:
+    predictor = bench.predictor("p1000", "mlm", normalize="scale:5", head="scalar")
+    constant(predictor, {"-": 1, "602": 3, "E-1": 2})
+    with torch.no_grad():
+        bias = predictor.loaded.model.get_parameter("value_head.2.bias")
+        weight = predictor.loaded.model.get_parameter("value_head.2.weight")
+        weight.zero_()
+        bias.fill_(2.0)
+    factor = predictor.loaded.codec.normalizer.constants["factor"]
+    found = run(predictor)
+    assert found.values.tolist() == [2.0 / factor] * len(TEXTS)
+    assert found.literals.tolist() == [repr(2.0 / factor)] * len(TEXTS)
+
+    constant(predictor, {"NAN": 9})
+    assert not run(predictor).valid.any()
+
+
+def test_a_value_that_leaves_float64_is_invalid(bench: Bench) -> None:
+    predictor = bench.predictor("p1000", "mlm", normalize="signed-log", head="scalar")
+    constant(predictor, {"-": 1, "602": 3, "E-1": 2})
+    with torch.no_grad():
+        predictor.loaded.model.get_parameter("value_head.2.weight").zero_()
+        predictor.loaded.model.get_parameter("value_head.2.bias").fill_(800.0)  # e^800 - 1
+    found = run(predictor)
+    assert not found.valid.any() and np.isnan(found.values).all()
