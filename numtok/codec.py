@@ -23,15 +23,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import int32, int64, uint8, uint16, uint32, void
 from numpy.typing import NDArray
 
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.kernels import byte_at, inlined, kernel, reads, writes
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from numtok.registry import settings_of
 from numtok.schemes.base import SCHEMES, Decoded, Scheme
 from numtok.text_tokenizers.base import TEXT_TOKENIZERS, Fitted, Pieces, TextTokenizer
@@ -41,114 +38,7 @@ SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
 NUMBER = "[NUM]"
 CHUNK = 8 << 20  # bytes of text encoded at a time, about
 
-_KEYWORDS = np.frombuffer(b"\3NUM \3PAD \3END \4MASK", np.uint8).reshape(4, 5)  # length, bytes
 _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
-_OPEN, _BACKSLASH = ord("["), ord("\\")
-_NUMBER_BYTES = np.frombuffer(NUMBER.encode(), np.uint8)
-
-
-@inlined
-def _at_keyword(data, i, end):  # type: ignore[no-untyped-def]
-    """True if backslashes (or none) and then NUM, PAD, END or MASK stand at ``i``."""
-    while i < end and byte_at(data, i) == _BACKSLASH:
-        i += 1
-    for keyword in range(len(_KEYWORDS)):
-        length = _KEYWORDS[keyword, 0]
-        same = i + length <= end
-        k = 0
-        while same and k < length:
-            same = byte_at(data, i + k) == _KEYWORDS[keyword, k + 1]
-            k += 1
-        if same:
-            return True
-    return False
-
-
-@kernel(
-    int64(
-        reads(uint8), reads(int32), reads(int32), reads(int32), reads(int32), reads(int32),
-        writes(uint8), writes(int32),
-    )
-)  # fmt: skip
-def _cut(data, bounds, limits, counts, starts, ends, pieces, piece_bounds):  # type: ignore[no-untyped-def]
-    """Copy what lies between the numbers of each segment, escaped; returns the bytes written."""
-    out = 0
-    piece = 0
-    number = 0
-    piece_bounds[0] = 0
-    for segment in range(len(counts)):
-        begin = np.int64(bounds[segment])
-        for k in range(counts[segment] + 1):
-            last = k == counts[segment]
-            end = np.int64(bounds[segment + 1]) if last else np.int64(starts[number])
-            for i in range(begin, end):
-                pieces[out] = byte_at(data, i)
-                out += 1
-                if byte_at(data, i) == _OPEN and _at_keyword(data, i + 1, limits[segment]):
-                    pieces[out] = _BACKSLASH
-                    out += 1
-            piece += 1
-            piece_bounds[piece] = out
-            if not last:
-                begin = np.int64(ends[number])
-                number += 1
-    return out
-
-
-@kernel(int64(reads(uint8), reads(int32), reads(int32), writes(uint8), writes(int32)))
-def _fill(pieces, piece_bounds, counts, text, bounds):  # type: ignore[no-untyped-def]
-    """Join the pieces of each segment with ``[NUM]``; returns the bytes written."""
-    out = 0
-    piece = 0
-    bounds[0] = 0
-    for segment in range(len(counts)):
-        for k in range(counts[segment] + 1):
-            for i in range(piece_bounds[piece], piece_bounds[piece + 1]):
-                text[out] = byte_at(pieces, i)
-                out += 1
-            piece += 1
-            if k < counts[segment]:
-                for i in range(len(_NUMBER_BYTES)):
-                    text[out] = byte_at(_NUMBER_BYTES, i)
-                    out += 1
-        bounds[segment + 1] = out
-    return out
-
-
-@kernel(
-    [
-        void(
-            reads(int32), reads(uint32), reads(int32), reads(uint32), reads(int32), int64, int64,
-            writes(token), writes(int32), writes(int32),
-        )
-        for token in (uint16, uint32)
-    ]
-)  # fmt: skip
-def _interleave(  # type: ignore[no-untyped-def]
-    counts, text_ids, text_bounds, number_ids, number_lengths, number_first, text_first,
-    tokens, bounds, places,
-):  # fmt: skip
-    """Put the tokens of pieces and numbers together; ``places`` are indices in the segment."""
-    out = 0
-    piece = 0
-    number = 0
-    taken = 0
-    bounds[0] = 0
-    for segment in range(len(counts)):
-        begin = out
-        for k in range(counts[segment] + 1):
-            for i in range(text_bounds[piece], text_bounds[piece + 1]):
-                tokens[out] = text_ids[i] + text_first
-                out += 1
-            piece += 1
-            if k < counts[segment]:
-                places[number] = out - begin
-                for _ in range(number_lengths[number]):
-                    tokens[out] = number_ids[taken] + number_first
-                    out += 1
-                    taken += 1
-                number += 1
-        bounds[segment + 1] = out
 
 
 class Texts(NamedTuple):
@@ -216,6 +106,8 @@ class Codec:
 
     def find(self, texts: Texts) -> Spans:
         """Where the numbers are."""
+        from numtok.numerals.scan import scan
+
         return Spans(*scan(texts.data, texts.rows, self.policy))
 
     def encode(
@@ -266,6 +158,8 @@ class Codec:
 
     def _encode_chunk(self, data: NDArray[np.uint8], chunk: "_Chunk") -> dict[str, NDArray[Any]]:
         """The columns of some segments; places count from each segment's first token."""
+        from numtok import interleave
+
         numerals = Numerals.read(Literals(data, chunk.starts, chunk.ends))
         raw = numerals.values
         if not self.normalizer.normalizer.identity:
@@ -279,13 +173,13 @@ class Codec:
         tokens = np.empty(len(text_tokens.ids) + len(encoded.tokens), dtype)
         token_bounds = np.empty(len(chunk.bounds), np.int32)
         places = np.empty(len(raw), np.int32)
-        _interleave(
+        interleave.interleave(
             chunk.counts, *text_tokens, encoded.tokens, encoded.lengths,
             self.number_first, self.text_first, tokens, token_bounds, places,
         )  # fmt: skip
-        text = np.empty(len(pieces.data) + len(_NUMBER_BYTES) * len(raw), np.uint8)
+        text = np.empty(len(pieces.data) + len(NUMBER) * len(raw), np.uint8)
         text_bounds = np.empty(len(chunk.bounds), np.int32)
-        _fill(*pieces, chunk.counts, text, text_bounds)
+        interleave.fill(*pieces, chunk.counts, text, text_bounds)
         columns = {
             "text": text,
             "text_sizes": np.diff(text_bounds),
@@ -550,10 +444,12 @@ def _cut_pieces(
     starts: NDArray[np.int32],
     ends: NDArray[np.int32],
 ) -> Pieces:
+    from numtok import interleave
+
     size = int(bounds[-1] - bounds[0])
     pieces = np.empty(size + size // 4 + 1, np.uint8)  # at most one byte more for each "[NUM"
     piece_bounds = np.empty(len(starts) + len(counts) + 1, np.int32)
-    used = _cut(data, bounds, limits, counts, starts, ends, pieces, piece_bounds)
+    used = interleave.cut(data, bounds, limits, counts, starts, ends, pieces, piece_bounds)
     return Pieces(pieces[:used], piece_bounds)
 
 

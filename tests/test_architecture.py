@@ -23,12 +23,13 @@ PACKAGE = ROOT / "numtok"
 LAYERS: tuple[frozenset[str], ...] = (  # lowest first
     frozenset({"config", "errors", "files", "published", "records", "registry", "reports"}),
     frozenset({"kernels"}),
-    frozenset({"metrics", "normalizers", "numerals", "text_tokenizers"}),
+    frozenset({"interleave", "metrics", "normalizers", "numerals", "text_tokenizers"}),
     frozenset({"schemes"}),
     frozenset({"codec", "contract", "distributions", "grammar", "samples"}),
     frozenset({"engines", "nn", "tasks"}),
     frozenset({"stages"}),
-    frozenset({"__main__", "cli"}),
+    frozenset({"cli"}),
+    frozenset({"__main__"}),
 )
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 STORE = frozenset({"artifact", "draft", "provenance", "store"})
@@ -232,6 +233,21 @@ def test_what_needs_no_model_loads_no_torch(command: str) -> None:
     program = f"import sys, numtok.cli.{command}, {needs[command]}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_training_and_evaluation_need_few_libraries() -> None:
+    """What a GPU machine needs: neither numba (scanning, rounding) nor polars."""
+    program = """if True:
+        import sys
+        import numtok.stages.eval, numtok.stages.train
+        from numtok.schemes.base import SCHEMES
+        for name in SCHEMES:
+            SCHEMES[name]
+        import numtok.text_tokenizers.words
+        print(sorted({"numba", "polars", "sklearn", "tokenizers"} & set(sys.modules)))
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 def test_help_loads_none_of_the_heavy_libraries() -> None:

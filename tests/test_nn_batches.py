@@ -24,7 +24,8 @@ TEXT = st.lists(
 def rows_of(one: Batch) -> list[int]:
     """The rows of a batch of such texts as `lines` gives: row k has number k alone."""
     assert one.number_row.tolist() == list(range(len(one.number)))
-    return one.number.tolist()
+    rows: list[int] = one.number.tolist()
+    return rows
 
 
 def lines(count: int, longest: int = 30) -> list[str]:

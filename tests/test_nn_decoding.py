@@ -51,7 +51,9 @@ def first_numbers(of: Batch) -> NDArray[np.bool_]:
 
 def last_starts(of: Batch) -> NDArray[np.int64]:
     """Where the last number of each row begins; every row has one."""
-    return of.number_start[np.append(np.diff(of.number_row) > 0, True)]
+    last = np.append(np.diff(of.number_row) > 0, True)
+    starts: NDArray[np.int64] = of.number_start[last]
+    return starts
 
 
 def room_of(scheme: str) -> int:
@@ -182,8 +184,8 @@ def test_the_number_of_masks_ends_a_number_and_what_is_said_behind_it_does_not_c
         assert reading.on_grammar.tolist() == [True, True]
 
 
-@pytest.mark.parametrize("spec", ["p10,digits=1,exponents=0..1", "fp15,exponents=0..0"])
-def test_numbers_are_drawn_by_their_probability(spec: str) -> None:
+def test_numbers_are_drawn_by_their_probability() -> None:
+    spec = "p10,digits=1,exponents=0..1"
     one = codec(spec)
     support = Support.of(Grammar(one.scheme))
     width, draws = support.paths.shape[1], 20_000
@@ -192,8 +194,8 @@ def test_numbers_are_drawn_by_their_probability(spec: str) -> None:
     reading = obedient(spec, constrained=True).read(spoken, random=np.random.default_rng(4))
     expected = np.exp(support.log_probabilities(reading.logits[:1]))[0]
     place = {tuple(path): k for k, path in enumerate(support.paths.tolist())}
-    counts = np.bincount([place[tuple(path)] for path in reading.tokens.tolist()],
-                         minlength=len(expected))  # fmt: skip
+    drawn = [place[tuple(path)] for path in reading.tokens.tolist()]
+    counts = np.bincount(drawn, minlength=len(expected))
     deviation = np.sqrt(draws * expected * (1 - expected))
     assert (np.abs(counts - draws * expected) <= 5 * deviation + 5).all()
     assert (counts > 0).sum() > 20
@@ -213,13 +215,13 @@ def test_without_the_grammar_anything_is_drawn_by_its_probability() -> None:
 
 
 def test_a_draw_is_a_pure_function_of_its_generator() -> None:
-    def drawn(seed: int) -> list[list[int]]:
-        spoken = told("p10", *[["+", "1", "2", "3", "E+0"]] * 50)
-        random = np.random.default_rng(seed)
-        tokens: list[list[int]] = obedient("p10", True).read(spoken, random=random).tokens.tolist()
-        return tokens
+    logits = np.random.default_rng(0).normal(size=(50, 5, codec("p10").vocabulary_size))
 
-    assert drawn(0) == drawn(0) != drawn(1)
+    def drawn(seed: int) -> Reading:
+        return obedient("p10", True).read(Told(logits), random=np.random.default_rng(seed))
+
+    np.testing.assert_array_equal(drawn(0).tokens, drawn(0).tokens)
+    assert not np.array_equal(drawn(0).tokens, drawn(1).tokens)
 
 
 # --- masked models -----------------------------------------------------------------------------

@@ -205,7 +205,7 @@ def test_operations_are_those_that_torch_counts(causal: bool, rows: int, length:
 
 
 def shape(**settings: object) -> Shape:
-    return Shape(**{**vars(SHAPE), **settings})  # type: ignore[arg-type]
+    return Shape(**{**vars(SHAPE), **settings})
 
 
 @pytest.mark.parametrize(

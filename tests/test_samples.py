@@ -1,6 +1,7 @@
 """A split in memory is what its shards hold, and damage is named."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -121,12 +122,12 @@ def in_a_page(path: Path) -> None:
     flip(path, tokens.data_page_offset + tokens.total_compressed_size - 9)
 
 
-DAMAGE = {
+DAMAGE: dict[str, Callable[[Path], object]] = {
     "a flipped byte in a page": in_a_page,
     "a flipped byte at the end": lambda path: flip(path, -1),
     "a shard cut short": lambda path: path.write_bytes(path.read_bytes()[:-100]),
     "an empty file": lambda path: path.write_bytes(b""),
-    "a shard that is gone": Path.unlink,
+    "a shard that is gone": lambda path: path.unlink(),
 }
 
 

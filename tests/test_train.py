@@ -202,7 +202,7 @@ def test_the_mean_is_of_the_targets_of_the_train_split(store: Store) -> None:
 
 
 def test_text_without_any_number_can_be_learnt(store: Store, tmp_path: Path) -> None:
-    texts(store, tmp_path, [{"text": "no number"}, {"text": "here"}] * 8)
+    texts(store, tmp_path, [{"text": "no number"}, {"text": "here"}] * 8, normalize="none")
     trained = read_model(train(store, Config("texts", preset=TINY, steps=3)), CPU).trained
     assert (trained.calibration, trained.train_mean) == ({}, None)
 
@@ -215,14 +215,27 @@ def test_a_long_run_writes_some_losses_down(store: Store) -> None:
     )
 
 
-def test_an_endless_validation_loss_is_written_as_none(store: Store, tmp_path: Path) -> None:
-    rows: list[dict[str, object]] = [{"text": f"at {row}.5 m"} for row in range(20)]
-    rows.append({"text": "at 1e30 m", "split": "validation"})
+@pytest.mark.parametrize("objective", ["ar", "mlm,rate=1"])  # the number is seen; it is not
+@pytest.mark.parametrize("others", [0, 5])
+def test_numbers_too_large_for_float32_do_not_spoil_a_model_that_never_learnt_them(
+    store: Store, tmp_path: Path, objective: str, others: int
+) -> None:
+    rows: list[dict[str, object]] = [
+        {"text": f"at {row}.5 m", "split": "train" if row < 20 else "validation"}
+        for row in range(20 + others)
+    ]
+    rows.append({"text": "at 1e30 or so", "split": "validation"})
     texts(store, tmp_path, rows, normalize="none")
-    config = Config("texts", preset=TINY, objective="ar", steps=3, checkpoint_steps=1)
-    last = records(train(store, config), "validation")[-1]
+    config = Config("texts", preset=TINY, objective=objective, steps=3, checkpoint_steps=1)
+    artifact = train(store, config)
+    last = records(artifact, "validation")[-1]
     assert (last["loss"], last["value_loss"]) == (None, None)
-    assert last["token_loss"] > 0
+    assert np.isfinite([record["loss"] for record in records(artifact, "train")]).all()
+    calibration = read_model(artifact, CPU).trained.calibration
+    if objective == "ar" and not others:
+        assert calibration == {}
+    else:
+        assert np.isfinite(calibration["deviation"])
 
 
 @pytest.mark.parametrize("scheme", ["p1000", "xval"])
@@ -598,7 +611,8 @@ def test_data_without_what_is_asked_for_is_refused(
         spec = f"{name},{'mask' if name == 'mlm' else 'loss'}={value}"
         assert ran.err.startswith(f"numtok: --objective {spec} needs {has.format(ref)}")
         assert ran.err.endswith(", or give another --objective\n")
-    test_only = texts(store, tmp_path, [{"text": "at 1.5", "split": "test"}], name="other").ref
+    rows: list[dict[str, object]] = [{"text": "at 1.5 m", "split": "test"}]
+    test_only = texts(store, tmp_path, rows, scheme=None, like="texts", name="other").ref
     ran = numtok("train", "other", "--steps", "1")
     message = f"{test_only} has no split 'train' to learn from; encode one"
     assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
@@ -702,9 +716,9 @@ def test_any_other_error_of_pytorch_is_a_bug(
 
 
 def test_memory_that_is_really_out_is_told(store: Store) -> None:
-    # 4 petabytes of weights: more than any machine may promise.
-    config = tiny(preset="nano,layers=1,width=16777216,heads=2")
-    with pytest.raises(TrainingFailed, match="^out of memory with --batch 64; halve it"):
+    # 128 terabytes of positions: more than any machine promises, so that none is ever taken.
+    config = tiny(preset=TINY + ",context=1000000000000")
+    with pytest.raises(TrainingFailed, match=r"^out of memory with --batch 64; halve it"):
         run(config, store, lambda update: None)
 
 
@@ -844,9 +858,15 @@ def test_wrong_fields_of_a_model_file_are_named(
 
 def test_sizes_of_a_model_file_are_checked_before_memory_is_taken(store: Store) -> None:
     artifact = train(store, tiny(steps=1))
-    error = edited(artifact, lambda model: model["settings"]["shape"].update(width=1 << 40))
+    error = edited(artifact, lambda model: model["settings"]["shape"].update(width=1 << 20))
     assert isinstance(error, StoreError)
     assert "does not belong to its model: 'embedder.table.weight' is ('F32', 271, 32)" in str(error)
+    error = edited(artifact, lambda model: model["settings"]["shape"].update(width=1 << 40))
+    assert isinstance(error, StoreError)
+    assert str(error) == (
+        f"{artifact.path / MODEL_FILE} has sizes that no model has; "
+        f"`numtok verify {artifact.ref}` says what is damaged"
+    )
 
 
 def test_an_encoding_of_another_model_is_refused(store: Store) -> None:

@@ -19,14 +19,16 @@ _GAP = 3  # characters between the columns of a table
 def number(value: float | None) -> str:
     """Four digits, and below 1 as many as tell it from 1.
 
-    >>> [number(value) for value in (0.99998, 0.6071, 12345.6, 0.00001234, None)]
-    ['0.99998', '0.6071', '1.235e4', '1.234e-5', '-']
+    >>> [number(value) for value in (0.99998, 1 - 3e-12, 0.6071, 12345.6, 0.00001234, None)]
+    ['0.99998', '1 - 3e-12', '0.6071', '1.235e4', '1.234e-5', '-']
     """
     if value is None:
         return "-"
     size = abs(value)
     if 0.9 < size < 1:
-        digits = min(15, 1 + math.ceil(-math.log10(1 - size)))
+        if value > 1 - 1e-8:
+            return f"1 - {1 - value:.0e}".replace("e-0", "e-")
+        digits = 1 + math.ceil(-math.log10(1 - size))
         return f"{value:.{max(4, digits)}f}".rstrip("0")
     if size and not 1e-3 <= size < 1e4:
         return _compact(f"{value:.3e}")

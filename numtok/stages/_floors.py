@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.codec import Codec
+from numtok.config import threads
 from numtok.nn.batches import ranges
 from numtok.samples import Samples
 from numtok.schemes.base import Failure
@@ -114,6 +115,8 @@ def _boosted(
     x: NDArray[np.float64], y: NDArray[np.float64], asked: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     from sklearn.ensemble import HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    model = HistGradientBoostingRegressor(random_state=0).fit(x, y)
-    return np.asarray(model.predict(asked), np.float64)
+    with threadpool_limits(threads()):  # it knows of no other way to be held to NUMTOK_THREADS
+        model = HistGradientBoostingRegressor(random_state=0).fit(x, y)
+        return np.asarray(model.predict(asked), np.float64)

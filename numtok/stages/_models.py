@@ -106,8 +106,14 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
             f"{path} is for {content.settings.vocabulary} tokens, {SCHEME_FILE} beside it has "
             f"{codec.vocabulary_size}; `numtok verify {artifact.ref}` says which is damaged"
         )
-    with torch.device("meta"):  # takes no memory: the sizes may be anything
-        shapes = {name: p.shape for name, p in Model(content.settings).named_parameters()}
+    try:
+        with torch.device("meta"):  # takes no memory: the sizes may be anything
+            shapes = {name: p.shape for name, p in Model(content.settings).named_parameters()}
+    except RuntimeError as error:
+        raise StoreError(
+            f"{path} has sizes that no model has; `numtok verify {artifact.ref}` says what is "
+            "damaged"
+        ) from error
     weights = _load_weights(artifact.path / WEIGHTS, shapes)
     model = Model(content.settings)
     with torch.no_grad():

@@ -383,9 +383,9 @@ def _calibration(model: Model, split: Split, device: torch.device) -> Calibratio
         flat = model.hidden(given.tokens, given.values, given.real).flatten(0, 1)
         parameters.append(model.value_head(flat[given.number_where]).float().cpu().numpy())
         values.append(example.number_values)
-    if not sum(map(len, values)):
-        return {}
-    return model.head.calibrate(np.concatenate(parameters), np.concatenate(values))
+    predicted, true = np.concatenate(parameters), np.concatenate(values)
+    valid = np.isfinite(predicted).all(axis=1)  # beside a 1e30 that is seen they are NaN
+    return model.head.calibrate(predicted[valid], true[valid]) if valid.any() else {}
 
 
 def _mean(samples: Samples) -> float | None:

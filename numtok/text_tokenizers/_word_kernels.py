@@ -1,0 +1,128 @@
+"""The compiled passes of ``_words``; in a file of their own, so that decoding needs no numba."""
+
+import numpy as np
+from numba import int32, int64, uint8, uint32, uint64, void
+
+from numtok.kernels import byte_at, inlined, kernel, reads, writes
+
+_IN_WORD = np.zeros(256, np.bool_)
+_IN_WORD[list(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")] = True
+_IN_WORD[0x80:] = True
+_SPACE = ord(" ")
+_FNV_START, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+_SHIFT = np.uint64(32)
+
+
+@inlined
+def _word_end(data, i, end):  # type: ignore[no-untyped-def]
+    """The end of the word that begins at ``i`` < ``end``."""
+    j = i + 1
+    if _IN_WORD[byte_at(data, i)] or (
+        byte_at(data, i) == _SPACE and j < end and _IN_WORD[byte_at(data, j)]
+    ):
+        while j < end and _IN_WORD[byte_at(data, j)]:
+            j += 1
+        return j
+    while j < end and not _IN_WORD[byte_at(data, j)]:
+        if byte_at(data, j) == _SPACE and j + 1 < end and _IN_WORD[byte_at(data, j + 1)]:
+            break
+        j += 1
+    return j
+
+
+@inlined
+def _find(data, start, end, slots, words, bounds):  # type: ignore[no-untyped-def]
+    """The slot of the word ``data[start:end]``: its own, or the empty one where it would go.
+
+    Open addressing; a slot holds 1 + the index of a word, word k being
+    ``words[bounds[k]:bounds[k + 1]]``, or 0.
+    """
+    code = _FNV_START
+    for i in range(start, end):
+        code = (code ^ np.uint64(byte_at(data, i))) * _FNV_PRIME
+    mask = np.uint64(len(slots) - 1)
+    slot = (code ^ (code >> _SHIFT)) & mask
+    while slots[slot] != 0:
+        k = slots[slot] - 1
+        length = bounds[k + 1] - bounds[k]
+        if length == end - start:
+            same = True
+            for i in range(length):
+                if words[bounds[k] + i] != byte_at(data, start + i):
+                    same = False
+                    break
+            if same:
+                return slot
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@kernel(void(reads(uint8), reads(int32), writes(int32)))
+def index(words, bounds, slots):  # type: ignore[no-untyped-def]
+    """Enter every word, all distinct, into the empty table ``slots``."""
+    for k in range(len(bounds) - 1):
+        slots[_find(words, bounds[k], bounds[k + 1], slots, words, bounds)] = k + 1
+
+
+@kernel(
+    int64(
+        reads(uint8), reads(int32), reads(int32), reads(uint8), reads(int32),
+        writes(uint32), writes(int32),
+    )
+)  # fmt: skip
+def encode(data, pieces, slots, words, bounds, ids, id_bounds):  # type: ignore[no-untyped-def]
+    """Look up the words of all pieces; returns the number of tokens."""
+    count = 0
+    id_bounds[0] = 0
+    for piece in range(len(pieces) - 1):
+        i, end = np.int64(pieces[piece]), np.int64(pieces[piece + 1])
+        while i < end:
+            j = _word_end(data, i, end)
+            k = slots[_find(data, i, j, slots, words, bounds)]
+            if k != 0:
+                ids[count] = 255 + k  # the bytes come first
+                count += 1
+            else:
+                for b in range(i, j):
+                    ids[count] = byte_at(data, b)
+                    count += 1
+            i = j
+        id_bounds[piece + 1] = count
+    return count
+
+
+@kernel(
+    int64(
+        reads(uint8), reads(int32), int64, writes(int32), writes(uint8), writes(int32),
+        writes(int64), writes(uint64),
+    )
+)  # fmt: skip
+def count(data, pieces, longest, slots, words, bounds, counts, tally):  # type: ignore[no-untyped-def]
+    """Count the words of at most ``longest`` bytes; ``tally`` is (next piece, distinct words).
+
+    Stops and returns 0 when the table is half full or ``words`` is short of room, to be called
+    again with larger ones; returns 1 when all pieces are done.
+    """
+    distinct = np.int64(tally[1])
+    for piece in range(np.int64(tally[0]), len(pieces) - 1):
+        i, end = np.int64(pieces[piece]), np.int64(pieces[piece + 1])
+        while i < end:
+            j = _word_end(data, i, end)
+            if j - i <= longest:
+                slot = _find(data, i, j, slots, words, bounds)
+                k = slots[slot] - 1
+                if k < 0:
+                    if 2 * (distinct + 1) >= len(slots):
+                        return 0
+                    k = distinct
+                    place = bounds[k]
+                    for b in range(j - i):
+                        words[place + b] = byte_at(data, i + b)
+                    bounds[k + 1] = place + j - i
+                    distinct += 1
+                    slots[slot] = distinct
+                counts[k] += 1
+            i = j
+        tally[0] = piece + 1
+        tally[1] = distinct
+    return 1

@@ -1,0 +1,251 @@
+"""The floors of a report: what is reached without a model."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import util
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from numtok.codec import Codec, Texts
+from numtok.normalizers.base import NORMALIZERS, Moments, fit
+from numtok.samples import Samples
+from numtok.schemes.base import SCHEMES, Failure
+from numtok.stages import _floors
+from numtok.stages._predict import Asked, asked_for
+from tests.fakemodels import codec, samples
+
+TRAIN = [f"{a} and {37 * a % 41} give {3 * a - 2 * (37 * a % 41) + 0.5}" for a in range(40)]
+TEST = ["4 and 7 give 2.5", "100 and 1 give 300", "2 and 8 give -9.123456"]
+EVERY = 3  # numbers of each row
+
+
+@pytest.fixture(autouse=True)
+def few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads of gradient boosting that wait for each other are slow where others work too."""
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+
+
+def rows(scheme: str, texts: Sequence[str], *places: int) -> Samples:
+    """Texts whose targets are the numbers at ``places`` of each."""
+    targets = [EVERY * row + place for row in range(len(texts)) for place in places]
+    return samples(scheme, texts, targets=targets)
+
+
+def floors(
+    test: Samples,
+    train: Samples | None = None,
+    mean: float | None = None,
+    *,
+    of: Codec | None = None,
+    one_by_one: bool = False,
+) -> dict[str, NDArray[np.float64]]:
+    asked = asked_for(test, one_by_one)
+    return dict(_floors.floors(of or codec("p1000"), test, asked, train, mean))
+
+
+# --- quantisation ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("normalize", ["none", "scale:5", "affine", "signed-log"])
+@pytest.mark.parametrize("scheme", list(SCHEMES))
+def test_quantisation_is_what_the_scheme_makes_of_the_truth(scheme: str, normalize: str) -> None:
+    """Encoding and decoding each truth alone gives the same, to the last bit."""
+    texts = ["1.23456 2 3", "-0.00098765 0 4.44449", "7 1e30 -1e-30"]
+    numbers = np.array([float(word) for text in texts for word in text.split()])
+    normalizer = fit(NORMALIZERS.build(normalize), Moments.of(numbers))
+    one = replace(codec(scheme), normalizer=normalizer)
+    test = encoded(one, texts)
+    found = floors(test, of=one)["quantisation"]
+    for number, value in enumerate(numbers.tolist()):
+        alone = encoded(one, [repr(value)])
+        channel = None if alone.channel is None else alone.channel
+        tokens = alone.tokens.astype(np.uint32) - np.uint32(one.number_first)
+        decoded = one.decode_numbers(tokens, alone.number_length, channel)
+        expected = decoded.values[0] if decoded.failures[0] == Failure.NONE else np.nan
+        np.testing.assert_array_equal(found[number], expected)
+
+
+def encoded(one: Codec, texts: Sequence[str]) -> Samples:
+    """Texts as ``encode`` would write them, by a codec that normalises."""
+    column = Texts.of(pa.array(texts, pa.string()))
+    made = one.encode(column, one.find(column), None)
+    plain = samples("digits", texts)
+    return replace(
+        plain,
+        tokens=made.tokens,
+        token_rows=made.token_rows.astype(np.int64),
+        number_start=made.number_start,
+        number_length=made.number_length,
+        channel=made.channel,
+    )
+
+
+def test_quantisation_by_hand() -> None:
+    found = floors(samples("p1000", ["1.23456 and -0.0019996 and 1e20 and 0"]))["quantisation"]
+    np.testing.assert_array_equal(found, [1.23, -0.002, np.nan, 0.0])  # 1e20 overflows
+
+
+# --- what was seen in training -----------------------------------------------------------------
+
+
+def test_without_a_train_split_there_are_no_floors_that_need_one() -> None:
+    test = rows("p1000", TEST, 2)
+    assert list(floors(test)) == ["quantisation"]
+    found = floors(test, mean=1.25)
+    assert list(found) == ["quantisation", "mean"]
+    assert found["mean"].tolist() == [1.25] * 3
+
+
+@given(st.data())
+def test_nearest_is_the_nearest_value_seen(data: st.DataObject) -> None:
+    number = st.integers(-9, 9).map(lambda n: n / 2) | st.sampled_from(["1e400", "1e300"])
+    seen = data.draw(st.lists(number, min_size=1, max_size=12))
+    asked = data.draw(st.lists(number, min_size=1, max_size=12))
+    test, train = (samples("xval", [str(one) for one in values]) for values in (asked, seen))
+    known = [float(value) for value in seen if np.isfinite(float(value))]
+    found = floors(test, train)["nearest"]
+    for value, near in zip(map(float, asked), found.tolist(), strict=True):
+        if not known:
+            assert np.isnan(near)
+        elif np.isfinite(value):
+            assert near in known
+            assert abs(near - value) == min(abs(one - value) for one in known)
+
+
+def test_nearest_knows_targets_alone() -> None:
+    """The 4 of a test row stands in the train split, but never as a target."""
+    test = samples("p1000", ["1 and 4 give 4"], targets=[2])
+    train = samples("p1000", ["4 and 4 give 9", "4 and 4 give -1"], targets=[2, 5])
+    assert floors(test, train)["nearest"].tolist() == [9.0]
+
+
+# --- fits --------------------------------------------------------------------------------------
+
+
+def test_linear_is_least_squares_on_the_other_numbers_of_the_row() -> None:
+    random = np.random.default_rng(0)
+    values = np.round(random.normal(0, 10, (50, EVERY)), 3)
+    texts = [" and ".join(map(str, row)) for row in values.tolist()]
+    train, test = (rows("p1000", part, 1) for part in (texts[:40], texts[40:]))
+    x, y = np.column_stack([np.ones(50), values[:, [0, 2]]]), values[:, 1]
+    weights, *_ = np.linalg.lstsq(x[:40], y[:40], rcond=None)
+    assert floors(test, train)["linear"] == pytest.approx(x[40:] @ weights)
+
+
+def test_a_linear_task_is_solved_by_the_linear_floor() -> None:
+    found = floors(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))["linear"]
+    assert found == pytest.approx([-1.5, 298.5, -9.5])
+
+
+def test_numbers_near_the_ends_of_float64_can_be_fitted() -> None:
+    texts = [f"{n}e306 and {n % 7}e-300 give {2 * n + n % 7}" for n in range(1, 41)]
+    train, test = rows("digits", texts[:30], 2), rows("digits", texts[30:], 2)
+    truth = test.numbers[test.targets]
+    assert floors(test, train)["linear"] == pytest.approx(truth)
+
+
+def test_a_column_that_never_changes_does_no_harm() -> None:
+    train = rows("p1000", [f"{n} and 5 give {2 * n}" for n in range(9)], 2)
+    found = floors(rows("p1000", ["20 and 5 give 40", "1 and 6 give 2"], 2), train)
+    assert found["linear"].tolist() == pytest.approx([40.0, 2.0])
+
+
+def test_rows_with_an_infinite_number_are_not_fitted_and_get_no_fitted_floor() -> None:
+    train = rows("digits", [*TRAIN, "1e400 and 3 give 4", "3 and 3 give 1e400"], 2)
+    found = floors(rows("digits", [*TEST, "-1e400 and 3 give 4"], 2), train)
+    assert found["linear"][:3] == pytest.approx([-1.5, 298.5, -9.5])
+    assert np.isfinite(found["boosted"][:3]).all()
+    assert np.isnan(found["linear"][3]) and np.isnan(found["boosted"][3])
+
+
+def test_boosted_is_better_than_linear_where_the_task_is_not_linear() -> None:
+    texts = [f"{a} and {b} give {abs(a - b)}" for a in range(22) for b in range(22)]
+    order = np.random.default_rng(0).permutation(len(texts))
+    train, test = (rows("p1000", [texts[i] for i in part], 2) for part in np.split(order, [400]))
+    found, truth = floors(test, train), test.numbers[test.targets]
+    error = {name: float(np.square(found[name] - truth).mean()) for name in ("linear", "boosted")}
+    assert error["boosted"] < 0.1 * error["linear"]
+    np.testing.assert_array_equal(found["boosted"], floors(test, train)["boosted"])
+
+
+def test_without_scikit_learn_there_is_no_boosted_floor(monkeypatch: pytest.MonkeyPatch) -> None:
+    test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
+    assert list(floors(test, train)) == ["quantisation", "nearest", "linear", "boosted"]
+
+    def find_spec(name: str) -> Any:
+        return None if name == "sklearn" else util.find_spec(name)
+
+    monkeypatch.setattr(_floors, "find_spec", find_spec)
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)  # an import would fail
+    assert list(floors(test, train)) == ["quantisation", "nearest", "linear"]
+
+
+@pytest.mark.parametrize(
+    ("test", "train"),
+    [
+        (["1 and 2 give 3", "1 and 2 and 3 give 6"], TRAIN),  # rows of different lengths
+        (["1 and 2 and 3 give 6"], TRAIN),  # another number of them than in training
+        (["3"], ["4", "5"]),  # none
+        (TEST, TRAIN[:2]),  # fewer rows than features
+    ],
+)
+def test_where_rows_are_not_alike_nothing_is_fitted(test: list[str], train: list[str]) -> None:
+    def last_of_each(texts: list[str]) -> Samples:
+        ends = samples("p1000", texts).number_rows[1:] - 1
+        return samples("p1000", texts, targets=ends.tolist())
+
+    assert list(floors(last_of_each(test), last_of_each(train))) == ["quantisation", "nearest"]
+
+
+# --- several numbers of a row ------------------------------------------------------------------
+
+
+def test_features_of_targets_that_are_asked_for_together_leave_all_of_them_out() -> None:
+    asked = asked_for(rows("p1000", TEST, 0, 2), one_by_one=False)
+    found = _floors._features(rows("p1000", TEST, 0, 2), asked)
+    assert found is not None
+    assert found.tolist() == [[7], [7], [1], [1], [8], [8]]
+
+
+def test_features_of_numbers_in_turn_are_all_others() -> None:
+    test = rows("p1000", TEST[:1])
+    found = _floors._features(test, asked_for(test, one_by_one=False))
+    assert found is not None
+    assert found.tolist() == [[7, 2.5], [4, 2.5], [4, 7]]
+
+
+@pytest.mark.parametrize("places", [(), (2,), (0, 2)])
+def test_floors_do_not_depend_on_how_the_model_is_asked(places: tuple[int, ...]) -> None:
+    test, train = rows("p1000", TEST, *places), rows("p1000", TRAIN, *places)
+    masked, autoregressive = (
+        floors(test, train, 1.0, one_by_one=one_by_one) for one_by_one in (False, True)
+    )
+    assert list(masked) == ["quantisation", "mean", "nearest", "linear", "boosted"]
+    assert list(masked) == list(autoregressive)
+    for name, values in masked.items():
+        np.testing.assert_array_equal(values, autoregressive[name])
+
+
+def test_a_number_that_is_two_targets_has_the_features_of_one() -> None:
+    test = samples("p1000", TEST[:1], targets=[2, 2])
+    asked: Asked = asked_for(test, one_by_one=False)
+    found = _floors._features(test, asked)
+    assert found is not None
+    assert found.tolist() == [[4, 7], [4, 7]]
+
+
+def test_the_rows_that_are_fitted_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of them alone; the rest is another line."""
+    other = [f"{n} and {n * n} give 77" for n in range(40)]
+    train = rows("p1000", [*TRAIN, *other], 2)
+    test = rows("p1000", TEST, 2)
+    assert floors(test, train)["linear"] != pytest.approx([-1.5, 298.5, -9.5])
+    monkeypatch.setattr(_floors, "_FITTED_ON", len(TRAIN))
+    assert floors(test, train)["linear"] == pytest.approx([-1.5, 298.5, -9.5])
