@@ -15,9 +15,12 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from numtok.artifact import TIMING, Artifact, verify
 from numtok.errors import DataError, NumtokError, UsageError
+from numtok.nn.model import Model, ModelSettings
+from numtok.nn.presets import preset
 from numtok.reports import (
     PREDICTIONS_FILE,
     QUANTILES,
@@ -30,12 +33,10 @@ from numtok.reports import (
 )
 from numtok.schemes.base import SCHEMES
 from numtok.stages import encode, eval, gen, train
-from numtok.stages._models import METRICS
+from numtok.stages._data import read_codec
+from numtok.stages._models import METRICS, Trained, write_model
 from numtok.store import Store
-from tests import test_cli_store
 from tests.test_cli_store import Shell
-
-numtok = test_cli_store.numtok
 
 TINY = "nano,layers=1,width=32,heads=2"
 OBJECTIVES = ("mlm:targets", "mlm", "mlm:tokens", "ar", "ar:answer")
@@ -83,6 +84,39 @@ class World:
         config = train.Config(encoded.ref, **defaults | options)
         return train.run(config, self.store, quiet).artifact
 
+    def by_chance(self, encoded: Artifact, objective: str, *, text: float = 0.0) -> Artifact:
+        """A model that was not trained, with strong opinions that differ from row to row; logits
+        of tokens of the text are ``text`` higher."""
+        codec = read_codec(encoded)
+        settings = ModelSettings.of(
+            preset(TINY),
+            vocabulary=codec.vocabulary_size,
+            context=32,
+            embedder=codec.scheme.embedder,
+            head=codec.scheme.head,
+            objective=objective,
+        )
+        torch.manual_seed(0)
+        model = Model(settings)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.dim() > 1:
+                    parameter.normal_(std=0.3)
+            model.trunk.norm.weight[0], model.trunk.norm.bias[0] = 0.0, 1.0
+            logits = model.get_parameter("token_head.weight")[:, 0]
+            logits.zero_()
+            logits[codec.number_first + codec.scheme.counted : codec.text_first] = -20.0
+            logits[codec.text_first :] = text
+        trained = Trained({"by": "chance"}, 0, {}, None, 12.5, 0, 0, 0, 0.0)
+        command = ["numtok", "train", encoded.ref]
+        given = {"objective": objective, "text": text}
+        parents = [encoded.as_parent()]
+        with self.store.draft("model", "chance", given, parents, command) as draft:
+            if isinstance(draft, Artifact):
+                return draft
+            write_model(draft.path, model, codec, trained)
+            return draft.publish({}, {"seconds": 0.0})
+
     def report(self, model: Artifact, encoded: Artifact, **options: Any) -> Artifact:
         return eval.run(eval.Config(model.ref, encoded.ref, **options), self.store, quiet).artifact
 
@@ -91,10 +125,25 @@ class World:
         encoded = self.encoded(scheme)
         return self.model(encoded, objective), encoded
 
+    def elsewhere(self, artifact: Artifact, other: "World") -> Path:
+        """Where the artifact would be in another store."""
+        return other.store.root / artifact.path.relative_to(self.store.root)
+
     def write(self, name: str, rows: Sequence[dict[str, Any]]) -> str:
         path = self.root / f"{name}.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         return str(path)
+
+
+@pytest.fixture
+def numtok(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Shell:
+    """Runs numtok in this process."""
+    monkeypatch.chdir(tmp_path)
+    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+    return Shell(capsys, monkeypatch)
 
 
 def quiet(*_: object) -> None:
@@ -132,13 +181,13 @@ def answer(row: dict[str, Any]) -> str:
     return text
 
 
-def sentence(
+def equation(
     name: object, *numbers: str, targets: dict[str, int] | None = None, **more: Any
-) -> Any:
-    """A row such as "1 then 2.5 then 3", with targets by the index of the number."""
-    text, spans = "", []
-    for number in numbers:
-        text += " then " if text else "so "
+) -> dict[str, Any]:
+    """A row such as "(1 + 2.5) = 3", with targets by the index of the number."""
+    text, spans = "(", []
+    for index, number in enumerate(numbers):
+        text += ["", " + "][index > 0] if index + 1 < len(numbers) else ") = "
         spans.append([len(text), len(text) + len(number)])
         text += number
     wanted = {key: [spans[index]] for key, index in (targets or {}).items()}
@@ -245,7 +294,7 @@ def test_a_report_is_found_again_and_made_again_by_its_own_command(
     numtok: Shell, world: World
 ) -> None:
     model, encoded = world.both("digits", "ar")
-    options = ("--decode", "free", "--draws", "3", "--rows", "7", "--batch", "5")
+    options = ("--decode", "free", "--draws", "3", "--rows", "7", "--batch", "5", "--device", "cpu")
     store = "--store", str(world.store.root)
     arguments = ("eval", model.ref, encoded.ref, *options, "--metric", "adjusted-r2,p=2")
     ran = numtok(*store, *arguments, "--name", "mine")
@@ -255,6 +304,7 @@ def test_a_report_is_found_again_and_made_again_by_its_own_command(
     assert numtok(*store, *arguments, "--name", "mine").out == ran.out
     command = artifact.manifest.command
     assert command[0] == "numtok"
+    assert command[command.index("--device") + 1] == "cpu"  # the version depends on it
     assert numtok(*store, *command[1:]).out == ran.out
     assert (artifact.path / TIMING).stat().st_mtime_ns == before
     again = numtok(*store, *arguments, "--name", "mine", "--force")
@@ -300,14 +350,15 @@ def test_every_scheme_and_objective_is_trained_and_evaluated(
     [
         ("xval", "mlm:targets", {"point": "median"}),
         ("p1000", "mlm:targets", {"point": "mean"}),
-        ("p1000", "ar", {"point": "median", "draws": 3}),
-        ("digits", "mlm:targets", {"point": "mean", "draws": 3, "fill": "left-to-right"}),
+        ("p1000", "ar", {"point": "median", "draws": 8}),
+        ("digits", "mlm:targets", {"point": "mean", "draws": 8, "fill": "left-to-right"}),
     ],
 )
 def test_points_and_draws_are_said_in_the_report(
     world: World, scheme: str, objective: str, options: dict[str, Any]
 ) -> None:
-    model, encoded = world.both(scheme, objective)
+    encoded = world.encoded(scheme)
+    model = world.model(encoded, objective, steps=25, learning_rate=1e-2)
     artifact = world.report(model, encoded, rows=8, **options)
     report = read(artifact)
     assert report.decoding["point"] == options["point"]
@@ -318,7 +369,7 @@ def test_points_and_draws_are_said_in_the_report(
         if options["point"] == "median":
             assert row["prediction"] == row["q50"]
     if "draws" in options:
-        assert "quantiles and CRPS from 3 draws" in report.decoding["distribution"]
+        assert "quantiles and CRPS from 8 draws" in report.decoding["distribution"]
 
 
 def test_the_distribution_says_what_it_is_of(world: World) -> None:
@@ -361,31 +412,31 @@ def test_predictions_are_those_of_the_data_in_its_order(
     assert {row["group_operands"] for row in found} == {"2"}
 
 
+FEW = "fp15,exponents=-4..1"  # one token a number, and fewer of them
+
+
 def test_invalid_predictions_are_null_and_count_as_the_train_mean(world: World) -> None:
-    model, encoded = world.both("p1000", "mlm:targets")
+    encoded = world.encoded(FEW)
+    model = world.by_chance(encoded, "mlm:targets", text=1.2)
     artifact = world.report(model, encoded, decode="free")
     report, found = read(artifact), table(artifact)
-    valid = [row["valid"] for row in found]
-    assert not all(valid), "a model that has learnt nothing"
-    assert report.invalid == pytest.approx(1 - sum(valid) / len(valid))
+    valid = np.array([row["valid"] for row in found])
+    assert 0 < valid.sum() < len(valid)
+    assert report.invalid == pytest.approx(1 - valid.mean())
     for row in found:
         for column in ("prediction", "prediction_literal"):
             assert (row[column] is None) == (not row["valid"])
         assert row["on_grammar"] is None
 
-    answers = [float(answer(row)) for row in written(world.data(), "train")]
-    assert report.train_mean == pytest.approx(np.mean(answers))
+    assert report.train_mean == 12.5
     truth = np.array([row["truth"] for row in found])
-    mean = report.train_mean or 0.0
-    prediction = [row["prediction"] if row["valid"] else mean for row in found]
-    errors = np.array(prediction) - truth
+    errors = np.array([row["prediction"] if row["valid"] else 12.5 for row in found]) - truth
     assert value(report.metrics, "mse") == pytest.approx(np.mean(errors**2))
     assert value(report.metrics, "r2") == pytest.approx(1 - np.mean(errors**2) / truth.var())
-    assert value(report.metrics, "number-generation-ratio") == pytest.approx(1 - report.invalid)
-    if any(valid):
-        only = errors[np.array(valid)]
-        assert value(report.valid_metrics, "mse") == pytest.approx(np.mean(only**2))
-    assert {figure.n for figure in report.valid_metrics.values()} == {sum(valid)}
+    assert value(report.metrics, "number-generation-ratio") == pytest.approx(valid.mean())
+    assert set(report.valid_metrics) == set(report.metrics)
+    assert value(report.valid_metrics, "mse") == pytest.approx(np.mean(errors[valid] ** 2))
+    assert {figure.n for figure in report.valid_metrics.values()} == {valid.sum()}
 
 
 def value(figures: Figures, metric: str) -> float:
@@ -394,33 +445,28 @@ def value(figures: Figures, metric: str) -> float:
     return found
 
 
-def test_some_invalid_predictions_leave_the_figures_of_the_valid_ones_beside(world: World) -> None:
-    """Trained a little: a part of the free answers are numbers."""
-    encoded = world.encoded("b1999")
-    model = world.model(encoded, "mlm:targets", steps=25, learning_rate=1e-2)
-    artifact = world.report(model, encoded, decode="free")
-    report, valid = read(artifact), [row["valid"] for row in table(artifact)]
-    constrained = read(world.report(model, encoded))
-    assert 0 < report.invalid < 1
-    assert constrained.invalid == 0 and constrained.valid_metrics == {}
-    assert set(report.valid_metrics) == set(report.metrics)
-    assert report.valid_metrics["mae"].n == sum(valid)
-    assert constrained.off_grammar == pytest.approx(report.invalid)
+def test_the_train_mean_is_that_of_the_targets(world: World) -> None:
+    model, encoded = world.both("xval")
+    answers = [float(answer(row)) for row in written(world.data(), "train")]
+    assert read(world.report(model, encoded)).train_mean == pytest.approx(np.mean(answers))
 
 
 def test_off_grammar_is_the_share_that_free_decoding_would_lose(world: World) -> None:
-    model, encoded = world.both("p1000", "mlm:targets")
+    encoded = world.encoded(FEW)
+    model = world.by_chance(encoded, "mlm:targets", text=1.2)
     constrained, free = (
         world.report(model, encoded, decode=decode) for decode in ("constrained", "free")
     )
-    off = [not row["on_grammar"] for row in table(constrained)]
-    assert read(constrained).off_grammar == pytest.approx(np.mean(off))
-    assert [row["valid"] for row in table(free)] == [not one for one in off]
+    on_grammar = [row["on_grammar"] for row in table(constrained)]
+    assert on_grammar == [row["valid"] for row in table(free)]
+    report = read(constrained)
+    assert report.off_grammar == pytest.approx(1 - np.mean(on_grammar))
+    assert report.invalid == 0 and report.valid_metrics == {}
 
 
 def test_several_targets_have_figures_each(world: World) -> None:
     rows = [
-        sentence(f"r{n}", str(n), str(n + 1), str(2 * n), targets={"sum": 1, "double": 2})
+        equation(f"r{n}", str(n), str(n + 1), str(2 * n), targets={"sum": 1, "double": 2})
         for n in range(20)
     ]
     encoded = world.encoded("p1000", world.write("several", rows), split="test=0.5")
@@ -437,7 +483,7 @@ def test_several_targets_have_figures_each(world: World) -> None:
 
 
 def test_rows_without_targets_are_asked_for_every_number(world: World) -> None:
-    rows = [sentence(n, str(n), f"{n}.50", "-3") for n in range(12)]
+    rows = [equation(n, str(n), f"{n}.50", "-3") for n in range(12)]
     encoded = world.encoded("xval", world.write("plain", rows), split="test=0.5")
     for objective in (None, "ar"):
         artifact = world.report(world.model(encoded, objective), encoded)
@@ -455,12 +501,12 @@ def test_rows_without_targets_are_asked_for_every_number(world: World) -> None:
 
 def test_a_report_has_every_metric_and_intervals_hold_the_value(world: World) -> None:
     model, encoded = world.both("xval")
-    report = read(world.report(model, encoded, metrics=("adjusted-r2,p=2",)))
+    report = read(world.report(model, encoded, metrics=("adjusted-r2,p=4",)))
     assert set(report.metrics) == {
         *("r2", "signed-log-r2", "mse", "mae", "median-relative-error", "relative-error-over"),
         *("lmae", "kendall-tau", "relative-mse", "exact-match", "exact-match,digits=3"),
         *("digit-match", "d-length", "exponent-accuracy", "number-generation-ratio", "nll"),
-        *("crps", "coverage", "adjusted-r2,p=2"),
+        *("crps", "coverage", "adjusted-r2", "adjusted-r2,p=4"),
     }
     defined = [figure for figure in report.metrics.values() if figure.value is not None]
     assert len(defined) >= len(report.metrics) - 1
@@ -468,8 +514,10 @@ def test_a_report_has_every_metric_and_intervals_hold_the_value(world: World) ->
         assert figure.n == report.numbers == 36
         assert holds(figure)
     by_operator = report.groups["operator"]
-    assert set(by_operator) == {"+", "-", "*"}  # operands is 2 everywhere, and no group then
-    assert set(report.groups) == {"operator"}
+    assert set(by_operator) == {"+", "-", "*"}
+    assert set(report.groups) == {"operator", "operands"} and set(report.groups["operands"]) == {
+        "2"
+    }
     assert sum(figures["mse"].n for figures in by_operator.values()) == report.numbers
     mean = sum(figures["mse"].n * value(figures, "mse") for figures in by_operator.values())
     assert mean / report.numbers == pytest.approx(value(report.metrics, "mse"))
@@ -484,11 +532,11 @@ def holds(figure: Figure) -> bool:
 
 def test_a_group_of_very_many_values_has_no_figures(world: World) -> None:
     rows = [
-        sentence(n, str(n), str(n + 1), targets={"next": 1}, group={"row": n, "half": n // 70})
+        equation(n, str(n), str(n + 1), targets={"next": 1}, group={"row": n, "half": n // 70})
         for n in range(140)
     ]
-    path = world.write("groups", rows)
-    encoded = world.encoded("xval", f"train={path}", f"test={path}")
+    path = [f"{split}={world.write(split, rows)}" for split in ("train", "test")]
+    encoded = world.encoded("xval", *path)
     report = read(world.report(world.model(encoded), encoded))
     assert set(report.groups) == {"half"} and set(report.groups["half"]) == {"0", "1"}
 
@@ -582,7 +630,7 @@ def test_floors_come_from_the_train_split_of_the_data_itself_where_there_is_one(
 ) -> None:
     model, _ = world.both("p1000")
     rows = [
-        sentence(n, str(n), "1", str(n), targets={"same": 2}, split="train" if n < 30 else "test")
+        equation(n, str(n), "1", str(n), targets={"same": 2}, split="train" if n < 30 else "test")
         for n in range(40)
     ]
     found = read(world.report(model, world.like(model, world.write("own-train", rows))))
@@ -622,13 +670,13 @@ def test_a_report_notes_what_a_reader_must_know(world: World) -> None:
 def test_numbers_that_are_not_finite_are_predicted_and_not_scored(
     world: World, scheme: str
 ) -> None:
-    rows = [sentence(n, str(n), str(n + 2), targets={"y": 1}) for n in range(30)]
+    rows = [equation(n, str(n), str(n + 2), targets={"y": 1}) for n in range(30)]
     rows += [
-        sentence("big", "7", "1e400", targets={"y": 1}),
-        sentence("seen", "1e400", "7", targets={"y": 1}),
+        equation("big", "7", "1e400", targets={"y": 1}),
+        equation("seen", "1e400", "7", targets={"y": 1}),
     ]
-    path = world.write("infinite", rows)
-    encoded = world.encoded(scheme, f"train={path}", f"test={path}")
+    path = [f"{split}={world.write(split, rows)}" for split in ("train", "test")]
+    encoded = world.encoded(scheme, *path)
     artifact = world.report(world.model(encoded), encoded)
     report, found = read(artifact), table(artifact)
     assert report.notes[0] == "1 numbers are not finite and were not scored."
@@ -715,7 +763,7 @@ def test_rows_longer_than_the_model_reads_are_refused(
     model, encoded = world.both("xval", objective)
     least = world.store.resolve(encoded.ref)
     assert read(world.report(model, least, rows=3)).rows == 3
-    row = sentence("long", *map(str, range(30)), targets={"y": 29}, split="test")
+    row = equation("long", *map(str, range(30)), targets={"y": 29}, split="test")
     other = world.like(model, world.write("long", [row]))
     [shard] = other.path.glob("test-*.parquet")
     tokens = len(pq.read_table(shard)["tokens"][0].as_py())
@@ -737,7 +785,7 @@ def test_a_split_with_nothing_to_predict_is_refused(numtok: Shell, world: World)
     assert error(DataError, world, model, wordy) == message
     ran = numtok("--store", str(world.store.root), "eval", model.ref, wordy.ref)
     assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
-    row = sentence("huge", "1", "1e999", targets={"y": 1}, split="test")
+    row = equation("huge", "1", "1e999", targets={"y": 1}, split="test")
     huge = world.like(model, world.write("huge", [row]))
     assert error(DataError, world, model, huge) == (
         "no number that is asked for is finite; there is nothing to score"
@@ -772,8 +820,8 @@ def test_a_point_without_a_distribution_is_refused(numtok: Shell, world: World) 
 
 def test_a_value_head_that_was_never_measured_is_refused(world: World) -> None:
     """The validation split has no number to measure the head's spread on."""
-    rows = [sentence(n, str(n), str(n), targets={"y": 1}) for n in range(9)]
-    rows += [sentence("t", "1", "2", targets={"y": 1}, split="test")]
+    rows = [equation(n, str(n), str(n), targets={"y": 1}) for n in range(9)]
+    rows += [equation("t", "1", "2", targets={"y": 1}, split="test")]
     rows += [{"id": "v", "text": "none", "split": "validation"}]
     encoded = world.encoded("xval", world.write("unmeasured", rows))
     model = world.model(encoded)

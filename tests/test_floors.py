@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sklearn import ensemble
+from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
 from numtok.codec import Codec, Texts
 from numtok.normalizers.base import NORMALIZERS, Moments, fit
@@ -62,12 +64,14 @@ def test_quantisation_is_what_the_scheme_makes_of_the_truth(scheme: str, normali
     normalizer = fit(NORMALIZERS.build(normalize), Moments.of(numbers))
     one = replace(codec(scheme), normalizer=normalizer)
     test = encoded(one, texts)
+    wanted = np.array([1, 3, 5, 7, 8])
+    some = replace(test, targets=wanted, target_row=wanted // EVERY)
     found = floors(test, of=one)["quantisation"]
+    np.testing.assert_array_equal(floors(some, of=one)["quantisation"], found[wanted])
     for number, value in enumerate(numbers.tolist()):
         alone = encoded(one, [repr(value)])
-        channel = None if alone.channel is None else alone.channel
         tokens = alone.tokens.astype(np.uint32) - np.uint32(one.number_first)
-        decoded = one.decode_numbers(tokens, alone.number_length, channel)
+        decoded = one.decode_numbers(tokens, alone.number_length, alone.channel)
         expected = decoded.values[0] if decoded.failures[0] == Failure.NONE else np.nan
         np.testing.assert_array_equal(found[number], expected)
 
@@ -185,6 +189,24 @@ def test_without_scikit_learn_there_is_no_boosted_floor(monkeypatch: pytest.Monk
     monkeypatch.setattr(_floors, "find_spec", find_spec)
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)  # an import would fail
     assert list(floors(test, train)) == ["quantisation", "nearest", "linear"]
+
+
+def test_boosted_keeps_to_the_threads_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    fit = ensemble.HistGradientBoostingRegressor.fit
+
+    def counting(self: Any, *arguments: Any) -> Any:
+        pools = [pool for pool in threadpool_info() if pool["user_api"] == "openmp"]
+        seen.extend(pool["num_threads"] for pool in pools)
+        return fit(self, *arguments)
+
+    monkeypatch.setattr(ensemble.HistGradientBoostingRegressor, "fit", counting)
+    floors(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
+    assert set(seen) == {1}
+    seen.clear()
+    monkeypatch.setenv("NUMTOK_THREADS", "3")
+    floors(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
+    assert set(seen) == {3}
 
 
 @pytest.mark.parametrize(

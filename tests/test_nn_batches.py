@@ -270,6 +270,24 @@ def test_closing_early_ends_the_work(workers: int) -> None:
         next(results)
 
 
+def test_what_waits_when_it_is_closed_is_never_made() -> None:
+    begun, release = threading.Event(), threading.Event()
+    made: list[int] = []
+
+    def make(index: int) -> None:
+        made.append(index)
+        if index == 1:
+            begun.set()
+            assert release.wait(30)
+
+    results = prefetched(make, 0, 10_000, 1)
+    next(results)
+    assert begun.wait(30)
+    threading.Timer(0.3, release.set).start()  # closing waits for the one that is being made
+    results.close()  # type: ignore[attr-defined]
+    assert made == [0, 1]
+
+
 def test_no_more_is_prepared_than_will_soon_be_asked_for() -> None:
     made: list[int] = []
     results = prefetched(made.append, 0, 10_000, 2)

@@ -91,12 +91,14 @@ class Told(Steps):
         self.logits = torch.from_numpy(logits)
         self.lengths = None if lengths is None else np.array(lengths)
         self.taken: list[list[int]] = []
+        self.values: list[list[float]] = []
 
     def first(self) -> Tensor:
         return self.logits[:, 0]
 
     def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
         self.taken.append(tokens.tolist())
+        self.values.append(values.tolist())
         return self.logits[:, min(len(self.taken), self.logits.shape[1] - 1)]
 
 
@@ -152,7 +154,7 @@ def test_what_is_no_number_is_read_only_without_the_grammar() -> None:
 
 
 def test_text_ends_a_number_where_the_grammar_lets_it_end() -> None:
-    spoken = ["1", "2", "'a"], ["7", "'b", "3"], ["'c", "5", "6"], ["4", ".", "'d"]
+    spoken = ["1", "2", "'a"], ["7", "'b"], ["'c", "5", "6", "'e"], ["4", ".", "'d", "'e"]
     free = obedient("digits", constrained=False).read(told("digits", *spoken))
     assert names("digits", free) == ["1 2", "7", "", "4 ."]
     assert free.lengths.tolist() == [2, 1, 0, 2]
@@ -163,10 +165,22 @@ def test_text_ends_a_number_where_the_grammar_lets_it_end() -> None:
     assert bound.lengths[3] >= 3
 
 
-def test_a_number_that_does_not_end_is_cut_at_the_longest() -> None:
-    reading = obedient("digits", constrained=True).read(told("digits", ["1"], ["'a"]))
-    assert reading.lengths[0] == LONGEST
+def test_the_value_goes_in_beside_the_first_token_alone() -> None:
+    spoken = told("xval", ["[NUM]"] * 3, ["[NUM]"] * 3)
+    silent = SimpleNamespace(
+        token_head=torch.nn.Identity(),
+        value_head=lambda states: states[:, :1],
+        value_point=lambda parameters: parameters[:, 0],
+    )
+    reading = reader(cast(Model, silent), "xval").read(spoken, given=np.zeros((2, 3), np.int64))
+    assert reading.parameters is not None
+    assert spoken.values == [reading.parameters[:, 0].tolist(), [1, 1]]
+
+
+def test_a_number_that_does_not_end_is_none() -> None:
+    reading = obedient("digits", constrained=True).read(told("digits", ["1", "1"], ["1", "'a"]))
     assert reading.tokens.shape == (2, LONGEST)
+    assert reading.lengths.tolist() == [0, 1]
 
 
 def test_reading_stops_when_all_numbers_have_ended() -> None:
@@ -299,6 +313,17 @@ def test_the_value_of_a_masked_number_is_that_of_the_head_at_its_first_token() -
         expected = of.value_head(state)
     assert reading.parameters is not None
     np.testing.assert_allclose(reading.parameters, expected[None].numpy(), atol=1e-6)
+
+
+def test_left_to_right_fills_values_in_beside_tokens() -> None:
+    of, rows = model("xval", "mlm"), batch("xval", ["a 1 b 2"])
+    filled = LeftToRight(of, rows, np.array([True, False]))
+    number = codec("xval").number_first
+    found = filled.next(np.array([number]), np.array([-7.5], np.float32))
+    expected = batch("xval", ["a -7.5 b 2"])
+    with torch.no_grad():
+        tokens, values = torch.from_numpy(expected.tokens), torch.from_numpy(expected.values())
+        torch.testing.assert_close(found, of.hidden(tokens, values, None)[:, 2])
 
 
 # --- autoregressive models ---------------------------------------------------------------------

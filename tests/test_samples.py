@@ -122,8 +122,16 @@ def in_a_page(path: Path) -> None:
     flip(path, tokens.data_page_offset + tokens.total_compressed_size - 9)
 
 
+def in_a_number(path: Path) -> None:
+    """Bytes that are not compressed: a number becomes another, and only its checksum tells."""
+    plain: dict[str, Any] = {"compression": "none", "use_dictionary": False}
+    pq.write_table(pq.read_table(path), path, write_page_checksum=True, **plain)
+    flip(path, path.read_bytes().index(np.float64(22).tobytes()))
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "a flipped byte in a page": in_a_page,
+    "another number in a page": in_a_number,
     "a flipped byte at the end": lambda path: flip(path, -1),
     "a shard cut short": lambda path: path.write_bytes(path.read_bytes()[:-100]),
     "an empty file": lambda path: path.write_bytes(b""),

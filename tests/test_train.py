@@ -25,10 +25,11 @@ from numtok.cli._trained import TrainingBar
 from numtok.cli.train import command
 from numtok.errors import NumtokError, StoreError, TrainingFailed, UsageError
 from numtok.nn.model import Model
+from numtok.nn.presets import preset
 from numtok.stages import train as stage
 from numtok.stages._data import read_codec, read_split
 from numtok.stages._models import METRICS, MODEL_FILE, WEIGHTS, read_model
-from numtok.stages._training import Update
+from numtok.stages._training import Split, Training, Update
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
@@ -50,6 +51,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """For such small models more threads are only slower, and bytes depend on their number."""
     threads = torch.get_num_threads()
     monkeypatch.setenv("NUMTOK_THREADS", "1")
+    torch.set_num_threads(1)  # also where the fixture ``numtok`` forgets the variable
     monkeypatch.setattr(os, "fsync", lambda fd: None)
     yield
     torch.set_num_threads(threads)
@@ -75,10 +77,9 @@ def store(data: Path, tmp_path: Path) -> Store:
 
 def tiny(scheme: str = "xval", **options: Any) -> Config:
     """Some steps with a tiny model; 8 steps are an epoch."""
-    options = {"preset": TINY, "batch": 64} | options
-    if not {"steps", "tokens", "minutes"} & options.keys():
-        options["steps"] = 6
-    return Config(f"arithmetic-{scheme}", **options)
+    budget = {} if {"tokens", "minutes"} & options.keys() else {"steps": 6}
+    chosen: dict[str, Any] = {"preset": TINY, "batch": 64} | budget | options
+    return Config(f"arithmetic-{scheme}", **chosen)
 
 
 def train(store: Store, config: Config) -> Artifact:
@@ -135,7 +136,7 @@ def test_a_model_holds_its_weights_settings_losses_and_encoding(store: Store) ->
     trained = model.trained
     assert (trained.steps, trained.samples, trained.tokens) == (6, 384, 384 * 6)
     assert trained.flops == 3 * 6 * model.model.flops(
-        stage.Split(
+        Split(
             read_split(encoded, "train"), read_codec(encoded), model.model.objective, 64, 0
         ).learnt(0)
     )
@@ -208,7 +209,7 @@ def test_text_without_any_number_can_be_learnt(store: Store, tmp_path: Path) -> 
 
 
 def test_a_long_run_writes_some_losses_down(store: Store) -> None:
-    artifact = train(store, tiny(steps=450, batch=480, preset="nano,layers=1,width=4,heads=2"))
+    artifact = train(store, tiny(steps=450, batch=16, preset="nano,layers=1,width=4,heads=2"))
     assert [record["step"] for record in records(artifact, "train")] == list(range(2, 451, 2))
     assert [record["step"] for record in records(artifact, "validation")] == list(
         range(45, 451, 45)
@@ -258,7 +259,7 @@ def test_the_version_follows_what_changes_the_model_and_nothing_else(store: Stor
     others = [
         replace(config, **change)
         for change in (
-            {"seed": 1}, {"steps": 3}, {"batch": 65}, {"learning_rate": 2e-3}, {"warmup": 0.1},
+            {"seed": 1}, {"steps": 3}, {"batch": 65}, {"learning_rate": 0.5}, {"warmup": 0.1},
             {"weight_decay": 0.1}, {"clip": 0.5}, {"precision": "bfloat16"}, {"head": "token"},
             {"objective": "mlm"}, {"objective": "ar"}, {"preset": TINY + ",dropout=0.1"},
             {"encoded": "arithmetic-p1000"},
@@ -269,7 +270,7 @@ def test_the_version_follows_what_changes_the_model_and_nothing_else(store: Stor
     same = (
         {"batch_workers": 2}, {"checkpoint_steps": 1}, {"device": "cpu"}, {"restart": True},
         {"precision": "float32"}, {"objective": "mlm:targets"}, {"head": "scalar,layers=2"},
-        {"learning_rate": 1e-3},
+        {"learning_rate": preset(TINY).learning_rate},
     )  # fmt: skip
     for change in same:
         assert not run(replace(config, **change), store, lambda update: None).made, change
@@ -303,7 +304,7 @@ def test_a_budget_in_minutes_is_measured_and_is_what_the_version_depends_on(
     assert steps > 1
     assert 0.06 < timing["seconds"] < 6  # asked were 0.6; other work may take the processor
     store.remove(made)
-    monkeypatch.setattr(stage.Training, "_seconds_per_step", lambda self, budget: budget / 4)
+    monkeypatch.setattr(Training, "_seconds_per_step", lambda self, budget: budget / 4)
     slower = train(store, tiny(minutes=0.01))
     assert slower.version == made.version
     assert slower.manifest.counts["steps"] == 4
@@ -622,13 +623,13 @@ def test_data_without_what_is_asked_for_is_refused(
 def test_a_row_longer_than_the_context_is_refused(
     numtok: Shell, store: Store, objective: str, tokens: int
 ) -> None:
-    preset = f"{TINY},context={tokens - 1}"
+    size = f"{TINY},context={tokens - 1}"
     run = ("train", "arithmetic-xval", "--steps", "1", "--objective", objective)
-    ran = numtok(*run, "--preset", preset)
+    ran = numtok(*run, "--preset", size)
     ref = store.resolve("arithmetic-xval").ref
     message = (
-        f"{ref} has a row of {tokens} tokens, --preset {preset} reads {tokens - 1}; "
-        f"write --preset {preset},context={tokens}"
+        f"{ref} has a row of {tokens} tokens, --preset {size} reads {tokens - 1}; "
+        f"write --preset {size},context={tokens}"
     )
     assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
     assert numtok(*run, "--preset", f"{TINY},context={tokens}").code == 0

@@ -42,9 +42,7 @@ def command(
     column: Annotated[
         str | None, typer.Option(metavar="NAME", help="Its column. Default: by the data's groups.")
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Default: the model's and the split's.")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Default: the model's and the split's.")] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="Discard what a killed run left.")
     ] = False,

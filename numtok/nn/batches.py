@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from numtok.samples import Samples
 
 PAD = 0  # the id of codec.SPECIALS[0]
-_BUCKET = 64  # batches that are sorted by length together
+_BUCKET = 64  # batches that are sorted by length together, at most
+_BUCKETS = 8  # of them at least, or the same rows would meet in every epoch
 
 
 def seed_of(*key: str | int) -> int:
@@ -127,7 +128,7 @@ class Batches:
         rows = random.permutation(len(self._samples))
         lengths = self._samples.lengths
         whole = len(rows) // self._size * self._size
-        bucket = _BUCKET * self._size
+        bucket = max(1, min(_BUCKET, len(rows) // self._size // _BUCKETS)) * self._size
         for begin in range(0, whole, bucket):
             part = rows[begin : min(begin + bucket, whole)]
             part[:] = part[np.argsort(lengths[part], kind="stable")]
@@ -137,12 +138,12 @@ class Batches:
     def of(self, rows: NDArray[np.int64]) -> Batch:
         """These rows as one batch."""
         samples = self._samples
-        lengths = samples.lengths[rows]
+        lengths = samples.token_rows[rows + 1] - samples.token_rows[rows]
         tokens = np.full((len(rows), int(lengths.max(initial=0))), PAD, np.int64)
         tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = samples.tokens[
             ranges(samples.token_rows[rows], lengths)
         ]
-        counts = np.diff(samples.number_rows)[rows]
+        counts = samples.number_rows[rows + 1] - samples.number_rows[rows]
         number = ranges(samples.number_rows[rows], counts)
         return Batch(
             tokens=tokens,

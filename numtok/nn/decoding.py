@@ -193,7 +193,7 @@ class Reader:
             if given is not None:
                 local = given[:, place]
             else:
-                local, usual = self._choose(scores, prefixes, going, random)
+                local, usual = self._choose(scores, prefixes, random)
                 on_grammar &= usual | ~going
             local = np.where(going, local, -1)
             going = local >= 0
@@ -206,7 +206,10 @@ class Reader:
                 break
             state = steps.next(np.where(going, local + self._first, MASK), inputs)
             inputs = np.ones(n, np.float32)
-        return Reading(np.stack(taken, axis=1), on_grammar, np.stack(kept, axis=1), parameters)
+        tokens = np.stack(taken, axis=1)
+        if fixed is None and steps.lengths is None and given is None:
+            tokens[going] = -1  # a number that does not end is none
+        return Reading(tokens, on_grammar, np.stack(kept, axis=1), parameters)
 
     @property
     def _first(self) -> int:
@@ -230,7 +233,6 @@ class Reader:
         self,
         scores: NDArray[np.float32],
         prefixes: list[tuple[int, ...]],
-        going: NDArray[np.bool_],
         random: np.random.Generator | None,
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The next local token of each number, -1 for its end; and whether that is what the model
@@ -241,9 +243,6 @@ class Reader:
             tokens, may_end = self.grammar.allowed(prefixes)
             allowed[:] = may_end[:, None]  # what is no number token ends the number
             allowed[:, self._first : self._end] = tokens
-            allowed[~going] = True
-            # A number of masks can be too small for any number: then there is no choice to make.
-            allowed[~allowed.any(axis=1)] = True
         scored = np.where(allowed, scores, -np.inf)
         if random is not None:
             # Gumbel's trick: the largest of logits with such noise is a draw by probability.

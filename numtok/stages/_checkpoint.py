@@ -86,7 +86,7 @@ def read_finished(draft: Draft) -> Finished | None:
 
 def drop_checkpoint(draft: Draft) -> None:
     """Leave none: what is published is the model alone."""
-    with suppress(FileNotFoundError):
+    with files.reporting("clear", draft.path), suppress(FileNotFoundError):
         files.system.unlink(draft.path / RECEIPTS / f"{_UNIT}.json")
     _drop_files(draft, besides="")
 

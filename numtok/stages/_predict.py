@@ -6,7 +6,7 @@ fills in a row's targets together, an autoregressive one says each after the
 true text before it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -183,10 +183,13 @@ class Predictor:
         reading = self.reader.read(self._steps(batch, chosen))
         values, literals, valid = self._read_off(reading)
         truth = self.samples.numbers[batch.number[chosen]]
-        log_density, distributions = self._distributions(batch, chosen, reading, truth)
-        crps = np.full(len(truth), np.nan)
+        log_density, crps = np.full((2, len(truth)), np.nan)
         quantiles = np.full((len(truth), len(QUANTILES)), np.nan)
-        for part, predictive in distributions:
+        if self._only_path:
+            log_density = self._path_density(batch, chosen, truth)
+        for part, predictive in self._distributions(batch, chosen, reading):
+            if not self._only_path:
+                log_density[part] = predictive.log_density(truth[part])
             crps[part] = predictive.crps(truth[part])
             quantiles[part] = predictive.quantiles(QUANTILES)
             if self.options.point != "mode":
@@ -230,45 +233,37 @@ class Predictor:
             literals = np.array([repr(value) for value in values.tolist()], object)
         return values, literals, valid
 
+    @property
+    def _only_path(self) -> bool:
+        """Whether only the probability of one token sequence can be had, not that of all."""
+        return self.loaded.model.value_head is None and self.support is None
+
     def _distributions(
-        self,
-        batch: Batch,
-        chosen: NDArray[np.bool_],
-        reading: Reading,
-        truth: NDArray[np.float64],
-    ) -> tuple[NDArray[np.float64], Iterable[tuple[slice, Predictive]]]:
-        """The log-density of the truths, and distributions of a part of the numbers at a time."""
-        model, codec = self.loaded.model, self.loaded.codec
+        self, batch: Batch, chosen: NDArray[np.bool_], reading: Reading
+    ) -> Iterator[tuple[slice, Predictive]]:
+        """The distributions of a part of the numbers at a time."""
+        model = self.loaded.model
         if isinstance(model.head, ValueHead):
             assert reading.parameters is not None
-            whole = model.head.predictive(
-                reading.parameters, self.loaded.trained.calibration, codec.normalizer
+            yield (
+                slice(None),
+                model.head.predictive(
+                    reading.parameters,
+                    self.loaded.trained.calibration,
+                    self.loaded.codec.normalizer,
+                ),
             )
-            return whole.log_density(truth), [(slice(None), whole)]
-        if self.support is not None:
+        elif self.support is not None:
             if not self.options.constrained:  # it may have ended before a number's last token
                 given = self._true_tokens(batch, chosen)
                 reading = self.reader.read(self._steps(batch, chosen), given=given)
-            return self._listed(reading, truth)
-        drawn: list[tuple[slice, Predictive]] = []
-        if self.options.draws:
-            drawn.append((slice(None), self._drawn(batch, chosen)))
-        return self._path_density(batch, chosen, truth), drawn
-
-    def _listed(
-        self, reading: Reading, truth: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], list[tuple[slice, Predictive]]]:
-        """Probabilities of all numbers of the scheme, from the logits of one pass."""
-        assert self.support is not None
-        densities = np.empty(len(truth))
-        found: list[tuple[slice, Predictive]] = []
-        for first in range(0, len(truth), _AT_ONCE):
-            part = slice(first, first + _AT_ONCE)
-            mass = self.support.log_probabilities(reading.logits[part])
-            one = Intervals(self.support.low, self.support.high, self.support.values, mass)
-            densities[part] = one.log_density(truth[part])
-            found.append((part, one))
-        return densities, found
+            for first in range(0, len(reading.logits), _AT_ONCE):
+                part = slice(first, first + _AT_ONCE)
+                mass = self.support.log_probabilities(reading.logits[part])
+                low, high, values = self.support.low, self.support.high, self.support.values
+                yield part, Intervals(low, high, values, mass)
+        elif self.options.draws:
+            yield slice(None), self._drawn(batch, chosen)
 
     def _path_density(
         self, batch: Batch, chosen: NDArray[np.bool_], truth: NDArray[np.float64]

@@ -319,8 +319,9 @@ def _train(draft: Draft, plan: _Plan, codec: Codec, progress: Progress) -> Finis
         flops=3.0 * trainer.flops,  # the backward pass is two of the forward
     )
     write_model(draft.path, trainer.model, codec, trained)
-    lines = b"".join(msgspec.json.encode(record) + b"\n" for record in training.records)
-    files.write_atomic(draft.path / METRICS, lines)
+    # Sorted, because a checkpoint gives the fields back in another order.
+    lines = [msgspec.json.encode(record, order="sorted") + b"\n" for record in training.records]
+    files.write_atomic(draft.path / METRICS, b"".join(lines))
     parameters, _ = trainer.model.parameter_counts()
     counts = {
         "rows": len(train.samples),

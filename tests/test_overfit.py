@@ -1,0 +1,97 @@
+"""Every scheme learns a hundred samples by heart: whatever is between data and report works.
+
+A number lost, shifted or normalised wrongly on the way from text to loss, or from hidden state
+to prediction, cannot be learnt; the error would stay above the scheme's own rounding.
+"""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from numpy.typing import NDArray
+
+from numtok.artifact import Artifact
+from numtok.reports import PREDICTIONS_FILE
+from numtok.schemes.base import SCHEMES, Failure
+from numtok.stages import encode, eval, gen, train
+from numtok.stages._data import read_codec, read_split
+from numtok.store import Store
+
+pytestmark = pytest.mark.slow
+
+SAMPLES = 100
+PRESET = "nano,layers=2,heads=2,width=64"
+#: Steps of 100 rows, enough for the slowest scheme, some twice over.
+STEPS = {"mlm:targets": 300, "ar:answer": 300, "ar": 400, "mlm": 1200}
+#: A value is learnt by its squared error, which is small long before the error is: more steps, and
+#: only where nothing is learnt but the answer, since other losses (of operands, which cannot be
+#: known) drown such small ones. The largest error allowed is a thousandth of the channel's range,
+#: [-5, 5].
+VALUE_STEPS = {"mlm:targets": 3000, "ar:answer": 3000}
+TOLERANCE = 1e-3 * 10
+
+CASES = [
+    (scheme, objective, steps)
+    for scheme in SCHEMES
+    for objective, steps in (VALUE_STEPS if SCHEMES.build(scheme).channel else STEPS).items()
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store(tmp_path_factory.mktemp("overfit") / "artifacts")
+
+
+@pytest.mark.parametrize(("scheme", "objective", "steps"), CASES)
+def test_a_hundred_samples_are_learnt_by_heart(
+    store: Store, scheme: str, objective: str, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+    encoded = arithmetic(store, scheme)
+    config = train.Config(
+        encoded.ref,
+        preset=PRESET,
+        objective=objective,
+        steps=steps,
+        batch=SAMPLES,
+        learning_rate=3e-3,
+    )
+    model = train.run(config, store, lambda *_: None).artifact
+    asked = eval.Config(model.ref, encoded.ref, split="train")
+    report = eval.run(asked, store, lambda *_: None).artifact
+
+    found = pq.read_table(report.path / PREDICTIONS_FILE)
+    assert found.num_rows == SAMPLES and all(found["valid"].to_pylist())
+    predicted = np.array(found["prediction"].to_pylist())
+    if SCHEMES.build(scheme).channel:
+        factor = read_codec(encoded).normalizer.constants["factor"]
+        truth = np.array(found["truth"].to_pylist())
+        assert np.abs(predicted - truth).max() * factor <= TOLERANCE
+    else:
+        wrong = np.flatnonzero(predicted != rounded(encoded))
+        assert len(wrong) == 0, found.take(wrong).to_pylist()
+
+
+def arithmetic(store: Store, scheme: str) -> Artifact:
+    """Sums, differences and products of two operands, all of them to learn from."""
+    task = gen.Config("arithmetic,operands=2", SAMPLES, split="train=1")
+    data = gen.run(task, store, lambda *_: None).artifact
+    assert data is not None
+    encoded = encode.run(encode.Config((data.ref,), scheme), store, lambda *_: None).artifact
+    assert encoded is not None
+    return encoded
+
+
+def rounded(encoded: Artifact) -> NDArray[np.float64]:
+    """float64[samples]: the answers as the scheme writes them, the last number of each row."""
+    codec, samples = read_codec(encoded), read_split(encoded, "train")
+    last = samples.number_rows[1:] - 1
+    assert samples.targets.tolist() == last.tolist()
+    found = []
+    for row, number in enumerate(last.tolist()):
+        start = int(samples.token_rows[row]) + int(samples.number_start[number])
+        tokens = samples.tokens[start : start + int(samples.number_length[number])]
+        local = tokens.astype(np.uint32) - np.uint32(codec.number_first)
+        decoded = codec.decode_numbers(local, samples.number_length[[number]], None)
+        assert decoded.failures[0] == Failure.NONE
+        found.append(decoded.values[0])
+    return np.array(found)
