@@ -19,6 +19,8 @@ import torch
 
 from numtok.artifact import TIMING, Artifact, verify
 from numtok.errors import DataError, NumtokError, UsageError
+from numtok.metrics.base import METRICS, Answers
+from numtok.metrics.base import figures as measured
 from numtok.nn.model import Model, ModelSettings
 from numtok.nn.presets import preset
 from numtok.reports import (
@@ -34,7 +36,7 @@ from numtok.reports import (
 from numtok.schemes.base import SCHEMES
 from numtok.stages import encode, eval, gen, train
 from numtok.stages._data import read_codec
-from numtok.stages._models import METRICS, Trained, write_model
+from numtok.stages._models import Trained, write_model
 from numtok.store import Store
 from tests.test_cli_store import Shell
 
@@ -482,6 +484,24 @@ def test_several_targets_have_figures_each(world: World) -> None:
     assert report.groups == {}
 
 
+def test_intervals_are_of_whole_rows(world: World) -> None:
+    """Numbers of one row are not independent, so rows are drawn again, not numbers."""
+    rows = [
+        equation(n, str(n), str(n), str(n), targets={"a": 0, "b": 1, "c": 2}) for n in range(20)
+    ]
+    encoded = world.encoded("p1000", world.write("thrice", rows), split="test=0.5")
+    artifact = world.report(world.by_chance(encoded, "mlm"), encoded)
+    found = table(artifact)
+    answers = Answers.of(
+        [row["truth"] for row in found],
+        [row["prediction"] for row in found],
+        sample=[int(row["id"]) for row in found],
+    )
+    mse = [METRICS.build("mse")]
+    assert read(artifact).metrics["mse"] == measured(mse, answers)["mse"]
+    assert measured(mse, answers) != measured(mse, answers._replace(sample=None))
+
+
 def test_rows_without_targets_are_asked_for_every_number(world: World) -> None:
     rows = [equation(n, str(n), f"{n}.50", "-3") for n in range(12)]
     encoded = world.encoded("xval", world.write("plain", rows), split="test=0.5")
@@ -582,7 +602,6 @@ def test_clocks_lie_beside_the_report(world: World) -> None:
     trained = json.loads((model.path / TIMING).read_bytes())
     assert timing["train_seconds"] == trained["seconds"]
     assert timing["eval_seconds"] > 0
-    assert (model.path / METRICS).exists()
     counts = artifact.manifest.counts
     assert counts == {"rows": 36, "numbers": 36}
     assert [parent.where for parent in artifact.manifest.parents] == [model.ref, encoded.ref]

@@ -1,101 +1,94 @@
-"""A progress bar on stderr: rows, bytes of input, speed, time left. Only on a terminal."""
+"""Progress bars on stderr; only on a terminal, and not if quiet."""
 
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
+    from rich.progress import ProgressColumn, TaskID
 
 
-class Bar:
-    """Called with (what, bytes done, bytes in all, rows done); shows nothing if quiet or not on a
-    terminal."""
+class Live:
+    """Lines that are drawn anew for as long as the block lasts; each has a name.
+
+    Subclasses say what stands in a line and are called with how far things are.
+    """
 
     def __init__(self, quiet: bool) -> None:
         self._progress: RichProgress | None = None
         self._tasks: dict[str, TaskID] = {}
         if not quiet and sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                DownloadColumn,
-                Progress,
-                TextColumn,
-                TimeRemainingColumn,
-                TransferSpeedColumn,
-            )
+            from rich.progress import Progress
 
             self._progress = Progress(
-                TextColumn("{task.description:9}"),
-                BarColumn(bar_width=16),
-                TextColumn("{task.fields[rows]}"),
-                DownloadColumn(),
-                TransferSpeedColumn(),
-                TimeRemainingColumn(),
-                console=Console(file=sys.stderr),
-                transient=True,
+                *self.columns(), console=Console(file=sys.stderr), transient=True
             )
+
+    def columns(self) -> "list[ProgressColumn]":
+        """What stands in a line; ``task.fields[told]`` is what :meth:`show` was told."""
+        raise NotImplementedError
+
+    def show(self, name: str, done: int, total: int | None, told: str = "") -> None:
+        """Draw the line of that name; nothing where nothing is shown."""
+        if self._progress is None:
+            return
+        if name not in self._tasks:
+            self._tasks[name] = self._progress.add_task(name, total=total, told=told)
+        self._progress.update(self._tasks[name], completed=done, total=total, told=told)
+
+    def __enter__(self) -> Self:
+        if self._progress is not None:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+class Bar(Live):
+    """Called with (what, bytes done, bytes in all, rows done): rows, bytes, speed, time left."""
+
+    def columns(self) -> "list[ProgressColumn]":
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
+        return [
+            TextColumn("{task.description:9}"),
+            BarColumn(bar_width=16),
+            TextColumn("{task.fields[told]}"),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+        ]
 
     def __call__(self, what: str, done: int, total: int, rows: int) -> None:
-        if self._progress is None:
-            return
-        if what not in self._tasks:
-            self._tasks[what] = self._progress.add_task(what, total=total or None, rows="")
-        told = f"{rows:,} rows" if rows else ""
-        self._progress.update(self._tasks[what], completed=done, total=total or None, rows=told)
-
-    def __enter__(self) -> "Bar":
-        if self._progress is not None:
-            self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        self.show(what, done, total or None, f"{rows:,} rows" if rows else "")
 
 
-class Count:
-    """Called with (what, done, in all): a bar for each thing that is counted."""
+class Count(Live):
+    """Called with (what, done, in all)."""
 
-    def __init__(self, quiet: bool) -> None:
-        self._progress: RichProgress | None = None
-        self._tasks: dict[str, TaskID] = {}
-        if not quiet and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    def columns(self) -> "list[ProgressColumn]":
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
-            self._progress = Progress(
-                TextColumn("{task.description:10}"),
-                BarColumn(bar_width=16),
-                MofNCompleteColumn(),
-                console=Console(file=sys.stderr),
-                transient=True,
-            )
+        return [
+            TextColumn("{task.description:10}"),
+            BarColumn(bar_width=16),
+            MofNCompleteColumn(),
+        ]
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if self._progress is None:
-            return
-        if what not in self._tasks:
-            self._tasks[what] = self._progress.add_task(what, total=total)
-        self._progress.update(self._tasks[what], completed=done, total=total)
-
-    def __enter__(self) -> "Count":
-        if self._progress is not None:
-            self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        self.show(what, done, total)

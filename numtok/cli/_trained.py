@@ -1,68 +1,43 @@
 """What ``numtok train`` shows: a progress line, then the REF on stdout and a table on stderr."""
 
 import sys
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from numtok import files
 from numtok.artifact import TIMING
+from numtok.cli._progress import Live
 from numtok.cli._shared import Format, print_json, print_table
 from numtok.stages._models import METRICS
 from numtok.stages._training import Update
 from numtok.stages.train import Result
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
+    from rich.progress import ProgressColumn
 
 _COLUMNS = ("what", "value")
 
 
-class TrainingBar:
-    """Steps, loss, numbers and tokens a second, time left; only on a terminal."""
+class TrainingBar(Live):
+    """Steps, loss, numbers and tokens a second, time left."""
 
-    def __init__(self, quiet: bool) -> None:
-        self._progress: RichProgress | None = None
-        self._task: TaskID | None = None
-        if not quiet and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn
+    def columns(self) -> "list[ProgressColumn]":
+        from rich.progress import BarColumn, TextColumn
 
-            self._progress = Progress(
-                TextColumn("step {task.completed:,.0f}/{task.total:,.0f}"),
-                BarColumn(bar_width=10),
-                TextColumn("{task.fields[told]}"),
-                console=Console(file=sys.stderr),
-                transient=True,
-            )
+        return [
+            TextColumn("step {task.completed:,.0f}/{task.total:,.0f}"),
+            BarColumn(bar_width=10),
+            TextColumn("{task.fields[told]}"),
+        ]
 
     def __call__(self, update: Update) -> None:
-        if self._progress is None:
-            return
-        if self._task is None:
-            self._task = self._progress.add_task("", total=update.steps, told="")
         minutes, seconds = divmod(round(update.seconds_left), 60)
         told = (
             f"loss {update.loss:.3g}  {_short(update.numbers_per_second)} numbers/s "
             f"{_short(update.tokens_per_second)} tokens/s  {minutes}:{seconds:02d} left"
         )
-        self._progress.update(self._task, completed=update.step, told=told)
-
-    def __enter__(self) -> "TrainingBar":
-        if self._progress is not None:
-            self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        self.show("training", update.step, update.steps, told)
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:

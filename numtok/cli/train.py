@@ -32,7 +32,7 @@ def command(
     ] = None,
     steps: Annotated[int | None, typer.Option(metavar="N", help="Train for so many steps.")] = None,
     tokens: Annotated[
-        int | None, typer.Option(metavar="N", help="Train on so many tokens, about.")
+        int | None, typer.Option(metavar="N", help="Train until so many tokens went in.")
     ] = None,
     minutes: Annotated[
         float | None,

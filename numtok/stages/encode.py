@@ -21,7 +21,6 @@ import msgspec
 
 from numtok import files
 from numtok.artifact import (
-    NAME,
     RECEIPTS,
     Artifact,
     Output,
@@ -42,6 +41,7 @@ from numtok.schemes.base import SCHEMES, Scheme
 from numtok.stages._encode_unit import EncodeUnit, Screening
 from numtok.stages._fit import Unfitted, first_groups, no_rows
 from numtok.stages._inputs import UNIT, Reading, Unit, find_sources, plan
+from numtok.stages._options import check_name
 from numtok.stages._splits import SplitRule
 from numtok.store import Store
 from numtok.text_tokenizers.base import TEXT_TOKENIZERS
@@ -92,11 +92,7 @@ class Config:
                     f"--{option.replace('_', '-')} cannot be changed with --like, which uses the "
                     "encoding of the earlier artifact; leave it out, or give --scheme"
                 )
-        if self.name is not None and not NAME.fullmatch(self.name):
-            raise UsageError(
-                f"--name {self.name!r} cannot be used; allowed are lower-case letters, digits and "
-                "._- after a first letter or digit"
-            )
+        check_name(self.name)
         row_type(self.text_field)
         for option, allowed in (("on_error", ("fail", "skip")), ("on_clip", ("count", "error"))):
             if getattr(self, option) not in allowed:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from numtok import files
-from numtok.artifact import NAME, TIMING, Artifact
+from numtok.artifact import TIMING, Artifact
 from numtok.errors import DataError, UsageError
 from numtok.metrics.base import METRICS, Answers, Metric, figures
 from numtok.nn.training import device_of
@@ -38,6 +38,7 @@ from numtok.samples import Samples
 from numtok.stages._data import read_codec, read_split, splits
 from numtok.stages._floors import floors
 from numtok.stages._models import LoadedModel, read_model
+from numtok.stages._options import check_name
 from numtok.stages._predict import (
     AUTOREGRESSIVE,
     LEFT_TO_RIGHT,
@@ -105,11 +106,7 @@ class Config:
             value = getattr(self, option)
             if value is not None and value < least:
                 raise UsageError(f"--{option} {value} is not possible; at least {least}")
-        if self.name is not None and not NAME.fullmatch(self.name):
-            raise UsageError(
-                f"--name {self.name!r} cannot be used; allowed are lower-case letters, digits and "
-                "._- after a first letter or digit"
-            )
+        check_name(self.name)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from numtok.artifact import NAME, Artifact, Output, version_of, write_receipt
+from numtok.artifact import Artifact, Output, version_of, write_receipt
 from numtok.config import threads
 from numtok.draft import Draft
 from numtok.engines.local import run_units
@@ -23,6 +23,7 @@ from numtok.errors import UsageError
 from numtok.files import Sink
 from numtok.records import DATA, SPLIT_RULE, TRAIN, is_split
 from numtok.registry import name_of, settings_of, spec_of
+from numtok.stages._options import check_name
 from numtok.store import Store
 from numtok.tasks.base import SHARES, TASKS, Split, Task
 
@@ -58,11 +59,7 @@ class Config:
             raise UsageError(
                 f"--seed {self.seed} is not possible; allowed are integers of at most 18 digits"
             )
-        if self.name is not None and not NAME.fullmatch(self.name):
-            raise UsageError(
-                f"--name {self.name!r} cannot be used; allowed are lower-case letters, digits and "
-                "._- after a first letter or digit"
-            )
+        check_name(self.name)
         if self.workers is not None and self.workers < 1:
             raise UsageError(f"--workers {self.workers} is not possible; at least 1 is needed")
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from numtok import files
-from numtok.artifact import NAME, Artifact, Parent
+from numtok.artifact import Artifact, Parent
 from numtok.codec import Codec
 from numtok.draft import Draft
 from numtok.errors import DataError, UsageError
@@ -31,6 +31,7 @@ from numtok.samples import Samples
 from numtok.stages._checkpoint import Finished, drop_checkpoint, read_finished, write_finished
 from numtok.stages._data import has_targets, longest_row, read_codec, read_split, splits
 from numtok.stages._models import METRICS, MODEL_FILE, WEIGHTS, Trained, read_model, write_model
+from numtok.stages._options import check_name
 from numtok.stages._training import Progress, Split, Training
 from numtok.store import Store
 
@@ -93,11 +94,7 @@ class Config:
                 f"--precision {self.precision!r} is not possible; allowed are auto, float32 and "
                 "bfloat16"
             )
-        if self.name is not None and not NAME.fullmatch(self.name):
-            raise UsageError(
-                f"--name {self.name!r} cannot be used; allowed are lower-case letters, digits and "
-                "._- after a first letter or digit"
-            )
+        check_name(self.name)
 
     @property
     def budget(self) -> dict[str, float]:
