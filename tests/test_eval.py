@@ -371,7 +371,7 @@ def test_points_and_draws_are_said_in_the_report(
         if options["point"] == "median":
             assert row["prediction"] == row["q50"]
     if "draws" in options:
-        assert "quantiles and CRPS from 8 draws" in report.decoding["distribution"]
+        assert "quantiles from 8 draws" in report.decoding["distribution"]
 
 
 def test_the_distribution_says_what_it_is_of(world: World) -> None:
@@ -383,9 +383,7 @@ def test_the_distribution_says_what_it_is_of(world: World) -> None:
     exact = "token probabilities, uniform within the scheme's intervals"
     assert told("p1000", "mlm:targets") == exact
     assert told("fp15", "ar") == exact  # one token, one pass
-    assert told("p1000", "ar") == (
-        f"{exact}; density by the truth's tokens, quantiles and CRPS from none"
-    )
+    assert told("p1000", "ar") == (f"{exact}; density by the truth's tokens, no quantiles")
     gaussian = told("xval", "mlm:targets")
     assert gaussian.startswith("Gaussian around the scalar head's prediction")
     assert gaussian.endswith(", measured on the train split: there was no validation split")

@@ -695,3 +695,10 @@ def test_an_unknown_metric_is_named_with_the_nearest() -> None:
         METRICS.build("kendal-tau")
     assert str(found.value).startswith("unknown metric 'kendal-tau'; did you mean 'kendall-tau'?")
     assert found.value.exit_code == 2
+
+
+def test_an_interval_of_everything_covers_every_truth() -> None:
+    """An uncertain P1000 has quantiles at its overflow, which lies at infinity."""
+    quantiles = [[-np.inf, -1, 0, 1, np.inf], [-2, -1, 0, 1, 2]]
+    answers = Answers.of([1.5, 5], [0, 0], quantiles=quantiles)
+    assert METRICS.build("coverage").plain(answers) == 0.5

@@ -51,4 +51,4 @@ class Coverage(Metric):
         assert answers.quantiles is not None
         low, high = answers.quantiles[:, _LEVELS[self.level]].T
         inside = (low <= answers.truth) & (answers.truth <= high)
-        return mean(np.where(np.isnan(low + high), np.nan, inside))
+        return mean(np.where(np.isnan(low) | np.isnan(high), np.nan, inside))

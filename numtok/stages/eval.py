@@ -422,8 +422,8 @@ class _Evaluation:
         if loaded.trained.calibrated_on == TRAIN:
             told += ", measured on the train split: there was no validation split"
         if loaded.model.value_head is None and self.predictor.support is None:
-            drawn = f"{options.draws} draws" if options.draws else "none"
-            told += f"; density by the truth's tokens, quantiles and CRPS from {drawn}"
+            told += "; density by the truth's tokens, "
+            told += f"quantiles from {options.draws} draws" if options.draws else "no quantiles"
         return told
 
     def _notes(self, kept: "np.typing.NDArray[np.int64]") -> Iterator[str]:
