@@ -20,7 +20,7 @@ from numtok.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.samples import Samples
 from numtok.schemes.base import SCHEMES, Failure
 from numtok.stages import _floors
-from numtok.stages._predict import Asked, asked_for
+from numtok.stages._predict import asked_for
 from tests.fakemodels import codec, samples
 
 TRAIN = [f"{a} and {37 * a % 41} give {3 * a - 2 * (37 * a % 41) + 0.5}" for a in range(40)]
@@ -229,21 +229,27 @@ def test_where_rows_are_not_alike_nothing_is_fitted(test: list[str], train: list
 # --- several numbers of a row ------------------------------------------------------------------
 
 
-def test_features_of_targets_that_are_asked_for_together_leave_all_of_them_out() -> None:
-    asked = asked_for(rows("p1000", TEST, 0, 2), one_by_one=False)
-    found = _floors._features(rows("p1000", TEST, 0, 2), asked)
+def test_features_are_the_numbers_that_are_no_target() -> None:
+    found = _floors._features(rows("p1000", TEST, 0, 2))
     assert found is not None
-    assert found.tolist() == [[7], [7], [1], [1], [8], [8]]
+    assert found.tolist() == [[7], [1], [8]]
 
 
-def test_features_of_numbers_in_turn_are_all_others() -> None:
-    test = rows("p1000", TEST[:1])
-    found = _floors._features(test, asked_for(test, one_by_one=False))
-    assert found is not None
-    assert found.tolist() == [[7, 2.5], [4, 2.5], [4, 7]]
+def test_every_target_name_has_a_fit_of_its_own() -> None:
+    """One target is 100 times the feature, the other the same with its sign turned."""
+    texts = [f"{n} and {100 * n} give {-n}" for n in range(1, 31)]
+    train, test = rows("p1000", texts[:20], 1, 2), rows("p1000", texts[20:], 1, 2)
+    names = pa.array(["large", "turned"] * 20), pa.array(["large", "turned"] * 10)
+    found = floors(replace(test, target_name=names[1]), replace(train, target_name=names[0]))
+    assert found["linear"] == pytest.approx(test.numbers[test.targets])
 
 
-@pytest.mark.parametrize("places", [(), (2,), (0, 2)])
+def test_where_every_number_is_asked_for_in_turn_nothing_is_fitted() -> None:
+    found = floors(samples("p1000", TEST), samples("p1000", TRAIN))
+    assert list(found) == ["quantisation", "nearest"]
+
+
+@pytest.mark.parametrize("places", [(2,), (0, 2)])
 def test_floors_do_not_depend_on_how_the_model_is_asked(places: tuple[int, ...]) -> None:
     test, train = rows("p1000", TEST, *places), rows("p1000", TRAIN, *places)
     masked, autoregressive = (
@@ -256,11 +262,9 @@ def test_floors_do_not_depend_on_how_the_model_is_asked(places: tuple[int, ...])
 
 
 def test_a_number_that_is_two_targets_has_the_features_of_one() -> None:
-    test = samples("p1000", TEST[:1], targets=[2, 2])
-    asked: Asked = asked_for(test, one_by_one=False)
-    found = _floors._features(test, asked)
+    found = _floors._features(samples("p1000", TEST[:1], targets=[2, 2]))
     assert found is not None
-    assert found.tolist() == [[4, 7], [4, 7]]
+    assert found.tolist() == [[4, 7]]
 
 
 def test_the_rows_that_are_fitted_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

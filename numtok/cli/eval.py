@@ -56,10 +56,14 @@ def command(
     """
     from numtok.cli._progress import Count
     from numtok.cli._report import print_report
+    from numtok.published import published
     from numtok.stages._against import against as beside
     from numtok.stages._reports import read
     from numtok.stages.eval import Config, run
 
+    table = against and published(against)  # first of all, so that nothing is done in vain
+    if table and column:
+        table.column(column)
     config = Config(
         model=model,
         encoded=encoded,
@@ -79,15 +83,16 @@ def command(
     with Count(context.obj.quiet) as progress:
         result = run(config, open_store(context), progress)
     evaluation = read(result.artifact)
-    scheme = evaluation.report.scheme
-    table = against and beside(
-        against, [(scheme, [evaluation])], row=scheme.partition(",")[0], column=column
+    printed = (
+        beside(against, [(evaluation.report.scheme, [evaluation])], column=column)
+        if against
+        else None
     )
     chosen = Format.JSON if json else format
     if chosen is not Format.TABLE:
-        print_report(evaluation, chosen, table or None)
+        print_report(evaluation, chosen, printed)
         return
     if not context.obj.quiet:
-        print_report(evaluation, chosen, table or None, sys.stderr)
+        print_report(evaluation, chosen, printed, sys.stderr)
         print(file=sys.stderr)
     print(result.artifact.ref)

@@ -189,7 +189,7 @@ class Reader:
             if steps.lengths is not None:
                 going &= place < steps.lengths
             scores = self.model.token_head(state).float().cpu().numpy()
-            kept.append(scores[:, self._first : self._end])
+            kept.append(scores[:, self._first : self._end].copy())  # not a view of all
             if given is not None:
                 local = given[:, place]
             else:

@@ -126,7 +126,9 @@ class Model(nn.Module):
         value = torch.zeros_like(token)
         if self.value_head is not None:
             assert isinstance(self.head, ValueHead)
-            parameters = self.value_head(flat[given.number_where]).float()
+            # Not in bfloat16, whose 8 bits are a grid that a value could not leave.
+            with torch.autocast(flat.device.type, enabled=False):
+                parameters = self.value_head(flat[given.number_where].float())
             there = len(given.number_values)
             value = self.head.loss(parameters, given.number_values) if there else parameters.sum()
         return Losses(token + value, token.detach(), value.detach())

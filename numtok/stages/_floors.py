@@ -1,19 +1,20 @@
 """What needs no model: the floors that every report carries.
 
 quantisation
-    The truth as the scheme writes it: nothing that answers in this scheme does better.
+    The truth as the scheme writes it: no answer that the scheme writes does better.
 mean
     The mean of the train split.
 nearest
     The value seen in training that is nearest to the truth: what one reaches who knows the
     answer but can only repeat.
 linear
-    Least squares on the other numbers of the row, where all rows have the same number of them.
+    Least squares on the numbers of the row that are no target, where all rows have as many; a fit
+    for each target's name. Not for rows without targets.
 boosted
     Gradient-boosted trees on the same, where scikit-learn is installed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 
 import numpy as np
@@ -24,8 +25,10 @@ from numtok.config import threads
 from numtok.nn.batches import ranges
 from numtok.samples import Samples
 from numtok.schemes.base import Failure
-from numtok.stages._predict import Asked, asked_for
+from numtok.stages._predict import Asked
 
+#: Features [m, k] and values [m] to learn from, features [n, k] to predict from: values [n].
+Fit = Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 _FITTED_ON = 200_000  # rows of the train split at most
 _MOST_FEATURES = 256
 
@@ -39,26 +42,39 @@ def floors(
         yield "mean", np.full(len(asked.numbers), train_mean)
     if train is None:
         return
-    theirs = asked_for(train, one_by_one=False)
-    yield "nearest", _nearest(train.numbers[theirs.numbers], samples.numbers[asked.numbers])
-    # The same numbers in the same order, but as a masked model is asked for them: the floors of a
-    # split do not depend on the model.
-    features = _features(samples, asked_for(samples, one_by_one=False))
-    learnt = _features(train, theirs)
-    if features is None or learnt is None or features.shape[1] != learnt.shape[1]:
+    truth = samples.numbers[asked.numbers]
+    seen = train.numbers[train.targets] if len(train.targets) else train.numbers
+    yield "nearest", _nearest(seen, truth)
+    train = train.head(_FITTED_ON)
+    learnt, features = _features(train), _features(samples)
+    if learnt is None or features is None or learnt.shape[1] != features.shape[1]:
         return
-    y = train.numbers[theirs.numbers]
-    usable = np.flatnonzero(np.isfinite(learnt).all(axis=1) & np.isfinite(y))[:_FITTED_ON]
-    if len(usable) <= features.shape[1]:
-        return
-    learnt, y = learnt[usable], y[usable]
-    known = np.isfinite(features).all(axis=1)
+    if (asked.targets < 0).any():
+        return  # every number in turn: each would need a fit of its own
+    names = samples.target_name.to_numpy(zero_copy_only=False)[asked.targets]
+    rows = asked.rows[asked.queries]
     fits = {"linear": _linear} | ({"boosted": _boosted} if find_spec("sklearn") else {})
-    for name, fit in fits.items():
-        values = np.full(len(features), np.nan)
-        if known.any():
-            values[known] = fit(learnt, y, features[known])
-        yield name, values
+    for floor, fit in fits.items():
+        values = np.full(len(names), np.nan)
+        for name in np.unique(names):
+            mine = np.flatnonzero(names == name)
+            values[mine] = _fitted(fit, train, learnt, name, features[rows[mine]])
+        if not np.isnan(values).all():
+            yield floor, values
+
+
+def _fitted(
+    fit: Fit, train: Samples, learnt: NDArray[np.float64], name: str, asked: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What a fit to the targets of one name predicts from the features ``asked`` [n, k]."""
+    values = np.full(len(asked), np.nan)
+    targets = np.flatnonzero(train.target_name.to_numpy(zero_copy_only=False) == name)
+    x, y = learnt[train.target_row[targets]], train.numbers[train.targets[targets]]
+    usable = np.isfinite(x).all(axis=1) & np.isfinite(y)
+    known = np.isfinite(asked).all(axis=1)
+    if usable.sum() > x.shape[1] and known.any():
+        values[known] = fit(x[usable], y[usable], asked[known])
+    return values
 
 
 def _quantised(codec: Codec, samples: Samples, asked: Asked) -> NDArray[np.float64]:
@@ -80,20 +96,18 @@ def _nearest(seen: NDArray[np.float64], truth: NDArray[np.float64]) -> NDArray[n
     return np.where(truth - known[below] < known[above] - truth, known[below], known[above])
 
 
-def _features(samples: Samples, asked: Asked) -> NDArray[np.float64] | None:
-    """float64[a, k]: the numbers of the same row that are not asked for.
+def _features(samples: Samples) -> NDArray[np.float64] | None:
+    """float64[n, k]: the numbers of each row that are no target.
 
     None unless all rows have the same, small number of them.
     """
-    counts = np.diff(samples.number_rows)[asked.rows]
-    every = ranges(samples.number_rows[asked.rows], counts)
-    query = np.repeat(np.arange(len(asked.rows)), counts)
-    many = len(samples.numbers)
-    known = ~np.isin(query * many + every, asked.queries * many + asked.numbers)
-    left = np.bincount(query[known], minlength=len(asked.rows))
-    if not len(left) or left.min() != left.max() or not 0 < left[0] <= _MOST_FEATURES:
+    other = np.ones(len(samples.numbers), np.bool_)
+    other[samples.targets] = False
+    before = np.concatenate([[0], np.cumsum(other)])[samples.number_rows]
+    counts = np.diff(before)
+    if not len(counts) or counts.min() != counts.max() or not 0 < counts[0] <= _MOST_FEATURES:
         return None
-    return samples.numbers[every[known]].reshape(len(asked.rows), -1)[asked.queries]
+    return samples.numbers[other].reshape(len(samples), -1)
 
 
 def _linear(

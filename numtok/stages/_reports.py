@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -91,7 +92,8 @@ class Predictions:
         try:
             table = pq.read_table(path, page_checksum_verification=True)
             table = table.sort_by([(name, "ascending") for name in _KEY]).combine_chunks()
-            answers = _answers(table, evaluation)
+            kept = scored(table)
+            found = answers(kept, evaluation.report.train_mean, evaluation.ref)
         except (OSError, KeyError, pa.ArrowException) as error:
             raise StoreError(
                 f"{path} cannot be read: {error}; `numtok verify` says which files are damaged"
@@ -103,7 +105,7 @@ class Predictions:
                     f"{evaluation.ref} has {_told(key)} twice, so its predictions cannot be "
                     "paired; give the rows of the data ids of their own and evaluate again"
                 )
-        return cls(evaluation.ref, table, answers)
+        return cls(evaluation.ref, kept, found)
 
     def groups(self, name: str) -> "dict[str, NDArray[np.int64]]":
         """The rows of each value of a group, ``none`` for no value; UsageError if unknown."""
@@ -147,13 +149,18 @@ def _told(key: tuple[Any, ...]) -> str:
     return f"id {key[0]!r} (target {key[1]!r}, number {key[2]})"
 
 
-def _answers(table: "pa.Table", evaluation: Evaluation) -> Answers:
-    """The predictions as metrics take them: an invalid one is the train mean."""
+def scored(table: "pa.Table") -> "pa.Table":
+    """The predictions whose truth is finite: the others cannot be scored."""
+    return table.filter(pc.is_finite(table.column("truth"))).combine_chunks()
+
+
+def answers(table: "pa.Table", mean: float | None, ref: str) -> Answers:
+    """Predictions as metrics take them: an invalid one counts as ``mean``, the train mean."""
     valid = _numbers(table, "valid").astype(np.bool_)
-    prediction, mean = _numbers(table, "prediction"), evaluation.report.train_mean
+    prediction = _numbers(table, "prediction")
     if mean is None and not valid.all():
         raise DataError(
-            f"{evaluation.ref} has invalid predictions and no train mean to score them by; "
+            f"{ref} has invalid predictions and no train mean to score them by; "
             "evaluate again, on data that have a train split"
         )
     levels = [_optional(table, quantile_column(level)) for level in QUANTILES]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from numtok.codec import Codec
 from numtok.draft import Draft
-from numtok.nn.batches import Batches, generator
+from numtok.nn.batches import Batch, Batches, generator
 from numtok.nn.model import Model
-from numtok.nn.objectives.base import Example, Objective
+from numtok.nn.objectives.base import Example, Objective, masked, said
 from numtok.nn.prefetch import prefetched
 from numtok.nn.training import Recipe, Trainer
 from numtok.samples import Samples
@@ -80,13 +80,35 @@ class Split:
         """Tokens that a trunk reads of rows of such lengths; never none, and one more to begin."""
         return int(np.maximum(lengths + self.objective.causal, 1).sum())
 
+    def asked(self) -> Iterator[Example]:
+        """The numbers of some rows as evaluation asks for them, to measure errors by.
+
+        The targets; where no row has any, one number of each row with all others in sight, and
+        from left to right every number.
+        """
+        for batch, first in self._some_batches():
+            chosen = batch.is_target
+            if not len(self.samples.targets):
+                chosen = np.ones_like(chosen)
+            if self.objective.causal:
+                yield said(batch, chosen)
+                continue
+            if not len(self.samples.targets):
+                order = generator(0, "asked", first).permutation(len(batch.number))
+                _, one = np.unique(batch.number_row[order], return_index=True)
+                chosen = np.isin(np.arange(len(chosen)), order[one])
+            yield masked(batch, batch.number_tokens(chosen))
+
     def looked_at(self) -> Iterator[Example]:
         """The same rows with the same masks each time, whatever the seed of the run."""
+        for batch, first in self._some_batches():
+            yield self.objective.example(batch, generator(0, "looked at", first))
+
+    def _some_batches(self) -> Iterator[tuple[Batch, int]]:
         rows = generator(0, "looked at").permutation(len(self.samples))[:_VALIDATION_ROWS]
         rows = rows[np.argsort(self.samples.lengths[rows], kind="stable")]
         for first in range(0, len(rows), self._batch):
-            batch = self.batches.of(rows[first : first + self._batch])
-            yield self.objective.example(batch, generator(0, "looked at", first))
+            yield self.batches.of(rows[first : first + self._batch]), first
 
 
 class Training:

@@ -49,6 +49,8 @@ from numtok.stages._predict import (
     Predicted,
     Predictor,
 )
+from numtok.stages._reports import answers as answers_of
+from numtok.stages._reports import scored
 from numtok.store import Store
 
 REVISION = 1
@@ -60,7 +62,7 @@ _METRICS = (
     "number-generation-ratio", "nll", "crps", "coverage",
 )  # fmt: skip
 _IN_GROUPS = (
-    "r2", "signed-log-r2", "mse", "median-relative-error", "relative-error-over",
+    "r2", "adjusted-r2", "signed-log-r2", "mse", "median-relative-error", "relative-error-over",
     "exact-match,digits=3",
 )  # fmt: skip
 _MOST_GROUPS = 64  # values of one group that get figures of their own
@@ -164,7 +166,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         predicted = evaluation.predictor.run(lambda done, all_: progress("predicting", done, all_))
         table = evaluation.table(predicted)
         _write_table(draft.path / PREDICTIONS_FILE, table)
-        report = evaluation.report(predicted, progress)
+        report = evaluation.report(table, predicted, progress)
         content = msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
         files.write_atomic(draft.path / REPORT_FILE, content)
         timing = msgspec.json.decode(files.read_bytes(model.path / TIMING, 1 << 20))
@@ -287,12 +289,15 @@ class _Evaluation:
             for target, value in zip(self.asked.targets.tolist(), values, strict=True)
         ]
 
-    def report(self, predicted: Predicted, progress: Progress) -> Report:
-        """Every figure of the report."""
+    def report(self, table: "pa.Table", predicted: Predicted, progress: Progress) -> Report:
+        """Every figure of the report, from the rows of predictions.parquet."""
         loaded, config, asked = self.loaded, self.config, self.asked
-        answers, kept = self._answers(predicted)
+        kept = scored(table)
+        if not kept.num_rows:
+            raise DataError("no number that is asked for is finite; there is nothing to score")
+        answers = answers_of(kept, self.train_mean, loaded.artifact.ref)
         parts = dict(self._parts(kept))
-        few = [METRICS.build(spec) for spec in _IN_GROUPS]
+        few = [METRICS.build(spec) for spec in (*_IN_GROUPS, *config.metrics)]
         total = 2 + len(parts)
         progress("scoring", 0, total)
         metrics = figures(self.metrics, answers)
@@ -329,7 +334,7 @@ class _Evaluation:
                 group: {name: figs for (kind, name), figs in found.items() if kind == group}
                 for group in sorted({kind for kind, _ in found if kind})
             },
-            floors=self._floors(few, kept),
+            floors=self._floors(few, answers),
             costs=Costs(
                 trained.samples,
                 trained.tokens,
@@ -339,71 +344,35 @@ class _Evaluation:
                 tables,
                 float(self.samples.number_length[asked.numbers].mean()),
             ),
-            notes=list(self._notes(kept)),
+            notes=list(self._notes(len(asked.numbers) - kept.num_rows)),
         )
 
-    def _answers(self, predicted: Predicted) -> tuple[Answers, "np.typing.NDArray[np.int64]"]:
-        """What the metrics see, and which of the numbers: those whose truth is finite."""
-        asked = self.asked
-        truth = self.samples.numbers[asked.numbers]
-        kept = np.flatnonzero(np.isfinite(truth))
-        if not len(kept):
-            raise DataError("no number that is asked for is finite; there is nothing to score")
-        literals = self._truth_literals()
-        fallback = self.train_mean if self.train_mean is not None else 0.0
-        log_density, crps = predicted.log_density[kept], predicted.crps[kept]
-        quantiles = predicted.quantiles[kept]
-        return Answers(
-            truth[kept],
-            np.where(predicted.valid, predicted.values, fallback)[kept],
-            predicted.valid[kept],
-            [literals[index] for index in kept.tolist()],
-            predicted.literals[kept].tolist(),
-            log_density if np.isfinite(log_density).all() else None,
-            crps if not np.isnan(crps).any() else None,
-            quantiles if not np.isnan(quantiles).any() else None,
-            asked.rows[asked.queries][kept],
-        ), kept
-
     def _parts(
-        self, kept: "np.typing.NDArray[np.int64]"
+        self, kept: "pa.Table"
     ) -> Iterator[tuple[tuple[str, str], "np.typing.NDArray[np.bool_]"]]:
         """The parts that get figures of their own: ("", target), (group, value)."""
-        names = np.array(self._names(), object)[kept]
-        distinct = sorted(set(names.tolist()))
-        if len(distinct) > 1:
-            for name in distinct:
-                yield ("", name), names == name
-        rows = self.asked.rows[self.asked.queries][kept]
-        for group, column in self.samples.groups.items():
-            values = np.array(column.fill_null("none").to_pylist(), object)[rows]
+        columns = {"": "target"} | {name: GROUP + name for name in self.samples.groups}
+        for group, column in columns.items():
+            values = np.array(kept.column(column).fill_null("none").to_pylist(), object)
             present = sorted(set(values.tolist()))
-            if len(present) <= _MOST_GROUPS:
+            if (1 if group else 2) <= len(present) <= _MOST_GROUPS:
                 for value in present:
                     yield (group, value), values == value
 
-    def _floors(
-        self, metrics: list[Metric], kept: "np.typing.NDArray[np.int64]"
-    ) -> dict[str, Figures]:
-        truth = self.samples.numbers[self.asked.numbers]
-        fallback = self.train_mean if self.train_mean is not None else 0.0
-        literals = [self._truth_literals()[index] for index in kept.tolist()]
+    def _floors(self, metrics: list[Metric], answers: Answers) -> dict[str, Figures]:
+        finite = np.isfinite(self.samples.numbers[self.asked.numbers])
+        mean = 0.0 if self.train_mean is None else self.train_mean
         found = {}
         for name, values in floors(
             self.loaded.codec, self.samples, self.asked, self.train, self.train_mean
         ):
+            values = values[finite]
             valid = np.isfinite(values)
-            answers = Answers(
-                truth[kept],
-                np.where(valid, values, fallback)[kept],
-                valid[kept],
-                literals,
-                [
-                    repr(v) if ok else None
-                    for v, ok in zip(values[kept].tolist(), valid[kept], strict=True)
-                ],
+            told = [repr(v) if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
+            floor = answers._replace(
+                prediction=np.where(valid, values, mean), valid=valid, prediction_literal=told
             )
-            found[name] = figures(metrics, answers)
+            found[name] = figures(metrics, floor)
         return found
 
     def _decoding(self) -> dict[str, Any]:
@@ -426,8 +395,7 @@ class _Evaluation:
             told += f"quantiles from {options.draws} draws" if options.draws else "no quantiles"
         return told
 
-    def _notes(self, kept: "np.typing.NDArray[np.int64]") -> Iterator[str]:
-        left_out = len(self.asked.numbers) - len(kept)
+    def _notes(self, left_out: int) -> Iterator[str]:
         if left_out:
             yield f"{left_out:,} numbers are not finite and were not scored."
         scheme = self.loaded.codec.scheme
@@ -437,14 +405,14 @@ class _Evaluation:
         if normalizer.startswith("signed-log"):
             yield "Numbers were normalised by signed-log, which the paper does not do."
         if self.train is None:
-            yield "There is no train split at hand: no nearest, linear or boosted floor."
+            yield "What the model learnt from is not at hand: no nearest, linear or boosted floor."
 
 
 def _train_split(loaded: LoadedModel, encoded: Artifact, store: Store) -> Samples | None:
-    """The rows that the floors are fitted on: of the data, or of what the model learnt from."""
-    if TRAIN in splits(encoded):
-        return read_split(encoded, TRAIN)
+    """The rows that the floors are fitted on: those that the model learnt from."""
     parent = loaded.artifact.manifest.parents[0]
+    if parent.digest == encoded.manifest.content:
+        return read_split(encoded, TRAIN)
     name, _, version = parent.where.partition("@")
     found = store.find(ENCODED, name, version)
     return read_split(found, TRAIN) if found is not None else None

@@ -376,7 +376,7 @@ def _calibration(model: Model, split: Split, device: torch.device) -> Calibratio
     assert isinstance(model.head, ValueHead)
     parameters, values = [], []
     model.eval()
-    for example in split.looked_at():
+    for example in split.asked():
         given = Given.of(example, device)
         flat = model.hidden(given.tokens, given.values, given.real).flatten(0, 1)
         parameters.append(model.value_head(flat[given.number_where]).float().cpu().numpy())

@@ -69,6 +69,22 @@ def masked(batch: Batch, hidden: NDArray[np.bool_]) -> Example:
     )
 
 
+def said(batch: Batch, chosen: NDArray[np.bool_]) -> Example:
+    """The row as an autoregressive model sees it, the chosen numbers (bool[M]) asked for."""
+    tokens, values = moved(batch)
+    length = tokens.shape[1]
+    where = (batch.number_row * length + batch.number_start)[chosen]
+    return Example(
+        tokens=tokens,
+        values=values,
+        real=np.arange(length) <= batch.lengths[:, None],
+        where=where,
+        labels=batch.tokens[batch.number_row, batch.number_start][chosen],
+        number_where=where,
+        number_values=batch.number_value[chosen],
+    )
+
+
 def moved(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Tokens and values [B, L + 1] as an autoregressive model sees them: ``[END]`` and the row."""
     rows = len(batch.tokens)
