@@ -303,7 +303,11 @@ def spec_of(thing: object) -> str:
     parts = [name_of(thing)]
     for key, field in _settings_fields(type(thing)).items():
         value = getattr(thing, key)
-        if field.default is MISSING or value != field.default:
+        if field.default is not MISSING and value == field.default:
+            continue
+        if key == getattr(thing, "positional", None):
+            parts[0] += f":{_plain(value)}"
+        else:
             parts.append(f"{key}={_plain(value)}")
     return ",".join(parts)
 

@@ -51,10 +51,10 @@ class Report(msgspec.Struct, frozen=True):
     model, data
         REFs of the model and of the encoded data; ``name`` is the model's name.
     configuration
-        What was trained, its seed apart: scheme, embedder, head, objective, preset, steps, ...
+        What was trained, its seed apart: scheme, embedder, head, objective, preset, budget, ...
         Reports with equal configurations, data and decoding are seeds of one experiment.
     decoding
-        How numbers were read off: fill, constrained, density (which distribution), ...
+        How numbers were read off: fill, decode, point, and what the distribution is.
     numbers, invalid, off_grammar
         Numbers asked for; the share without a valid prediction; under constrained decoding the
         share in which the unconstrained choice would have been no well-formed number.

@@ -80,7 +80,7 @@ class Samples:
         Raises StoreError for a damaged file, DataError where the split has no rows.
         """
         try:
-            tables = [pq.read_table(path, page_checksum_verification=True) for path in shards]
+            tables = [_read(path) for path in shards]
         except (OSError, pa.ArrowException) as error:
             raise StoreError(
                 f"a shard cannot be read: {error}; `numtok verify` says which files are damaged"
@@ -114,6 +114,13 @@ class Samples:
                 if name.startswith(GROUP)
             },
         )
+
+
+def _read(path: Path) -> "pa.Table":
+    """A shard without what is not used here: the text."""
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        names = [name for name in file.schema_arrow.names if name not in ("text", "label")]
+        return file.read(columns=names)
 
 
 def _column(table: "pa.Table", name: str) -> "pa.Array[Any]":

@@ -6,7 +6,8 @@
 #   paper   the paper's model for the 500,000 steps of its temperature runs; of arithmetic it
 #           does not say how long it trained, nor on how much
 #
-# SAMPLES  rows of each data set, 1% of them for validation, 1% for testing
+# SAMPLES  rows of each data set, 1% of them for validation, 1% for testing; there are only 810,000
+#          products of three digits
 # SHARES   a budget is STEPS / share; each is a run of its own, with its own warm-up and decay
 # JOBS     runs at a time; each uses NUMTOK_THREADS threads (1 unless set)
 #
@@ -15,8 +16,8 @@
 case "${SCALE:=cpu}" in
     smoke) PRESET=nano,layers=1 SAMPLES=2000 BATCH=64 STEPS=20 SEEDS="0 1" SHARES="1" ;;
     cpu) PRESET=nano SAMPLES=300000 BATCH=128 STEPS=2000 SEEDS="0 1 2" SHARES="8 4 2 1" ;;
-    gpu) PRESET=xval SAMPLES=2000000 BATCH=256 STEPS=50000 SEEDS="0 1 2" SHARES="1" ;;
-    paper) PRESET=xval SAMPLES=10000000 BATCH=32 STEPS=500000 SEEDS="0 1 2" SHARES="1" ;;
+    gpu) PRESET=xval SAMPLES=600000 BATCH=256 STEPS=50000 SEEDS="0 1 2" SHARES="1" ;;
+    paper) PRESET=xval SAMPLES=600000 BATCH=32 STEPS=500000 SEEDS="0 1 2" SHARES="1" ;;
     *) echo "SCALE=$SCALE is none of smoke, cpu, gpu, paper" >&2 && exit 2 ;;
 esac
 case $SCALE in

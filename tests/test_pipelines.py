@@ -57,3 +57,11 @@ def test_a_pipeline_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path
     again = shell(str(script), tmp_path, **small)
     assert again.stdout == first.stdout
     assert [path.stat().st_mtime_ns for path in reports] == times
+
+
+@pytest.mark.parametrize("scale", ["smoke", "cpu", "gpu", "paper"])
+def test_there_are_as_many_expressions_as_a_scale_asks_for(scale: str, tmp_path: Path) -> None:
+    script = f". {ROOT}/pipelines/scales.sh; numtok gen $TASK --samples $SAMPLES --split $SPLIT"
+    for task in ("arithmetic,operands=2,low=1.00,high=9.99", "arithmetic,kind=product,digits=3"):
+        done = shell(f"{script} --dry-run", tmp_path, SCALE=scale, TASK=task)
+        assert done.returncode == 0, done.stderr

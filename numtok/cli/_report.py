@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numtok.stages._reports import Evaluation
 
 # The errors that are 0 only for a perfect model, of which 1 - error / floor is a skill.
-_ERRORS = ("mse", "mae", "crps")
+_ERRORS = ("mse",)
 _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 
 

@@ -12,7 +12,8 @@ What to look at: every model saw the same sums and products and took as many ste
 - tokens per number and seconds are what a scheme costs for that.
 - the floors need no model: quantisation is what writing the truth in the scheme
   already loses, linear is least squares on the two operands.
-Next: the same chain on your own data, `numtok encode --scheme xval data.jsonl`."""
+Next: the same chain on your own data, which begins with
+`numtok encode --scheme xval --split validation=0.1,test=0.1 data.jsonl`."""
 
 
 def command(

@@ -171,9 +171,10 @@ class _Plan:
             init,
             device,
             config.precision == "bfloat16" or (config.precision == "auto" and able),
-            config.embedder or codec.scheme.embedder,
-            config.head or codec.scheme.head,
-            objective,
+            # As short as they can be said, so that two spellings are one experiment.
+            spec_of(EMBEDDERS.build(config.embedder or codec.scheme.embedder)),
+            spec_of(HEADS.build(config.head or codec.scheme.head)),
+            spec_of(OBJECTIVES.build(objective)),
             preset(config.preset).learning_rate if rate is None else rate,
         )
 
@@ -337,18 +338,17 @@ def _train(draft: Draft, plan: _Plan, codec: Codec, progress: Progress) -> Finis
 
 
 def _check_learnable(objective: Objective, samples: Samples, encoded: Artifact) -> None:
-    """Refuse an objective that asks for what no row has."""
+    """Refuse an objective that asks for what some rows have not."""
     wanted = objective.requires()
     found = {
         None: True,
-        "targets": len(samples.targets) > 0,
+        "targets": len(np.unique(samples.target_row)) == len(samples),
         "answer_start": bool((samples.answer_start >= 0).all()),
     }
     if not found[wanted]:
         raise DataError(
-            f"--objective {spec_of(objective)} needs {wanted} in the rows, {encoded.ref} has "
-            f"{'none' if wanted == 'targets' else 'rows without'}; encode data with {wanted}, or "
-            "give another --objective"
+            f"--objective {spec_of(objective)} needs {wanted} in every row, {encoded.ref} has rows "
+            f"without; encode data with {wanted}, or give another --objective"
         )
 
 
