@@ -12,7 +12,7 @@ class Preset:
     """A trunk's size and the learning rate that suits it.
 
     context
-        The most tokens of a row; 0: as many as the longest row of the data has.
+        The most tokens of a row; 0: the longest that is learnt, and a little more.
     head_layers
         Layers of the token head: 1, a linear map; 2, as in xVal's public code.
     tied

@@ -45,16 +45,6 @@ def read_split(artifact: Artifact, split: str, hint: str = "") -> Samples:
     return Samples.read(there[split])
 
 
-def longest_row(artifact: Artifact) -> int:
-    """Tokens of the longest row of all splits."""
-    longest = 0
-    for path in (path for shards in splits(artifact).values() for path in shards):
-        with _naming_damage(path):
-            tokens = pq.read_table(path, columns=["tokens"], page_checksum_verification=True)
-        longest = max(longest, pc.max(pc.list_value_length(tokens.column(0))).as_py() or 0)
-    return longest
-
-
 def has_targets(artifact: Artifact) -> bool:
     """Whether every row at the beginning of the train split (one row group) has a target."""
     shard = splits(artifact)["train"][0]

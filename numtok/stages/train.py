@@ -29,7 +29,7 @@ from numtok.records import ENCODED, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.samples import Samples
 from numtok.stages._checkpoint import Finished, drop_checkpoint, read_finished, write_finished
-from numtok.stages._data import has_targets, longest_row, read_codec, read_split, splits
+from numtok.stages._data import has_targets, read_codec, read_split, splits
 from numtok.stages._models import METRICS, MODEL_FILE, WEIGHTS, Trained, read_model, write_model
 from numtok.stages._options import check_name
 from numtok.stages._training import Progress, Split, Training
@@ -37,6 +37,7 @@ from numtok.store import Store
 
 REVISION = 1
 VALIDATION = "validation"  # the split that is looked at during training
+_CONTEXT = 16  # what a context that is not said is a multiple of: other data are a little longer
 
 
 @dataclass(frozen=True)
@@ -283,8 +284,9 @@ def _train(draft: Draft, plan: _Plan, codec: Codec, progress: Progress) -> Finis
     if VALIDATION in splits(encoded):
         samples = read_split(encoded, VALIDATION)
         validation = Split(samples, codec, objective, config.batch, config.seed)
-    longest = longest_row(encoded) + int(objective.causal)
-    context = preset(config.preset).context or longest
+    longest = max(one.samples.longest for one in (train, validation) if one is not None)
+    longest += int(objective.causal)
+    context = preset(config.preset).context or -(-longest // _CONTEXT) * _CONTEXT
     if longest > context:
         raise DataError(
             f"{encoded.ref} has a row of {longest:,} tokens, --preset {config.preset} reads "
