@@ -137,8 +137,8 @@ def _legend(comparison: "Comparison") -> Iterator[str]:
     if len(comparison.experiments) > 1:
         yield (
             f"Differences are from the best by {next(iter(comparison.metrics))}: 95%, paired "
-            "bootstrap over the samples, the metric averaged over seeds; * marks an interval "
-            "without 0."
+            "bootstrap over the samples, the metric averaged over these seeds; * marks an interval "
+            "without 0: other samples would hardly turn it, other seeds might."
         )
 
 

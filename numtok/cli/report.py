@@ -41,7 +41,7 @@ def command(
     evaluation = read(open_store(context).resolve(ref, {REPORT}))
     label = evaluation.report.scheme
     table = (
-        beside(against, [(label, [evaluation])], row=row or label.partition(",")[0], column=column)
+        beside(against, [(label, [evaluation])], row=row, column=column)
         if against is not None
         else None
     )

@@ -172,7 +172,9 @@ def _part(
     answers = [[one.answers.take(rows) for one in each.predictions] for each in measured]
     spreads = []
     for seeds in answers:
-        found = [figures(metrics, one, level=LEVEL) for one in seeds]
+        # The interval of several seeds is over the seeds: theirs alone are not looked at.
+        resamples = 1000 if len(seeds) == 1 else 1
+        found = [figures(metrics, one, level=LEVEL, resamples=resamples) for one in seeds]
         spreads.append({name: spread([figure[name] for figure in found]) for name in found[0]})
     best = _best(metrics[0], spreads)
     standings = {
