@@ -11,6 +11,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow.parquet as pq
@@ -400,3 +401,21 @@ def test_an_error_in_a_unit_leaves_no_artifact(tmp_path: Path) -> None:
         make(config, tmp_path)
     with pytest.raises(NumtokError):
         Store(tmp_path).resolve("arithmetic")
+
+
+def test_progress_is_told_as_each_unit_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at the end of all: when a unit is told of, later ones have not begun."""
+    events: list[str] = []
+    make = gen.GenUnit.__call__
+
+    def noting(self: gen.GenUnit, unit: gen.Unit) -> dict[str, Any]:
+        events.append("made")
+        return make(self, unit)
+
+    monkeypatch.setattr(gen.GenUnit, "__call__", noting)
+    gen.run(
+        gen.Config("arithmetic", samples=300), Store(tmp_path), lambda *_: events.append("told")
+    )
+    assert events == ["made", "told"] * 3

@@ -1,12 +1,10 @@
 """What ``numtok encode`` prints: the REF on stdout, the table for people on stderr."""
 
-import sys
-
 import msgspec
 
 from numtok import files
 from numtok.artifact import TIMING, Artifact
-from numtok.cli._shared import Format, Size, print_json, print_table
+from numtok.cli._shared import Format, Size, print_json, print_made, print_table
 from numtok.codec import Codec
 from numtok.records import SCHEME_FILE
 from numtok.registry import spec_of
@@ -14,7 +12,6 @@ from numtok.stages.encode import Estimate, Result
 
 _PLAIN = ("rows", "numbers", "tokens", "vocabulary", "rejected")
 _LOSSES = ("_overflow", "_underflow")
-_COLUMNS = ("what", "value")
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
@@ -32,17 +29,12 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     rows = _rows(result.artifact, result.made)
     if normalizer:
         rows.append(("normalised", normalizer))
-    if format is not Format.TABLE:
-        print_table(title, _COLUMNS, [("ref", result.ref), *rows], format)
-        return
-    if not quiet:
-        print_table(title, _COLUMNS, rows, to=sys.stderr)
-        print(file=sys.stderr)
-        if any(key.endswith(_LOSSES) for key in counts):
-            print("numtok: every lost number is listed in clipped-*.parquet", file=sys.stderr)
-        if counts["rejected"]:
-            print("numtok: every rejected row is in rejected-*.jsonl", file=sys.stderr)
-    print(result.ref)
+    notes = []
+    if any(key.endswith(_LOSSES) for key in counts):
+        notes.append("every lost number is listed in clipped-*.parquet")
+    if counts["rejected"]:
+        notes.append("every rejected row is in rejected-*.jsonl")
+    print_made(title, result.ref, rows, format, quiet, notes)
 
 
 def _encoding(artifact: Artifact) -> tuple[str, str]:
@@ -84,4 +76,4 @@ def _print_estimate(ref: str, estimate: Estimate, format: Format) -> None:
         ("tokens, about", estimate.tokens),
         ("size, about", Size(estimate.bytes)),
     ]
-    print_table("dry run", _COLUMNS, rows, format)
+    print_table("dry run", ("what", "value"), rows, format)

@@ -1,15 +1,11 @@
 """What ``numtok gen`` prints: the REF on stdout, the table for people on stderr."""
 
-import sys
-
 import msgspec
 
 from numtok import files
 from numtok.artifact import TIMING, Artifact
-from numtok.cli._shared import Format, Size, print_json, print_table
+from numtok.cli._shared import Format, Size, print_json, print_made, print_table
 from numtok.stages.gen import Result
-
-_COLUMNS = ("what", "value")
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
@@ -20,7 +16,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
             ("rows", result.estimate.rows),
         ]
         rows.append(("size, about", Size(result.estimate.bytes)))
-        print_table("dry run", _COLUMNS, rows, format)
+        print_table("dry run", ("what", "value"), rows, format)
         return
     assert result.artifact is not None
     if format is Format.JSON:
@@ -30,13 +26,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     task = result.artifact.manifest.command[2]
     title = f"made by {task}" if result.made else f"found, not made again: {task}"
     rows = _rows(result.artifact, result.made)
-    if format is not Format.TABLE:
-        print_table(title, _COLUMNS, [("ref", result.ref), *rows], format)
-        return
-    if not quiet:
-        print_table(title, _COLUMNS, rows, to=sys.stderr)
-        print(file=sys.stderr)
-    print(result.ref)
+    print_made(title, result.ref, rows, format, quiet)
 
 
 def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:

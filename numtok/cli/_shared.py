@@ -28,6 +28,16 @@ class Format(StrEnum):
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the table.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+RestartOption = Annotated[bool, typer.Option("--restart", help="Discard what a killed run left.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Make it again, and compare.")]
+AgainstOption = Annotated[
+    str | None,
+    typer.Option(metavar="PAPER/TABLE", help="Published numbers beside, such as xval/table3."),
+]
+ColumnOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Its column. Default: by the groups of the data."),
+]
 RefArgument = Annotated[
     str,
     typer.Argument(
@@ -121,6 +131,30 @@ def print_table(
             print("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |", file=to)
     else:
         _print_rich_table(title, columns, rows, to)
+
+
+def print_made(
+    title: str,
+    ref: str,
+    rows: Sequence[tuple[str, object]],
+    format: Format,
+    quiet: bool,
+    notes: Sequence[str] = (),
+) -> None:
+    """Print what a command made: its REF on stdout, table and notes for people on stderr.
+
+    With a format for programs, the table with the REF in it on stdout instead.
+    """
+    columns = ("what", "value")
+    if format is not Format.TABLE:
+        print_table(title, columns, [("ref", ref), *rows], format)
+        return
+    if not quiet:
+        print_table(title, columns, rows, to=sys.stderr)
+        print(file=sys.stderr)
+        for note in notes:
+            print(f"numtok: {note}", file=sys.stderr)
+    print(ref)
 
 
 def _print_rich_table(

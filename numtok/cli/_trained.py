@@ -1,6 +1,5 @@
 """What ``numtok train`` shows: a progress line, then the REF on stdout and a table on stderr."""
 
-import sys
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -8,15 +7,13 @@ import msgspec
 from numtok import files
 from numtok.artifact import TIMING
 from numtok.cli._progress import Live
-from numtok.cli._shared import Format, print_json, print_table
+from numtok.cli._shared import Format, print_json, print_made
 from numtok.stages._models import METRICS
 from numtok.stages._training import Update
 from numtok.stages.train import Result
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
-
-_COLUMNS = ("what", "value")
 
 
 class TrainingBar(Live):
@@ -62,13 +59,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         ("tokens a second", round(timing["tokens_per_second"])),
     ]
     title = "trained" if result.made else "found, not trained again"
-    if format is not Format.TABLE:
-        print_table(title, _COLUMNS, [("ref", artifact.ref), *rows], format)
-        return
-    if not quiet:
-        print_table(title, _COLUMNS, rows, to=sys.stderr)
-        print(file=sys.stderr)
-    print(artifact.ref)
+    print_made(title, artifact.ref, rows, format, quiet)
 
 
 def _last_losses(lines: bytes) -> dict[str, float | None]:

@@ -4,7 +4,14 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import Format, FormatOption, JsonOption, open_store
+from numtok.cli._shared import (
+    AgainstOption,
+    ColumnOption,
+    Format,
+    FormatOption,
+    JsonOption,
+    open_store,
+)
 
 
 def command(
@@ -23,14 +30,8 @@ def command(
     by: Annotated[
         str | None, typer.Option(metavar="GROUP", help="A table for each value of a group.")
     ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(metavar="PAPER/TABLE", help="Published numbers beside, such as xval/table3."),
-    ] = None,
-    column: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Its column. Default: by the groups of the data."),
-    ] = None,
+    against: AgainstOption = None,
+    column: ColumnOption = None,
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:

@@ -4,7 +4,15 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import Format, FormatOption, JsonOption, given, open_store
+from numtok.cli._shared import (
+    ForceOption,
+    Format,
+    FormatOption,
+    JsonOption,
+    RestartOption,
+    given,
+    open_store,
+)
 
 
 def command(
@@ -53,10 +61,8 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be made, and how big.")
     ] = False,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Discard what a killed run left.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Make it again, and compare.")] = False,
+    restart: RestartOption = False,
+    force: ForceOption = False,
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:

@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import Format, FormatOption, JsonOption, open_store
+from numtok.cli._shared import (
+    AgainstOption,
+    ColumnOption,
+    ForceOption,
+    Format,
+    FormatOption,
+    JsonOption,
+    RestartOption,
+    open_store,
+)
 
 
 def command(
@@ -35,18 +44,11 @@ def command(
     ] = None,
     batch: Annotated[int, typer.Option(metavar="ROWS", help="Rows at a time.")] = 256,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    against: Annotated[
-        str | None,
-        typer.Option(metavar="PAPER/TABLE", help="Published numbers beside, such as xval/table3."),
-    ] = None,
-    column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Its column. Default: by the data's groups.")
-    ] = None,
+    against: AgainstOption = None,
+    column: ColumnOption = None,
     name: Annotated[str | None, typer.Option(help="Default: the model's and the split's.")] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Discard what a killed run left.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Make it again, and compare.")] = False,
+    restart: RestartOption = False,
+    force: ForceOption = False,
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:

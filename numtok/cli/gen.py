@@ -4,7 +4,14 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import Format, FormatOption, JsonOption, open_store
+from numtok.cli._shared import (
+    ForceOption,
+    Format,
+    FormatOption,
+    JsonOption,
+    RestartOption,
+    open_store,
+)
 
 # A task has options of its own, which are read here, as is --help.
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -33,10 +40,8 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be made, and how big.")
     ] = False,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Discard what a killed run left.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Make it again, and compare.")] = False,
+    restart: RestartOption = False,
+    force: ForceOption = False,
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
     help: Annotated[

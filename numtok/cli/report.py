@@ -4,23 +4,25 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import Format, FormatOption, JsonOption, RefArgument, open_store
+from numtok.cli._shared import (
+    AgainstOption,
+    ColumnOption,
+    Format,
+    FormatOption,
+    JsonOption,
+    RefArgument,
+    open_store,
+)
 
 
 def command(
     context: typer.Context,
     ref: RefArgument,
-    against: Annotated[
-        str | None,
-        typer.Option(metavar="PAPER/TABLE", help="Published numbers beside, such as xval/table3."),
-    ] = None,
+    against: AgainstOption = None,
     row: Annotated[
         str | None, typer.Option(metavar="NAME", help="Its row. Default: the scheme.")
     ] = None,
-    column: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Its column. Default: by the groups of the data."),
-    ] = None,
+    column: ColumnOption = None,
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:

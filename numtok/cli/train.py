@@ -4,7 +4,14 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import Format, FormatOption, JsonOption, open_store
+from numtok.cli._shared import (
+    ForceOption,
+    Format,
+    FormatOption,
+    JsonOption,
+    RestartOption,
+    open_store,
+)
 
 
 def command(
@@ -67,10 +74,8 @@ def command(
         int, typer.Option(metavar="N", help="Threads that prepare batches.")
     ] = 0,
     name: Annotated[str | None, typer.Option(help="Default: the data's and the preset's.")] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Discard what a killed run left.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Make it again, and compare.")] = False,
+    restart: RestartOption = False,
+    force: ForceOption = False,
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:

@@ -272,17 +272,17 @@ class Predictor:
 
         NaN where the tokens stand for one value alone (``digits``): there it is no density.
         """
+        densities = np.full(len(truth), np.nan)
+        scheme, normalizer = self.loaded.codec.scheme, self.loaded.codec.normalizer
+        if scheme.tokens_per_number is None:
+            return densities
         tokens = self._true_tokens(batch, chosen)
         reading = self.reader.read(self._steps(batch, chosen), given=tokens)
         log_mass = path_log_probability(self.grammar, reading.logits, tokens)
-        densities = np.full(len(truth), np.nan)
-        scheme, normalizer = self.loaded.codec.scheme, self.loaded.codec.normalizer
         for index, path in enumerate(tokens.tolist()):
-            bounds = scheme.interval(tuple(token for token in path if token >= 0))
-            low, high = normalizer.inverse(np.array(bounds))
-            if scheme.tokens_per_number is not None:
-                atom = low == high or not np.isfinite(high - low)
-                densities[index] = log_mass[index] - (0.0 if atom else np.log(high - low))
+            low, high = normalizer.inverse(np.array(scheme.interval(tuple(path))))
+            atom = low == high or not np.isfinite(high - low)
+            densities[index] = log_mass[index] - (0.0 if atom else np.log(high - low))
         return densities
 
     def _drawn(self, batch: Batch, chosen: NDArray[np.bool_]) -> Predictive:

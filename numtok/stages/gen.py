@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -224,7 +225,7 @@ def _make(
             facts.append(receipt.facts)
     counts = Counter[str]()
     size = 0
-    for fact in (*facts, *run_units(work, left, workers)):
+    for fact in chain(facts, run_units(work, left, workers)):  # each as soon as it is done
         counts["rows"] += fact["rows"]
         counts[f"rows_{fact['split']}"] += fact["rows"]
         size += fact["bytes"]
