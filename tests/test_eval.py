@@ -583,10 +583,11 @@ def test_costs_are_those_of_training(world: World) -> None:
     block = 4 * width * width + 4 * width + 8 * width * width + 5 * width + 2 * 2 * width
     assert costs.embedding_parameters == tables
     assert costs.parameters == tables + block + 2 * width + vocabulary * width
-    # Forward and backward of 84 rows: matrices of the block, attention, the token head.
-    tokens = 84 * per_row
-    forward = 24 * tokens * width**2 + 4 * tokens * per_row * width
-    forward += 2 * 84 * 3 * vocabulary * width
+    # Forward and backward of 84 rows: keys and values of all tokens; of the target's three their
+    # queries, attention and the rest of the block, and the token head.
+    forward = 84 * per_row * 4 * width**2
+    forward += 84 * 3 * (20 * width**2 + 4 * per_row * width)
+    forward += 84 * 3 * 2 * vocabulary * width
     assert costs.flops == 4 * 3 * forward
     digits = read(world.report(*world.both("digits"), rows=8))
     lengths = [len(answer(row)) for row in written(world.data())[:8]]

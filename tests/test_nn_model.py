@@ -158,8 +158,22 @@ def test_only_what_is_predicted_counts(objective: str) -> None:
     losses(of, one).total.backward()  # type: ignore[no-untyped-call]
     assert kept[0].grad is not None
     learnt = kept[0].grad.flatten(0, 1).any(dim=1).nonzero()[:, 0].tolist()
-    assert learnt == sorted({*one.where.tolist(), *one.number_where.tolist()})
+    assert learnt == Given.of(one, CPU).where.tolist()
     assert len(learnt) < one.tokens.size
+
+
+@pytest.mark.parametrize("objective", ["mlm:targets", "ar:answer"])
+def test_losses_are_those_of_all_states_where_only_some_are_worked_out(objective: str) -> None:
+    of = model("xval", objective, size="nano,layers=2,heads=2,width=16")
+    one = example("xval", objective, TEXTS, answers=[11, -1, -1, 0, 10], targets=[2, 5])
+    assert Given.of(one, CPU).asked is not None
+    found, flat = losses(of, one), hidden(of, one)
+    label, value = torch.from_numpy(one.labels), torch.from_numpy(one.number_values)
+    token = F.cross_entropy(of.token_head(flat[one.where]), label)
+    assert isinstance(of.head, ValueHead) and of.value_head is not None
+    expected = of.head.loss(of.value_head(flat[one.number_where]), value)
+    torch.testing.assert_close(found.token, token.detach())
+    torch.testing.assert_close(found.value, expected.detach())
 
 
 @pytest.mark.parametrize("texts", [["ab", "c"], ["", ""], ["1 2"]])

@@ -70,6 +70,31 @@ def test_a_number_is_asked_for_at_its_first_token_with_its_value(spec: str, sche
     assert set(one.number_where) <= set(one.where)  # its token is asked for too
 
 
+@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
+@pytest.mark.parametrize("spec", SPECS)
+def test_places_asked_for_are_those_where_something_is_predicted(spec: str, scheme: str) -> None:
+    one = example(batch(scheme, TEXTS, answers=[11, 0, 2, 0, 4], targets=[2, 5]), spec)
+    asked, where, number_where = one.asked()
+    length = one.tokens.shape[1]
+    assert list(one.where) == sorted(set(one.where))
+    assert set(one.number_where) <= set(one.where)
+    if asked is None:
+        assert 2 * np.bincount(one.where // length).max() > length
+        assert (where is one.where) and (number_where is one.number_where)
+        return
+    assert 2 * asked.shape[1] <= length
+    places = (np.arange(len(asked))[:, None] * length + asked).flatten()
+    assert places[where].tolist() == one.where.tolist()
+    assert places[number_where].tolist() == one.number_where.tolist()
+
+
+def test_of_rows_of_which_nothing_is_asked_one_place_is_asked_for() -> None:
+    one = example(batch("p1000", ["ab", "cd"]), "mlm:targets")
+    asked, where, number_where = one.asked()
+    assert asked is not None and asked.tolist() == [[0], [0]]
+    assert (len(where), len(number_where)) == (0, 0)
+
+
 @pytest.mark.parametrize("spec", SPECS)
 def test_an_example_is_a_pure_function_of_batch_and_generator(spec: str) -> None:
     of = batch("p1000", MANY[:5], answers=[0] * 5, targets=[0])

@@ -40,9 +40,27 @@ def real(lengths: list[int], longest: int) -> Tensor:
 
 
 @torch.no_grad()
-def states(of: Transformer, x_BLD: Tensor, real_BL: Tensor | None = None) -> Tensor:
-    found: Tensor = of(x_BLD, real_BL)
+def states(
+    of: Transformer,
+    x_BLD: Tensor,
+    real_BL: Tensor | None = None,
+    asked_BQ: Tensor | None = None,
+) -> Tensor:
+    found: Tensor = of(x_BLD, real_BL, asked_BQ)
     return found
+
+
+# --- which states ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_states_asked_for_are_those_of_all(positions: str, causal: bool) -> None:
+    of, x, lengths = trunk(causal, positions), embedded(3, 9), [9, 4, 1]
+    asked = torch.tensor([[8, 0, 3], [2, 3, 1], [0, 0, 0]])  # in any order, and repeated
+    all_, some = states(of, x, real(lengths, 9)), states(of, x, real(lengths, 9), asked)
+    expected = all_[torch.arange(3)[:, None], asked]
+    torch.testing.assert_close(some, expected, rtol=0, atol=1e-6)
 
 
 # --- what a state depends on -------------------------------------------------------------------
@@ -201,7 +219,15 @@ def test_operations_are_those_that_torch_counts(causal: bool, rows: int, length:
     of = trunk(causal)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         states(of, embedded(rows, length))
-    assert of.flops(rows * length, rows * length**2) == counter.get_total_flops()
+    assert of.flops(rows, length, length) == counter.get_total_flops()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_operations_of_some_states_are_those_that_torch_counts(causal: bool) -> None:
+    of, asked = trunk(causal), torch.tensor([[2, 0], [5, 6], [3, 4]])
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        states(of, embedded(3, 7), asked_BQ=asked)
+    assert of.flops(3, 7, 2) == counter.get_total_flops() < of.flops(3, 7, 7)
 
 
 def shape(**settings: object) -> Shape:

@@ -105,9 +105,18 @@ class Model(nn.Module):
     def _table(self) -> nn.Parameter:
         return self.embedder.get_parameter("table.weight")
 
-    def hidden(self, tokens_BL: Tensor, values_BL: Tensor, real_BL: Tensor | None) -> Tensor:
-        """[B, L, D]: state j predicts token j of the row (``nn.objectives.base``)."""
-        return cast(Tensor, self.trunk(self.embedder(tokens_BL, values_BL), real_BL))
+    def hidden(
+        self,
+        tokens_BL: Tensor,
+        values_BL: Tensor,
+        real_BL: Tensor | None,
+        asked_BQ: Tensor | None = None,
+    ) -> Tensor:
+        """[B, L, D]: state j predicts token j of the row (``nn.objectives.base``).
+
+        [B, Q, D] of the places asked for, where those are given.
+        """
+        return cast(Tensor, self.trunk(self.embedder(tokens_BL, values_BL), real_BL, asked_BQ))
 
     def extend(self, tokens_BL: Tensor, values_BL: Tensor, cache: Cache, count_B: Tensor) -> Tensor:
         """[B, L, D] of further tokens of rows whose beginning is in the cache."""
@@ -118,7 +127,8 @@ class Model(nn.Module):
 
         Only the hidden states that predict something go through the heads.
         """
-        flat = self.hidden(given.tokens, given.values, given.real).flatten(0, 1)
+        hidden = self.hidden(given.tokens, given.values, given.real, given.asked)
+        flat = hidden.flatten(0, 1)
         # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
         # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
         logits = self.token_head(flat[given.where]).float()
@@ -149,18 +159,24 @@ class Model(nn.Module):
     def flops(self, example: Example) -> int:
         """Of one forward pass, pads and all: multiplications and additions of matrix products."""
         rows, length = example.tokens.shape
+        asked, _, _ = example.asked()
         heads = 2 * len(example.where) * _weights(self.token_head)
         if self.value_head is not None:
             heads += 2 * len(example.number_where) * _weights(self.value_head)
-        return self.trunk.flops(rows * length, rows * length**2) + heads
+        return self.trunk.flops(rows, length, length if asked is None else asked.shape[1]) + heads
 
 
 class Given(NamedTuple):
-    """An :class:`Example` on the model's device; ``real`` is None where no token is padding."""
+    """An :class:`Example` on the model's device; ``real`` is None where no token is padding.
+
+    ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
+    names, [B, Q], or of all, [B, L].
+    """
 
     tokens: Tensor
     values: Tensor
     real: Tensor | None
+    asked: Tensor | None
     where: Tensor
     labels: Tensor
     number_where: Tensor
@@ -173,13 +189,15 @@ class Given(NamedTuple):
         def move(array: Any) -> Tensor:
             return torch.from_numpy(array).to(device, non_blocking=True)
 
+        asked, where, number_where = example.asked()
         return cls(
             move(example.tokens),
             move(example.values),
             None if example.real.all() else move(example.real),
-            move(example.where),
+            None if asked is None else move(asked),
+            move(where),
             move(example.labels),
-            move(example.number_where),
+            move(number_where),
             move(example.number_values),
         )
 

@@ -5,12 +5,12 @@ attention is causal or looks both ways. Positions are a vector that is added to
 the embedding (learned, or sinusoidal as in Vaswani et al. 2017), or a rotation
 of queries and keys (Su et al. 2021).
 
-Shapes: B rows, L tokens, D width, H heads, E = D / H, T tokens of a cache.
+Shapes: B rows, L tokens, Q of them asked for, D width, H heads, E = D / H, T tokens of a cache.
 """
 
 import math
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -77,7 +77,7 @@ class Cache:
 
 
 class Transformer(nn.Module):
-    """Embedded tokens [B, L, D] to hidden states [B, L, D]."""
+    """Embedded tokens [B, L, D] to hidden states [B, L, D], or [B, Q, D] of those asked for."""
 
     def __init__(self, shape: Shape, causal: bool) -> None:
         super().__init__()
@@ -95,18 +95,29 @@ class Transformer(nn.Module):
         self.blocks = nn.ModuleList(_Block(shape) for _ in range(shape.layers))
         self.norm = nn.LayerNorm(shape.width)
 
-    def forward(self, x_BLD: Tensor, real_BL: Tensor | None) -> Tensor:
+    def forward(
+        self, x_BLD: Tensor, real_BL: Tensor | None, asked_BQ: Tensor | None = None
+    ) -> Tensor:
         """``real_BL``: bool, False where a token is padding behind a row's end; None: none is.
 
         A causal trunk needs none: what comes behind a row's end is never looked at.
+
+        ``asked_BQ``: int64, the places in each row whose states are wanted; None: all. The last
+        block is worked out there alone, since from it only those states are read.
         """
-        length = x_BLD.shape[1]
-        at_L = torch.arange(length, device=x_BLD.device)
+        at_L = torch.arange(x_BLD.shape[1], device=x_BLD.device)
         mask = None if real_BL is None or self.causal else real_BL[:, None, None, :]
         x_BLD = self._placed(x_BLD, at_L)
-        for block in self.blocks:
-            x_BLD = cast(_Block, block)(x_BLD, self._turn(at_L), mask, self.causal)
-        return cast(Tensor, self.norm(x_BLD))
+        turn = self._turn(at_L)
+        *blocks, last = cast(list[_Block], self.blocks)
+        for block in blocks:
+            x_BLD = block(x_BLD, turn, mask, self.causal)
+        if asked_BQ is None:
+            return cast(Tensor, self.norm(last(x_BLD, turn, mask, self.causal)))
+        if self.causal:
+            mask = (at_L <= asked_BQ[:, :, None])[:, None]
+        asked = _Asked(asked_BQ, self._turn(asked_BQ))
+        return cast(Tensor, self.norm(last(x_BLD, turn, mask, False, asked=asked)))
 
     def extend(self, x_BLD: Tensor, cache: Cache, count_B: Tensor) -> Tensor:
         """Hidden states of further tokens: ``count_B`` of each row's ``L`` are real.
@@ -133,11 +144,28 @@ class Transformer(nn.Module):
         """Angles [.., L, E / 2] of the rotation at each position, where there is one."""
         return cast(Tensor, self.angles)[at] if self.shape.positions == "rotary" else None
 
-    def flops(self, tokens: int, pairs: int) -> int:
-        """Of one forward pass: matrix products of ``tokens`` tokens in all, and attention of
-        ``pairs`` pairs of tokens (the sum of squared lengths); a product and a sum count as two."""
-        shape = self.shape
-        return shape.layers * (24 * tokens * shape.width**2 + 4 * pairs * shape.width)
+    def flops(self, rows: int, length: int, asked: int) -> int:
+        """Of one forward pass over ``rows`` rows of ``length`` tokens, ``asked`` states of each
+        wanted: matrix products and attention; a multiplication and an addition count as two."""
+        layers, width = self.shape.layers, self.shape.width
+        pair, query, key = 4 * length * width, 20 * width**2, 4 * width**2
+        return rows * (
+            (layers - 1) * length * (query + key + pair) + asked * (query + pair) + length * key
+        )
+
+
+class _Asked(NamedTuple):
+    """Places [B, Q] whose states are wanted, and the rotation there, if there is one."""
+
+    at_BQ: Tensor
+    turn: Tensor | None
+
+    def of(self, x_BLD: Tensor) -> Tensor:
+        """[B, Q, D] what stands at these places."""
+        rows, length, width = x_BLD.shape
+        first_B1 = torch.arange(0, rows * length, length, device=x_BLD.device)[:, None]
+        flat = x_BLD.reshape(rows * length, width)
+        return flat.index_select(0, (first_B1 + self.at_BQ).flatten()).view(rows, -1, width)
 
 
 class _Block(nn.Module):
@@ -169,27 +197,42 @@ class _Block(nn.Module):
         mask: Tensor | None,
         causal: bool,
         cached: tuple[Cache, int, Tensor] | None = None,
+        asked: _Asked | None = None,
     ) -> Tensor:
-        B, L, D = x_BLD.shape
-        qkv = self.qkv(self.norm_attention(x_BLD)).view(B, L, 3, self.heads, D // self.heads)
-        q_BHLE, k_BHLE, v_BHLE = qkv.permute(2, 0, 3, 1, 4)
-        if turn is not None:
-            q_BHLE, k_BHLE = _rotated(q_BHLE, turn), _rotated(k_BHLE, turn)
+        """Of every place or, with ``asked``, of those: Q is L in the names below but for it."""
+        normed_BLD = self.norm_attention(x_BLD)
+        if asked is None:
+            q_BHQE, k_BHLE, v_BHLE = self._heads(normed_BLD, 0, 3)
+            turn_q = turn
+        else:
+            (q_BHQE,) = self._heads(asked.of(normed_BLD), 0, 1)
+            k_BHLE, v_BHLE = self._heads(normed_BLD, 1, 3)
+            turn_q, x_BLD = asked.turn, asked.of(x_BLD)
+        if turn is not None and turn_q is not None:
+            q_BHQE, k_BHLE = _rotated(q_BHQE, turn_q), _rotated(k_BHLE, turn)
         if cached is not None:
             cache, layer, at_BL = cached
             k_BHLE, v_BHLE = cache.put(layer, k_BHLE, v_BHLE, at_BL)
-        y_BHLE = F.scaled_dot_product_attention(
-            q_BHLE,
+        y_BHQE = F.scaled_dot_product_attention(
+            q_BHQE,
             k_BHLE,
             v_BHLE,
             attn_mask=mask,
             dropout_p=self.dropout if self.training else 0.0,
             is_causal=causal,
         )
-        y_BLD = self.out(y_BHLE.transpose(1, 2).reshape(B, L, D))
-        x_BLD = x_BLD + F.dropout(y_BLD, self.dropout, self.training)
-        y_BLD = self.down(F.gelu(self.up(self.norm_mlp(x_BLD))))
-        return x_BLD + F.dropout(y_BLD, self.dropout, self.training)
+        y_BQD = self.out(y_BHQE.transpose(1, 2).flatten(2))
+        x_BQD = x_BLD + F.dropout(y_BQD, self.dropout, self.training)
+        y_BQD = self.down(F.gelu(self.up(self.norm_mlp(x_BQD))))
+        return x_BQD + F.dropout(y_BQD, self.dropout, self.training)
+
+    def _heads(self, x_BLD: Tensor, first: int, end: int) -> tuple[Tensor, ...]:
+        """Of queries (0), keys (1) and values (2) those from ``first`` to ``end``, [B, H, L, E]."""
+        B, L, D = x_BLD.shape
+        rows = slice(first * D, end * D)
+        made = F.linear(x_BLD, self.qkv.weight[rows], self.qkv.bias[rows])
+        made = made.view(B, L, end - first, self.heads, D // self.heads)
+        return made.permute(2, 0, 3, 1, 4).unbind()
 
 
 def _sinusoids(context: int, width: int) -> Tensor:

@@ -28,7 +28,8 @@ from numtok.stages._data import learnt_values
 from numtok.stages._signals import Signals
 
 _VALIDATION_ROWS = 4096  # of the validation split at most
-_RECORDS, _VALIDATIONS = 200, 10  # how often a run writes its losses down
+_RECORDS, _VALIDATIONS = 200, 10  # how often a run writes its losses down, at most
+_STEPS_PER_LOOK = 3  # batches learnt for one looked at, which costs a third: a tenth of the time
 _CHECKPOINT_SECONDS = 60.0
 _WARM_STEPS = 3  # before time is measured: the first steps take memory and choose kernels
 
@@ -103,6 +104,11 @@ class Split:
         """The same rows with the same masks each time, whatever the seed of the run."""
         for batch, first in self._some_batches():
             yield self.objective.example(batch, generator(0, "looked at", first))
+
+    @property
+    def looks(self) -> int:
+        """How many batches :meth:`looked_at` gives."""
+        return -(-min(_VALIDATION_ROWS, len(self.samples)) // self._batch)
 
     def _some_batches(self) -> Iterator[tuple[Batch, int]]:
         rows = generator(0, "looked at").permutation(len(self.samples))[:_VALIDATION_ROWS]
@@ -184,7 +190,10 @@ class Training:
 
     def _loop(self, trainer: Trainer) -> None:
         steps = trainer.recipe.steps
-        record_every, validate_every = max(1, steps // _RECORDS), max(1, steps // _VALIDATIONS)
+        record_every, validate_every = max(1, steps // _RECORDS), steps
+        if self.validation:
+            looks = self.validation.looks
+            validate_every = max(1, steps // _VALIDATIONS, _STEPS_PER_LOOK * looks)
         clock = _Clock(trainer, self.train.samples)
         before, saved = self.seconds, time.monotonic()
         with Signals() as signals:

@@ -380,7 +380,8 @@ def _calibration(model: Model, split: Split, device: torch.device) -> Calibratio
     model.eval()
     for example in split.asked():
         given = Given.of(example, device)
-        flat = model.hidden(given.tokens, given.values, given.real).flatten(0, 1)
+        hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
+        flat = hidden.flatten(0, 1)
         parameters.append(model.value_head(flat[given.number_where]).float().cpu().numpy())
         values.append(example.number_values)
     predicted, true = np.concatenate(parameters), np.concatenate(values)

@@ -26,10 +26,29 @@ class Example:
     tokens: NDArray[np.int64]  # [B, L]
     values: NDArray[np.float32]  # [B, L], 1 where there is no visible number
     real: NDArray[np.bool_]  # [B, L], not padding
-    where: NDArray[np.int64]  # [K] flat indices into [B, L] at which a token is predicted
+    where: NDArray[np.int64]  # [K] flat indices into [B, L] at which a token is predicted, rising
     labels: NDArray[np.int64]  # [K] those tokens
-    number_where: NDArray[np.int64]  # [N] flat indices at which a number is predicted
+    number_where: NDArray[np.int64]  # [N] of these, those at which a number is predicted
     number_values: NDArray[np.float32]  # [N] those numbers, normalised
+
+    def asked(self) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
+        """The places [B, Q] of each row at which something is predicted, and ``where`` and
+        ``number_where`` as flat indices into them.
+
+        A row with fewer than Q has its first place besides. None, and the two as they are, where
+        Q is over half of L: then it costs more to pick than to work out all.
+        """
+        rows, length = self.tokens.shape
+        row, place = np.divmod(self.where, length)
+        count = np.bincount(row, minlength=rows)
+        most = max(1, int(count.max(initial=0)))
+        if 2 * most > length:
+            return None, self.where, self.number_where
+        slot = np.arange(len(row)) - (np.cumsum(count) - count)[row]
+        asked = np.zeros((rows, most), np.int64)
+        asked[row, slot] = place
+        where = row * most + slot
+        return asked, where, where[np.searchsorted(self.where, self.number_where)]
 
 
 class Objective(ABC):
