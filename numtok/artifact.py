@@ -120,6 +120,17 @@ class Artifact:
         """The content files, sorted by path; StoreError if the listing is not what was written."""
         return read_listing(self.path, self.manifest.content)
 
+    def decoded(self, name: str, kind: type[T], limit: int = SMALL) -> T:
+        """One of its JSON files, of at most ``limit`` bytes; StoreError for one that is damaged."""
+        path = self.path / name
+        return _typed(path, _parse(path, files.read_bytes(path, limit)), kind)
+
+    def decoded_lines(self, name: str, kind: type[T]) -> list[T]:
+        """The lines of one of its JSONL files; StoreError where one is damaged."""
+        path = self.path / name
+        lines = files.read_bytes(path, _LISTING).splitlines()
+        return [_typed(path, _parse(path, line), kind) for line in lines]
+
     def as_parent(self) -> Parent:
         return Parent(self.kind, self.ref, self.manifest.content, self.manifest.bytes)
 

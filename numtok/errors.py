@@ -41,7 +41,7 @@ class StoreError(NumtokError):
 
 
 class TrainingFailed(NumtokError):
-    """Training cannot go on: the loss is not finite, or memory is out."""
+    """A model cannot go on: its loss is not finite, or memory is out, in evaluation too."""
 
     exit_code = 5
 

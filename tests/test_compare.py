@@ -347,7 +347,7 @@ def test_a_damaged_report_is_refused(store: Store) -> None:
     (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"seed":0', b'"seed":"x"'))
     assert message().endswith(
         "report.json is damaged: Expected `int`, got `str` - at `$.seed`; "
-        "remove the artifact (`numtok rm`) and make it again"
+        "remove the artifact (`numtok rm --force`) and make it again"
     )
     (artifact.path / REPORT_FILE).write_bytes(text)
     (artifact.path / PREDICTIONS_FILE).write_bytes(b"PAR1")

@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from numtok.artifact import TIMING, Artifact, verify
-from numtok.errors import DataError, NumtokError, UsageError
+from numtok.errors import DataError, NumtokError, TrainingFailed, UsageError
 from numtok.metrics.base import METRICS, Answers
 from numtok.metrics.base import figures as measured
 from numtok.nn.model import Model, ModelSettings
@@ -337,7 +337,8 @@ def test_every_scheme_and_objective_is_trained_and_evaluated(
     assert constrained.configuration["objective"] == objective
     assert constrained.decoding["fill"] == ("autoregressive" if causal else "parallel")
     assert constrained.off_grammar is not None
-    free = read(world.report(model, encoded, rows=8, decode="free", fill="left-to-right"))
+    fill = None if causal else "left-to-right"
+    free = read(world.report(model, encoded, rows=8, decode="free", fill=fill))
     assert free.decoding["fill"] == ("autoregressive" if causal else "left-to-right")
     assert free.off_grammar is None
     for report in (constrained, free):
@@ -699,6 +700,34 @@ def test_numbers_that_are_not_finite_are_predicted_and_not_scored(
 
 
 # --- what cannot be evaluated ------------------------------------------------------------------
+
+
+def test_an_autoregressive_model_has_no_fill(world: World) -> None:
+    model, encoded = world.both("p1000", "ar")
+    with pytest.raises(UsageError) as caught:
+        world.report(model, encoded, fill="parallel")
+    assert str(caught.value) == (
+        f"--fill parallel is for masked models; {model.ref} is autoregressive, leave it away"
+    )
+
+
+def test_a_lack_of_memory_is_told_with_advice(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise RuntimeError("[enforce fail at alloc_cpu.cpp:1] . DefaultCPUAllocator: no")
+
+    monkeypatch.setattr(Model, "hidden", fail)
+    with pytest.raises(TrainingFailed) as caught:
+        world.report(*world.both("p1000"), batch=7, rows=9)
+    assert str(caught.value) == "out of memory with --batch 7; halve it"
+
+
+@pytest.mark.parametrize(("objective", "noted"), [("mlm:targets", True), ("ar", False)])
+def test_draws_that_are_not_needed_are_noted(world: World, objective: str, noted: bool) -> None:
+    notes = read(world.report(*world.both("p1000", objective), rows=4, draws=2)).notes
+    told = "The distribution has an exact form; --draws was not needed."
+    assert (told in notes) == noted
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Reading numbers off a model: against plain loops that recompute everything at each token."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -181,6 +182,17 @@ def test_a_number_that_does_not_end_is_none() -> None:
     reading = obedient("digits", constrained=True).read(told("digits", ["1", "1"], ["1", "'a"]))
     assert reading.tokens.shape == (2, LONGEST)
     assert reading.lengths.tolist() == [0, 1]
+
+
+def test_a_number_may_be_as_long_as_the_reader_says() -> None:
+    short, long = (
+        replace(obedient("digits", constrained=True), longest=most).read(
+            told("digits", ["1"] * 70 + ["'a"])
+        )
+        for most in (70, 71)
+    )
+    assert (short.tokens.shape, short.lengths.tolist()) == ((1, 70), [0])
+    assert (long.tokens.shape, long.lengths.tolist()) == ((1, 71), [70])
 
 
 def test_reading_stops_when_all_numbers_have_ended() -> None:

@@ -26,6 +26,7 @@ from numtok.cli.train import command
 from numtok.errors import NumtokError, StoreError, TrainingFailed, UsageError
 from numtok.nn.model import Model
 from numtok.nn.presets import preset
+from numtok.records import MODEL
 from numtok.stages import train as stage
 from numtok.stages._data import read_codec, read_split
 from numtok.stages._models import METRICS, MODEL_FILE, WEIGHTS, read_model
@@ -330,6 +331,15 @@ def test_init_begins_with_the_weights_of_a_model(store: Store) -> None:
     fresh = train(store, tiny(steps=1, learning_rate=1e-9, name="fresh"))
     assert records(fresh, "validation")[0]["loss"] > records(again, "validation")[0]["loss"]
     assert read_model(again, CPU).trained.configuration["init"] == first.ref
+
+
+def test_init_brings_the_context_unless_the_preset_says_one(store: Store) -> None:
+    first = train(store, tiny(preset=TINY + ",context=9"))
+    contexts = [
+        read_model(train(store, tiny(init=init, preset=preset, name="n")), CPU).model.settings.shape
+        for init, preset in ((None, TINY), (first.ref, TINY), (first.ref, TINY + ",context=9"))
+    ]
+    assert [shape.context for shape in contexts] == [16, 9, 9]
 
 
 def test_init_may_change_the_objective(store: Store) -> None:
@@ -658,6 +668,32 @@ def test_init_refuses_another_shape(numtok: Shell, store: Store) -> None:
             shapes = shapes.replace("32", "(271, 32)").replace("48", "(271, 48)")
         message = f"--init {first} has another shape: {shapes} {advice}"
         assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--warmup", "2"), "--warmup 2.0 is not possible"),
+        (("--clip", "-1"), "--clip -1.0 is not possible"),
+        (("--preset", "nano,positions=rotary"), "does not go with positions=rotary"),
+        (("--preset", "nano,heads=3"), "width=128 is not possible with 3 heads"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_begun(
+    numtok: Shell, store: Store, options: tuple[str, ...], told: str
+) -> None:
+    ran = trained(numtok, *options)
+    assert (ran.code, ran.out) == (2, "") and told in ran.err
+    assert not (store.root / MODEL).exists()
+
+
+@pytest.mark.parametrize("name", ["timing.json", METRICS])
+def test_a_found_model_with_a_damaged_file_is_told(numtok: Shell, store: Store, name: str) -> None:
+    path = store.resolve(trained(numtok).out.strip()).path / name
+    path.write_bytes(path.read_bytes()[:-5])
+    ran = trained(numtok)
+    assert ran.code == 4
+    assert f"{name} is damaged: it is not JSON" in ran.err
 
 
 # --- training that fails -----------------------------------------------------------------------

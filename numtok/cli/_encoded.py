@@ -1,6 +1,6 @@
 """What ``numtok encode`` prints: the REF on stdout, the table for people on stderr."""
 
-import msgspec
+from typing import Any
 
 from numtok import files
 from numtok.artifact import TIMING, Artifact
@@ -62,7 +62,7 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
         rows.append(("rejected rows", counts["rejected"]))
     rows.append(("size", Size(manifest.bytes)))
     if made:
-        timing = msgspec.json.decode(files.read_bytes(artifact.path / TIMING, 1 << 20))
+        timing = artifact.decoded(TIMING, dict[str, Any])
         rows.append(("seconds", round(timing["seconds"], 2)))
         rows.append(("input a second", Size(timing["input_bytes"] / timing["seconds"])))
     return rows

@@ -1,8 +1,7 @@
 """What ``numtok gen`` prints: the REF on stdout, the table for people on stderr."""
 
-import msgspec
+from typing import Any
 
-from numtok import files
 from numtok.artifact import TIMING, Artifact
 from numtok.cli._shared import Format, Size, print_json, print_made, print_table
 from numtok.stages.gen import Result
@@ -38,6 +37,6 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
     ]
     rows += [("seed", manifest.seed), ("size", Size(manifest.bytes))]
     if made:
-        timing = msgspec.json.decode(files.read_bytes(artifact.path / TIMING, 1 << 20))
+        timing = artifact.decoded(TIMING, dict[str, Any])
         rows.append(("seconds", round(timing["seconds"], 2)))
     return rows

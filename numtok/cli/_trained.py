@@ -1,14 +1,11 @@
 """What ``numtok train`` shows: a progress line, then the REF on stdout and a table on stderr."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from numtok import files
 from numtok.artifact import TIMING
 from numtok.cli._progress import Live
 from numtok.cli._shared import Format, print_json, print_made
-from numtok.stages._models import METRICS
+from numtok.stages._models import METRICS, Losses
 from numtok.stages._training import Update
 from numtok.stages.train import Result
 
@@ -41,8 +38,9 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     """Print one run; with a format other than the table, that on stdout instead of the REF."""
     artifact = result.artifact
     counts = artifact.manifest.counts
-    timing = msgspec.json.decode(files.read_bytes(artifact.path / TIMING, 1 << 20))
-    losses = _last_losses(files.read_bytes(artifact.path / METRICS, 1 << 28))
+    timing = artifact.decoded(TIMING, dict[str, Any])
+    # The last that was written down for each split.
+    losses = {one.split: one.loss for one in artifact.decoded_lines(METRICS, Losses)}
     if format is Format.JSON:
         print_json(
             {"ref": artifact.ref, "made": result.made, "counts": counts, "losses": losses}
@@ -60,12 +58,6 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     ]
     title = "trained" if result.made else "found, not trained again"
     print_made(title, artifact.ref, rows, format, quiet)
-
-
-def _last_losses(lines: bytes) -> dict[str, float | None]:
-    """The last loss that was written down for each split."""
-    records = [msgspec.json.decode(line) for line in lines.splitlines()]
-    return {record["split"]: record["loss"] for record in records}
 
 
 def _short(number: float) -> str:

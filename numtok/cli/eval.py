@@ -25,8 +25,9 @@ def command(
     ],
     split: Annotated[str, typer.Option(metavar="NAME", help="The split to predict.")] = "test",
     fill: Annotated[
-        str, typer.Option(help="Masked models: parallel (all at once), or left-to-right.")
-    ] = "parallel",
+        str | None,
+        typer.Option(help="Masked models: parallel (the default, all at once), or left-to-right."),
+    ] = None,
     decode: Annotated[
         str, typer.Option(help="constrained by the scheme's grammar, or free.")
     ] = "constrained",

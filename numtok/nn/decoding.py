@@ -27,7 +27,7 @@ from numtok.nn.model import Given, Model
 from numtok.nn.objectives.base import MASK, Example, masked, moved
 from numtok.nn.transformer import Cache
 
-LONGEST = 64  # tokens of a number where neither scheme nor masks say how many
+LONGEST = 64  # tokens of a number where nothing says how many
 
 
 class Steps(ABC):
@@ -155,12 +155,20 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """Reads numbers from a model; ``constrained``: only what the grammar allows."""
+    """Reads numbers from a model.
+
+    constrained
+        Only what the grammar allows.
+    longest
+        Tokens after which a number that has not ended is none, where neither the scheme nor the
+        number of masks says how many it has.
+    """
 
     model: Model
     codec: Codec
     grammar: Grammar
     constrained: bool
+    longest: int = LONGEST
 
     @torch.no_grad()
     def read(
@@ -177,7 +185,7 @@ class Reader:
         n = len(state)
         parameters, inputs = self._values(state)
         fixed = self.codec.scheme.tokens_per_number
-        limit = fixed or LONGEST
+        limit = fixed or self.longest
         if given is not None:
             limit = given.shape[1]
         elif steps.lengths is not None:

@@ -177,24 +177,16 @@ class Trainer:
 
 
 @contextmanager
-def naming_memory(batch: int) -> Iterator[None]:
-    """Turn a lack of memory into TrainingFailed, with what to do."""
+def naming_memory(advice: str) -> Iterator[None]:
+    """Turn a lack of memory into TrainingFailed: "out of memory with " and what to do."""
     try:
         yield
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise _no_memory(batch) from error
-    except RuntimeError as error:
-        # The CPU's allocator has no exception of its own.
-        if "DefaultCPUAllocator" not in str(error):
+    except (MemoryError, RuntimeError) as error:
+        # A GPU's allocator has an exception of its own, the CPU's has none.
+        on_cpu = "DefaultCPUAllocator" in str(error)
+        if not on_cpu and not isinstance(error, (torch.OutOfMemoryError, MemoryError)):
             raise
-        raise _no_memory(batch) from error
-
-
-def _no_memory(batch: int) -> TrainingFailed:
-    return TrainingFailed(
-        f"out of memory with --batch {batch}; halve it (and --lr with it), or take a smaller "
-        "--preset; the run then starts anew"
-    )
+        raise TrainingFailed(f"out of memory with {advice}") from error
 
 
 def device_of(name: str) -> torch.device:

@@ -48,6 +48,14 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flops: float
 
 
+class Losses(msgspec.Struct, frozen=True):
+    """A line of ``metrics.jsonl``, as far as it is of every numtok; None is not finite."""
+
+    step: int
+    split: str
+    loss: float | None
+
+
 class _ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int
     settings: ModelSettings

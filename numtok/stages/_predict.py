@@ -113,7 +113,9 @@ class Predictor:
         codec = loaded.codec
         self.batches = Batches(samples, learnt_values(samples, codec), options.batch)
         self.grammar = Grammar(codec.scheme)
-        self.reader = Reader(loaded.model, codec, self.grammar, options.constrained)
+        # As long as the longest that is asked for can be, where nothing else says how long.
+        self.longest = max(LONGEST, int(samples.number_length.max(initial=0)))
+        self.reader = Reader(loaded.model, codec, self.grammar, options.constrained, self.longest)
         self.asked = asked_for(samples, options.fill == AUTOREGRESSIVE)
         self.support = self._support()
         if options.point != "mode" and not self.has_distribution:
@@ -124,13 +126,14 @@ class Predictor:
             )
 
     @property
+    def draws(self) -> int:
+        """How many are drawn: none where the distribution has an exact form."""
+        return self.options.draws if self._only_path else 0
+
+    @property
     def has_distribution(self) -> bool:
         """Whether there is more than a density: a mean, quantiles."""
-        return (
-            self.loaded.model.value_head is not None
-            or self.support is not None
-            or self.options.draws > 0
-        )
+        return not self._only_path or self.draws > 0
 
     def _support(self) -> Support | None:
         """All numbers of the scheme, where their probabilities come from one pass."""
@@ -209,7 +212,7 @@ class Predictor:
             return Parallel(model, batch, chosen)
         if self.options.fill == LEFT_TO_RIGHT:
             return LeftToRight(model, batch, chosen)
-        room = self.loaded.codec.scheme.tokens_per_number or LONGEST
+        room = self.loaded.codec.scheme.tokens_per_number or self.longest
         return Autoregressive(model, batch, batch.number_start[chosen], room)
 
     def _read_off(
@@ -262,7 +265,7 @@ class Predictor:
                 mass = self.support.log_probabilities(reading.logits[part])
                 low, high, values = self.support.low, self.support.high, self.support.values
                 yield part, Intervals(low, high, values, mass)
-        elif self.options.draws:
+        elif self.draws:
             yield slice(None), self._drawn(batch, chosen)
 
     def _path_density(
@@ -289,7 +292,7 @@ class Predictor:
         """Numbers drawn from the model, again and again."""
         draws = []
         first = int(batch.number[chosen][0])
-        for draw in range(self.options.draws):
+        for draw in range(self.draws):
             random = generator(0, "draws", first, draw)
             reading = self.reader.read(self._steps(batch, chosen), random=random)
             values, _, valid = self._read_off(reading)

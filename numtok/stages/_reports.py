@@ -7,7 +7,7 @@ in one order, whatever the scheme and the shards were.
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from numtok import files
 from numtok.artifact import TIMING, Artifact
 from numtok.errors import DataError, StoreError, unknown
 from numtok.metrics.base import Answers
@@ -25,8 +24,6 @@ from numtok.reports import PREDICTIONS_FILE, QUANTILES, REPORT_FILE, SCHEMA, Rep
 
 _LIMIT = 64 << 20  # bytes: the most a report.json may have
 _KEY = ("id", "target", "position")
-
-T = TypeVar("T")
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -52,29 +49,17 @@ class Evaluation:
 
 def read(artifact: Artifact) -> Evaluation:
     """Read a report and its clocks; StoreError for one that is damaged or of a newer schema."""
-    path = artifact.path / REPORT_FILE
-    text = files.read_bytes(path, _LIMIT)
-    if (schema := _decoded(path, text, _Version).schema) > SCHEMA:
+    if (schema := artifact.decoded(REPORT_FILE, _Version, _LIMIT).schema) > SCHEMA:
         raise StoreError(
-            f"{path} has report schema {schema}, this numtok knows up to {SCHEMA}; "
-            "use the numtok that made it, or a newer one"
+            f"{artifact.path / REPORT_FILE} has report schema {schema}, this numtok knows up to "
+            f"{SCHEMA}; use the numtok that made it, or a newer one"
         )
-    timing = artifact.path / TIMING
     return Evaluation(
         artifact.ref,
-        _decoded(path, text, Report),
-        _decoded(timing, files.read_bytes(timing, _LIMIT), Timing),
+        artifact.decoded(REPORT_FILE, Report, _LIMIT),
+        artifact.decoded(TIMING, Timing),
         artifact.path,
     )
-
-
-def _decoded(path: Path, text: bytes, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except msgspec.DecodeError as error:
-        raise StoreError(
-            f"{path} is damaged: {error}; remove the artifact (`numtok rm`) and make it again"
-        ) from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ interval, over all, by target and by group, and set beside the floors
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from numtok import files
 from numtok.artifact import TIMING, Artifact
 from numtok.errors import DataError, UsageError
 from numtok.metrics.base import METRICS, Answers, Metric, figures
-from numtok.nn.training import device_of
+from numtok.nn.training import device_of, naming_memory
 from numtok.records import ENCODED, GROUP, MODEL, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.reports import (
@@ -74,14 +75,15 @@ Progress = Callable[[str, int, int], None]  # what, done, of all
 class Config:
     """What ``numtok eval`` was asked for.
 
-    ``fill`` is for masked models: ``parallel`` or ``left-to-right``. ``decode`` is ``constrained``
-    by the scheme's grammar or ``free``. ``point`` and ``draws`` as in ``_predict.Options``.
+    ``fill`` is for masked models: ``parallel`` (None means that) or ``left-to-right``. ``decode``
+    is ``constrained`` by the scheme's grammar or ``free``. ``point`` and ``draws`` as in
+    ``_predict.Options``.
     """
 
     model: str
     encoded: str
     split: str = "test"
-    fill: str = PARALLEL
+    fill: str | None = None
     decode: str = "constrained"
     point: str = "mode"
     draws: int = 0
@@ -95,14 +97,14 @@ class Config:
 
     def __post_init__(self) -> None:
         for option, allowed in (
-            ("fill", (PARALLEL, LEFT_TO_RIGHT)),
+            ("fill", (None, PARALLEL, LEFT_TO_RIGHT)),
             ("decode", ("constrained", "free")),
             ("point", POINTS),
         ):
             if getattr(self, option) not in allowed:
                 raise UsageError(
                     f"--{option} {getattr(self, option)!r} is not possible; allowed are "
-                    f"{', '.join(allowed)}"
+                    f"{', '.join(filter(None, allowed))}"
                 )
         for option, least in (("draws", 0), ("batch", 1), ("rows", 1)):
             value = getattr(self, option)
@@ -122,11 +124,14 @@ class Result:
 def run(config: Config, store: Store, progress: Progress) -> Result:
     """Evaluate a model, or find the report that is there.
 
-    Raises UsageError (also where model and data do not belong together), DataError, StoreError.
+    Raises UsageError (also where model and data do not belong together), DataError, StoreError,
+    TrainingFailed (no memory).
     """
     model = store.resolve(config.model, kinds={MODEL})
     encoded = store.resolve(config.encoded, kinds={ENCODED})
-    if read_codec(model).digest != read_codec(encoded).digest:
+    device = device_of(config.device)
+    loaded = read_model(model, device)
+    if loaded.codec.digest != read_codec(encoded).digest:
         raise UsageError(
             f"{encoded.ref} is encoded in another way than {model.ref} was trained on; "
             f"`numtok encode --like {model.ref} INPUT` encodes data for it"
@@ -134,12 +139,12 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     if config.split not in splits(encoded):
         read_split(encoded, config.split)  # says which splits there are
     metrics = [METRICS.build(spec) for spec in (*_METRICS, *config.metrics)]
-    device = device_of(config.device)
+    options = _options(config, loaded)
     settings = {
         "stage": "eval",
         "revision": REVISION,
         "split": config.split,
-        "fill": config.fill,
+        "fill": options.fill,
         "decode": config.decode,
         "point": config.point,
         "draws": config.draws,
@@ -154,22 +159,22 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         config.name or f"{model.name}-{config.split}",
         settings,
         [model.as_parent(), encoded.as_parent()],
-        _command(config, model, encoded, device.type),
+        _command(config, model, encoded, options, device.type),
         restart=config.restart,
         force=config.force,
     ) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         started = time.monotonic()
-        loaded = read_model(model, device)
-        evaluation = _Evaluation.of(config, loaded, encoded, store, metrics)
-        predicted = evaluation.predictor.run(lambda done, all_: progress("predicting", done, all_))
+        evaluation = _Evaluation.of(config, loaded, encoded, store, options, metrics)
+        with naming_memory(f"--batch {config.batch}; halve it"):
+            predicted = evaluation.predictor.run(partial(progress, "predicting"))
         table = evaluation.table(predicted)
         _write_table(draft.path / PREDICTIONS_FILE, table)
         report = evaluation.report(table, predicted, progress)
         content = msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
         files.write_atomic(draft.path / REPORT_FILE, content)
-        timing = msgspec.json.decode(files.read_bytes(model.path / TIMING, 1 << 20))
+        timing = model.decoded(TIMING, dict[str, Any])
         artifact = draft.publish(
             {"rows": report.rows, "numbers": report.numbers},
             {"train_seconds": timing["seconds"], "eval_seconds": time.monotonic() - started},
@@ -177,9 +182,25 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         return Result(artifact, made=True)
 
 
-def _command(config: Config, model: Artifact, encoded: Artifact, device: str) -> list[str]:
+def _options(config: Config, loaded: LoadedModel) -> Options:
+    fill = config.fill or PARALLEL
+    if loaded.model.objective.causal:
+        if config.fill is not None:
+            raise UsageError(
+                f"--fill {config.fill} is for masked models; {loaded.artifact.ref} is "
+                "autoregressive, leave it away"
+            )
+        fill = AUTOREGRESSIVE
+    constrained = config.decode == "constrained"
+    return Options(fill, constrained, config.point, config.draws, config.batch)
+
+
+def _command(
+    config: Config, model: Artifact, encoded: Artifact, options: Options, device: str
+) -> list[str]:
     words = ["numtok", "eval", model.ref, encoded.ref, "--split", config.split]
-    words += ["--fill", config.fill, "--decode", config.decode, "--point", config.point]
+    words += ["--fill", options.fill] if options.fill != AUTOREGRESSIVE else []
+    words += ["--decode", config.decode, "--point", config.point]
     if config.draws:
         words += ["--draws", str(config.draws), "--batch", str(config.batch)]
     words += ["--rows", str(config.rows)] if config.rows is not None else []
@@ -209,6 +230,7 @@ class _Evaluation:
         loaded: LoadedModel,
         encoded: Artifact,
         store: Store,
+        options: Options,
         metrics: list[Metric],
     ) -> "_Evaluation":
         samples = read_split(encoded, config.split).head(config.rows)
@@ -223,10 +245,6 @@ class _Evaluation:
                 f"{loaded.artifact.ref} has no spread for its value head: no number of the split "
                 "that it is measured on was asked for; train on data with more numbers in it"
             )
-        fill = AUTOREGRESSIVE if loaded.model.objective.causal else config.fill
-        options = Options(
-            fill, config.decode == "constrained", config.point, config.draws, config.batch
-        )
         predictor = Predictor(loaded, samples, options)
         if not len(predictor.asked.numbers):
             raise DataError(
@@ -404,6 +422,8 @@ class _Evaluation:
         normalizer = spec_of(self.loaded.codec.normalizer.normalizer)
         if normalizer.startswith("signed-log"):
             yield "Numbers were normalised by signed-log, which the paper does not do."
+        if self.config.draws and not self.predictor.draws:
+            yield "The distribution has an exact form; --draws was not needed."
         if self.train is None:
             yield "What the model learnt from is not at hand: no nearest, linear or boosted floor."
 

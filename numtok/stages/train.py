@@ -30,7 +30,15 @@ from numtok.registry import settings_of, spec_of
 from numtok.samples import Samples
 from numtok.stages._checkpoint import Finished, drop_checkpoint, read_finished, write_finished
 from numtok.stages._data import has_targets, read_codec, read_split, splits
-from numtok.stages._models import METRICS, MODEL_FILE, WEIGHTS, Trained, read_model, write_model
+from numtok.stages._models import (
+    METRICS,
+    MODEL_FILE,
+    WEIGHTS,
+    LoadedModel,
+    Trained,
+    read_model,
+    write_model,
+)
 from numtok.stages._options import check_name
 from numtok.stages._training import Progress, Split, Training
 from numtok.store import Store
@@ -136,7 +144,10 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     ) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
-        with naming_memory(config.batch):
+        with naming_memory(
+            f"--batch {config.batch}; halve it (and --lr with it), or take a smaller --preset; "
+            "the run then starts anew"
+        ):
             return Result(_made(draft, plan, codec, progress), made=True)
 
 
@@ -146,7 +157,7 @@ class _Plan:
 
     config: Config
     encoded: Artifact
-    init: Artifact | None
+    init: LoadedModel | None
     device: torch.device
     bfloat16: bool
     embedder: str
@@ -160,13 +171,15 @@ class _Plan:
         able = device.type == "cuda" and torch.cuda.is_bf16_supported()
         objective = config.objective or ("mlm:targets" if has_targets(encoded) else "mlm")
         rate = config.learning_rate
-        init = store.resolve(config.init, kinds={MODEL}) if config.init else None
-        if init is not None and read_codec(init).digest != codec.digest:
-            raise UsageError(
-                f"--init {init.ref} was trained on another encoding than {encoded.ref}; "
-                f"`numtok encode --like {init.ref}` encodes data for it"
-            )
-        return cls(
+        init = None
+        if config.init:
+            init = read_model(store.resolve(config.init, kinds={MODEL}), torch.device("cpu"))
+            if init.codec.digest != codec.digest:
+                raise UsageError(
+                    f"--init {init.artifact.ref} was trained on another encoding than "
+                    f"{encoded.ref}; `numtok encode --like {init.artifact.ref}` encodes data for it"
+                )
+        plan = cls(
             config,
             encoded,
             init,
@@ -178,10 +191,15 @@ class _Plan:
             spec_of(OBJECTIVES.build(objective)),
             preset(config.preset).learning_rate if rate is None else rate,
         )
+        # What cannot be is refused now, before anything is begun.
+        plan.recipe(1)
+        plan.model_settings(codec, 1)
+        return plan
 
     @property
     def parents(self) -> list[Parent]:
-        return [one.as_parent() for one in (self.encoded, self.init) if one is not None]
+        parents = [self.encoded] + ([self.init.artifact] if self.init else [])
+        return [one.as_parent() for one in parents]
 
     @property
     def command(self) -> list[str]:
@@ -196,7 +214,7 @@ class _Plan:
         words += ["--clip", repr(config.clip), "--seed", str(config.seed)]
         words += ["--device", self.device.type]
         words += ["--precision", "bfloat16" if self.bfloat16 else "float32"]
-        words += ["--init", self.init.ref] if self.init else []
+        words += ["--init", self.init.artifact.ref] if self.init else []
         return words + (["--name", config.name] if config.name else [])
 
     @property
@@ -235,7 +253,7 @@ class _Plan:
         } | {f"budget_{unit}": value for unit, value in self.config.budget.items()}
         for key in ("batch", "learning_rate", "warmup", "weight_decay", "clip", "precision"):
             parts[key] = settings[key]
-        return parts | ({"init": self.init.ref} if self.init else {})
+        return parts | ({"init": self.init.artifact.ref} if self.init else {})
 
     def recipe(self, steps: int) -> Recipe:
         config = self.config
@@ -248,9 +266,9 @@ class _Plan:
             config.seed,
         )
 
-    def model(self, codec: Codec, context: int) -> Model:
-        """The model before its first step: a pure function of the settings and the seed."""
-        settings = ModelSettings.of(
+    def model_settings(self, codec: Codec, context: int) -> ModelSettings:
+        """With ``context`` where the preset names none."""
+        return ModelSettings.of(
             preset(self.config.preset),
             vocabulary=codec.vocabulary_size,
             context=context,
@@ -258,8 +276,11 @@ class _Plan:
             head=self.head,
             objective=self.objective,
         )
+
+    def model(self, codec: Codec, context: int) -> Model:
+        """The model before its first step: a pure function of the settings and the seed."""
         torch.manual_seed(seed_of(self.config.seed, "init"))
-        model = Model(settings)
+        model = Model(self.model_settings(codec, context))
         if self.init is not None:
             _begin_with(model, self.init)
         return model
@@ -287,6 +308,8 @@ def _train(draft: Draft, plan: _Plan, codec: Codec, progress: Progress) -> Finis
     longest = max(one.samples.longest for one in (train, validation) if one is not None)
     longest += int(objective.causal)
     context = preset(config.preset).context or -(-longest // _CONTEXT) * _CONTEXT
+    if plan.init is not None and not preset(config.preset).context:
+        context = max(longest, plan.init.model.settings.shape.context)
     if longest > context:
         raise DataError(
             f"{encoded.ref} has a row of {longest:,} tokens, --preset {config.preset} reads "
@@ -355,17 +378,17 @@ def _check_learnable(objective: Objective, samples: Samples, encoded: Artifact) 
 
 
 @torch.no_grad()
-def _begin_with(model: Model, init: Artifact) -> None:
+def _begin_with(model: Model, init: LoadedModel) -> None:
     """Copy the weights of a model; UsageError where it has another shape."""
     own = dict(model.named_parameters())
-    others = dict(read_model(init, torch.device("cpu")).model.named_parameters())
+    others = dict(init.model.named_parameters())
     for name in sorted(own | others):
         here, there = (tuple(of[name].shape) if name in of else None for of in (own, others))
         if here != there:
             raise UsageError(
-                f"--init {init.ref} has another shape: its {name} is {there}, here it is {here}; "
-                "give the --preset (with context=N), --embedder and --head that "
-                f"`numtok show {init.ref}` says"
+                f"--init {init.artifact.ref} has another shape: its {name} is {there}, here it is "
+                f"{here}; give the --preset (with context=N), --embedder and --head that "
+                f"`numtok show {init.artifact.ref}` says"
             )
         own[name].copy_(others[name])
 
