@@ -26,11 +26,15 @@ import numba
 import numba.core.caching
 import numba.core.config
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 _PACKAGE = Path(__file__).parent
 _MARK = b"from numtok.kernels import"
 _NUMBA_CONFIG: Any = numba.core.config
+_intrinsic: Any = intrinsic  # numba's own type drops the wrong argument
 _NUMBA_CACHE: Any = numba.core.caching.FunctionCache
 
 
@@ -177,3 +181,54 @@ def byte_at(data, i):  # type: ignore[no-untyped-def]
     negative index, at each byte, halves the speed of a loop over bytes; an unsigned one has none.
     """
     return data[np.uint64(i)]
+
+
+@_intrinsic
+def word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
+    """The eight bytes from ``data[i]`` on, wherever they lie, as one word: the first byte is the
+    lowest (the machines that numtok runs on are little-endian)."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.gep(array.data, [arguments[1]])
+        word = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()))
+        word.align = 1
+        return word
+
+    return types.uint64(data, types.int64), generate
+
+
+@_intrinsic
+def copy_bytes(typing_context, out, o, data, i, count):  # type: ignore[no-untyped-def]
+    """``out[o:o + count] = data[i:i + count]`` of bytes that do not overlap, by ``memcpy``."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        target, source = (
+            builder.gep(
+                context.make_array(signature.args[k])(context, builder, arguments[k]).data,
+                [arguments[k + 1]],
+            )
+            for k in (0, 2)
+        )
+        cgutils.raw_memcpy(builder, target, source, arguments[4], 1)  # type: ignore[no-untyped-call]
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, data, types.int64, types.int64), generate
+
+
+_ONES, _HIGH_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+
+
+@inlined
+def has_byte(word, repeated):  # type: ignore[no-untyped-def]
+    """Not 0 if one of a word's bytes is the one that ``repeated`` (from :func:`repeat`) is made of.
+
+    A byte with its high bit set beside a match can be taken for one as well: no match is missed.
+    """
+    zeros = word ^ repeated
+    return (zeros - _ONES) & ~zeros & _HIGH_BITS
+
+
+def repeat(character: str) -> np.uint64:
+    """A word made of one ASCII character eight times."""
+    return np.uint64(ord(character) * int(_ONES))

@@ -975,7 +975,12 @@ def test_no_row_depends_on_where_the_input_is_cut(
             (_inputs.place_of(batch.part, row), name, text, batch.contents(index))
             for batch in batches
             for index, (row, name, text) in enumerate(
-                zip(batch.rows, batch.ids, batch.texts.to_pylist(), strict=True)
+                zip(
+                    batch.numbers.tolist(),
+                    batch.rows.ids.to_pylist(),
+                    batch.rows.texts.to_pylist(),
+                    strict=True,
+                )
             )
         ]
         rejected = [

@@ -4,34 +4,14 @@ The eight bytes are one little-endian word (as on x86-64 and ARM), the first
 digit in its lowest byte; sums and products of the word act on all bytes at once.
 """
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.extending import intrinsic
 
-from numtok.kernels import inlined
+from numtok.kernels import inlined, word_at
 
-_intrinsic: Any = intrinsic  # numba's own type drops the wrong argument
 _U = np.uint64
 _HIGH_HALVES, _SIXES = _U(0xF0F0F0F0F0F0F0F0), _U(0x0606060606060606)
 _THREES, _LOW_HALVES = _U(0x3333333333333333), _U(0x0F0F0F0F0F0F0F0F)
 _PAIRS, _QUARTETS = _U(0x00FF00FF00FF00FF), _U(0x0000FFFF0000FFFF)
-
-
-@_intrinsic
-def _word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
-    """The eight bytes from ``data[i]`` on, wherever they lie."""
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.gep(array.data, [arguments[1]])
-        word = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()))
-        word.align = 1
-        return word
-
-    return types.uint64(data, types.int64), generate
 
 
 @inlined
@@ -39,7 +19,7 @@ def eight_digits(data, i, end):  # type: ignore[no-untyped-def]
     """True if the eight bytes at ``i``, all before ``end``, are ASCII digits."""
     if i + 8 > end:
         return False
-    word = _word_at(data, i)
+    word = word_at(data, i)
     # 0x30 to 0x39 have the upper half 3, and still have it when 6 is added.
     halves = (word & _HIGH_HALVES) | (((word + _SIXES) & _HIGH_HALVES) >> _U(4))
     return halves == _THREES
@@ -48,7 +28,7 @@ def eight_digits(data, i, end):  # type: ignore[no-untyped-def]
 @inlined
 def value_of_eight(data, i):  # type: ignore[no-untyped-def]
     """The number that the eight digits at ``i`` write: sums of two, then four, then eight."""
-    word = _word_at(data, i) & _LOW_HALVES
+    word = word_at(data, i) & _LOW_HALVES
     word = (word * _U(10 * 2**8 + 1)) >> _U(8)
     word = ((word & _PAIRS) * _U(100 * 2**16 + 1)) >> _U(16)
     return ((word & _QUARTETS) * _U(10_000 * 2**32 + 1)) >> _U(32)

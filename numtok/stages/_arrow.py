@@ -29,11 +29,14 @@ def strings(texts: Sequence[str]) -> "pa.Array[Any]":
     return pa.StringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(data))
 
 
-def optional_strings(texts: Sequence[str | None]) -> "pa.Array[Any]":
-    """Strings [n], null for None."""
-    if all(text is None for text in texts):
-        return pa.nulls(len(texts), pa.string())
-    return pa.array(texts, pa.string())
+def slices(
+    data: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
+) -> "pa.Array[Any]":
+    """Strings [n]: string k is ``data[starts[k]:ends[k]]``."""
+    bounds = np.zeros(len(starts) + 1, np.int32)
+    np.cumsum(ends - starts, out=bounds[1:])
+    taken = data[np.repeat(starts - bounds[:-1], ends - starts) + np.arange(bounds[-1])]
+    return pa.StringArray.from_buffers(len(starts), pa.py_buffer(bounds), pa.py_buffer(taken))
 
 
 def lists(rows: NDArray[np.int32], values: "pa.Array[Any]") -> "pa.Array[Any]":

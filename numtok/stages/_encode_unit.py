@@ -21,17 +21,16 @@ from numtok.records import (
     SCHEME_FILE,
     SPLIT_RULE,
     TRAIN,
-    as_text,
     encoded_schema,
-    group_names,
     is_split,
 )
 from numtok.schemes.base import LOSSES, Outcome, names_of
-from numtok.stages._arrow import column, lists, optional_strings, strings
+from numtok.stages._arrow import column, lists, slices, strings
 from numtok.stages._inputs import Batch, Reading, Rejected, Unit, place_of, read
+from numtok.stages._rows import Categories
 from numtok.stages._shards import Shards
 from numtok.stages._splits import SplitRule
-from numtok.stages._targets import Targets, resolve
+from numtok.stages._targets import Resolved, resolve
 
 CLIPPED = "clipped"  # the shard of numbers that were clipped or flushed; no split has this name
 _CLIPPED = pa.schema(
@@ -52,46 +51,50 @@ class Screening:
     rule: SplitRule | None
     skip: bool  # rows that cannot be used are kept aside, else they end the run
 
-    def batches(self, unit: Unit) -> Iterator[tuple[Batch, list[str]]]:
+    def batches(self, unit: Unit) -> Iterator[tuple[Batch, Categories]]:
         """The usable rows of a unit, each with its split; DataError unless ``skip``."""
         for batch in read(unit, self.reading):
-            named = any(row.split is not None for row in batch.fields)
-            if self.rule is None and not named:
-                splits = [batch.part.split or TRAIN] * len(batch)
-            else:
-                batch, splits = self._split(batch)
+            if batch.rows.splits is not None:
+                batch = self._well_named(batch, batch.rows.splits)
             self.refuse(batch.rejected)
-            yield batch, splits
+            yield batch, self._splits(batch)
 
-    def _split(self, batch: Batch) -> tuple[Batch, list[str]]:
-        """The split of each row; rows whose own cannot be are rejected."""
-        splits, keep = [], []
-        for index, row in enumerate(batch.fields):
-            split, problem = self._split_of(batch, index, row.split)
-            if problem:
-                batch.rejected.append(batch.reject(index, problem))
-            else:
-                keep.append(index)
-                splits.append(split)
-        return (batch.take(keep) if len(keep) < len(batch) else batch), splits
+    def _well_named(self, batch: Batch, splits: Categories) -> Batch:
+        """The batch without the rows whose split cannot be, which are rejected."""
+        given = batch.part.split
+        problems = {}
+        for code, name in enumerate(splits.names):
+            if not is_split(name):
+                problems[code] = f"split {name!r} cannot be a name; allowed are {SPLIT_RULE}"
+            elif given not in (None, name):
+                problems[code] = (
+                    f"its split is {name!r}, but the file is given as {given!r}; "
+                    "leave out one of them"
+                )
+        bad = np.isin(splits.codes, list(problems))
+        for index in np.flatnonzero(bad).tolist():
+            batch.rejected.append(batch.reject(index, problems[int(splits.codes[index])]))
+        return batch.take(np.flatnonzero(~bad)) if bad.any() else batch
+
+    def _splits(self, batch: Batch) -> Categories:
+        """The split of each row: what the file is given as, what the row says, or the rule."""
+        everywhere = np.zeros(len(batch), np.int32)
+        if batch.part.split is not None:
+            return Categories(everywhere, [batch.part.split])
+        own = batch.rows.splits or Categories(everywhere - 1, [])
+        if (own.codes >= 0).all() and len(batch):
+            return own
+        if self.rule is None:
+            return own.filled(TRAIN)
+        ids = batch.rows.ids.to_pylist()
+        return Categories.of(
+            [own.at(row) or self.rule.split_of(ids[row]) for row in range(len(batch))]
+        )
 
     def refuse(self, rejected: list[Rejected]) -> None:
         """Raise the error of the first rejected row, unless rows are skipped."""
         if rejected and not self.skip:
             raise min(rejected, key=lambda bad: bad.row).error()
-
-    def _split_of(self, batch: Batch, index: int, named: str | None) -> tuple[str, str]:
-        given = batch.part.split
-        if named is not None and not is_split(named):
-            return "", f"split {named!r} cannot be a name; allowed are {SPLIT_RULE}"
-        if given is not None and named is not None and named != given:
-            return "", (
-                f"its split is {named!r}, but the file is given as {given!r}; leave out one of them"
-            )
-        split = given or named
-        if split is None:
-            split = self.rule.split_of(batch.ids[index]) if self.rule else TRAIN
-        return split, ""
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ class EncodeUnit:
                 facts["numbers"] += len(encoded.numbers)
                 facts["tokens"] += len(encoded.tokens)
                 outcomes.update(names_of(encoded.outcomes))
-                unseen |= group_names([row.group for row in batch.fields]) - set(self.groups)
+                unseen |= (batch.rows.groups or {}).keys() - set(self.groups)
                 losses = _losses(batch, encoded)
                 if losses.num_rows and self.stop_at_clip:
                     raise _clip_error(batch, encoded, losses)
@@ -144,12 +147,9 @@ class EncodeUnit:
                 # The writer needs several times the memory of its longest row.
                 batch.release()
                 del batch, texts, spans, encoded, targets
-                for split in sorted(set(splits)):
-                    if splits.count(split) < len(splits):
-                        chosen = pa.array([name == split for name in splits])
-                        shards.write(split, table.filter(chosen))
-                    else:
-                        shards.write(split, table)
+                for split, rows_of in splits.places():
+                    whole = len(rows_of) == table.num_rows
+                    shards.write(split, table if whole else table.take(column(rows_of)))
             outputs, rows = shards.close()
             rows.pop(CLIPPED, None)
             outputs += rejected.close()
@@ -172,29 +172,31 @@ class EncodeUnit:
         return unit.index, result
 
     def _resolved(
-        self, batch: Batch, splits: list[str]
-    ) -> tuple[Batch, list[str], Texts, Spans, Targets]:
+        self, batch: Batch, splits: Categories
+    ) -> tuple[Batch, Categories, Texts, Spans, Resolved]:
         """Find numbers and targets; rows with a target that is no number are rejected."""
-        texts = Texts.of(batch.texts)
+        texts = Texts.of(batch.rows.texts)
         spans = self.codec.find(texts)
-        targets = resolve(batch.fields, texts, spans)
+        targets = resolve(batch.rows, texts, spans)
         if targets.problems:
             bad = [batch.reject(index, text) for index, text in targets.problems.items()]
             self.screening.refuse(bad)
             batch.rejected += bad
-            keep = [index for index in range(len(batch)) if index not in targets.problems]
-            batch, splits = batch.take(keep), [splits[index] for index in keep]
-            texts = Texts.of(batch.texts)
+            keep = np.setdiff1d(np.arange(len(batch)), list(targets.problems))
+            batch, splits = batch.take(keep), splits.take(keep)
+            texts = Texts.of(batch.rows.texts)
             spans = self.codec.find(texts)
-            targets = resolve(batch.fields, texts, spans)
+            targets = resolve(batch.rows, texts, spans)
         return batch, splits, texts, spans, targets
 
-    def _table(self, batch: Batch, encoded: EncodedTexts, targets: Targets) -> "pa.Table":
+    def _table(self, batch: Batch, encoded: EncodedTexts, targets: Resolved) -> "pa.Table":
         rows, target_rows = encoded.number_rows, offsets(targets.counts)
-        literals = [encoded.literals.at(span) for span in targets.spans]
+        data, starts, ends = encoded.literals
+        literals = slices(data, starts[targets.spans], ends[targets.spans])
         answers = encoded.marks
+        nothing = pa.nulls(len(batch), pa.string())
         columns: dict[str, Any] = {
-            "id": strings(batch.ids),
+            "id": batch.rows.ids,
             "text": encoded.text,
             "numbers": lists(rows, column(encoded.numbers)),
             "tokens": lists(encoded.token_rows, column(encoded.tokens)),
@@ -204,17 +206,17 @@ class EncodeUnit:
         if encoded.channel is not None:
             columns["channel"] = lists(rows, column(encoded.channel))
         columns |= {
-            "target_index": lists(target_rows, column(np.array(targets.index, np.int32))),
-            "target_name": lists(target_rows, strings(targets.names)),
-            "target_literal": lists(target_rows, strings(literals)),
+            "target_index": lists(target_rows, column(targets.numbers)),
+            "target_name": lists(target_rows, targets.names.column()),
+            "target_literal": lists(target_rows, literals),
             "answer_start": pa.array(answers, mask=answers < 0)
             if (answers >= 0).any()
             else pa.nulls(len(batch), pa.int32()),
-            "label": optional_strings([as_text(row.label) for row in batch.fields]),
+            "label": nothing if batch.rows.labels is None else batch.rows.labels.column(),
         }
         for name in self.groups:
-            values = [as_text((row.group or {}).get(name)) for row in batch.fields]
-            columns[GROUP + name] = optional_strings(values)
+            group = (batch.rows.groups or {}).get(name)
+            columns[GROUP + name] = nothing if group is None else group.column()
         return pa.table(columns, schema=self.schema)
 
 
@@ -223,7 +225,7 @@ def _losses(batch: Batch, encoded: EncodedTexts) -> "pa.Table":
     lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))
     rows = np.searchsorted(encoded.number_rows, lost, side="right") - 1
     columns = {
-        "id": strings([batch.ids[row] for row in rows.tolist()]),
+        "id": batch.rows.ids.take(column(rows)),
         "number": column((lost - encoded.number_rows[rows]).astype(np.int32)),
         "literal": strings([encoded.literals.at(index) for index in lost.tolist()]),
         "outcome": strings(
@@ -236,9 +238,9 @@ def _losses(batch: Batch, encoded: EncodedTexts) -> "pa.Table":
 def _clip_error(batch: Batch, encoded: EncodedTexts, losses: "pa.Table") -> DataError:
     first = losses.slice(0, 1).to_pylist()[0]
     lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))[0]
-    row = batch.rows[np.searchsorted(encoded.number_rows, lost, side="right") - 1]
+    row = batch.numbers[np.searchsorted(encoded.number_rows, lost, side="right") - 1]
     return DataError(
-        f"{place_of(batch.part, row)}: number {first['number']}, {first['literal']}, is a "
+        f"{place_of(batch.part, int(row))}: number {first['number']}, {first['literal']}, is a "
         f"{first['outcome'].replace('_', ' ')} of the scheme; widen its exponents, give "
         "--normalize, or --on-clip count"
     )

@@ -14,12 +14,13 @@ from numtok.normalizers.base import FittedNormalizer, Moments, Normalizer, fit
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.records import TRAIN, group_names
+from numtok.records import TRAIN
 from numtok.registry import settings_of
 from numtok.schemes.base import Scheme
 from numtok.stages._arrow import column
 from numtok.stages._encode_unit import Screening
 from numtok.stages._inputs import Batch, Unit
+from numtok.stages._rows import Categories
 from numtok.text_tokenizers.base import NO_PIECES, Fitted, Pieces, TextTokenizer
 
 SAMPLE = 16 << 20  # bytes of train text that a text tokenizer is fitted on
@@ -94,11 +95,9 @@ class MeasureUnit:
         return unit.index, moments, rows
 
 
-def _train(batch: Batch, splits: list[str]) -> "pa.Array[Any]":
-    keep = [index for index, split in enumerate(splits) if split == TRAIN]
-    if len(keep) == len(splits):
-        return batch.texts
-    return batch.texts.take(column(np.array(keep, np.int32)))
+def _train(batch: Batch, splits: Categories) -> "pa.Array[Any]":
+    keep = dict(splits.places()).get(TRAIN, np.empty(0, np.int64))
+    return batch.rows.texts if len(keep) == len(batch) else batch.rows.texts.take(column(keep))
 
 
 def _sample(
@@ -110,7 +109,7 @@ def _sample(
     size = rows = rejected = 0
     for batch, splits in _batches(units, screening):
         rows, rejected = rows + len(batch), rejected + len(batch.rejected)
-        groups |= group_names([row.group for row in batch.fields])
+        groups |= (batch.rows.groups or {}).keys()
         # Whole batches, so that the sample depends on the bytes of the input alone.
         chosen.append(_train(batch, splits))
         size += chosen[-1].nbytes
@@ -131,7 +130,7 @@ def _sample(
 def first_groups(units: Sequence[Unit], screening: Screening) -> list[str]:
     """The names of the groups that the first rows have: nearly always all there are."""
     for batch, _ in _batches(units, screening):
-        return sorted(group_names([row.group for row in batch.fields]))
+        return sorted(batch.rows.groups or {})
     return []
 
 
@@ -145,6 +144,6 @@ def no_rows(rejected: int) -> DataError:
     )
 
 
-def _batches(units: Sequence[Unit], screening: Screening) -> Iterator[tuple[Batch, list[str]]]:
+def _batches(units: Sequence[Unit], screening: Screening) -> Iterator[tuple[Batch, Categories]]:
     for unit in units:
         yield from screening.batches(unit)

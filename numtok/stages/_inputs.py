@@ -8,7 +8,6 @@ not what was digested.
 """
 
 import hashlib
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,12 +19,14 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from numtok import files
 from numtok.artifact import FILES, MANIFEST, Parent
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.records import DATA, SPLIT_RULE, Row, is_split, row_type
-from numtok.stages._arrow import column, strings
+from numtok.stages._arrow import column
+from numtok.stages._checksum import Checksum
 from numtok.stages._lines import (
     UNREADABLE,
     find_lines,
@@ -33,6 +34,7 @@ from numtok.stages._lines import (
     reason_of,
     validation_reason,
 )
+from numtok.stages._rows import Places, Rows
 from numtok.store import Store
 
 UNIT = 64 << 20  # bytes of input in a unit
@@ -41,9 +43,11 @@ _STDIN = "standard input"
 FORMATS = {".jsonl": "jsonl", ".jsonl.gz": "gzip", ".jsonl.zst": "zstd", ".parquet": "parquet"}
 
 
-# Not CRC-32: a gzip file ends with that of its content, so that the CRC-32 of the whole is the
-# same whatever is stored in it.
-_checksum, _START = zlib.adler32, 1
+class _Object(msgspec.Struct, gc=False):
+    """Any JSON object: reading one says whether it is JSON."""
+
+
+_SYNTAX = msgspec.json.Decoder(_Object)
 
 
 class Source(NamedTuple):
@@ -79,7 +83,7 @@ class Part(NamedTuple):
     begin: int
     end: int
     first_row: int  # of Parquet: rows before it are in other parts
-    checksum: int  # of the bytes; of Parquet 0
+    checksum: Checksum  # of the bytes; of Parquet that of none
     size: int  # bytes of input
     stamp: Stamp
 
@@ -121,40 +125,36 @@ class Rejected(NamedTuple):
 
 @dataclass
 class Batch:
-    """Rows of one part, column by column; ``rows`` counts the lines of the part."""
+    """Rows of one part."""
 
     part: Part
-    rows: list[int]
-    ids: list[str]
-    texts: "pa.Array[Any]"
-    fields: list[Row]  # the other fields; ``text`` is not set here
+    numbers: NDArray[np.int32]  # [n] lines of the part before each
+    rows: Rows
     contents: Callable[[int], bytes]  # the row as it was read, for rejecting it
     rejected: list[Rejected] = field(default_factory=list)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.numbers)
 
-    def take(self, keep: Sequence[int]) -> "Batch":
-        """The rows at some indices."""
+    def take(self, keep: NDArray[np.int64]) -> "Batch":
+        """The rows at some indices, which rise."""
         contents = self.contents
         return Batch(
             self.part,
-            [self.rows[index] for index in keep],
-            [self.ids[index] for index in keep],
-            self.texts.take(column(np.array(keep, np.int32))),
-            [self.fields[index] for index in keep],
-            lambda index: contents(keep[index]),
+            self.numbers[keep],
+            self.rows.take(keep),
+            lambda index: contents(int(keep[index])),
             self.rejected,
         )
 
     def release(self) -> None:
         """Give the memory of the texts back; those who iterate still hold the batch itself."""
-        self.texts = strings([])
+        self.rows = self.rows.without_texts()
         self.contents = lambda index: b""
 
     def reject(self, index: int, reason: str) -> Rejected:
         """The row at an index as one that cannot be used."""
-        return Rejected(self.part, self.rows[index], reason, self.contents(index))
+        return Rejected(self.part, int(self.numbers[index]), reason, self.contents(index))
 
 
 @dataclass(frozen=True)
@@ -353,8 +353,8 @@ def _survey(
     """The parts of one file, its sha256 and size, in one pass over its bytes."""
     form = source.format
     digest = hashlib.sha256()
-    bounds: list[tuple[int, int, int, int]] = []  # begin, end, first row, checksum
-    begin, size, check = 0, 0, _START
+    bounds: list[tuple[int, int, int, Checksum]] = []  # begin, end, first row
+    begin, size, check = 0, 0, Checksum()
     with files.reporting("read", source.path):
         fd = files.system.open_read(source.path)
         try:
@@ -366,10 +366,10 @@ def _survey(
                 if form == "jsonl" and size + len(piece) - begin > UNIT:
                     cut = piece.find(b"\n", max(0, begin + UNIT - size)) + 1
                 if cut:
-                    check = _checksum(piece[:cut], check)
+                    check = check.over(piece[:cut])
                     bounds.append((begin, size + cut, 0, check))
-                    begin, check = size + cut, _START
-                check = _checksum(memoryview(piece)[cut:], check)
+                    begin, check = size + cut, Checksum()
+                check = check.over(memoryview(piece)[cut:])
                 size += len(piece)
             stamp = _stamp(fd)
         finally:
@@ -381,14 +381,14 @@ def _survey(
     if size > begin:
         bounds.append((begin, size, 0, check))
 
-    def part(begin: int, end: int, first: int, check: int, size: int) -> Part:
+    def part(begin: int, end: int, first: int, check: Checksum, size: int) -> Part:
         return Part(
             index, source.path, source.shown, source.split, form, begin, end, first, check, size,
             stamp,
         )  # fmt: skip
 
     if form == "parquet":
-        bounds = _row_groups(part(0, size, 0, 0, size))
+        bounds = _row_groups(part(0, size, 0, Checksum(), size))
         share = size // len(bounds)
         return [part(*bound, share) for bound in bounds], digest.hexdigest(), size
     return [part(*bound, bound[1] - bound[0]) for bound in bounds], digest.hexdigest(), size
@@ -399,21 +399,21 @@ def _stamp(fd: int) -> Stamp:
     return Stamp(status.st_size, status.st_mtime_ns)
 
 
-def _row_groups(whole: Part) -> list[tuple[int, int, int, int]]:
+def _row_groups(whole: Part) -> list[tuple[int, int, int, Checksum]]:
     """Runs of row groups of some 64 MiB uncompressed."""
     with _Bytes(whole, 0, whole.size) as raw, _parquet(raw, whole) as file:
-        bounds: list[tuple[int, int, int, int]] = []
+        bounds: list[tuple[int, int, int, Checksum]] = []
         begin, first, row, gathered = 0, 0, 0, 0
         for group in range(file.metadata.num_row_groups):
             facts = file.metadata.row_group(group)
             if group > begin and gathered + facts.total_byte_size > UNIT:
-                bounds.append((begin, group, first, 0))
+                bounds.append((begin, group, first, Checksum()))
                 begin, first, gathered = group, row, 0
             gathered += facts.total_byte_size
             row += facts.num_rows
         if not row:
             raise DataError(f"{whole.shown} has no rows; give a file with at least one")
-        bounds.append((begin, file.metadata.num_row_groups, first, 0))
+        bounds.append((begin, file.metadata.num_row_groups, first, Checksum()))
         return bounds
 
 
@@ -423,7 +423,7 @@ class _Bytes:
     def __init__(self, part: Part, begin: int, end: int, checked: bool = True) -> None:
         self._part, self._path, self._end, self._checked = part, part.path, end, checked
         self._place = begin
-        self.checksum = _START
+        self.checksum = Checksum()
         self.closed = False
         with files.reporting("read", self._path):
             self._fd = files.system.open_read(self._path)
@@ -438,7 +438,7 @@ class _Bytes:
                 wanted -= len(piece)
         data = b"".join(pieces)
         if self._checked:
-            self.checksum = _checksum(data, self.checksum)
+            self.checksum = self.checksum.over(data)
         return data
 
     @property
@@ -507,7 +507,7 @@ def _read_lines(part: Part, how: Reading) -> Iterator[Batch]:
         row, offset = 0, part.begin
         for block, dropped in _blocks(raw, stream.read, how.max_line):
             raw.check()  # before a row that is half overwritten is called malformed
-            batch, lines = _decode_block(part, decoder, block, row, offset, how.max_line)
+            batch, lines = _decode_block(part, decoder, block, row, offset, how)
             row += lines
             offset += len(block)
             del block  # the batch has it until it is released
@@ -593,54 +593,53 @@ def _decode_block(
     block: bytes,
     row: int,
     offset: int,
-    max_line: int,
+    how: Reading,
 ) -> tuple[Batch, int]:
     """The rows of whole lines, and how many lines there are, blank ones too."""
-    lines = find_lines(block)
-    starts, ends = lines.starts.tolist(), lines.ends.tolist()
-    numbers = (lines.numbers + row).tolist()
-    reasons: dict[int, str] = {}
-    for index in np.flatnonzero(lines.suspicious).tolist():
-        if reason := problem_of(block[starts[index] : ends[index]], decoder):
-            reasons[index] = reason
-    for index in np.flatnonzero(lines.ends - lines.starts > max_line).tolist():
-        reasons[index] = _too_long(max_line)
-    fields: list[Row] | None = None
-    if not reasons:
-        # A line in need of a reason is found one by one, and that is rare.
+    lines = find_lines(block, how.text_field)
+    starts, ends = lines.starts, lines.ends
+    numbers = lines.numbers + np.int32(row)
+    too_long = ends - starts > how.max_line
+    if not (lines.suspicious | too_long).any() and len(starts):
+        # Of malformed lines each is looked at below, and that is rare.
         with suppress(*UNREADABLE):
-            fields = decoder.decode_lines(block)
-    kept = list(range(len(starts)))
-    if fields is None:
-        fields, kept = [], []
-        for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            try:
-                if index not in reasons:
-                    fields.append(decoder.decode(block[start:end]))
-                    kept.append(index)
-            except UNREADABLE as error:
-                reasons[index] = reason_of(block[start:end], error)
+            _SYNTAX.decode_lines(block)
+            rows = Rows.of_values(block, lines, Places(part.file, offset + starts))
+            if rows is not None:
+                contents = lambda index: block[starts[index] : ends[index]]  # noqa: E731
+                return Batch(part, numbers, rows, contents), lines.total
+
+    reasons: dict[int, str] = {}
+    records: list[Row] = []
+    kept = []
+    for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        line = block[start:end]
+        if too_long[index]:
+            reasons[index] = _too_long(how.max_line)
+            continue
+        if lines.suspicious[index] and (reason := problem_of(line, decoder)):
+            reasons[index] = reason
+            continue
+        try:
+            records.append(decoder.decode(line))
+            kept.append(index)
+        except UNREADABLE as error:
+            reasons[index] = reason_of(line, error)
     rejected = [
         Rejected(
             part,
-            numbers[index],
-            reasons[index],
-            block[starts[index] : ends[index]] if ends[index] - starts[index] <= max_line else None,
+            int(numbers[index]),
+            reason,
+            None if too_long[index] else block[starts[index] : ends[index]],
         )
-        for index in sorted(reasons)
+        for index, reason in reasons.items()
     ]
-    texts = strings([fields_of.text for fields_of in fields])
-    for fields_of in fields:
-        fields_of.text = ""
+    keep = np.array(kept, np.int64)
+    rows = Rows.of_records(records, Places(part.file, offset + starts[keep]))
     batch = Batch(
         part,
-        [numbers[index] for index in kept],
-        [
-            f"{part.file}:{offset + starts[index]}" if no_id(fields_of.id) else str(fields_of.id)
-            for index, fields_of in zip(kept, fields, strict=True)
-        ],
-        texts,
-        fields,
+        numbers[keep],
+        rows,
         lambda index: block[starts[kept[index]] : ends[kept[index]]],
         rejected,
     )
@@ -649,11 +648,6 @@ def _decode_block(
 
 def _too_long(max_line: int) -> str:
     return f"the line has more than {max_line} bytes; split the row, or raise --max-line"
-
-
-def no_id(value: Any) -> bool:
-    """True where a row has no id of its own."""
-    return value is None or value is msgspec.UNSET
 
 
 def _parquet(raw: _Bytes, part: Part) -> "pq.ParquetFile":
@@ -774,17 +768,15 @@ def _parquet_batch(
             )
             reason = validation_reason(str(error))
             rejected.append(Rejected(part, row + index, reason, content))
+    keep = np.array(kept, np.int64)
     if len(kept) < len(batch):
-        texts = texts.take(column(np.array(kept, np.int32)))
+        texts = texts.take(column(keep))
     return Batch(
         part,
-        [row + index for index in kept],
-        [
-            f"{part.file}:{part.first_row + row + index}" if no_id(item.id) else str(item.id)
-            for index, item in zip(kept, fields, strict=True)
-        ],
-        texts.cast(pa.string()),
-        fields,
+        (keep + row).astype(np.int32),
+        Rows.of_records(
+            fields, Places(part.file, keep + part.first_row + row), texts.cast(pa.string())
+        ),
         lambda index: msgspec.json.encode(batch.slice(kept[index], 1).to_pylist()[0]),
         rejected,
     )

@@ -1,23 +1,33 @@
-"""Lines of JSONL: where they are, which need a closer look, and what is wrong with one."""
+"""Lines of JSONL: where they and the values of their fields are, which need a closer look, and
+what is wrong with one."""
 
 import json
+from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 import numpy as np
-from numba import boolean, int32, int64, types, uint8
+from numba import boolean, int32, int64, types, uint8, uint64, void
 from numpy.typing import NDArray
 
-from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.kernels import byte_at, has_byte, inlined, kernel, reads, repeat, word_at, writes
+from numtok.records import Row
 
 _NEWLINE, _QUOTE, _BACKSLASH, _COLON = ord("\n"), ord('"'), ord("\\"), ord(":")
-_OPEN, _CLOSE, _SPACE = ord("{"), ord("}"), ord(" ")
+_OPEN, _CLOSE, _SPACE, _COMMA = ord("{"), ord("}"), ord(" "), ord(",")
+_OPEN_LIST, _CLOSE_LIST = ord("["), ord("]")
 _TAB, _RETURN = ord("\t"), ord("\r")
 _MOST_KEYS, _DEEPEST = 256, 32
 
 _PLAIN = np.zeros(256, np.bool_)  # bytes that mean nothing special in a string
 _PLAIN[:0x80] = True
 _PLAIN[[_NEWLINE, _QUOTE, _BACKSLASH]] = False
+_NEWLINES, _QUOTES, _BACKSLASHES = map(repeat, ("\n", '"', "\\"))
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_HASH_START, _HASH_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # FNV-1a
+
+#: The fields of a row whose values are found, the text first.
+FIELDS = ("text", *Row.optional)
 
 
 class Lines(NamedTuple):
@@ -25,13 +35,16 @@ class Lines(NamedTuple):
 
     A suspicious line may be something else than one object of distinct keys in UTF-8. That needs
     a look of its own, because msgspec takes several objects on a line and one over several lines,
-    the last of two equal keys, and any bytes in a field that it skips.
+    the last of two equal keys, and any bytes in a field that it skips. Of others the values are
+    where they are said to be if the line is JSON at all, which is not looked at here.
     """
 
     starts: NDArray[np.int64]  # [n] offsets in the block
     ends: NDArray[np.int64]  # [n]
     numbers: NDArray[np.int32]  # [n] lines before it in the block, blank ones too
     suspicious: NDArray[np.bool_]  # [n]
+    value_starts: NDArray[np.int32]  # [fields, n] where each field's value is, -1 if it has none
+    value_ends: NDArray[np.int32]  # [fields, n]
     total: int  # lines in all, blank ones too
 
 
@@ -62,16 +75,81 @@ def _character(data, i, end):  # type: ignore[no-untyped-def]
     return length
 
 
+@inlined
+def _hash(data, begin, end):  # type: ignore[no-untyped-def]
+    code = _HASH_START
+    for k in range(begin, end):
+        code = (code ^ np.uint64(byte_at(data, k))) * _HASH_PRIME
+    return code
+
+
+@inlined
+def _string_end(data, i, size):  # type: ignore[no-untyped-def]
+    """(place of the quote or newline that ends the string from ``i`` on, whether it has escapes,
+    whether it is UTF-8)."""
+    escaped = False
+    valid = True
+    while i < size:
+        if i + 8 <= size:
+            word = word_at(data, i)
+            other = has_byte(word, _QUOTES) | has_byte(word, _BACKSLASHES)
+            if (other | has_byte(word, _NEWLINES) | (word & _HIGH_BITS)) == 0:
+                i += 8
+                continue
+        c = byte_at(data, i)
+        if _PLAIN[c]:
+            i += 1
+        elif c in (_QUOTE, _NEWLINE):
+            break
+        elif c == _BACKSLASH:
+            escaped = True
+            i += 1
+            if i < size and byte_at(data, i) != _NEWLINE:
+                i += 1
+        else:
+            length = _character(data, i, size)
+            valid &= length != 0
+            i += max(1, length)
+    return i, escaped, valid
+
+
+@inlined
+def _field_of(data, begin, end, code, names, bounds, codes):  # type: ignore[no-untyped-def]
+    """The index of the field of that name, -1 if there is none."""
+    for field in range(len(codes)):
+        length = bounds[field + 1] - bounds[field]
+        if codes[field] == code and length == end - begin:
+            same = True
+            for k in range(length):
+                same &= byte_at(data, begin + k) == byte_at(names, bounds[field] + k)
+            if same:
+                return field
+    return -1
+
+
+@kernel(void(reads(uint8), reads(int32), writes(uint64)))
+def _hash_names(names, bounds, codes):  # type: ignore[no-untyped-def]
+    for field in range(len(codes)):
+        codes[field] = _hash(names, bounds[field], bounds[field + 1])
+
+
 @kernel(
     types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
-        reads(uint8), writes(int64), writes(int64), writes(int32), writes(boolean)
+        reads(uint8), reads(uint8), reads(int32), reads(uint64),
+        writes(int64), writes(int64), writes(int32), writes(boolean), writes(int32), writes(int32),
     )
-)
-def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-untyped-def]
+)  # fmt: skip
+def _find_lines(  # type: ignore[no-untyped-def]
+    data, names, bounds, codes, starts, ends, numbers, suspicious, value_starts, value_ends
+):
     """A line is suspicious unless braces and quotes say that it is one object. Keys are compared
     by hash: an equal pair, an escaped key, or more keys or levels than are kept here make a line
-    suspicious too, and so does a string that is not UTF-8."""
+    suspicious too, and so does a string that is not UTF-8.
+
+    The value of a field goes from the colon to the comma or brace that ends it, without the white
+    space around it; values are written line after line, the fields of a line together."""
     size = len(data)
+    fields = len(codes)
     keys = np.empty(_MOST_KEYS, np.uint64)
     firsts = np.empty(_DEEPEST + 1, np.int64)
     found = 0
@@ -85,6 +163,11 @@ def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-unt
         objects = 0
         used = 0
         firsts[0] = 0
+        lists = 0
+        field = -1  # whose value is being read
+        for k in range(found * fields, found * fields + fields):
+            value_starts[k] = -1
+            value_ends[k] = -1
         while i < size and byte_at(data, i) != _NEWLINE:
             c = byte_at(data, i)
             i += 1
@@ -92,22 +175,8 @@ def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-unt
                 blank = False
             if c == _QUOTE:
                 begin = i
-                escaped = False
-                while i < size:
-                    c = byte_at(data, i)
-                    if _PLAIN[c]:
-                        i += 1
-                    elif c in (_QUOTE, _NEWLINE):
-                        break
-                    elif c == _BACKSLASH:
-                        escaped = True
-                        i += 1
-                        if i < size and byte_at(data, i) != _NEWLINE:
-                            i += 1
-                    else:
-                        length = _character(data, i, size)
-                        doubt |= length == 0
-                        i += max(1, length)
+                i, escaped, valid = _string_end(data, i, size)
+                doubt |= not valid
                 end = i
                 if i < size and byte_at(data, i) == _QUOTE:
                     i += 1
@@ -119,9 +188,7 @@ def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-unt
                 ):
                     after += 1
                 if after < size and byte_at(data, after) == _COLON:
-                    code = np.uint64(0xCBF29CE484222325)
-                    for k in range(begin, end):
-                        code = (code ^ np.uint64(byte_at(data, k))) * np.uint64(0x100000001B3)
+                    code = _hash(data, begin, end)
                     for k in range(firsts[depth], used):
                         doubt |= keys[k] == code
                     doubt |= escaped
@@ -130,6 +197,18 @@ def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-unt
                         used += 1
                     else:
                         doubt = True
+                    if depth == 1 and lists == 0:
+                        field = _field_of(data, begin, end, code, names, bounds, codes)
+                        if field >= 0:
+                            value_starts[found * fields + field] = after + 1
+            elif c == _OPEN_LIST:
+                lists += 1
+            elif c == _CLOSE_LIST:
+                lists -= 1
+            elif c == _COMMA:
+                if depth == 1 and lists == 0 and field >= 0:
+                    value_ends[found * fields + field] = i - 1
+                    field = -1
             elif c == _OPEN:
                 objects += depth == 0
                 if depth < _DEEPEST:
@@ -138,6 +217,9 @@ def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-unt
                 else:
                     doubt = True
             elif c == _CLOSE:
+                if depth == 1 and field >= 0:
+                    value_ends[found * fields + field] = i - 1
+                    field = -1
                 if depth > 0:
                     used = firsts[depth]
                     depth -= 1
@@ -147,24 +229,67 @@ def _find_lines(data, starts, ends, numbers, suspicious):  # type: ignore[no-unt
             starts[found] = start
             ends[found] = i
             numbers[found] = number
-            suspicious[found] = doubt or depth != 0 or objects != 1
+            for k in range(found * fields, found * fields + fields):
+                begin, end = value_starts[k], value_ends[k]
+                while begin < end and byte_at(data, begin) <= _SPACE:
+                    begin += 1
+                while begin < end and byte_at(data, end - 1) <= _SPACE:
+                    end -= 1
+                doubt |= value_starts[k] >= 0 and begin >= end  # there is a key and no value
+                value_starts[k] = begin
+                value_ends[k] = end
+            suspicious[found] = doubt or depth != 0 or lists != 0 or objects != 1
             found += 1
         number += 1
         i += 1
     return found, number
 
 
-def find_lines(block: bytes) -> Lines:
+@kernel(int64(reads(uint8)))
+def _newlines(data):  # type: ignore[no-untyped-def]
+    count = 0
+    for i in range(len(data)):
+        count += byte_at(data, i) == _NEWLINE
+    return count
+
+
+def find_lines(block: bytes, text_field: str = "text") -> Lines:
     """The lines of a block of JSONL.
 
     >>> find_lines(b'{"text": "a", "text": "b"}\\n\\n').suspicious
     array([ True])
     """
-    room = len(block) // 2 + 1  # a line that is not blank has two bytes; untouched pages are free
+    data = np.frombuffer(block, np.uint8)
+    names, bounds, codes = _names_of(text_field)
+    fields = len(codes)
+    room = _newlines(data) + 1
     starts, ends = np.empty(room, np.int64), np.empty(room, np.int64)
     numbers, suspicious = np.empty(room, np.int32), np.empty(room, np.bool_)
-    found, count = _find_lines(np.frombuffer(block, np.uint8), starts, ends, numbers, suspicious)
-    return Lines(starts[:found], ends[:found], numbers[:found], suspicious[:found], count)
+    value_starts, value_ends = np.empty((2, room * fields), np.int32)
+    found, count = _find_lines(
+        data, names, bounds, codes,
+        starts, ends, numbers, suspicious, value_starts, value_ends,
+    )  # fmt: skip
+    return Lines(
+        starts[:found],
+        ends[:found],
+        numbers[:found],
+        suspicious[:found],
+        value_starts.reshape(room, fields)[:found].T,
+        value_ends.reshape(room, fields)[:found].T,
+        count,
+    )
+
+
+@cache
+def _names_of(text_field: str) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.uint64]]:
+    """The bytes of the fields' names, their bounds and their hashes."""
+    names = [name.encode() for name in (text_field, *FIELDS[1:])]
+    data = np.frombuffer(b"".join(names), np.uint8)
+    bounds = np.cumsum([0, *map(len, names)], dtype=np.int32)
+    codes = np.empty(len(names), np.uint64)
+    _hash_names(data, bounds, codes)
+    return data, bounds, codes
 
 
 class _Twice(Exception):

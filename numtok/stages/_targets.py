@@ -1,95 +1,109 @@
 """Targets and answer starts: from code points of a text to its numbers and tokens."""
 
-from bisect import bisect_left
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.codec import Spans, Texts
-from numtok.records import Row
+from numtok.stages._rows import NO_ANSWER, NO_TARGETS, Categories, Rows, Targets
+from numtok.stages._values import byte_places
+
+_SHOWN = 40  # characters of a text in a message
 
 
-@dataclass
-class Targets:
-    """The targets and answer starts of ``n`` rows."""
+class Resolved(NamedTuple):
+    """The targets and answer starts of ``n`` rows, ``k`` targets in all."""
 
     counts: NDArray[np.int32]  # [n] targets of each row
-    index: list[int] = field(default_factory=list)  # [targets] among the numbers of the row
-    names: list[str] = field(default_factory=list)
-    spans: list[int] = field(default_factory=list)  # [targets] among the numbers of the batch
-    answers: NDArray[np.int32] | None = None  # [n] byte offset in the texts, -1 if none
-    problems: dict[int, str] = field(default_factory=dict)  # by row
+    numbers: NDArray[np.int32]  # [k] among the numbers of the row
+    names: Categories  # [k]
+    spans: NDArray[np.int64]  # [k] among the numbers of all rows
+    answers: NDArray[np.int32] | None  # [n] byte offset in the texts, -1 if none
+    problems: dict[int, str]  # by row
 
 
-def resolve(rows: list[Row], texts: Texts, spans: Spans) -> Targets:
+def resolve(rows: Rows, texts: Texts, spans: Spans) -> Resolved:
     """Find every target among the numbers, and where each answer starts.
 
     A span that is not exactly one number, or an answer that starts within one, is a problem of
     its row; what is given back for such rows means nothing.
     """
-    targets = Targets(np.zeros(len(rows), np.int32))
-    wanted = [n for n, row in enumerate(rows) if row.targets or row.answer_start is not None]
-    if not wanted:
-        return targets
-    starts, ends = spans.starts.tolist(), spans.ends.tolist()
+    targets = rows.targets or NO_TARGETS
+    problems: dict[int, str] = {}
+    at = _numbers_of(targets, texts, spans, problems)
+    answers = None
+    if rows.answer_starts is not None:
+        answers = _answers(rows.answer_starts, texts, spans, problems)
     first_number = np.cumsum(spans.counts) - spans.counts
-    answers = np.full(len(rows), -1, np.int32)
-    for n in wanted:
-        row, begin, end = rows[n], int(texts.rows[n]), int(texts.rows[n + 1])
-        places = _Places(texts.data[begin:end].tobytes(), begin)
-        first, last = int(first_number[n]), int(first_number[n] + spans.counts[n])
-        try:
-            for name, found in (row.targets or {}).items():
-                for span in found:
-                    what = f"target {name!r} at {list(span)}"
-                    start, stop = places.byte(span[0], what), places.byte(span[1], what)
-                    at = bisect_left(starts, start, first, last)
-                    if at == last or (starts[at], ends[at]) != (start, stop):
-                        read = places.shown(start, stop)
-                        raise ValueError(
-                            f"{what} is {read}, not exactly one number; "
-                            "give the span of a number as `numtok explain` reads it"
-                        )
-                    targets.index.append(at - first)
-                    targets.names.append(name)
-                    targets.spans.append(at)
-                    targets.counts[n] += 1
-            if row.answer_start is not None:
-                answer = places.byte(row.answer_start, f"answer_start {row.answer_start}")
-                at = bisect_left(ends, answer + 1, first, last)
-                if at < last and starts[at] < answer < ends[at]:
-                    raise ValueError(
-                        f"answer_start {row.answer_start} lies within the number "
-                        f"{places.shown(starts[at], ends[at])}; give where the number begins"
-                    )
-                answers[n] = answer
-        except ValueError as error:
-            targets.problems[n] = str(error)
-    if any(rows[n].answer_start is not None for n in wanted):
-        targets.answers = answers
-    return targets
+    return Resolved(
+        np.bincount(targets.rows, minlength=len(rows)).astype(np.int32),
+        (at - first_number[targets.rows]).astype(np.int32),
+        targets.names,
+        at,
+        answers,
+        problems,
+    )
 
 
-class _Places:
-    """Code points of one text as byte offsets in the column."""
+def _numbers_of(
+    targets: Targets, texts: Texts, spans: Spans, problems: dict[int, str]
+) -> NDArray[np.int64]:
+    """int64[k]: the number that each target is."""
+    starts = byte_places(*texts, targets.rows, targets.starts)
+    ends = byte_places(*texts, targets.rows, targets.ends)
+    at = np.searchsorted(spans.starts, starts)
+    # What begins behind the last number is none; the -1 stands for no place and is none either.
+    exact = (_at(spans.starts, at) == starts) & (_at(spans.ends, at) == ends) & (starts >= 0)
+    for target in np.flatnonzero(~exact).tolist():
+        row, start, end = int(targets.rows[target]), int(starts[target]), int(ends[target])
+        said = [int(targets.starts[target]), int(targets.ends[target])]
+        what = f"target {targets.names.at(target)!r} at {said}"
+        problem = (
+            _outside(what, texts, row)
+            if min(start, end) < 0
+            else f"{what} is {_shown(texts, start, end)}, not exactly one number; "
+            "give the span of a number as `numtok explain` reads it"
+        )
+        problems.setdefault(row, problem)
+    return at
 
-    def __init__(self, text: bytes, begin: int) -> None:
-        self._text, self._begin = text, begin
-        self._decoded = None if text.isascii() else text.decode()
 
-    def byte(self, place: int, what: str) -> int:
-        """ValueError for a place outside the text."""
-        length = len(self._text if self._decoded is None else self._decoded)
-        if not 0 <= place <= length:
-            raise ValueError(
-                f"{what} is outside the text, which has {length} characters (code points)"
-            )
-        if self._decoded is None:
-            return self._begin + place
-        return self._begin + len(self._decoded[:place].encode())
+def _answers(
+    answer_starts: NDArray[np.int64], texts: Texts, spans: Spans, problems: dict[int, str]
+) -> NDArray[np.int32]:
+    """int32[n]: the byte at which each answer starts, -1 if there is none."""
+    rows = np.flatnonzero(answer_starts != NO_ANSWER).astype(np.int32)
+    starts = byte_places(*texts, rows, answer_starts[rows])
+    at = np.searchsorted(spans.ends, starts, side="right")
+    within = (_at(spans.starts, at) < starts) & (at < len(spans.starts))
+    for index in np.flatnonzero((starts < 0) | within).tolist():
+        row, number = int(rows[index]), int(at[index])
+        what = f"answer_start {answer_starts[row]}"
+        problem = (
+            _outside(what, texts, row)
+            if starts[index] < 0
+            else f"{what} lies within the number "
+            f"{_shown(texts, int(spans.starts[number]), int(spans.ends[number]))}; "
+            "give where the number begins"
+        )
+        problems.setdefault(row, problem)
+    answers = np.full(len(answer_starts), -1, np.int32)
+    answers[rows] = starts
+    return answers
 
-    def shown(self, start: int, end: int) -> str:
-        """What stands between two byte offsets, shortened for a message."""
-        text = self._text[start - self._begin : end - self._begin].decode()
-        return repr(text if len(text) <= 40 else text[:37] + "...")
+
+def _at(values: NDArray[np.int32], at: NDArray[np.int64]) -> NDArray[np.int32]:
+    """``values[at]``, -1 behind their end."""
+    return np.append(values, np.int32(-1))[at]
+
+
+def _outside(what: str, texts: Texts, row: int) -> str:
+    length = len(texts.data[texts.rows[row] : texts.rows[row + 1]].tobytes().decode())
+    return f"{what} is outside the text, which has {length} characters (code points)"
+
+
+def _shown(texts: Texts, start: int, end: int) -> str:
+    """What stands between two byte offsets, shortened for a message."""
+    text = texts.data[start:end].tobytes().decode()
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")

@@ -1,0 +1,470 @@
+"""Values of JSON where they stand in a block of lines, read in columns, compiled.
+
+A value is given by its bounds in the block, as ``_lines.find_lines`` finds them.
+Whether the block is JSON is another's to say (``msgspec``, which reads every
+line): here only the plain forms of the fields of a row are read, and what is
+not of such a form is told by ``None``, for a slower way that knows them all.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import boolean, int32, int64, uint8, void
+from numpy.typing import NDArray
+
+from numtok.kernels import (
+    byte_at,
+    copy_bytes,
+    has_byte,
+    inlined,
+    kernel,
+    reads,
+    repeat,
+    word_at,
+    writes,
+)
+
+_QUOTE, _BACKSLASH, _MINUS, _ZERO, _NULL = ord('"'), ord("\\"), ord("-"), ord("0"), ord("n")
+_OPEN, _CLOSE, _COLON, _COMMA, _SPACE = ord("{"), ord("}"), ord(":"), ord(","), ord(" ")
+_OPEN_LIST, _CLOSE_LIST, _U = ord("["), ord("]"), ord("u")
+_BACKSLASHES = repeat("\\")
+_HASH_START, _HASH_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # FNV-1a
+_MOST_DIGITS = 18  # what an int64 holds for certain
+
+# What an escape of one letter stands for; 0 for one that there is not.
+_ESCAPES = np.zeros(256, np.uint8)
+_ESCAPES[list(b'"\\/bfnrt')] = list(b'"\\/\b\f\n\r\t')
+_HEX = np.full(256, 255, np.uint8)
+_HEX[list(b"0123456789abcdef")] = range(16)
+_HEX[list(b"ABCDEF")] = range(10, 16)
+
+
+class Values(NamedTuple):
+    """``n`` values: value k is ``data[starts[k]:ends[k]]``."""
+
+    data: NDArray[np.uint8]  # [bytes]
+    starts: NDArray[np.int32]  # [n]
+    ends: NDArray[np.int32]  # [n]
+
+    def first_bytes(self) -> NDArray[np.uint8]:
+        """uint8[n]: the byte that each begins with, which says its kind."""
+        return self.data[self.starts]
+
+    def take(self, keep: NDArray[np.int64] | NDArray[np.bool_]) -> "Values":
+        """The values at some indices."""
+        return Values(self.data, self.starts[keep], self.ends[keep])
+
+    def at(self, index: int) -> bytes:
+        """One value as written."""
+        return self.data[self.starts[index] : self.ends[index]].tobytes()
+
+
+# --- strings ------------------------------------------------------------------------------------
+
+
+@inlined
+def _code_unit(data, i, end):  # type: ignore[no-untyped-def]
+    """The four hexadecimal digits at ``i``, -1 if they are none."""
+    if i + 4 > end:
+        return -1
+    unit = np.int64(0)
+    for k in range(4):
+        digit = _HEX[byte_at(data, i + k)]
+        if digit > 15:
+            return -1
+        unit = unit * 16 + np.int64(digit)
+    return unit
+
+
+@inlined
+def _put_character(out, o, code):  # type: ignore[no-untyped-def]
+    """Write a code point as UTF-8; the place behind it."""
+    if code < 0x80:
+        out[o] = code
+        return o + 1
+    if code < 0x800:
+        out[o] = 0xC0 | (code >> 6)
+    else:
+        if code < 0x10000:
+            out[o] = 0xE0 | (code >> 12)
+        else:
+            out[o] = 0xF0 | (code >> 18)
+            o += 1
+            out[o] = 0x80 | ((code >> 12) & 0x3F)
+        o += 1
+        out[o] = 0x80 | ((code >> 6) & 0x3F)
+    out[o + 1] = 0x80 | (code & 0x3F)
+    return o + 2
+
+
+@kernel(boolean(reads(uint8), reads(int32), reads(int32), writes(uint8), writes(int32)))
+def _unquote(data, starts, ends, out, bounds):  # type: ignore[no-untyped-def]
+    """Strings, without their quotes and escapes, one after the other."""
+    o = np.int64(0)
+    bounds[0] = 0
+    for n in range(len(starts)):
+        i, end = np.int64(starts[n]) + 1, np.int64(ends[n]) - 1
+        while i < end:
+            plain = i
+            while plain + 8 <= end and has_byte(word_at(data, plain), _BACKSLASHES) == 0:
+                plain += 8
+            while plain < end and byte_at(data, plain) != _BACKSLASH:
+                plain += 1
+            copy_bytes(out, o, data, i, plain - i)
+            o += plain - i
+            i = plain
+            if i == end:
+                break
+            if i + 1 == end:
+                return False
+            letter = byte_at(data, i + 1)
+            i += 2
+            if letter != _U:
+                out[o] = _ESCAPES[letter]
+                o += 1
+                if _ESCAPES[letter] == 0:
+                    return False
+                continue
+            code = _code_unit(data, i, end)
+            i += 4
+            if 0xD800 <= code < 0xDC00:  # the first half of a pair
+                low = -1
+                if i + 2 <= end and byte_at(data, i) == _BACKSLASH and byte_at(data, i + 1) == _U:
+                    low = _code_unit(data, i + 2, end)
+                if not 0xDC00 <= low < 0xE000:
+                    return False
+                code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
+                i += 6
+            elif code < 0 or 0xDC00 <= code < 0xE000:
+                return False
+            o = _put_character(out, o, code)
+        bounds[n + 1] = o
+    return True
+
+
+def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | None:
+    """JSON strings as bytes: string k is ``data[bounds[k]:bounds[k + 1]]``, UTF-8 if the block is.
+
+    None where one has an escape that stands for no character.
+    """
+    size = int((values.ends - values.starts).sum(dtype=np.int64))
+    data, bounds = np.empty(size, np.uint8), np.empty(len(values.starts) + 1, np.int32)
+    return (data[: bounds[-1]], bounds) if _unquote(*values, data, bounds) else None
+
+
+# --- integers -----------------------------------------------------------------------------------
+
+
+@inlined
+def _integer(data, i, end):  # type: ignore[no-untyped-def]
+    """(the integer at ``i``, the place behind it); the place is ``i`` if there is none that an
+    int64 holds for certain."""
+    begin = i
+    negative = i < end and byte_at(data, i) == _MINUS
+    i += negative
+    first = i
+    value = np.int64(0)
+    while i < end and np.uint8(byte_at(data, i) - np.uint8(_ZERO)) < 10:
+        value = value * 10 + np.int64(byte_at(data, i) - np.uint8(_ZERO))
+        i += 1
+    if not 0 < i - first <= _MOST_DIGITS:
+        return np.int64(0), begin
+    return -value if negative else value, i
+
+
+@kernel(boolean(reads(uint8), reads(int32), reads(int32), writes(int64)))
+def _read_integers(data, starts, ends, values):  # type: ignore[no-untyped-def]
+    for n in range(len(starts)):
+        end = np.int64(ends[n])
+        values[n], place = _integer(data, np.int64(starts[n]), end)
+        if place != end:
+            return False
+    return True
+
+
+def integers(values: Values) -> NDArray[np.int64] | None:
+    """Integers of at most 18 digits; None where one is something else."""
+    found = np.empty(len(values.starts), np.int64)
+    return found if _read_integers(*values, found) else None
+
+
+# --- objects ------------------------------------------------------------------------------------
+
+
+@inlined
+def _after_space(data, i, end):  # type: ignore[no-untyped-def]
+    while i < end and byte_at(data, i) <= _SPACE:
+        i += 1
+    return i
+
+
+@inlined
+def _after(data, i, end, character):  # type: ignore[no-untyped-def]
+    """The place behind ``character`` and the white space around it, -1 if it does not stand
+    there."""
+    i = _after_space(data, i, end)
+    if i >= end or byte_at(data, i) != character:
+        return -1
+    return _after_space(data, i + 1, end)
+
+
+@inlined
+def _after_string(data, i, end):  # type: ignore[no-untyped-def]
+    """The place behind the string at ``i``, -1 if there is none."""
+    if i >= end or byte_at(data, i) != _QUOTE:
+        return -1
+    i += 1
+    while i < end and byte_at(data, i) != _QUOTE:
+        i += 2 if byte_at(data, i) == _BACKSLASH else 1
+    return i + 1 if i < end else -1
+
+
+@kernel(
+    int64(
+        reads(uint8), reads(int32), reads(int32),
+        writes(int32), writes(int32), writes(int32), writes(int64), writes(int64),
+    )
+)  # fmt: skip
+def _read_pairs(data, starts, ends, owners, key_starts, key_ends, firsts, seconds):  # type: ignore[no-untyped-def]
+    found = 0
+    for n in range(len(starts)):
+        end = np.int64(ends[n])
+        i = _after(data, np.int64(starts[n]), end, _OPEN)
+        if i < 0:
+            return -1
+        more = byte_at(data, i) != _CLOSE
+        while more:
+            key = i
+            key_end = _after_string(data, i, end)
+            if key_end < 0:
+                return -1
+            i = _after(data, key_end, end, _COLON)
+            if i < 0:
+                return -1
+            i = _after(data, i, end, _OPEN_LIST)
+            if i < 0:
+                return -1
+            pairs = byte_at(data, i) != _CLOSE_LIST
+            while pairs:
+                i = _after(data, i, end, _OPEN_LIST)
+                if i < 0:
+                    return -1
+                first, j = _integer(data, i, end)
+                if j == i:
+                    return -1
+                i = _after(data, j, end, _COMMA)
+                if i < 0:
+                    return -1
+                second, j = _integer(data, i, end)
+                if j == i:
+                    return -1
+                i = _after(data, j, end, _CLOSE_LIST)
+                if i < 0:
+                    return -1
+                owners[found] = n
+                key_starts[found] = key
+                key_ends[found] = key_end
+                firsts[found] = first
+                seconds[found] = second
+                found += 1
+                pairs = byte_at(data, i) == _COMMA
+                if pairs:
+                    i = _after_space(data, i + 1, end)
+            i = _after(data, i, end, _CLOSE_LIST)
+            if i < 0 or i > end:
+                return -1
+            more = i < end and byte_at(data, i) == _COMMA
+            if more:
+                i = _after_space(data, i + 1, end)
+        if i >= end or byte_at(data, i) != _CLOSE:
+            return -1
+    return found
+
+
+class Pairs(NamedTuple):
+    """Pairs of integers under keys, ``k`` in all, in the order of the block."""
+
+    owners: NDArray[np.int32]  # [k] which object each is of
+    keys: Values  # [k] with their quotes
+    firsts: NDArray[np.int64]  # [k]
+    seconds: NDArray[np.int64]  # [k]
+
+
+def pairs_in(values: Values) -> Pairs | None:
+    """The pairs of objects like ``{"a": [[1, 2], [3, 4]], "b": []}``; None where one is something
+    else."""
+    # A pair has five bytes at least, as in [1,2].
+    room = int((values.ends - values.starts).sum(dtype=np.int64)) // 5
+    owners, starts, ends = np.empty((3, room), np.int32)
+    firsts, seconds = np.empty((2, room), np.int64)
+    found = _read_pairs(*values, owners, starts, ends, firsts, seconds)
+    if found < 0:
+        return None
+    keys = Values(values.data, starts[:found], ends[:found])
+    return Pairs(owners[:found], keys, firsts[:found], seconds[:found])
+
+
+@kernel(
+    int64(
+        reads(uint8), reads(int32), reads(int32),
+        writes(int32), writes(int32), writes(int32), writes(int32), writes(int32),
+    )
+)  # fmt: skip
+def _read_members(data, starts, ends, owners, key_starts, key_ends, value_starts, value_ends):  # type: ignore[no-untyped-def]
+    found = 0
+    for n in range(len(starts)):
+        end = np.int64(ends[n])
+        i = _after(data, np.int64(starts[n]), end, _OPEN)
+        if i < 0:
+            return -1
+        more = byte_at(data, i) != _CLOSE
+        while more:
+            key = i
+            key_end = _after_string(data, i, end)
+            if key_end < 0:
+                return -1
+            i = _after(data, key_end, end, _COLON)
+            if i < 0 or i >= end:
+                return -1
+            value = i
+            c = byte_at(data, i)
+            if c in (_OPEN, _OPEN_LIST):
+                return -1
+            if c == _QUOTE:
+                i = _after_string(data, i, end)
+                if i < 0:
+                    return -1
+            else:
+                while (
+                    i < end
+                    and byte_at(data, i) > _SPACE
+                    and byte_at(data, i)
+                    not in (
+                        _COMMA,
+                        _CLOSE,
+                    )
+                ):
+                    i += 1
+            owners[found] = n
+            key_starts[found] = key
+            key_ends[found] = key_end
+            value_starts[found] = value
+            value_ends[found] = i
+            found += 1
+            i = _after_space(data, i, end)
+            more = i < end and byte_at(data, i) == _COMMA
+            if more:
+                i = _after_space(data, i + 1, end)
+        if i >= end or byte_at(data, i) != _CLOSE:
+            return -1
+    return found
+
+
+class Members(NamedTuple):
+    """Members of objects, ``k`` in all, in the order of the block."""
+
+    owners: NDArray[np.int32]  # [k] which object each is of
+    keys: Values  # [k] with their quotes
+    values: Values  # [k] as written
+
+
+def members_of(values: Values) -> Members | None:
+    """The members of objects like ``{"a": 1, "b": "x"}``; None where a value is an object or a
+    list, or there is no object."""
+    # A member has four bytes at least, as in "":1.
+    room = int((values.ends - values.starts).sum(dtype=np.int64)) // 4
+    owners, key_starts, key_ends, starts, ends = np.empty((5, room), np.int32)
+    found = _read_members(*values, owners, key_starts, key_ends, starts, ends)
+    if found < 0:
+        return None
+    return Members(
+        owners[:found],
+        Values(values.data, key_starts[:found], key_ends[:found]),
+        Values(values.data, starts[:found], ends[:found]),
+    )
+
+
+# --- values that repeat -------------------------------------------------------------------------
+
+
+@kernel(
+    int64(reads(uint8), reads(int32), reads(int32), writes(int32), writes(int32), writes(int32))
+)
+def _number_them(data, starts, ends, slots, codes, examples):  # type: ignore[no-untyped-def]
+    """Open addressing; a slot holds 1 + the number of a distinct value, or 0."""
+    mask = np.uint64(len(slots) - 1)
+    distinct = 0
+    for n in range(len(starts)):
+        begin, length = np.int64(starts[n]), np.int64(ends[n]) - np.int64(starts[n])
+        code = _HASH_START
+        for k in range(length):
+            code = (code ^ np.uint64(byte_at(data, begin + k))) * _HASH_PRIME
+        slot = (code ^ (code >> np.uint64(32))) & mask
+        while True:
+            known = slots[slot] - 1
+            if known < 0:
+                examples[distinct] = n
+                distinct += 1
+                slots[slot] = distinct
+                codes[n] = distinct - 1
+                break
+            example = examples[known]
+            other = np.int64(starts[example])
+            same = np.int64(ends[example]) - other == length
+            for k in range(length):
+                if not same:
+                    break
+                same = byte_at(data, begin + k) == byte_at(data, other + k)
+            if same:
+                codes[n] = known
+                break
+            slot = (slot + np.uint64(1)) & mask
+    return distinct
+
+
+def distinct(values: Values) -> tuple[NDArray[np.int32], list[bytes]]:
+    """int32[n], which of the distinct values each is, and those as written, by first appearance."""
+    count = len(values.starts)
+    slots = np.zeros(1 << (2 * count + 1).bit_length(), np.int32)
+    codes, examples = np.empty((2, count), np.int32)
+    found = _number_them(*values, slots, codes, examples)
+    return codes, [values.at(index) for index in examples[:found].tolist()]
+
+
+# --- places in text -----------------------------------------------------------------------------
+
+
+@kernel(void(reads(uint8), reads(int32), reads(int32), reads(int64), writes(int32)))
+def _find_bytes(data, rows, owners, places, found):  # type: ignore[no-untyped-def]
+    owner = -1
+    i = np.int64(0)
+    passed = np.int64(0)  # code points of the row before i
+    for n in range(len(owners)):
+        end = np.int64(rows[owners[n] + 1])
+        if owners[n] != owner or places[n] < passed:
+            owner = owners[n]
+            i = np.int64(rows[owner])
+            passed = np.int64(0)
+        while passed < places[n] and i < end:
+            i += 1
+            while i < end and byte_at(data, i) & 0xC0 == 0x80:
+                i += 1
+            passed += 1
+        found[n] = i if passed == places[n] else -1
+
+
+def byte_places(
+    data: NDArray[np.uint8],
+    rows: NDArray[np.int32],
+    owners: NDArray[np.int32],
+    places: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    """int32[k]: where in ``data`` code point ``places[k]`` of the text ``owners[k]`` begins; its
+    end counts as a place, and what is outside it is -1.
+
+    data, rows
+        Text r is ``data[rows[r]:rows[r + 1]]``, UTF-8.
+    """
+    found = np.empty(len(owners), np.int32)
+    _find_bytes(data, rows, owners, places, found)
+    return found
