@@ -5,7 +5,7 @@ with the columns of :func:`encoded_schema`. Other fields of a row are left alone
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -138,8 +138,3 @@ def encoded_schema(vocabulary_size: int, channel: bool, groups: Sequence[str]) -
     }
     columns |= {GROUP + name: pa.string() for name in groups}
     return pa.schema(columns)
-
-
-def group_names(groups: Sequence[Mapping[str, Any] | None]) -> set[str]:
-    """The names of all groups in some rows."""
-    return {name for group in groups if group for name in group}

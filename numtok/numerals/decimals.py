@@ -53,6 +53,7 @@ def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 
 
 _FIVE_HIGH, _FIVE_LOW = _powers_of_five()
+_POWERS_OF_TEN = np.array([10**k for k in range(20)], np.uint64)
 _TEN = np.array([10.0**k for k in range(23)])  # exact in float64
 
 
@@ -254,33 +255,28 @@ def read(
 
 @kernel(void(reads(uint64), reads(int32), reads(boolean), int64, writes(int64), writes(int32)))
 def _round(digits, exponents, more, places, mantissa, exponent):  # type: ignore[no-untyped-def]
-    ten = _U(10)
-    limit = _ONE
-    for _ in range(places):
-        limit *= ten
+    limit = _POWERS_OF_TEN[places]
     for n in range(len(digits)):
         m = digits[n]
         q = np.int64(exponents[n])
         if m != _ZERO_WORD:
-            unit = _ONE  # of the last digit that stays
-            bound = limit
-            while m >= bound:  # at most 10^19, which a word holds
-                bound *= ten
-                unit *= ten
-                q += 1
-            if unit > _ONE:
-                dropped = m % unit
+            # 1233 / 4096 is just above log10(2), so this is the number of digits or one less.
+            count = ((64 - np.int64(_leading_zeros(m))) * 1233) >> 12
+            count += m >= _POWERS_OF_TEN[count]
+            excess = count - places
+            q += excess
+            if excess > 0:
+                unit = _POWERS_OF_TEN[excess]  # of the last digit that stays
+                kept = m // unit
+                dropped = m - kept * unit
                 half = unit >> _ONE
-                m //= unit
-                above = dropped > half or (dropped == half and (more[n] or m & _ONE == _ONE))
-                if above:
-                    m += _ONE
-                    if m == limit:
-                        m //= ten
-                        q += 1
-            while m * ten < limit:
-                m *= ten
-                q -= 1
+                above = dropped > half or (dropped == half and (more[n] or kept & _ONE == _ONE))
+                m = kept + _U(above)
+                if m == limit:
+                    m = _POWERS_OF_TEN[places - 1]
+                    q += 1
+            else:
+                m *= _POWERS_OF_TEN[-excess]
         mantissa[n] = m
         exponent[n] = q
 

@@ -11,7 +11,7 @@ tell by its length whether it was zero.
 from abc import abstractmethod
 from decimal import Decimal
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,8 +105,9 @@ class DecimalScheme(Scheme):
     @abstractmethod
     def write(
         self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """int64[n, tokens per number]: local ids; ``exponent`` counts from ``exponents.first``."""
+    ) -> tuple[NDArray[Any], ...]:
+        """The local ids at each position, integers or bools [n] each; ``exponent`` counts from
+        ``exponents.first``."""
 
     @abstractmethod
     def read(
@@ -142,7 +143,9 @@ class DecimalScheme(Scheme):
     def encode(self, numerals: Numerals) -> Encoded:
         parts = decompose(numerals, self.mantissa_digits, self.exponents)
         exponent = parts.exponent.astype(np.int64) - self.exponents.first
-        tokens = self.write(parts.negative, parts.mantissa, exponent).astype(np.uint32)
+        tokens = np.empty((len(numerals), self.tokens_per_number), np.uint32)
+        for position, ids in enumerate(self.write(parts.negative, parts.mantissa, exponent)):
+            tokens[:, position] = ids
         special = np.flatnonzero(parts.outcomes)
         tokens[special] = (self.counted + _EXTRA_OF_OUTCOME[parts.outcomes[special]])[:, None]
         lengths = np.full(len(numerals), self.tokens_per_number, np.int32)

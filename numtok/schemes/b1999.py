@@ -1,7 +1,7 @@
 """B1999: a signed three-digit mantissa, exponent. ``-60.2`` -> ``-602 E-1``."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +46,8 @@ class B1999(DecimalScheme):
 
     def write(
         self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        return np.column_stack([negative * 900 + mantissa - 100, exponent + 1800])
+    ) -> tuple[NDArray[Any], ...]:
+        return negative * 900 + mantissa - 100, exponent + 1800
 
     def read(
         self, tokens: NDArray[np.int64]

@@ -1,7 +1,7 @@
 """FP15: one token for sign, three-digit mantissa and exponent. ``-60.2`` -> ``-602E-1``."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +50,8 @@ class FP15(DecimalScheme):
 
     def write(
         self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        index = (negative * 900 + mantissa - 100) * len(self.exponents) + exponent
-        return index[:, None]
+    ) -> tuple[NDArray[Any], ...]:
+        return ((negative * 900 + mantissa - 100) * len(self.exponents) + exponent,)
 
     def read(
         self, tokens: NDArray[np.int64]

@@ -1,7 +1,7 @@
 """P10: sign, one token a digit, exponent. ``-60.2`` -> ``- 6 0 2 E-1``."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,10 +57,9 @@ class P10(DecimalScheme):
 
     def write(
         self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        places = 10 ** np.arange(self.digits - 1, -1, -1)
-        digits = mantissa[:, None] // places % 10
-        return np.column_stack([negative, digits + 2, exponent + 12])
+    ) -> tuple[NDArray[Any], ...]:
+        digits = [mantissa // 10**place % 10 + 2 for place in range(self.digits - 1, -1, -1)]
+        return negative, *digits, exponent + 12
 
     def read(
         self, tokens: NDArray[np.int64]

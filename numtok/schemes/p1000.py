@@ -1,7 +1,7 @@
 """P1000: sign, a three-digit mantissa, exponent. ``-60.2`` -> ``- 602 E-1``."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,8 @@ class P1000(DecimalScheme):
 
     def write(
         self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        return np.column_stack([negative, mantissa - 98, exponent + 902])
+    ) -> tuple[NDArray[Any], ...]:
+        return negative, mantissa - 98, exponent + 902
 
     def read(
         self, tokens: NDArray[np.int64]
