@@ -1,10 +1,11 @@
-"""One split of encoded data in memory: flat columns and the offsets of rows.
+"""One split of encoded data: flat columns and the offsets of rows, in memory or mapped from disk.
 
 Training and evaluation read shards through this, never through the store. Page
 checksums are verified. Nothing here knows torch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from numtok import files
 from numtok.errors import DataError, StoreError
 from numtok.records import GROUP
 
@@ -74,67 +76,140 @@ class Samples:
         )
 
     @classmethod
-    def read(cls, shards: Sequence[Path]) -> "Samples":
+    def read(cls, shards: Sequence[Path], spill: Path | None = None) -> "Samples":
         """All rows of a split's shards, in order.
 
-        Raises StoreError for a damaged file, DataError where the split has no rows.
+        spill
+            A folder that lasts as long as the samples: tokens and numbers are written there and
+            mapped, so that the disk holds what memory does not.
+
+        Raises StoreError for a damaged file or a full disk, DataError where the split has no rows.
         """
-        try:
-            tables = [_read(path) for path in shards]
-        except (OSError, pa.ArrowException) as error:
-            raise StoreError(
-                f"a shard cannot be read: {error}; `numtok verify` says which files are damaged"
-            ) from error
-        table = pa.concat_tables(tables).combine_chunks() if tables else None
-        if table is None or not table.num_rows:
+        counts: dict[str, list[NDArray[np.int64]]] = {name: [] for name in _COUNTED}
+        rest: dict[str, list[pa.Array[Any]]] = {}
+        with ExitStack() as stack:
+            flat = {name: _Flat(spill, name) for name in _FLAT}
+            for one in flat.values():
+                stack.callback(one.close)
+            for table in _tables(shards):
+                for name in table.column_names:
+                    values = _column(table, name)
+                    if pa.types.is_list(values.type):
+                        if name in counts:
+                            lengths = np.diff(values.offsets.to_numpy())
+                            counts[name].append(lengths.astype(np.int64))
+                        values = values.flatten()
+                    if name in flat:
+                        flat[name].add(values.to_numpy())
+                    else:
+                        rest.setdefault(name, []).append(values)
+        rows = {name: _offsets(of) for name, of in counts.items()}
+        if len(rows["tokens"]) == 1:
             raise DataError("the split has no rows; `numtok show` lists the splits of the data")
-        token_rows, tokens = _flat(table, "tokens")
-        number_rows, numbers = _flat(table, "numbers")
-        target_rows, target_index = _flat(table, "target_index")
-        target_row = np.repeat(np.arange(table.num_rows), np.diff(target_rows))
+        whole = {name: pa.concat_arrays(parts) for name, parts in rest.items()}
+        target_row = np.repeat(np.arange(len(whole["id"])), np.diff(rows["target_index"]))
         return cls(
-            ids=_column(table, "id"),
-            tokens=tokens.to_numpy(),
-            token_rows=token_rows,
-            number_rows=number_rows,
-            numbers=numbers.to_numpy(),
-            number_start=_flat(table, "number_start")[1].to_numpy(),
-            number_length=_flat(table, "number_length")[1].to_numpy(),
-            channel=_flat(table, "channel")[1].to_numpy()
-            if "channel" in table.column_names
-            else None,
-            targets=number_rows[target_row] + target_index.to_numpy(),
+            ids=whole["id"],
+            tokens=flat["tokens"].whole(),
+            token_rows=rows["tokens"],
+            number_rows=rows["numbers"],
+            numbers=flat["numbers"].whole(),
+            number_start=flat["number_start"].whole(),
+            number_length=flat["number_length"].whole(),
+            channel=flat["channel"].whole() if flat["channel"].begun else None,
+            targets=rows["numbers"][target_row] + whole["target_index"].to_numpy(),
             target_row=target_row,
-            target_name=_flat(table, "target_name")[1],
-            target_literal=_flat(table, "target_literal")[1],
-            answer_start=_column(table, "answer_start").fill_null(-1).to_numpy(),
+            target_name=whole["target_name"],
+            target_literal=whole["target_literal"],
+            answer_start=whole["answer_start"].fill_null(-1).to_numpy(),
             groups={
-                name.removeprefix(GROUP): _column(table, name)
-                for name in table.column_names
+                name.removeprefix(GROUP): column
+                for name, column in whole.items()
                 if name.startswith(GROUP)
             },
         )
 
 
-def _read(path: Path) -> "pa.Table":
-    """A shard without what is not used here: the text."""
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        names = [name for name in file.schema_arrow.names if name not in ("text", "label")]
-        return file.read(columns=names)
+_FLAT = ("tokens", "numbers", "number_start", "number_length", "channel")
+_COUNTED = ("tokens", "numbers", "target_index")
+_UNUSED = ("text", "label")
+
+
+def bytes_of(shards: Sequence[Path]) -> int:
+    """How much memory the tokens and numbers of some shards take, about."""
+    size = 0
+    with _naming_damage():
+        for path in shards:
+            with pq.ParquetFile(path) as file:
+                for group in range(file.metadata.num_row_groups):
+                    facts = file.metadata.row_group(group)
+                    for k in range(facts.num_columns):
+                        name = facts.column(k).path_in_schema.partition(".")[0]
+                        if name in _FLAT:
+                            width = file.schema_arrow.field(name).type.value_type.bit_width // 8
+                            size += width * facts.column(k).num_values
+    return size
+
+
+class _Flat:
+    """Arrays one behind the other: in memory, or in a file that is mapped when it is whole."""
+
+    def __init__(self, folder: Path | None, name: str) -> None:
+        self._path = None if folder is None else folder / name
+        self._arrays: list[NDArray[Any]] = []
+        self._fd: int | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was added, be it empty."""
+        return bool(self._arrays)
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Put values behind those that are there."""
+        if self._path is not None and len(values):
+            with files.reporting("write", self._path):
+                if self._fd is None:
+                    self._fd = files.system.open_write(self._path)
+                files.write_all(self._fd, values.view(np.uint8).data)
+            values = values[:0]  # says the type
+        self._arrays.append(values)
+
+    def whole(self) -> NDArray[Any]:
+        """All of them."""
+        if self._path is not None and self._fd is not None:
+            return np.memmap(self._path, self._arrays[0].dtype, "r")
+        return self._arrays[0] if len(self._arrays) == 1 else np.concatenate(self._arrays)
+
+    def close(self) -> None:
+        """Give the file back, which stays where it is."""
+        if self._fd is not None:
+            files.system.close(self._fd)
+
+
+def _offsets(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
+
+
+def _tables(shards: Sequence[Path]) -> "Iterator[pa.Table]":
+    """The row groups of shards, without what is not used here."""
+    with _naming_damage():
+        for path in shards:
+            with pq.ParquetFile(path, page_checksum_verification=True) as file:
+                names = [name for name in file.schema_arrow.names if name not in _UNUSED]
+                for group in range(file.metadata.num_row_groups):
+                    yield file.read_row_group(group, columns=names)
+
+
+@contextmanager
+def _naming_damage() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(
+            f"a shard cannot be read: {error}; `numtok verify` says which files are damaged"
+        ) from error
 
 
 def _column(table: "pa.Table", name: str) -> "pa.Array[Any]":
     column = table.column(name)
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _flat(table: "pa.Table", name: str) -> "tuple[NDArray[np.int64], pa.Array[Any]]":
-    """A list column as offsets of rows and flat values."""
-    column = table.column(name)
-    chunks = column.chunks  # more than one where the values pass 2^31
-    rows = np.concatenate(
-        [np.zeros(1, np.int64)]
-        + [np.diff(chunk.offsets.to_numpy()).astype(np.int64) for chunk in chunks]
-    ).cumsum()
-    values = [chunk.flatten() for chunk in chunks]
-    return rows, values[0] if len(values) == 1 else pa.concat_arrays(values)

@@ -84,7 +84,7 @@ def samples(
 def batches(of: Samples, size: int) -> Batches:
     """A value head learns the channel where there is one, and else the numbers themselves."""
     values = of.numbers.astype(np.float32) if of.channel is None else of.channel
-    return Batches(of, values, size)
+    return Batches(of, lambda numbers: values[numbers], size)
 
 
 def batch(

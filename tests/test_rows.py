@@ -34,10 +34,9 @@ def plain(rows: Rows) -> dict[str, Any]:
     def words(categories: Categories | None) -> list[Any]:
         if categories is None:
             return [None] * len(rows)
-        assert categories.column().to_pylist() == [
-            categories.at(row) for row in range(len(categories.codes))
-        ]
-        return categories.column().to_pylist()
+        found: list[Any] = categories.column().to_pylist()
+        assert found == [categories.at(row) for row in range(len(categories.codes))]
+        return found
 
     return {
         "ids": rows.ids.to_pylist(),

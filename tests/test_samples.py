@@ -1,5 +1,6 @@
 """A split in memory is what its shards hold, and damage is named."""
 
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from numtok import files
 from numtok.artifact import Artifact
 from numtok.errors import DataError, StoreError
-from numtok.samples import Samples
+from numtok.samples import Samples, bytes_of
 from numtok.stages import _inputs
 from numtok.stages.encode import Config, run
 from numtok.store import Store
@@ -107,6 +108,50 @@ def test_a_row_without_numbers_alone_has_empty_columns(tmp_path: Path) -> None:
     assert len(read.numbers) == len(read.targets) == len(read.target_row) == 0
     assert read.channel is not None
     assert len(read.channel) == 0
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_what_is_mapped_from_disk_is_what_is_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    monkeypatch.setattr(_inputs, "UNIT", 1)
+    monkeypatch.setattr(files, "PIECE", 1)
+    _, shards = encoded(tmp_path, scheme)
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    mapped, read = Samples.read(shards, spill), Samples.read(shards)
+    for name in ("tokens", "numbers", "number_start", "number_length", "channel"):
+        ours, theirs = getattr(mapped, name), getattr(read, name)
+        if theirs is None:
+            assert ours is None
+            continue
+        assert isinstance(ours, np.memmap) and ours.dtype == theirs.dtype
+        assert ours.tolist() == theirs.tolist()
+    assert bytes_of(shards) >= sum(path.stat().st_size for path in spill.iterdir()) > 0
+    assert mapped.token_rows.tolist() == read.token_rows.tolist()
+    assert mapped.ids == read.ids
+
+
+def test_rows_without_numbers_can_be_mapped(tmp_path: Path) -> None:
+    _, (shard,) = encoded(tmp_path, "xval")
+    pq.write_table(pq.read_table(shard).slice(1, 2), shard)
+    (tmp_path / "spill").mkdir()
+    mapped = Samples.read([shard], tmp_path / "spill")
+    assert mapped.channel is not None
+    assert (len(mapped), len(mapped.numbers), len(mapped.channel)) == (2, 0, 0)
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    _, shards = encoded(tmp_path, "p1000")
+    (tmp_path / "spill").mkdir()
+    monkeypatch.setattr(files.system, "write", full)
+    with pytest.raises(StoreError) as found:
+        Samples.read(shards, tmp_path / "spill")
+    assert str(found.value).startswith(f"cannot write {tmp_path}/spill/")
+    assert "No space left on device" in str(found.value)
 
 
 def flip(path: Path, at: int) -> None:

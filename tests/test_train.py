@@ -27,6 +27,8 @@ from numtok.errors import NumtokError, StoreError, TrainingFailed, UsageError
 from numtok.nn.model import Model
 from numtok.nn.presets import preset
 from numtok.records import MODEL
+from numtok.samples import Samples
+from numtok.stages import _data
 from numtok.stages import train as stage
 from numtok.stages._data import read_codec, read_split
 from numtok.stages._models import METRICS, MODEL_FILE, WEIGHTS, read_model
@@ -208,6 +210,24 @@ def test_text_without_any_number_can_be_learnt(store: Store, tmp_path: Path) -> 
     texts(store, tmp_path, [{"text": "no number"}, {"text": "here"}] * 8, normalize="none")
     trained = read_model(train(store, Config("texts", preset=TINY, steps=3)), CPU).trained
     assert (trained.calibration, trained.train_mean) == ({}, None)
+
+
+def test_what_is_too_large_for_memory_is_learnt_from_disk_to_the_same_weights(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = train(store, tiny("p1000"))
+    read, spilled = Samples.read, []
+
+    def reading(shards: list[Path], spill: Path | None = None) -> Samples:
+        assert spill is not None and spill.is_dir()
+        spilled.append(spill)
+        return read(shards, spill)
+
+    monkeypatch.setattr(_data, "_MEMORY", 0)
+    monkeypatch.setattr(Samples, "read", reading)
+    second = train(store, tiny("p1000", name="second"))
+    assert (second.path / WEIGHTS).read_bytes() == (first.path / WEIGHTS).read_bytes()
+    assert len(spilled) == 2 and not any(path.exists() for path in spilled)
 
 
 def test_a_long_run_writes_some_losses_down(store: Store) -> None:

@@ -6,6 +6,7 @@ does not depend on how many processes prepare batches.
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,10 @@ from numtok.samples import Samples
 PAD = 0  # the id of codec.SPECIALS[0]
 _BUCKET = 64  # batches that are sorted by length together, at most
 _BUCKETS = 8  # of them at least, or the same rows would meet in every epoch
+
+
+#: Indices int64[k] of numbers of a split to float32[k], what is learnt for them.
+Values = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 
 def seed_of(*key: str | int) -> int:
@@ -91,14 +96,14 @@ def ranges(starts: NDArray[np.int64], lengths: NDArray[np.signedinteger]) -> NDA
 class Batches:
     """The rows of one split as batches of ``size`` rows.
 
-    ``values`` float32[m] is what a number head learns for each number of the split.
+    ``values`` says what a number head learns for some numbers of the split.
     """
 
-    def __init__(self, samples: Samples, values: NDArray[np.float32], size: int) -> None:
+    def __init__(self, samples: Samples, values: Values, size: int) -> None:
         self._samples = samples
         self._values = values
         self._size = size
-        self._is_target = np.zeros(len(values), np.bool_)
+        self._is_target = np.zeros(len(samples.numbers), np.bool_)
         self._is_target[samples.targets] = True
         self._epoch: tuple[tuple[int, int], NDArray[np.int64]] | None = None
 
@@ -153,7 +158,7 @@ class Batches:
             number_row=np.repeat(np.arange(len(rows)), counts),
             number_start=samples.number_start[number].astype(np.int64),
             number_length=samples.number_length[number].astype(np.int64),
-            number_value=self._values[number],
+            number_value=self._values(number),
             channel=samples.channel is not None,
             is_target=self._is_target[number],
         )

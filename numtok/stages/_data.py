@@ -1,7 +1,8 @@
 """The splits of an encoded artifact, for the stages that learn from it and evaluate on it."""
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,11 +16,13 @@ from numtok import files
 from numtok.artifact import Artifact
 from numtok.codec import Codec
 from numtok.errors import StoreError, unknown
+from numtok.nn.batches import Values
 from numtok.records import SCHEME_FILE
-from numtok.samples import Samples
+from numtok.samples import Samples, bytes_of
 
 _SHARD = re.compile(r"([a-z0-9][a-z0-9_-]*)-\d{5,}\.parquet")
 _BESIDE = ("clipped", "rejected")
+_MEMORY = 0.25  # the share of the machine's that one split may take
 
 
 def read_codec(artifact: Artifact) -> Codec:
@@ -37,12 +40,24 @@ def splits(artifact: Artifact) -> dict[str, list[Path]]:
     return found
 
 
-def read_split(artifact: Artifact, split: str, hint: str = "") -> Samples:
-    """All rows of a split; UsageError where there is none of that name."""
+def read_split(
+    artifact: Artifact, split: str, hint: str = "", spill: Callable[[], Path] | None = None
+) -> Samples:
+    """All rows of a split; UsageError where there is none of that name.
+
+    ``spill`` gives a folder for what is too large for memory, and is asked only then.
+    """
     there = splits(artifact)
     if split not in there:
         raise unknown(f"split of {artifact.ref}", split, there, hint)
-    return Samples.read(there[split])
+    shards = there[split]
+    too_large = spill is not None and bytes_of(shards) > _MEMORY * _memory()
+    return Samples.read(shards, spill() if spill and too_large else None)
+
+
+def _memory() -> int:
+    """Bytes of this machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def has_targets(artifact: Artifact) -> bool:
@@ -68,13 +83,16 @@ def _naming_damage(path: Path) -> Iterator[None]:
         ) from error
 
 
-def learnt_values(samples: Samples, codec: Codec) -> NDArray[np.float32]:
-    """float32[m]: each number as a value head learns it: the channel, or else normalised.
+def learnt_values(samples: Samples, codec: Codec) -> Values:
+    """Each number as a value head learns it: the channel, or else normalised.
 
     One that float32 cannot hold becomes 0: no head can learn it.
     """
-    if samples.channel is not None:
-        return samples.channel
-    with np.errstate(over="ignore"):
-        values = codec.normalizer.forward(samples.numbers).astype(np.float32)
-    return np.where(np.isfinite(values), values, np.float32(0))
+
+    def normalised(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        with np.errstate(over="ignore"):
+            values = codec.normalizer.forward(samples.numbers[numbers]).astype(np.float32)
+        return np.where(np.isfinite(values), values, np.float32(0))
+
+    channel = samples.channel
+    return normalised if channel is None else lambda numbers: channel[numbers]

@@ -6,8 +6,11 @@ start and frozen to steps there.
 """
 
 import math
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -144,11 +147,23 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     ) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
-        with naming_memory(
+        memory = naming_memory(
             f"--batch {config.batch}; halve it (and --lr with it), or take a smaller --preset; "
             "the run then starts anew"
-        ):
-            return Result(_made(draft, plan, codec, progress), made=True)
+        )
+        with memory, ExitStack() as spools:
+            reading = _Reading(encoded, lambda: spools.enter_context(store.spool()))
+            return Result(_made(draft, plan, codec, reading, progress), made=True)
+
+
+class _Reading(NamedTuple):
+    """The data, and where to put what is too large for memory."""
+
+    encoded: Artifact
+    spill: Callable[[], Path]
+
+    def split(self, name: str) -> Samples:
+        return read_split(self.encoded, name, spill=self.spill)
 
 
 @dataclass(frozen=True)
@@ -286,25 +301,28 @@ class _Plan:
         return model
 
 
-def _made(draft: Draft, plan: _Plan, codec: Codec, progress: Progress) -> Artifact:
+def _made(
+    draft: Draft, plan: _Plan, codec: Codec, reading: _Reading, progress: Progress
+) -> Artifact:
     finished = read_finished(draft)
     if finished is None:
-        finished = _train(draft, plan, codec, progress)
+        finished = _train(draft, plan, codec, reading, progress)
         write_finished(draft, (WEIGHTS, MODEL_FILE, SCHEME_FILE, METRICS), finished)
     drop_checkpoint(draft)
     return draft.publish(finished.counts, finished.timing)
 
 
-def _train(draft: Draft, plan: _Plan, codec: Codec, progress: Progress) -> Finished:
+def _train(
+    draft: Draft, plan: _Plan, codec: Codec, reading: _Reading, progress: Progress
+) -> Finished:
     """Leave the files of the model in the draft."""
     config, encoded = plan.config, plan.encoded
     objective = OBJECTIVES.build(plan.objective)
-    train = Split(read_split(encoded, TRAIN), codec, objective, config.batch, config.seed)
+    train = Split(reading.split(TRAIN), codec, objective, config.batch, config.seed)
     _check_learnable(objective, train.samples, encoded)
     validation = None
     if VALIDATION in splits(encoded):
-        samples = read_split(encoded, VALIDATION)
-        validation = Split(samples, codec, objective, config.batch, config.seed)
+        validation = Split(reading.split(VALIDATION), codec, objective, config.batch, config.seed)
     longest = max(one.samples.longest for one in (train, validation) if one is not None)
     longest += int(objective.causal)
     context = preset(config.preset).context or -(-longest // _CONTEXT) * _CONTEXT
@@ -415,8 +433,8 @@ def _calibration(model: Model, split: Split, device: torch.device) -> Calibratio
 def _mean(samples: Samples) -> float | None:
     """Of the targets, or of all numbers where rows have none."""
     values = samples.numbers[samples.targets] if len(samples.targets) else samples.numbers
-    finite = values[np.isfinite(values)]
-    return float(finite.mean()) if len(finite) else None
+    finite = np.isfinite(values)
+    return float(values.mean(where=finite)) if finite.any() else None
 
 
 def _samples(samples: Samples, batch: int, steps: int) -> int:

@@ -1,0 +1,133 @@
+"""How fast training data is read, shuffled, padded and masked, beside what ``nano`` consumes.
+
+    python benchmarks/loader.py
+
+Everything runs in one process and one thread: a split of random text is encoded
+once, read (in memory, and mapped from disk), and then made into batches and
+examples for some steps; pads are counted as waste. Then ``nano`` trains on the
+same batches for some steps. CPU seconds; the table is printed, nothing asserted.
+"""
+
+import argparse
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+CORES = 2  # that `nano` may use, for the ratio
+
+import torch  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.table import Table  # noqa: E402
+
+from numtok.nn.model import Model, ModelSettings  # noqa: E402
+from numtok.nn.objectives.base import OBJECTIVES  # noqa: E402
+from numtok.nn.presets import preset  # noqa: E402
+from numtok.nn.training import Recipe, Trainer  # noqa: E402
+from numtok.samples import Samples  # noqa: E402
+from numtok.stages._data import read_codec, splits  # noqa: E402
+from numtok.stages._training import Split  # noqa: E402
+from numtok.stages.encode import Config as EncodeConfig  # noqa: E402
+from numtok.stages.encode import run as encode  # noqa: E402
+from numtok.stages.gen import Config as GenConfig  # noqa: E402
+from numtok.stages.gen import run as gen  # noqa: E402
+from numtok.store import Store  # noqa: E402
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds of some work, and what it gives."""
+    started = time.process_time()
+    made = work()
+    return time.process_time() - started, made
+
+
+def main() -> None:
+    """Measure what the options ask for and print the table."""
+    parser = argparse.ArgumentParser(description="Measure how fast training data is prepared.")
+    parser.add_argument("--task", default="arithmetic,operands=4,places=2,low=-99.99,high=99.99")
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--steps", type=int, default=300, help="of the loader")
+    parser.add_argument("--training-steps", type=int, default=10, help="of nano, on --cores")
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--schemes", default="p10,p1000,xval")
+    parser.add_argument("--objectives", default="mlm:targets,mlm,ar")
+    options = parser.parse_args()
+    torch.set_num_threads(CORES)
+    table = Table(title=f"{options.rows:,} rows of {options.task}, batches of {options.batch}")
+    for heading in ("scheme", "objective"):
+        table.add_column(heading)
+    for heading in ("read", "mapped", "batches", "examples", "nano", "ratio", "pads"):
+        table.add_column(heading, justify="right")
+    folder = Path(tempfile.mkdtemp())
+    try:
+        store = Store(folder / "store")
+        made = gen(GenConfig(options.task, options.rows), store, lambda *_: None).artifact
+        assert made is not None
+        for scheme in options.schemes.split(","):
+            config = EncodeConfig((made.ref,), scheme=scheme, name=scheme)
+            encoded = encode(config, store, lambda *_: None).artifact
+            assert encoded is not None
+            codec, shards = read_codec(encoded), splits(encoded)["train"]
+            seconds, samples = timed(partial(Samples.read, shards))
+            spill = folder / f"spill-{scheme}"
+            spill.mkdir()
+            mapped, _ = timed(partial(Samples.read, shards, spill))
+            for objective in options.objectives.split(","):
+                table.add_row(
+                    scheme,
+                    objective,
+                    rate(len(samples.tokens) / seconds),
+                    rate(len(samples.tokens) / mapped),
+                    *measure(samples, codec, objective, options),
+                )
+    finally:
+        shutil.rmtree(folder)
+    Console().print(table)
+    Console().print("millions of tokens a second of one core; nano: on two cores, by the clock")
+
+
+def measure(samples: Samples, codec: Any, objective: str, options: argparse.Namespace) -> list[str]:
+    """Batches, examples and training of one objective."""
+    split = Split(samples, codec, OBJECTIVES.build(objective), options.batch, 0)
+    split.batches.at(0, 0)  # the order of the epoch is made once
+    steps = range(options.steps)
+    batching, batches = timed(lambda: [split.batches.at(0, step) for step in steps])
+    learning, examples = timed(lambda: [split.learnt(step) for step in steps])
+    real = sum(int(batch.lengths.sum()) for batch in batches)
+    places = sum(batch.tokens.size for batch in batches)
+    settings = ModelSettings.of(
+        preset("nano"),
+        vocabulary=codec.vocabulary_size,
+        context=samples.longest + 1,
+        embedder=codec.scheme.embedder,
+        head=codec.scheme.head,
+        objective=objective,
+    )
+    trainer = Trainer(Model(settings), Recipe(1000, 1e-3), torch.device("cpu"), False)
+    trainer.advance(examples[0])
+    started = time.perf_counter()
+    for example in examples[1 : options.training_steps + 1]:
+        trainer.advance(example)
+    trained = time.perf_counter() - started
+    read = sum(int(one.real.sum()) for one in examples[1 : options.training_steps + 1])
+    return [
+        rate(real / batching),
+        rate(sum(int(one.real.sum()) for one in examples) / learning),
+        f"{read / trained / 1e6:.3f}",
+        f"{(real / learning) / (read / trained):,.0f}",
+        f"{1 - real / places:.1%}",
+    ]
+
+
+def rate(tokens: float) -> str:
+    """Millions a second."""
+    return f"{tokens / 1e6:.1f}"
+
+
+if __name__ == "__main__":
+    main()
