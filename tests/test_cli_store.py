@@ -196,6 +196,17 @@ def test_verify_says_what_it_checked(numtok: Shell, artifact: Artifact) -> None:
     assert numtok("verify", "toy").out == "checked 1 artifact, 4 files, 84 B\n"
 
 
+def test_verify_can_read_some_files_of_each_only(numtok: Shell, artifact: Artifact) -> None:
+    assert re.fullmatch(
+        r"checked 1 artifact, 2 files of 4, [0-9]+ B\n",
+        numtok("verify", "toy", "--sample", "2").out,
+    )
+    assert numtok("verify", "toy", "--sample", "9").out == (
+        "checked 1 artifact, 4 files of 4, 84 B\n"
+    )
+    assert numtok("verify", "--sample", "0").code == 2
+
+
 def test_verify_finds_a_changed_byte_and_exits_1(numtok: Shell, artifact: Artifact) -> None:
     (artifact.path / "scheme.json").write_bytes(b"[]\n")
     (artifact.path / "more").write_bytes(b"")

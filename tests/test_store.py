@@ -617,6 +617,19 @@ def test_verify_counts_what_it_read(store: Store) -> None:
     assert check.bytes == 3 + 3 * 3 * len("unit-0 0\n")
 
 
+def test_a_sample_is_other_files_each_time_and_a_missing_file_is_always_noticed(
+    store: Store,
+) -> None:
+    artifact = make(store)
+    paths = [output.path for output in artifact.files()]
+    (artifact.path / paths[0]).write_bytes(b"!")
+    found = {bool(verify(artifact, 1).problems) for _ in range(200)}
+    assert found == {True, False}
+    (artifact.path / paths[0]).unlink()
+    for _ in range(20):
+        assert any("is missing" in problem for problem in verify(artifact, 1).problems)
+
+
 def test_verify_reports_a_file_that_cannot_be_read(store: Store) -> None:
     artifact = make(store)
     with installed(Plan("trace")) as traced:

@@ -10,6 +10,12 @@ from numtok.cli._shared import JsonOption, Size, counted, one_line, open_store, 
 def command(
     context: typer.Context,
     ref: Annotated[str | None, typer.Argument(metavar="[REF]", help="Only this artifact.")] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Read only so many files of each, chosen anew each time."
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Read every byte of the artifacts again and compare it with what was written down.
@@ -21,9 +27,10 @@ def command(
 
     store = open_store(context)
     artifacts = store.artifacts() if ref is None else [store.resolve(ref)]
-    files, size, problems = 0, 0, []
+    listed, files, size, problems = 0, 0, 0, []
     for artifact in artifacts:
-        check = verify(artifact)
+        check = verify(artifact, sample)
+        listed += check.listed
         files, size = files + check.files, size + check.bytes
         problems += [{"ref": artifact.ref, "problem": text} for text in check.problems]
     if json:
@@ -33,6 +40,8 @@ def command(
         for found in problems:
             print(one_line(f"{found['ref']}: {found['problem']}"))
         what = f"{counted(len(artifacts), 'artifact')}, {counted(files, 'file')}"
+        if sample is not None:
+            what += f" of {listed:,}"
         print(f"checked {what}, {Size(size)}")
     if problems:
         where = counted(len({found["ref"] for found in problems}), "artifact")

@@ -1,0 +1,85 @@
+"""How the store's commands take to an artifact of very many shards.
+
+    python benchmarks/store.py --shards 100000
+
+One small shard is written again and again into one artifact, which is then
+listed, shown, verified in part and whole, and read as training would. Wall
+seconds of whole commands, start-up and all.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from numtok.artifact import Artifact, Output, Parent, write_receipt
+from numtok.files import Sink
+from numtok.records import ENCODED
+from numtok.samples import Samples
+from numtok.stages._data import splits
+from numtok.stages.encode import Config as EncodeConfig
+from numtok.stages.encode import run as encode
+from numtok.stages.gen import Config as GenConfig
+from numtok.stages.gen import run as gen
+from numtok.store import Store
+
+ROWS = 30  # of a shard
+A_RECEIPT = 1000  # shards
+
+
+def simulated(folder: Path, shards: int) -> Store:
+    """A store with an artifact ``many`` of so many equal shards."""
+    store = Store(folder / "store")
+    data = gen(GenConfig("arithmetic", ROWS, split="train=1"), store, lambda *_: None).artifact
+    assert data is not None
+    one = encode(EncodeConfig((data.ref,), scheme="xval"), store, lambda *_: None).artifact
+    assert one is not None
+    (shard,) = splits(one)["train"]
+    content = shard.read_bytes()
+    parent = Parent("file", "simulated", "0" * 64, shards)
+    with store.draft(ENCODED, "many", {"shards": shards}, [parent], ["numtok"]) as draft:
+        assert not isinstance(draft, Artifact)
+        outputs: list[Output] = []
+        for index in range(shards):
+            with Sink(draft.path / f"train-{index:05d}.parquet") as sink:
+                sink.write(content)
+            outputs.append(Output(sink.path.name, sink.bytes, sink.sha256))
+            if len(outputs) == A_RECEIPT or index + 1 == shards:
+                write_receipt(
+                    draft.path, f"{index:05d}", input="", settings="", outputs=outputs, facts={}
+                )
+                outputs = []
+        draft.publish({"rows": ROWS * shards}, {"seconds": 0.0})
+    return store
+
+
+def main() -> None:
+    """Simulate what the options ask for, measure, print the table."""
+    parser = argparse.ArgumentParser(description="Measure the store with very many shards.")
+    parser.add_argument("--shards", type=int, default=10_000)
+    shards = parser.parse_args().shards
+    table = Table(title=f"an artifact of {shards:,} shards")
+    table.add_column("command")
+    table.add_column("seconds", justify="right")
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent / "data") as folder:
+        started = time.perf_counter()
+        store = simulated(Path(folder), shards)
+        table.add_row("writing and publishing", f"{time.perf_counter() - started:.1f}")
+        for words in ("ls", "show many", "verify many --sample 100", "verify many"):
+            command = [sys.executable, "-m", "numtok", "--store", str(store.root), *words.split()]
+            started = time.perf_counter()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            table.add_row(f"numtok {words}", f"{time.perf_counter() - started:.2f}")
+        started = time.perf_counter()
+        samples = Samples.read(splits(store.resolve("many"))["train"])
+        table.add_row(f"reading {len(samples):,} rows", f"{time.perf_counter() - started:.1f}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
