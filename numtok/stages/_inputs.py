@@ -38,7 +38,7 @@ from numtok.stages._rows import Places, Rows
 from numtok.store import Store
 
 UNIT = 64 << 20  # bytes of input in a unit
-BLOCK = 4 << 20  # bytes read and encoded at a time
+BLOCK = 2 << 20  # bytes read and encoded at a time: what is made of them stays in the cache
 _STDIN = "standard input"
 FORMATS = {".jsonl": "jsonl", ".jsonl.gz": "gzip", ".jsonl.zst": "zstd", ".parquet": "parquet"}
 
