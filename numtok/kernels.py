@@ -199,6 +199,16 @@ def word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
 
 
 @_intrinsic
+def trailing_zeros(typing_context, a):  # type: ignore[no-untyped-def]
+    """The zero bits of a word below its lowest one; 64 for 0."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
+
+
+@_intrinsic
 def copy_bytes(typing_context, out, o, data, i, count):  # type: ignore[no-untyped-def]
     """``out[o:o + count] = data[i:i + count]`` of bytes that do not overlap, by ``memcpy``."""
 

@@ -6,29 +6,64 @@ digit in its lowest byte; sums and products of the word act on all bytes at once
 
 import numpy as np
 
-from numtok.kernels import inlined, word_at
+from numtok.kernels import byte_at, inlined, trailing_zeros, word_at
 
 _U = np.uint64
-_HIGH_HALVES, _SIXES = _U(0xF0F0F0F0F0F0F0F0), _U(0x0606060606060606)
-_THREES, _LOW_HALVES = _U(0x3333333333333333), _U(0x0F0F0F0F0F0F0F0F)
+_HIGH_BITS, _LOW_BITS = _U(0x8080808080808080), _U(0x7F7F7F7F7F7F7F7F)
+_ZEROS, _TO_HIGH_BIT = _U(0x3030303030303030), _U(0x7676767676767676)
+_LOW_HALVES = _U(0x0F0F0F0F0F0F0F0F)
 _PAIRS, _QUARTETS = _U(0x00FF00FF00FF00FF), _U(0x0000FFFF0000FFFF)
+_THREE, _WHOLE = _U(3), _U(64)
+
+
+@inlined
+def _other_bytes(word):  # type: ignore[no-untyped-def]
+    """The high bit of each byte that is no ASCII digit."""
+    # With 0x30 taken away digits are 0 to 9; adding 0x76 lifts what is above 9 over 0x7F.
+    x = word ^ _ZEROS
+    return (((x & _LOW_BITS) + _TO_HIGH_BIT) | x) & _HIGH_BITS
+
+
+@inlined
+def digits_end(data, i, end):  # type: ignore[no-untyped-def]
+    """The place behind the digits that begin at ``i``, at most ``end``."""
+    while i + 8 <= len(data) and i < end:
+        other = _other_bytes(word_at(data, i))
+        if other != 0:
+            return min(i + np.int64(trailing_zeros(other) >> _THREE), end)
+        i += 8
+    while i < end and np.uint8(byte_at(data, i) - np.uint8(ord("0"))) < 10:
+        i += 1
+    return min(i, end)
+
+
+@inlined
+def next_digit(data, i, end):  # type: ignore[no-untyped-def]
+    """The first digit from ``i`` on, ``end`` if there is none before it."""
+    while i + 8 <= len(data) and i < end:
+        digits = ~_other_bytes(word_at(data, i)) & _HIGH_BITS
+        if digits != 0:
+            return min(i + np.int64(trailing_zeros(digits) >> _THREE), end)
+        i += 8
+    while i < end and np.uint8(byte_at(data, i) - np.uint8(ord("0"))) >= 10:
+        i += 1
+    return min(i, end)
 
 
 @inlined
 def eight_digits(data, i, end):  # type: ignore[no-untyped-def]
     """True if the eight bytes at ``i``, all before ``end``, are ASCII digits."""
-    if i + 8 > end:
-        return False
-    word = word_at(data, i)
-    # 0x30 to 0x39 have the upper half 3, and still have it when 6 is added.
-    halves = (word & _HIGH_HALVES) | (((word + _SIXES) & _HIGH_HALVES) >> _U(4))
-    return halves == _THREES
+    return i + 8 <= end and _other_bytes(word_at(data, i)) == 0
 
 
 @inlined
-def value_of_eight(data, i):  # type: ignore[no-untyped-def]
-    """The number that the eight digits at ``i`` write: sums of two, then four, then eight."""
-    word = word_at(data, i) & _LOW_HALVES
+def value_of_digits(data, i, count):  # type: ignore[no-untyped-def]
+    """The number that the ``count`` (1 to 8) digits at ``i`` write; eight bytes must be there.
+
+    Sums of two digits, then of four, then of all. Fewer than eight are moved to the end of the
+    word, behind zeros.
+    """
+    word = (word_at(data, i) & _LOW_HALVES) << (_WHOLE - (_U(count) << _THREE))
     word = (word * _U(10 * 2**8 + 1)) >> _U(8)
     word = ((word & _PAIRS) * _U(100 * 2**16 + 1)) >> _U(16)
     return ((word & _QUARTETS) * _U(10_000 * 2**32 + 1)) >> _U(32)

@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from numtok.kernels import byte_at, inlined, kernel, reads, writes
-from numtok.numerals._eight import eight_digits, value_of_eight
+from numtok.numerals._eight import digits_end, eight_digits, value_of_digits
 from numtok.numerals.column import Significands, value_of
 
 _intrinsic: Any = intrinsic  # numba's own type drops the wrong argument
@@ -158,6 +158,32 @@ def _exponent_at(data, i, end):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _plain_significand(data, i, end):  # type: ignore[no-untyped-def]
+    """(w, q) of a literal of at most 7 digits, a point and digits, 19 digits together; q is 1
+    where it is something else. Eight bytes must be there from ``end`` on."""
+    point = digits_end(data, i, end)
+    count = point - i
+    digits = end - i - 1
+    if not (
+        0 < count < 8 and (point == end or (digits <= 19 and byte_at(data, point) == ord(".")))
+    ):
+        return _ZERO_WORD, np.int64(1)
+    w = value_of_digits(data, i, count)
+    i = point + 1
+    q = np.int64(0)
+    if point < end:
+        q = i - end
+        if digits_end(data, i, end) < end:
+            return _ZERO_WORD, np.int64(1)
+        while i + 8 <= end:
+            w = w * _U(100_000_000) + value_of_digits(data, i, 8)
+            i += 8
+        if i < end:
+            w = w * _POWERS_OF_TEN[end - i] + value_of_digits(data, i, end - i)
+    return w, q
+
+
+@inlined
 def _significand(data, i, end):  # type: ignore[no-untyped-def]
     """(w, q, more): the literal is w * 10^q, w of at most 19 digits, and if ``more`` a little
     above that, by digits that w has no room for."""
@@ -168,7 +194,7 @@ def _significand(data, i, end):  # type: ignore[no-untyped-def]
     more = False
     while i < end:
         if 0 < digits <= 11 and eight_digits(data, i, end):
-            w = w * _U(100_000_000) + value_of_eight(data, i)
+            w = w * _U(100_000_000) + value_of_digits(data, i, 8)
             digits += 8
             q -= 8 * point
             i += 8
@@ -205,7 +231,13 @@ def _read(data, starts, ends, values, digits, exponents, negative, more, undecid
     for n in range(len(starts)):
         first = byte_at(data, starts[n])
         minus = first == ord("-") or first == 0xE2  # the first byte of U+2212
-        w, q, inexact = _significand(data, np.int64(starts[n]), np.int64(ends[n]))
+        begin, end = np.int64(starts[n]), np.int64(ends[n])
+        q = np.int64(1)
+        if end + 8 <= len(data):
+            w, q = _plain_significand(data, begin + (first == ord("-")), end)
+        inexact = False
+        if q > 0:
+            w, q, inexact = _significand(data, begin, end)
         if w == _ZERO_WORD:
             value = 0.0
             q = np.int64(0)

@@ -10,7 +10,7 @@ from numba import boolean, int32, int64, uint8
 from numpy.typing import NDArray
 
 from numtok.kernels import byte_at, inlined, kernel, reads, writes
-from numtok.numerals._eight import eight_digits
+from numtok.numerals._eight import digits_end, next_digit
 from numtok.numerals.policy import NumeralPolicy
 
 # Classes of ASCII bytes; the two-byte letters of Latin, Greek and Cyrillic need two bytes.
@@ -153,9 +153,7 @@ def _thousands_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
 @inlined
 def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no-untyped-def]
     """The number whose first digit is at ``i``: (start, end, True), or (_, resume, False)."""
-    j = i + 1
-    while _is_digit(data, j, end):
-        j += 1
+    j = digits_end(data, i, end)
     start = i
     leading_point = False
     if _letter_before(data, begin, i):  # planet0, x1, utf8: the run continues an identifier
@@ -177,11 +175,7 @@ def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no
     if thousands and not leading_point:
         j = _thousands_end(data, begin, i, j, end)
     if not leading_point and j < end and byte_at(data, j) == _POINT:
-        fraction = j + 1
-        while eight_digits(data, fraction, end):
-            fraction += 8
-        while _is_digit(data, fraction, end):
-            fraction += 1
+        fraction = digits_end(data, j + 1, end)
         # "5." is 5 and a full stop, but "5.e3" is 5000.
         if fraction > j + 1 or _exponent_end(data, fraction, end) > fraction:
             j = fraction
@@ -238,14 +232,15 @@ def _scan(data, rows, xval, thousands, percent, starts, ends, row_counts):  # ty
         begin, end = np.int64(rows[row]), np.int64(rows[row + 1])
         first = found
         i = begin
-        while i < end:
-            if not _is_digit_byte(byte_at(data, i)) and not (
-                xval and byte_at(data, i) == _MINUS and _is_digit(data, i + 1, end)
-            ):
-                i += 1
-                continue
+        last = begin  # what is before it has been looked at
+        while True:
+            i = next_digit(data, i, end)
+            if i == end:
+                break
             if xval:
-                start, i, number = _xval_number(data, begin, i, end)
+                minus = i > last and byte_at(data, i - 1) == _MINUS
+                start, i, number = _xval_number(data, begin, i - minus, end)
+                last = i
             else:
                 start, i, number = _default_number(data, begin, i, end, thousands, percent)
             if number:
