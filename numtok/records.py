@@ -39,7 +39,7 @@ class Row(msgspec.Struct):
     answer_start
         Code point where the answer begins, for autoregressive training.
     group
-        What per-group tables group by: digits, operands, task.
+        What per-group tables group by: digits, operands, task. Null is the same as not there.
     split
         Where the row belongs; ``train`` if neither the row nor the command says.
     """

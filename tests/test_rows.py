@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from numtok.records import Row, row_type
 from numtok.stages._lines import FIELDS, find_lines
-from numtok.stages._rows import NO_ANSWER, NO_TARGETS, Categories, Places, Rows
+from numtok.stages._rows import NO_ANSWER, NO_TARGETS, Categories, Places, Rows, far_out
 
 # --- both ways ---------------------------------------------------------------------------------
 
@@ -174,6 +174,15 @@ def test_what_is_not_plain_is_left_to_the_other_way(lines: list[str]) -> None:
     assert quickly("\n".join(lines).encode()) is None
 
 
+def test_a_group_without_a_value_is_none() -> None:
+    block = block_of(
+        [{"text": "a", "group": {"x": None, "y": 1}}, {"text": "b", "group": {"z": 2}}]
+    )
+    for rows in (quickly(block), by_records(block)):
+        assert rows is not None and rows.group_names == {"y", "z"}
+        assert rows.take(np.array([1])).group_names == {"z"}
+
+
 def test_some_rows_are_taken() -> None:
     block = block_of(
         [
@@ -232,3 +241,25 @@ def test_any_bytes_can_be_looked_at(block: bytes) -> None:
 
 def test_the_row_has_the_fields_that_are_looked_for() -> None:
     assert set(FIELDS) == set(Row.__struct_fields__)
+
+
+# --- places that no int64 holds ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("field", "told"),
+    [
+        ({"answer_start": 10**25}, f"answer_start {10**25} is outside the text"),
+        ({"targets": {"a": [[0, 1], [-(10**25), 1]]}}, f"target 'a' at [-{10**25}, 1] is outside"),
+        ({"answer_start": 10**18, "targets": {"a": [[0, 10**18]]}}, None),
+    ],
+)
+def test_a_place_far_out_is_told_as_it_was_written(field: dict[str, Any], told: str | None) -> None:
+    record = msgspec.convert({"text": "abc"} | field, Row)
+    found = far_out(record, "abc")
+    if told is None:
+        assert found is None
+        return
+    assert found is not None and found.startswith(told)
+    assert found.endswith("which has 3 characters (code points)")
+    assert quickly(block_of([{"text": "abc"} | field])) is None

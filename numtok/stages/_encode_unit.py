@@ -138,7 +138,7 @@ class EncodeUnit:
                 facts["numbers"] += len(encoded.numbers)
                 facts["tokens"] += len(encoded.tokens)
                 outcomes.update(names_of(encoded.outcomes))
-                unseen |= (batch.rows.groups or {}).keys() - set(self.groups)
+                unseen |= batch.rows.group_names - set(self.groups)
                 losses = _losses(batch, encoded)
                 if losses.num_rows and self.stop_at_clip:
                     raise _clip_error(batch, encoded, losses)

@@ -109,7 +109,7 @@ def _sample(
     size = rows = rejected = 0
     for batch, splits in _batches(units, screening):
         rows, rejected = rows + len(batch), rejected + len(batch.rejected)
-        groups |= (batch.rows.groups or {}).keys()
+        groups |= batch.rows.group_names
         # Whole batches, so that the sample depends on the bytes of the input alone.
         chosen.append(_train(batch, splits))
         size += chosen[-1].nbytes
@@ -130,7 +130,7 @@ def _sample(
 def first_groups(units: Sequence[Unit], screening: Screening) -> list[str]:
     """The names of the groups that the first rows have: nearly always all there are."""
     for batch, _ in _batches(units, screening):
-        return sorted(batch.rows.groups or {})
+        return sorted(batch.rows.group_names)
     return []
 
 

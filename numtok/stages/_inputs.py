@@ -34,7 +34,7 @@ from numtok.stages._lines import (
     reason_of,
     validation_reason,
 )
-from numtok.stages._rows import Places, Rows
+from numtok.stages._rows import Places, Rows, far_out
 from numtok.store import Store
 
 UNIT = 64 << 20  # bytes of input in a unit
@@ -621,10 +621,15 @@ def _decode_block(
             reasons[index] = reason
             continue
         try:
-            records.append(decoder.decode(line))
-            kept.append(index)
+            record = decoder.decode(line)
         except UNREADABLE as error:
             reasons[index] = reason_of(line, error)
+            continue
+        if reason := far_out(record, record.text):
+            reasons[index] = reason
+            continue
+        records.append(record)
+        kept.append(index)
     rejected = [
         Rejected(
             part,
@@ -758,7 +763,10 @@ def _parquet_batch(
                 raise msgspec.ValidationError("a string is invalid UTF-8; write it as UTF-8")
             if missing[index]:
                 raise msgspec.ValidationError(f"{text_field!r} is null; it must be a string")
-            fields.append(msgspec.convert(values | {"text": ""}, Row))
+            record = msgspec.convert(values | {"text": ""}, Row)
+            if reason := far_out(record, texts[index].as_py()):
+                raise msgspec.ValidationError(reason)
+            fields.append(record)
             kept.append(index)
         except msgspec.ValidationError as error:
             content = (

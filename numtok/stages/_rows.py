@@ -28,7 +28,7 @@ from numtok.stages._values import (
 )
 
 NO_ANSWER = np.iinfo(np.int64).min  # where a row has no answer_start
-_FAR = 10**18  # a place that is further out than this is as much outside the text as this
+_FAR = 10**18  # code points; no place in any text is further out
 _QUOTE, _NULL, _MINUS = ord('"'), ord("n"), ord("-")
 _WORD, _SCALAR = str | int | None, str | int | float | bool | None  # what a label, a group may be
 
@@ -140,6 +140,11 @@ class Rows:
             self.splits and self.splits.take(keep),
         )
 
+    @property
+    def group_names(self) -> set[str]:
+        """The groups of which a row has a value."""
+        return {name for name, group in (self.groups or {}).items() if (group.codes >= 0).any()}
+
     def without_texts(self) -> "Rows":
         """The rows with no text, so that its memory can be given back."""
         return replace(self, texts=strings([]))
@@ -166,13 +171,14 @@ class Rows:
     def of_records(
         cls, records: Sequence[Row], places: "Places", texts: "pa.Array[Any] | None" = None
     ) -> "Rows":
-        """From records; with ``texts``, those instead of the texts of the records."""
+        """From records that :func:`far_out` finds nothing in; with ``texts``, those instead of the
+        texts of the records."""
         ids = [
             place if no_id(record.id) else str(record.id)
             for record, place in zip(records, places.ids().to_pylist(), strict=True)
         ]
         targets = [
-            (row, name, *map(_near, span))
+            (row, name, *span)
             for row, record in enumerate(records)
             for name, spans in (record.targets or {}).items()
             for span in spans
@@ -195,7 +201,7 @@ class Rows:
             if targets
             else None,
             labels if labels.names else None,
-            np.array([NO_ANSWER if one is None else _near(one) for one in answers], np.int64)
+            np.array([NO_ANSWER if one is None else one for one in answers], np.int64)
             if any(one is not None for one in answers)
             else None,
             {name: Categories.of([as_text(group.get(name)) for group in groups]) for name in found},
@@ -312,9 +318,20 @@ def _categories(values: Values, kind: Any, rows: NDArray[np.int64], count: int) 
     return Categories(everywhere, merged.names)
 
 
-def _near(place: int) -> int:
-    """A place that an int64 can hold, as far outside of any text as the one that is meant."""
-    return max(-_FAR, min(_FAR, place))
+def far_out(record: Row, text: str) -> str | None:
+    """What is wrong with a record that has a place which an int64 might not hold."""
+    if record.answer_start is not None and abs(record.answer_start) > _FAR:
+        return outside(f"answer_start {record.answer_start}", text)
+    for name, spans in (record.targets or {}).items():
+        for span in spans:
+            if max(map(abs, span)) > _FAR:
+                return outside(f"target {name!r} at {list(span)}", text)
+    return None
+
+
+def outside(what: str, text: str) -> str:
+    """The problem of a place that the text does not have."""
+    return f"{what} is outside the text, which has {len(text)} characters (code points)"
 
 
 def no_id(value: Any) -> bool:

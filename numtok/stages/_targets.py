@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.codec import Spans, Texts
-from numtok.stages._rows import NO_ANSWER, NO_TARGETS, Categories, Rows, Targets
+from numtok.stages._rows import NO_ANSWER, NO_TARGETS, Categories, Rows, Targets, outside
 from numtok.stages._values import byte_places
 
 _SHOWN = 40  # characters of a text in a message
@@ -99,8 +99,7 @@ def _at(values: NDArray[np.int32], at: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def _outside(what: str, texts: Texts, row: int) -> str:
-    length = len(texts.data[texts.rows[row] : texts.rows[row + 1]].tobytes().decode())
-    return f"{what} is outside the text, which has {length} characters (code points)"
+    return outside(what, texts.data[texts.rows[row] : texts.rows[row + 1]].tobytes().decode())
 
 
 def _shown(texts: Texts, start: int, end: int) -> str:
