@@ -31,11 +31,18 @@ from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import settings_of
 from numtok.schemes.base import SCHEMES, Decoded, Scheme
-from numtok.text_tokenizers.base import TEXT_TOKENIZERS, Fitted, Pieces, TextTokenizer
+from numtok.text_tokenizers.base import (
+    TEXT_TOKENIZERS,
+    Fitted,
+    NumberTokens,
+    Pieces,
+    Segments,
+    TextTokenizer,
+)
+from numtok.text_tokenizers.base import cut as cut_pieces
 
 FORMAT = 1  # of scheme.json
 SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
-NUMBER = "[NUM]"
 CHUNK = 8 << 20  # bytes of text encoded at a time, about
 
 _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
@@ -119,8 +126,8 @@ class Codec:
             int32[n], a byte offset in the text, counted in ``texts.data``, where a new token must
             begin (an answer's start), or -1; none may lie inside a number.
         """
-        segments = _Segments.of(texts, spans, marks)
-        chunks = [self._encode_chunk(texts.data, chunk) for chunk in segments.chunks(spans)]
+        segments = _segments(texts, spans, marks)
+        chunks = [self._encode_chunk(chunk) for chunk in _chunks(segments)]
         number_rows = offsets(spans.counts)
         counts = segments.counts
 
@@ -156,37 +163,24 @@ class Codec:
             literals=Literals(texts.data, spans.starts, spans.ends),
         )
 
-    def _encode_chunk(self, data: NDArray[np.uint8], chunk: "_Chunk") -> dict[str, NDArray[Any]]:
+    def _encode_chunk(self, segments: Segments) -> dict[str, NDArray[Any]]:
         """The columns of some segments; places count from each segment's first token."""
-        from numtok import interleave
-
-        numerals = Numerals.read(Literals(data, chunk.starts, chunk.ends))
+        numerals = Numerals.read(Literals(segments.data, segments.starts, segments.ends))
         raw = numerals.values
         if not self.normalizer.normalizer.identity:
             keeps_zero = self.normalizer.normalizer.keeps_zero
             numerals = numerals.with_values(self.normalizer.forward(raw), keeps_zero)
         encoded = self.scheme.encode(numerals)
-        pieces = _cut_pieces(data, *chunk)
-        text_tokens = self.text.encode(pieces)
-
+        numbers = NumberTokens(encoded.tokens, encoded.lengths, self.number_first)
         dtype = np.uint16 if self.vocabulary_size <= 1 << 16 else np.uint32
-        tokens = np.empty(len(text_tokens.ids) + len(encoded.tokens), dtype)
-        token_bounds = np.empty(len(chunk.bounds), np.int32)
-        places = np.empty(len(raw), np.int32)
-        interleave.interleave(
-            chunk.counts, *text_tokens, encoded.tokens, encoded.lengths,
-            self.number_first, self.text_first, tokens, token_bounds, places,
-        )  # fmt: skip
-        text = np.empty(len(pieces.data) + len(NUMBER) * len(raw), np.uint8)
-        text_bounds = np.empty(len(chunk.bounds), np.int32)
-        interleave.fill(*pieces, chunk.counts, text, text_bounds)
+        woven = self.text.weave(segments, numbers, self.text_first, dtype)
         columns = {
-            "text": text,
-            "text_sizes": np.diff(text_bounds),
-            "tokens": tokens,
-            "token_counts": np.diff(token_bounds),
+            "text": woven.text,
+            "text_sizes": np.diff(woven.text_bounds),
+            "tokens": woven.tokens,
+            "token_counts": np.diff(woven.token_bounds),
             "numbers": raw,
-            "places": places,
+            "places": woven.places,
             "lengths": encoded.lengths,
             "outcomes": encoded.outcomes,
         }
@@ -383,78 +377,48 @@ def offsets(counts: NDArray[np.int32]) -> NDArray[np.int32]:
     return bounds.astype(np.int32)
 
 
-class _Chunk(NamedTuple):
-    """Some segments, with their numbers; offsets are bytes of the column."""
-
-    bounds: NDArray[np.int32]  # [m + 1]
-    limits: NDArray[np.int32]  # [m] the end of the text that the segment is of
-    counts: NDArray[np.int32]  # [m] numbers
-    starts: NDArray[np.int32]  # [numbers]
-    ends: NDArray[np.int32]  # [numbers]
-
-
-@dataclass(frozen=True)
-class _Segments:
+def _segments(texts: Texts, spans: Spans, marks: NDArray[np.int32] | None) -> Segments:
     """Texts cut where tokens must begin: at each text, at each mark, and in a long text before a
     number every few MiB, so that the work on it needs memory for so much and no more."""
+    cuts = [texts.rows]
+    if marks is not None:
+        cuts.append(marks[marks >= 0])
+    if len(spans.starts) and np.diff(texts.rows).max(initial=0) > CHUNK:
+        nearest = np.searchsorted(spans.starts, np.arange(0, texts.rows[-1], CHUNK))
+        cuts.append(spans.starts[np.minimum(nearest, len(spans.starts) - 1)])
+    bounds = np.unique(np.concatenate(cuts)).astype(np.int32)
+    limits = texts.rows[np.searchsorted(texts.rows, bounds[:-1], side="right")]
+    counts = np.diff(np.searchsorted(spans.starts, bounds)).astype(np.int32)
+    return Segments(texts.data, bounds, limits, counts, spans.starts, spans.ends)
 
-    bounds: NDArray[np.int32]  # [m + 1]
-    limits: NDArray[np.int32]  # [m] the end of the text that the segment is of
-    counts: NDArray[np.int32]  # [m] numbers
 
-    @classmethod
-    def of(cls, texts: Texts, spans: Spans, marks: NDArray[np.int32] | None) -> "_Segments":
-        cuts = [texts.rows]
-        if marks is not None:
-            cuts.append(marks[marks >= 0])
-        if len(spans.starts) and np.diff(texts.rows).max(initial=0) > CHUNK:
-            nearest = np.searchsorted(spans.starts, np.arange(0, texts.rows[-1], CHUNK))
-            cuts.append(spans.starts[np.minimum(nearest, len(spans.starts) - 1)])
-        bounds = np.unique(np.concatenate(cuts)).astype(np.int32)
-        limits = texts.rows[np.searchsorted(texts.rows, bounds[:-1], side="right")]
-        counts = np.diff(np.searchsorted(spans.starts, bounds)).astype(np.int32)
-        return cls(bounds, limits, counts)
-
-    def chunks(self, spans: Spans) -> Iterator[_Chunk]:
-        """Runs of segments of some MiB."""
-        numbers = offsets(self.counts)
-        begin, segments = 0, len(self.counts)
-        while True:
-            enough = np.searchsorted(self.bounds, int(self.bounds[begin]) + CHUNK, side="right") - 1
-            end = min(max(int(enough), begin + 1), segments)
-            among = slice(numbers[begin], numbers[end])
-            yield _Chunk(
-                self.bounds[begin : end + 1],
-                self.limits[begin:end],
-                self.counts[begin:end],
-                spans.starts[among],
-                spans.ends[among],
-            )
-            begin = end
-            if begin >= segments:
-                return
+def _chunks(segments: Segments) -> Iterator[Segments]:
+    """Runs of segments of some MiB."""
+    numbers = offsets(segments.counts)
+    bounds, count = segments.bounds, len(segments.counts)
+    begin = 0
+    while True:
+        enough = np.searchsorted(bounds, int(bounds[begin]) + CHUNK, side="right") - 1
+        end = min(max(int(enough), begin + 1), count)
+        among = slice(numbers[begin], numbers[end])
+        yield Segments(
+            segments.data,
+            bounds[begin : end + 1],
+            segments.limits[begin:end],
+            segments.counts[begin:end],
+            segments.starts[among],
+            segments.ends[among],
+        )
+        begin = end
+        if begin >= count:
+            return
 
 
 def cut(texts: Texts, spans: Spans) -> Pieces:
     """The text between the numbers, escaped: one piece more than numbers for each text."""
-    return _cut_pieces(texts.data, texts.rows, texts.rows[1:], spans.counts, *spans[:2])
-
-
-def _cut_pieces(
-    data: NDArray[np.uint8],
-    bounds: NDArray[np.int32],
-    limits: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-) -> Pieces:
-    from numtok import interleave
-
-    size = int(bounds[-1] - bounds[0])
-    pieces = np.empty(size + size // 4 + 1, np.uint8)  # at most one byte more for each "[NUM"
-    piece_bounds = np.empty(len(starts) + len(counts) + 1, np.int32)
-    used = interleave.cut(data, bounds, limits, counts, starts, ends, pieces, piece_bounds)
-    return Pieces(pieces[:used], piece_bounds)
+    return cut_pieces(
+        Segments(texts.data, texts.rows, texts.rows[1:], spans.counts, spans.starts, spans.ends)
+    )
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:

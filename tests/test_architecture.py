@@ -23,7 +23,7 @@ PACKAGE = ROOT / "numtok"
 LAYERS: tuple[frozenset[str], ...] = (  # lowest first
     frozenset({"config", "errors", "files", "published", "records", "registry", "reports"}),
     frozenset({"kernels"}),
-    frozenset({"interleave", "metrics", "normalizers", "numerals", "text_tokenizers"}),
+    frozenset({"metrics", "normalizers", "numerals", "text_tokenizers"}),
     frozenset({"schemes"}),
     frozenset({"codec", "contract", "distributions", "grammar", "samples"}),
     frozenset({"engines", "nn", "tasks"}),

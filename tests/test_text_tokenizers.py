@@ -20,7 +20,7 @@ from numtok.errors import UsageError
 from numtok.registry import settings_of, spec_of
 from numtok.text_tokenizers._bytelevel import ALPHABET, from_alphabet, to_alphabet
 from numtok.text_tokenizers._words import WORD_PATTERN, WordTable
-from numtok.text_tokenizers.base import TEXT_TOKENIZERS, Fitted, Pieces
+from numtok.text_tokenizers.base import TEXT_TOKENIZERS, Fitted, NumberTokens, Pieces, Segments
 from numtok.text_tokenizers.file import File
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -111,6 +111,43 @@ def test_a_piece_is_tokenised_by_itself(spec: str, column: list[str]) -> None:
     whole = fitted.encode(pieces(column))
     alone = [fitted.encode(pieces([text])).ids.tolist() for text in column]
     assert whole.ids.tolist() == [token for tokens in alone for token in tokens]
+
+
+PIECE = st.sampled_from([*SAMPLE, "[NUM]", "[", "[\\NUM]", " [MASK", "]", " the", "", "é", " "])
+
+
+@given(st.lists(st.lists(PIECE, min_size=1, max_size=4), min_size=1, max_size=4), st.data())
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint32])
+def test_words_are_woven_as_four_passes_do(
+    dtype: Any, rows: list[list[str]], data: st.DataObject
+) -> None:
+    """A number ``7`` between the pieces of each row, of as many tokens as come."""
+    texts = ["7".join(row).encode() for row in rows]
+    bounds = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    # A "7" in a piece is none of the numbers.
+    ends = [
+        begin + len("7".join(row[: k + 1]).encode()) + 1
+        for begin, row in zip(bounds.tolist(), rows, strict=False)
+        for k in range(len(row) - 1)
+    ]
+    lengths = data.draw(st.lists(st.integers(0, 3), min_size=len(ends), max_size=len(ends)))
+    segments = Segments(
+        np.frombuffer(b"".join(texts), np.uint8),
+        bounds,
+        bounds[1:],
+        np.array([len(row) - 1 for row in rows], np.int32),
+        np.array(ends, np.int32) - np.int32(1),
+        np.array(ends, np.int32),
+    )
+    ids = np.arange(sum(lengths), dtype=np.uint32)
+    numbers = NumberTokens(ids, np.array(lengths, np.int32), 3)
+    fitted = tokenizer("words:40")
+    assert type(fitted).weave is not Fitted.weave
+    quick = fitted.weave(segments, numbers, 900, dtype)
+    plain = Fitted.weave(fitted, segments, numbers, 900, dtype)
+    assert quick.tokens.dtype == plain.tokens.dtype == dtype
+    for ours, theirs in zip(quick, plain, strict=True):
+        assert ours.tolist() == theirs.tolist()
 
 
 @pytest.mark.parametrize("spec", SPECS)

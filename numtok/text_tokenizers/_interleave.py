@@ -10,11 +10,11 @@ from numtok.kernels import byte_at, inlined, kernel, reads, writes
 
 _KEYWORDS = np.frombuffer(b"\3NUM \3PAD \3END \4MASK", np.uint8).reshape(4, 5)  # length, bytes
 _OPEN, _BACKSLASH = ord("["), ord("\\")
-NUMBER_BYTES = np.frombuffer(b"[NUM]", np.uint8)  # codec.NUMBER
+NUMBER_BYTES = np.frombuffer(b"[NUM]", np.uint8)  # what stands for a number in the text
 
 
 @inlined
-def _at_keyword(data, i, end):  # type: ignore[no-untyped-def]
+def at_keyword(data, i, end):  # type: ignore[no-untyped-def]
     """True if backslashes (or none) and then NUM, PAD, END or MASK stand at ``i``."""
     while i < end and byte_at(data, i) == _BACKSLASH:
         i += 1
@@ -50,7 +50,7 @@ def cut(data, bounds, limits, counts, starts, ends, pieces, piece_bounds):  # ty
             for i in range(begin, end):
                 pieces[out] = byte_at(data, i)
                 out += 1
-                if byte_at(data, i) == _OPEN and _at_keyword(data, i + 1, limits[segment]):
+                if byte_at(data, i) == _OPEN and at_keyword(data, i + 1, limits[segment]):
                     pieces[out] = _BACKSLASH
                     out += 1
             piece += 1

@@ -1,14 +1,15 @@
 """The compiled passes of ``_words``; in a file of their own, so that decoding needs no numba."""
 
 import numpy as np
-from numba import int32, int64, uint8, uint32, uint64, void
+from numba import int32, int64, types, uint8, uint16, uint32, uint64, void
 
 from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.text_tokenizers._interleave import NUMBER_BYTES, at_keyword
 
 _IN_WORD = np.zeros(256, np.bool_)
 _IN_WORD[list(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")] = True
 _IN_WORD[0x80:] = True
-_SPACE = ord(" ")
+_SPACE, _OPEN, _BACKSLASH = ord(" "), ord("["), ord("\\")
 _FNV_START, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _SHIFT = np.uint64(32)
 
@@ -89,6 +90,71 @@ def encode(data, pieces, slots, words, bounds, ids, id_bounds):  # type: ignore[
             i = j
         id_bounds[piece + 1] = count
     return count
+
+
+@kernel(
+    [
+        types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
+            reads(uint8), reads(int32), reads(int32), reads(int32), reads(int32), reads(int32),
+            reads(int32), reads(uint8), reads(int32),
+            reads(uint32), reads(int32), int64, int64,
+            writes(uint8), writes(int32), writes(token), writes(int32), writes(int32),
+        )
+        for token in (uint16, uint32)
+    ]
+)  # fmt: skip
+def weave(  # type: ignore[no-untyped-def]
+    data, bounds, limits, counts, starts, ends,
+    slots, words, word_bounds,
+    number_ids, number_lengths, number_first, text_first,
+    text, text_bounds, tokens, token_bounds, places,
+):  # fmt: skip
+    """What ``interleave`` does in four passes, for words: each piece of text is copied, escaped,
+    and its words are looked up there and then. Returns the bytes and the tokens written."""
+    size = 0
+    count = 0
+    number = 0
+    taken = 0
+    text_bounds[0] = 0
+    token_bounds[0] = 0
+    for segment in range(len(counts)):
+        first = count
+        begin = np.int64(bounds[segment])
+        for k in range(counts[segment] + 1):
+            last = k == counts[segment]
+            end = np.int64(bounds[segment + 1]) if last else np.int64(starts[number])
+            i = size
+            for place in range(begin, end):
+                text[size] = byte_at(data, place)
+                size += 1
+                if byte_at(data, place) == _OPEN and at_keyword(data, place + 1, limits[segment]):
+                    text[size] = _BACKSLASH
+                    size += 1
+            while i < size:
+                j = _word_end(text, i, size)
+                word = slots[_find(text, i, j, slots, words, word_bounds)]
+                if word != 0:
+                    tokens[count] = 255 + word + text_first  # the bytes come first
+                    count += 1
+                else:
+                    for b in range(i, j):
+                        tokens[count] = byte_at(text, b) + text_first
+                        count += 1
+                i = j
+            if not last:
+                for b in range(len(NUMBER_BYTES)):
+                    text[size] = byte_at(NUMBER_BYTES, b)
+                    size += 1
+                places[number] = count - first
+                for _ in range(number_lengths[number]):
+                    tokens[count] = number_ids[taken] + number_first
+                    count += 1
+                    taken += 1
+                begin = np.int64(ends[number])
+                number += 1
+        text_bounds[segment + 1] = size
+        token_bounds[segment + 1] = count
+    return size, count
 
 
 @kernel(

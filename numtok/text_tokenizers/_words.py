@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.text_tokenizers._bytelevel import BYTE_NAMES, byte_level_json, to_alphabet
-from numtok.text_tokenizers.base import Fitted, Pieces, Tokens
+from numtok.text_tokenizers.base import (
+    Fitted,
+    NumberTokens,
+    Pieces,
+    Segments,
+    Tokens,
+    Woven,
+)
 
 #: The same split as `_word_end` of `_word_kernels`, as a Hugging Face regular expression.
 _LETTER = r"(?:[0-9A-Za-z_]|[^\x00-\x7F])"
@@ -71,6 +78,23 @@ class WordTable(Fitted):
         bounds = np.empty(len(pieces.bounds), np.int32)
         count = encode(*pieces, self._slots, self._data, self._bounds, ids, bounds)
         return Tokens(ids[:count], bounds)
+
+    def weave(
+        self, segments: Segments, numbers: NumberTokens, first: int, dtype: type[np.unsignedinteger]
+    ) -> Woven:
+        from numtok.text_tokenizers._interleave import NUMBER_BYTES
+        from numtok.text_tokenizers._word_kernels import weave
+
+        count, room = len(segments.counts), segments.room()
+        text = np.empty(room + len(NUMBER_BYTES) * len(numbers.lengths), np.uint8)
+        tokens = np.empty(room + len(numbers.ids), dtype)  # a text token is at least a byte
+        text_bounds, token_bounds = np.empty((2, count + 1), np.int32)
+        places = np.empty(len(numbers.lengths), np.int32)
+        size, used = weave(
+            *segments, self._slots, self._data, self._bounds, *numbers, first,
+            text, text_bounds, tokens, token_bounds, places,
+        )  # fmt: skip
+        return Woven(text[:size], text_bounds, tokens[:used], token_bounds, places)
 
     def decode(self, ids: NDArray[np.uint32]) -> bytes:
         return b"".join([self._bytes[token] for token in ids.tolist()])

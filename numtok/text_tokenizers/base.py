@@ -37,6 +37,52 @@ class Tokens(NamedTuple):
     bounds: NDArray[np.int32]  # [n + 1]
 
 
+class Segments(NamedTuple):
+    """``m`` segments of texts in which ``k`` numbers were found: segment s is
+    ``data[bounds[s]:bounds[s + 1]]``."""
+
+    data: NDArray[np.uint8]  # [bytes] of all texts
+    bounds: NDArray[np.int32]  # [m + 1]
+    limits: NDArray[np.int32]  # [m] the end of the text that the segment is of
+    counts: NDArray[np.int32]  # [m] numbers
+    starts: NDArray[np.int32]  # [k] offsets in the data
+    ends: NDArray[np.int32]  # [k]
+
+    def room(self) -> int:
+        """The most bytes that the text between the numbers has, escaped: at most one more for
+        each ``[NUM``."""
+        size = int(self.bounds[-1] - self.bounds[0])
+        return size + size // 4 + 1
+
+
+def cut(segments: Segments) -> Pieces:
+    """The text between the numbers, escaped: one piece more than numbers for each segment."""
+    from numtok.text_tokenizers import _interleave as interleave
+
+    pieces = np.empty(segments.room(), np.uint8)
+    bounds = np.empty(len(segments.starts) + len(segments.counts) + 1, np.int32)
+    used = interleave.cut(*segments, pieces, bounds)
+    return Pieces(pieces[:used], bounds)
+
+
+class NumberTokens(NamedTuple):
+    """The tokens of ``k`` numbers, ids of the whole vocabulary when ``first`` is added."""
+
+    ids: NDArray[np.uint32]  # [number tokens]
+    lengths: NDArray[np.int32]  # [k]
+    first: int
+
+
+class Woven(NamedTuple):
+    """The text and the tokens of ``m`` segments with ``k`` numbers."""
+
+    text: NDArray[np.uint8]  # [bytes], escaped, numbers replaced by [NUM]
+    text_bounds: NDArray[np.int32]  # [m + 1]
+    tokens: NDArray[np.uint16] | NDArray[np.uint32]  # ids of the whole vocabulary
+    token_bounds: NDArray[np.int32]  # [m + 1]
+    places: NDArray[np.int32]  # [k] of each number's first token, counted in its segment
+
+
 class Fitted(ABC):
     """A text tokenizer with its vocabulary. Ids are local, 0 to ``len(vocabulary()) - 1``."""
 
@@ -47,6 +93,26 @@ class Fitted(ABC):
     @abstractmethod
     def encode(self, pieces: Pieces) -> Tokens:
         """Tokenise every piece by itself, so that no token crosses a number."""
+
+    def weave(
+        self, segments: Segments, numbers: NumberTokens, first: int, dtype: type[np.unsignedinteger]
+    ) -> Woven:
+        """The text between the numbers and their tokens put together; ``first`` is the id of the
+        first text token, ``dtype`` that of the tokens."""
+        from numtok.text_tokenizers import _interleave as interleave
+
+        pieces = cut(segments)
+        own = self.encode(pieces)
+        count = len(segments.counts)
+        tokens = np.empty(len(own.ids) + len(numbers.ids), dtype)
+        text = np.empty(
+            len(pieces.data) + len(interleave.NUMBER_BYTES) * len(numbers.lengths), np.uint8
+        )
+        text_bounds, token_bounds = np.empty((2, count + 1), np.int32)
+        places = np.empty(len(numbers.lengths), np.int32)
+        interleave.interleave(segments.counts, *own, *numbers, first, tokens, token_bounds, places)
+        interleave.fill(*pieces, segments.counts, text, text_bounds)
+        return Woven(text, text_bounds, tokens, token_bounds, places)
 
     @abstractmethod
     def decode(self, ids: NDArray[np.uint32]) -> bytes:
