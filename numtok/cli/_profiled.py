@@ -1,0 +1,313 @@
+"""What ``numtok profile`` prints: the slots, the schemes, what is lost, and what to run next."""
+
+import re
+import shlex
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TextIO
+
+from numtok.cli._figures import amount, print_lines, width
+from numtok.cli._shared import Format, counted, one_line, print_json, print_table
+from numtok.stages._shown import shown
+from numtok.stages._slot_profile import SlotProfile
+from numtok.stages._tallies import KEPT
+from numtok.stages._verdicts import Verdict, listed, part, percent
+from numtok.stages.profile import MOST_SLOTS, Profile, SchemeProfile
+
+_GAP = 2  # between columns
+_SHORTEST = 14  # characters of a slot's name, at least
+_MOST_WARNINGS = 6  # kinds of loss that are shown; --json has all
+_HEAD = re.compile(r"[A-H] |[^.\[]+\.")  # of a slot's name: its template, or its first key
+_LIKEWISE = 3  # further slots of one warning that are named
+
+
+def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
+    """Print a profile on stdout; ``options`` are those that ``encode`` must have as well."""
+    if format is Format.JSON:
+        print_json(asdict(profile))
+    elif format is Format.CSV:
+        _print_csv(profile)
+    elif format is Format.MD:
+        print_table("", _SLOT_COLUMNS, [_slot_row(slot, profile) for slot in profile.slots], format)
+        print()
+        rows = [_scheme_row(scheme) for scheme in profile.schemes]
+        print_table("", _SCHEME_COLUMNS, rows, format)
+        print()
+        for line in [*_warnings(profile.warnings), *_remarks(profile)]:
+            print(f"- {one_line(line)}")
+    else:
+        _print_for_people(profile, options, sys.stdout)
+
+
+def _print_for_people(profile: Profile, options: Sequence[str], to: TextIO) -> None:
+    print_lines(_head(profile), to)
+    if not profile.numbers:
+        return
+    rows = [_slot_row(slot, profile) for slot in profile.slots]
+    if _excess(_SLOT_COLUMNS, rows, to) > 0:
+        rows = _under_headings(rows)
+    for column in _SPARED:
+        if _excess(_SLOT_COLUMNS, rows, to) > 0:
+            for row in rows:
+                row[_SLOT_COLUMNS.index(column)] = ""
+    _print_aligned(_SLOT_COLUMNS, rows, {0}, to)
+    print_lines([_LEGEND], to)
+    print("what each scheme costs in tokens, and loses of the spread at worst", file=to)
+    rows = [_scheme_row(scheme) for scheme in profile.schemes]
+    _print_aligned(_SCHEME_COLUMNS, rows, {0, len(_SCHEME_COLUMNS) - 1}, to)
+    print_lines(_below_schemes(profile), to)
+    warnings = _warnings(profile.warnings)
+    if warnings:
+        print("what is lost, the worst first", file=to)
+        for line in warnings[:_MOST_WARNINGS]:
+            _print_item(line, to)
+        if len(warnings) > _MOST_WARNINGS:
+            _print_item(f"and {len(warnings) - _MOST_WARNINGS} more, which --json lists", to)
+        print(file=to)
+    print_lines(_remarks(profile), to)
+    if profile.recommended:
+        spec = profile.recommended
+        command = ["numtok", "encode", "--scheme", spec, *options, *profile.inputs]
+        print(f"next: {one_line(shlex.join(command))}", file=to)
+
+
+def _head(profile: Profile) -> list[str]:
+    """What was read."""
+    lines = [", ".join("standard input" if one == "-" else one for one in profile.inputs)]
+    rows = counted(profile.rows, "row")
+    if not profile.numbers:
+        lines.append(f"{rows}, and no number in them: there is nothing to encode as numbers")
+    else:
+        share = profile.number_bytes / profile.text_bytes
+        lines.append(
+            f"{rows}, {counted(profile.numbers, 'number')} "
+            f"({shown(profile.numbers / profile.rows)} a row), {percent(share)} of the text"
+        )
+    if set(profile.splits) != {"train"}:
+        lines.append(", ".join(f"{name} {rows:,}" for name, rows in profile.splits.items()))
+    if profile.rejected:
+        lines.append(f"{counted(profile.rejected, 'row')} left out; --on-error fail says why")
+    lines += [f"{letter}: {one_line(text)}" for letter, text in profile.templates.items()]
+    return lines
+
+
+_SLOT_COLUMNS = (
+    "slot",
+    "count",
+    "from",
+    "to",
+    "spread",
+    "digits",
+    "<0",
+    "=0",
+    "values",
+    "top",
+    "rows",
+)
+_SPARED = ("top", "rows")  # left out before a name is cut
+_LEGEND = "spread: standard deviation; digits: at most; values: distinct; top: commonest"
+_SHOWN_TOP = 0.01  # a most frequent value with less than this share is nothing to look at
+
+
+def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
+    step = 0.0 if slot.low is None or slot.high is None else slot.high - slot.low
+    most = "" if slot.digits_most is None else str(slot.digits_most)
+    share = slot.rows / profile.rows
+    repeated = slot.common_share >= _SHOWN_TOP and slot.numbers > 1
+    return [
+        slot.name,
+        amount(slot.numbers),
+        "" if slot.low is None else shown(slot.low, step),
+        "" if slot.high is None else shown(slot.high, step),
+        "" if slot.deviation is None else shown(slot.deviation),
+        f"{most}+" if slot.digits_most == 20 else most,
+        percent(slot.negative) if slot.negative else "",
+        percent(slot.zero) if slot.zero else "",
+        amount(slot.distinct) if slot.distinct_exact else f"~{amount(slot.distinct)}",
+        percent(slot.common_share) if repeated else "",
+        "" if slot.rows == profile.rows else percent(share),
+    ]
+
+
+_SCHEME_COLUMNS = (
+    "scheme",
+    "a number",
+    "a row",
+    "with text",
+    "vocabulary",
+    "clipped",
+    "loses",
+)
+
+
+def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Names that begin alike, up to their first point or in the same template, under that."""
+    found: list[list[str]] = []
+    heading = ""
+    heads = [_HEAD.match(row[0]) for row in rows]
+    names = [head[0] if head else "" for head in heads]
+    for row, head in zip(rows, names, strict=True):
+        if head and names.count(head) > 1:
+            if head != heading:
+                found.append([head, *[""] * (len(row) - 1)])
+            found.append([f"  {row[0].removeprefix(head)}", *row[1:]])
+        else:
+            found.append(row)
+        heading = head
+    return found
+
+
+def _scheme_row(scheme: SchemeProfile) -> list[str]:
+    if scheme.problem:
+        return [scheme.scheme, "", "", "", f"{scheme.vocabulary:,}", "", "cannot write these"]
+    about = "" if scheme.tokens_exact else "~"
+    clipped = "" if scheme.clipped_exact else "~"
+    return [
+        scheme.scheme,
+        f"{about}{_tokens(scheme.tokens_per_number)}",
+        f"{about}{_tokens(scheme.number_tokens_per_row)}",
+        _tokens(scheme.tokens_per_row),
+        f"{scheme.vocabulary:,}",
+        f"{clipped}{scheme.clipped:,}" if scheme.clipped else "",
+        _worst(scheme),
+    ]
+
+
+def _below_schemes(profile: Profile) -> list[str]:
+    """What the text adds, and what the losses are measured on."""
+    lines = []
+    if profile.text:
+        about = "" if profile.text.exact else "about "
+        tokens = _tokens(profile.text.tokens_per_row)
+        lines.append(
+            f"the text of a row is {about}{tokens} token{'' if tokens == '1' else 's'}, "
+            f"from a vocabulary of {profile.text.vocabulary:,}"
+        )
+    losses = [loss for scheme in profile.schemes for loss in scheme.slots]
+    if not all(loss.error_exact and loss.tokens_exact for loss in losses):
+        lines.append(f"~, and losses of slots with many values, are those of {KEPT:,} numbers each")
+    return lines
+
+
+def _tokens(number: float | None) -> str:
+    """A mean of tokens: two digits after the point below ten, none from a hundred on."""
+    if number is None:
+        return ""
+    places = 0 if number >= 100 or number == round(number) else 1
+    return f"{number:,.{places}f}"
+
+
+def _worst(scheme: SchemeProfile) -> str:
+    """The slot that loses most of its spread, and how much."""
+    losses = [loss for loss in scheme.slots if loss.error_of_spread is not None]
+    worst = max(losses, key=lambda loss: loss.error_of_spread or 0.0, default=None)
+    if worst is None or not worst.error_of_spread:
+        return "nothing" if not scheme.clipped else "nothing else"
+    if worst.error_of_spread < 0.0005:
+        return "under 0.1%"
+    return f"{part(worst.error_of_spread)} of {worst.slot}"
+
+
+def _warnings(warnings: Sequence[Verdict]) -> list[str]:
+    """Sentences, one for all slots of which the same is to be said."""
+    alike: dict[tuple[str, tuple[str, ...]], list[Verdict]] = {}
+    for one in warnings:
+        alike.setdefault((one.kind, one.schemes), []).append(one)
+    lines = []
+    for first, *others in alike.values():
+        line = first.text
+        if others:
+            named = [f"{one.slot} ({_figure(one)})" for one in others[:_LIKEWISE]]
+            if len(others) > _LIKEWISE:
+                named.append(f"{len(others) - _LIKEWISE} more")
+            line += f"; likewise {', '.join(named)}"
+        lines.append(line)
+    return lines
+
+
+def _figure(verdict: Verdict) -> str:
+    return part(verdict.figure) if verdict.kind == "rounded" else percent(verdict.figure)
+
+
+def _remarks(profile: Profile) -> list[str]:
+    """What is fine, and what to know of the data."""
+    fine = []
+    if profile.lossless:
+        verb = "loses" if len(profile.lossless) == 1 else "lose"
+        fine.append(f"{listed(profile.lossless)} {verb} nothing")
+    usable = [scheme for scheme in profile.schemes if not scheme.problem]
+    if usable and not any(scheme.clipped for scheme in usable):
+        fine.append("no number is out of the range of a scheme")
+    lines = [f"fine: {'; '.join(fine)}"] if fine else []
+    if profile.folded:
+        lines.append(
+            f"note: {profile.folded} slots with few numbers are in the last one; "
+            f"at most {MOST_SLOTS} are shown"
+        )
+    return [*lines, *(f"note: {note}" for note in profile.notes)]
+
+
+def _print_item(line: str, to: TextIO) -> None:
+    """A sentence with a dash before it, folded to the width of the terminal."""
+    print(
+        textwrap.fill(
+            one_line(line),
+            width(to),
+            initial_indent="- ",
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        ),
+        file=to,
+    )
+
+
+def _excess(columns: Sequence[str], rows: Sequence[Sequence[str]], to: TextIO) -> int:
+    """By how many characters the lines of a table are longer than those of the terminal."""
+    kept = [k for k in range(len(columns)) if any(row[k] for row in rows)]
+    widths = [max(len(columns[k]), *(len(row[k]) for row in rows)) for k in kept]
+    return sum(widths) + _GAP * (len(widths) - 1) - width(to)
+
+
+def _print_aligned(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], left: set[int], to: TextIO
+) -> None:
+    """Columns side by side, but for those that are empty; names are cut in their middle where the
+    lines would be longer than those of the terminal."""
+    kept = [k for k in range(len(columns)) if any(row[k] for row in rows)]
+    table = [[one_line(row[k]) for k in kept] for row in ([*columns], *rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    last = len(kept) - 1 if kept[-1] in left else None
+    for k in (0, last):
+        room = width(to) - sum(widths) - _GAP * (len(widths) - 1)
+        if k is not None and room < 0:
+            widths[k] = max(widths[k] + room, _SHORTEST)
+    for row in table:
+        cells = [
+            _cut(cell, widths[k]).ljust(widths[k]) if kept[k] in left else cell.rjust(widths[k])
+            for k, cell in enumerate(row)
+        ]
+        print((" " * _GAP).join(cells).rstrip(), file=to)
+
+
+def _cut(text: str, room: int) -> str:
+    """``description.coords`` -> ``descrip…oords``: the end says more than the middle."""
+    if len(text) <= room:
+        return text
+    tail = (room - 1) * 2 // 3
+    return f"{text[: room - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def _print_csv(profile: Profile) -> None:
+    """One row for each slot and scheme."""
+    losses = [(scheme.scheme, loss) for scheme in profile.schemes for loss in scheme.slots]
+    rows = []
+    for slot in profile.slots:
+        own = asdict(slot)
+        own["quartiles"] = " ".join(map(repr, slot.quartiles or ()))
+        rows += [
+            own | {"scheme": spec} | asdict(loss) for spec, loss in losses if loss.slot == slot.name
+        ]
+    columns = list(rows[0]) if rows else ["slot"]
+    print_table("", columns, [[row[key] for key in columns] for row in rows], Format.CSV)

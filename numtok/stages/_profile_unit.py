@@ -1,0 +1,179 @@
+"""The work on one unit of ``profile``: rows in, statistics by place out; units are merged."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.codec import Spans, Texts, offsets
+from numtok.normalizers.base import Moments
+from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.records import TRAIN
+from numtok.stages._encode_unit import Screening
+from numtok.stages._inputs import Batch, Unit
+from numtok.stages._rows import Categories
+from numtok.stages._sampled import Sample, SampledRows, Samples, joined, no_sample, smallest
+from numtok.stages._slots import Slots, merge
+from numtok.stages._tallies import COUNT, FIRST, Tallies, Tally, first_number, merged_tallies
+from numtok.stages._targets import Resolved, resolve
+
+
+@dataclass
+class Counted:
+    """What is known of some rows; nodes are of ``slots``."""
+
+    slots: Slots = field(default_factory=Slots)
+    tallies: dict[int, Tally] = field(default_factory=dict)  # by node
+    sample: Sample = field(default_factory=no_sample)
+    sampled_rows: SampledRows = field(default_factory=SampledRows)
+    moments: Moments = field(default_factory=Moments)  # of the train split
+    splits: Counter[str] = field(default_factory=Counter)  # rows
+    rows_with_numbers: int = 0
+    rejected: int = 0
+    text_bytes: int = 0
+    number_bytes: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows of all splits."""
+        return self.splits.total()
+
+    def places(self) -> dict[int, tuple[int, int]]:
+        """Where in a row each node is (of optional parts, in the rows that have most before it),
+        and how early in the data it was seen."""
+        found = {}
+        for node, tally in self.tallies.items():
+            first = int(tally.sums[FIRST])
+            place = self.sampled_rows.place(node)
+            found[node] = (first_number(first) if place is None else place, first)
+        return found
+
+    def move(self, became: NDArray[np.int32]) -> None:
+        """Nodes have become other nodes."""
+        moved = [(int(became[node]), tally) for node, tally in self.tallies.items()]
+        self.tallies = merged_tallies(moved)
+        self.sample = self.sample.moved(became)
+        self.sampled_rows.move(became)
+
+
+def merged(parts: Sequence[Counted]) -> Counted:
+    """All rows there are, from their parts in order; the parts are used up."""
+    whole = Counted()
+    whole.slots, nodes = merge([part.slots for part in parts])
+    tallies: list[tuple[int, Tally]] = []
+    for part, became in zip(parts, nodes, strict=True):
+        part.move(became)
+        tallies += [(node, tally.later(whole.rows)) for node, tally in part.tallies.items()]
+        whole.sampled_rows.merge(part.sampled_rows)
+        whole.moments = whole.moments.merged(part.moments)
+        whole.splits += part.splits
+        whole.rows_with_numbers += part.rows_with_numbers
+        whole.rejected += part.rejected
+        whole.text_bytes += part.text_bytes
+        whole.number_bytes += part.number_bytes
+    whole.tallies = merged_tallies(tallies)
+    whole.sample = smallest(joined([no_sample(), *(part.sample for part in parts)]))
+    while _takes_next_level(whole):
+        whole.slots, (coarser,) = merge([whole.slots])
+        whole.move(coarser)
+    return whole
+
+
+def _takes_next_level(whole: Counted) -> bool:
+    """Whether slots became coarser, because texts have no structure that comes again."""
+    counts, rows = np.zeros((2, len(whole.slots)))
+    for node, tally in whole.tallies.items():
+        counts[node] = tally.sums[COUNT]
+        rows[node] = whole.sampled_rows.share(node) * whole.rows_with_numbers
+    return whole.slots.next_level(counts, rows)
+
+
+@dataclass(frozen=True)
+class ProfileUnit:
+    """Called with a unit, in any process: its index, and what is known of its rows."""
+
+    screening: Screening
+    policy: NumeralPolicy
+
+    def __call__(self, unit: Unit) -> tuple[int, Counted]:
+        counting = Counting()
+        for batch, splits in self.screening.batches(unit):
+            batch, splits, texts, spans, targets = self._resolved(batch, splits)
+            counting.add(Texts.of(batch.rows.ids), texts, spans, targets, splits)
+            counting.found.rejected += len(batch.rejected)
+            batch.release()
+        return unit.index, counting.finished()
+
+    def _resolved(
+        self, batch: Batch, splits: Categories
+    ) -> tuple[Batch, Categories, Texts, Spans, Resolved]:
+        """Find numbers and targets; rows with a target that is no number are rejected."""
+        texts = Texts.of(batch.rows.texts)
+        spans = Spans(*scan(texts.data, texts.rows, self.policy))
+        targets = resolve(batch.rows, texts, spans)
+        if targets.problems:
+            bad = [batch.reject(index, text) for index, text in targets.problems.items()]
+            self.screening.refuse(bad)
+            batch.rejected += bad
+            keep = np.setdiff1d(np.arange(len(batch)), list(targets.problems))
+            batch, splits = batch.take(keep), splits.take(keep)
+            texts = Texts.of(batch.rows.texts)
+            spans = Spans(*scan(texts.data, texts.rows, self.policy))
+            targets = resolve(batch.rows, texts, spans)
+        return batch, splits, texts, spans, targets
+
+
+class Counting:
+    """Statistics that grow batch by batch."""
+
+    def __init__(self) -> None:
+        self.found = Counted()
+        self._tallies = Tallies()
+        self._samples = Samples()
+
+    def add(
+        self, ids: Texts, texts: Texts, spans: Spans, targets: Resolved, splits: Categories
+    ) -> None:
+        """Count some rows, which ``ids`` tell apart."""
+        found = self.found
+        nodes = found.slots.assign(texts, spans)
+        if len(targets.spans):
+            own = [found.slots.target(name) for name in targets.names.names]
+            nodes[targets.spans] = np.array(own, np.int32)[targets.names.codes]
+        if found.slots.unsettled:
+            found.slots, (became,) = merge([found.slots])
+            nodes = became[nodes]
+            self._tallies.move(became)
+            self._samples.move(became)
+            found.sampled_rows.move(became)
+        numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
+        limits = self._samples.limits, found.sampled_rows.limit
+        chosen = self._tallies.add(ids, texts, spans, nodes, numerals, *limits)
+        number_rows = offsets(spans.counts)
+        found.sampled_rows.add(chosen.rows, chosen.row_hashes, number_rows, nodes)
+        if len(chosen.numbers):
+            starts, ends = spans.starts[chosen.numbers], spans.ends[chosen.numbers]
+            self._samples.add(nodes[chosen.numbers], chosen.hashes, texts.data, starts, ends)
+
+        for name, rows in splits.places():
+            found.splits[name] += len(rows)
+            if name == TRAIN:
+                train = numerals.values
+                if len(rows) < len(splits.codes):
+                    in_train = np.zeros(len(spans.counts), np.bool_)
+                    in_train[rows] = True
+                    train = train[np.repeat(in_train, spans.counts)]
+                found.moments = found.moments.merged(Moments.of(train))
+        found.rows_with_numbers += int((spans.counts > 0).sum())
+        found.text_bytes += int(texts.rows[-1] - texts.rows[0])
+        found.number_bytes += int((spans.ends - spans.starts).sum(dtype=np.int64))
+
+    def finished(self) -> Counted:
+        """What was counted."""
+        self.found.tallies = self._tallies.by_node()
+        self.found.sample = self._samples.settled()
+        return self.found

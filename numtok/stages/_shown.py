@@ -1,0 +1,30 @@
+"""Values in words, as short as they can be told apart."""
+
+from math import ceil, floor, log10
+
+_DIGITS = 3
+_PLAIN = (1e-4, 1e6)  # magnitudes from and below which a value is written without an exponent
+
+
+def shown(value: float, step: float = 0.0) -> str:
+    """A value with three digits, or as many as show a hundredth of ``step``.
+
+    >>> shown(101325.04), shown(101325.04, step=10.0), shown(0.00001234), shown(8.2e11)
+    ('101,325', '101,325', '1.23e-5', '8.2e11')
+    >>> shown(0.98484, step=0.0152), shown(5.67e-14, step=1e-9)
+    ('0.9848', '5.67e-14')
+    """
+    size = abs(value)
+    if not size:
+        return "0"
+    digits = _DIGITS
+    if 0 < step < size:
+        digits = min(17, _DIGITS - 1 + ceil(log10(size / step)))
+        digits = max(digits, _DIGITS)
+    whole = floor(log10(size)) + 1  # digits before the point
+    if size < _PLAIN[0] or (size >= _PLAIN[1] and digits < whole):
+        mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+        mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        return f"{mantissa}e{int(exponent)}"
+    text = f"{value:,.{max(0, digits - whole)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

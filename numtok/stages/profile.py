@@ -1,0 +1,397 @@
+"""Profile: what the numbers of a data set are like, and what each scheme would cost and lose.
+
+1. ``_inputs.plan`` and ``Screening`` give the rows that ``encode`` would take.
+2. ``_profile_unit`` counts each unit in one pass: every number in its slot
+   (``_slots``), with statistics (``_tallies``) and samples (``_sampled``) that
+   can be merged.
+3. ``_losses`` writes the sample of each slot in each scheme and reads it back;
+   ``_verdicts`` says in words what is lost.
+
+Nothing is written, and the result depends on the rows and the units alone, not
+on the number of workers.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from numtok import files
+from numtok.codec import SPECIALS, Spans, Texts, cut
+from numtok.config import threads
+from numtok.engines.local import run_units
+from numtok.errors import UsageError
+from numtok.normalizers.base import NORMALIZERS
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.records import TRAIN, row_type
+from numtok.registry import spec_of
+from numtok.schemes.base import SCHEMES, Scheme
+from numtok.stages._encode_unit import Screening
+from numtok.stages._fit import Unfitted, no_rows
+from numtok.stages._inputs import UNIT, Reading, Unit, find_sources, plan
+from numtok.stages._losses import SchemeLosses, losses
+from numtok.stages._places import OTHER
+from numtok.stages._profile_unit import Counted, ProfileUnit, merged
+from numtok.stages._shown import shown
+from numtok.stages._slot_profile import SlotProfile, shown_range, slot_profile
+from numtok.stages._splits import SplitRule
+from numtok.stages._tallies import COUNT, FIRST
+from numtok.stages._verdicts import COMMON, SlotFacts, Verdict, counted, verdicts
+from numtok.store import Store
+from numtok.text_tokenizers.base import TEXT_TOKENIZERS
+
+MOST_SLOTS = 64  # those with the fewest numbers are folded into one
+TEXT_SAMPLE = 4 << 20  # bytes of rows whose text is tokenised, about
+_TEXT_TOKENIZER = "words"  # the default of encode
+
+#: Told what is being done, the bytes of input done, their sum, and the rows done.
+Progress = Callable[[str, int, int, int], None]
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok profile`` was asked for; ``schemes`` are specs, none stands for all that need
+    no settings."""
+
+    inputs: tuple[str, ...]
+    schemes: tuple[str, ...] = ()
+    split: str | None = None
+    numerals: str | None = None
+    text_field: str = "text"
+    workers: int | None = None
+    on_error: str = "fail"
+    max_line: int = 256 << 20
+
+    def __post_init__(self) -> None:
+        row_type(self.text_field)
+        if self.on_error not in ("fail", "skip"):
+            raise UsageError(
+                f"--on-error {self.on_error!r} is not possible; allowed are fail and skip"
+            )
+        if self.workers is not None and self.workers < 1:
+            raise UsageError(f"--workers {self.workers} is not possible; at least 1 is needed")
+        if not 1 <= self.max_line <= 1 << 30:
+            raise UsageError(
+                f"--max-line {self.max_line} is not possible; allowed are 1 to {1 << 30} bytes"
+            )
+
+
+@dataclass(frozen=True)
+class SlotLoss:
+    """What one scheme does to one slot; the fields are those of ``_losses.Loss``."""
+
+    slot: str
+    tokens_per_number: float
+    tokens_exact: bool
+    clipped: int
+    clipped_exact: bool
+    error_of_spread: float | None
+    error_exact: bool
+    largest_relative_error: float | None
+    distinct_left: int | None
+    channel_share: float | None
+
+
+@dataclass(frozen=True)
+class SchemeProfile:
+    """What one scheme costs and loses; per row is per row of the data, also those without
+    numbers. ``problem`` says why it cannot write these numbers at all."""
+
+    scheme: str
+    normalize: str
+    constants: Mapping[str, float]
+    tokens_per_number: float | None
+    tokens_exact: bool
+    number_tokens_per_row: float | None
+    tokens_per_row: float | None  # with those of the text
+    vocabulary: int  # number tokens
+    clipped: int | None
+    clipped_exact: bool
+    slots: tuple[SlotLoss, ...]
+    problem: str
+
+
+@dataclass(frozen=True)
+class TextCost:
+    """The text between numbers in the default text tokenizer; from the first rows, unless
+    ``exact``."""
+
+    tokenizer: str
+    tokens_per_row: float
+    vocabulary: int  # with the special tokens
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Everything that ``numtok profile`` says."""
+
+    inputs: tuple[str, ...]
+    rows: int
+    splits: Mapping[str, int]
+    rejected: int
+    numbers: int
+    text_bytes: int
+    number_bytes: int
+    slots: tuple[SlotProfile, ...]  # in the order of the text
+    folded: int  # slots that are in the last one together
+    templates: Mapping[str, str]  # letter to the beginning of a row
+    text: TextCost | None
+    schemes: tuple[SchemeProfile, ...]
+    warnings: tuple[Verdict, ...]
+    lossless: tuple[str, ...]  # schemes that give back every number that was tried
+    notes: tuple[str, ...]
+    recommended: str | None
+
+
+def run(config: Config, store: Store, progress: Progress) -> Profile:
+    """Profile the inputs.
+
+    Raises UsageError, DataError (naming file, line and what was wrong) and StoreError.
+    """
+    schemes = _schemes(config.schemes)
+    policy = NumeralPolicy.parse(config.numerals or "default")
+    rule = SplitRule.parse(config.split) if config.split else None
+    reading = Reading(config.text_field, config.max_line)
+    screening = Screening(reading, rule, config.on_error == "skip")
+    with ExitStack() as stack:
+        sources, _ = find_sources(
+            config.inputs, store, lambda: _spool_stdin(stack.enter_context(_spool(store)))
+        )
+        if rule and all(source.split is not None for source in sources):
+            raise UsageError(
+                "--split has no effect here: every input is given as a split already; leave it "
+                "out, or give inputs without split="
+            )
+        units, _ = plan(sources, lambda done, total: progress("reading", done, total, 0))
+        found = _count(units, ProfileUnit(screening, policy), _workers(config, units), progress)
+        if not found.rows:
+            raise no_rows(found.rejected)
+        text = _text_cost(units, screening, policy, schemes[0], found)
+    return _profile(config, found, schemes, text)
+
+
+def _schemes(specs: Sequence[str]) -> list[Scheme]:
+    every = [name for name in SCHEMES if not SCHEMES.required(name)]
+    return [SCHEMES.build(spec) for spec in dict.fromkeys(specs or every)]
+
+
+def _workers(config: Config, units: Sequence[Unit]) -> int:
+    """As asked for; else one a core, but none for an input that one process is done with
+    before others have started."""
+    if config.workers is not None:
+        return config.workers
+    return (threads() or os.cpu_count() or 1) if sum(u.size for u in units) > 2 * UNIT else 1
+
+
+@contextmanager
+def _spool(store: Store) -> Iterator[Path]:
+    """A folder in the store for as long as the block lasts; where there was no store, there is
+    none after it."""
+    new = not files.is_folder(store.root)
+    try:
+        with store.spool() as folder:
+            yield folder
+    finally:
+        if new:
+            with suppress(OSError):  # an artifact was made there meanwhile
+                files.system.rmdir(store.root)
+
+
+def _spool_stdin(folder: Path) -> Path:
+    """Standard input as a file: it can be read only once, and is needed twice."""
+    path = folder / "stdin.jsonl"
+    with files.Sink(path) as sink, files.reporting("read", Path("standard input")):
+        while piece := files.system.read(0, files.PIECE):
+            sink.write(piece)
+    return path
+
+
+def _count(units: Sequence[Unit], work: ProfileUnit, workers: int, progress: Progress) -> Counted:
+    """All units, merged in their order, whatever the order they are done in."""
+    total = sum(unit.size for unit in units)
+    done = rows = 0
+    parts: dict[int, Counted] = {}
+    for index, part in run_units(work, units, workers):
+        parts[index] = part
+        done, rows = done + units[index].size, rows + part.rows
+        progress("counting", done, total, rows)
+    return merged([parts[index] for index in sorted(parts)])
+
+
+def _text_cost(
+    units: Sequence[Unit],
+    screening: Screening,
+    policy: NumeralPolicy,
+    scheme: Scheme,
+    found: Counted,
+) -> TextCost | None:
+    """Fit the default text tokenizer as ``encode`` does, and tokenise the first rows; None where
+    there are no rows to fit it on, or no numbers to put in."""
+    if not found.splits[TRAIN] or not found.rows_with_numbers:
+        return None
+    unchecked = replace(screening, reading=replace(screening.reading, checked=False))
+    tokenizer = TEXT_TOKENIZERS.build(_TEXT_TOKENIZER)
+    unfitted = Unfitted(scheme, policy, NORMALIZERS.build("none"), tokenizer, None)
+    codec, _ = unfitted.fit(units, unchecked, 1, lambda size, rows: None)
+    tokens = rows = size = 0
+    for batch, _ in (one for unit in units for one in unchecked.batches(unit)):
+        texts = Texts.of(batch.rows.texts)
+        pieces = cut(texts, Spans(*scan(texts.data, texts.rows, policy)))
+        tokens += len(codec.text.encode(pieces).ids)
+        rows += len(batch)
+        size += len(texts.data)
+        if size >= TEXT_SAMPLE:
+            break
+    vocabulary = len(codec.text.vocabulary()) + len(SPECIALS)
+    return TextCost(spec_of(tokenizer), tokens / rows, vocabulary, rows == found.rows)
+
+
+def _profile(
+    config: Config, found: Counted, schemes: Sequence[Scheme], text: TextCost | None
+) -> Profile:
+    """The result, from what was counted."""
+    notes = []
+    moments = found.moments
+    if not moments.count:
+        for tally in found.tallies.values():
+            moments = moments.merged(tally.moments)
+    if not found.splits[TRAIN]:
+        notes.append(
+            f"no row is in the split {TRAIN!r}, so constants are fitted on all rows, and text "
+            "tokens are not known"
+        )
+    folded = _fold(found)
+    places = found.places()
+    beyond = [OTHER] if places.pop(OTHER, None) is not None else []
+    nodes = found.slots.ordered(places) + beyond
+    labels = found.slots.labels(nodes)
+    if folded:
+        labels[OTHER] = f"({folded} others)"
+    slots = {node: slot_profile(node, labels[node], found) for node in nodes}
+    numbers = sum(slot.numbers for slot in slots.values())
+    tried = [losses(scheme, found.tallies, found.sample, moments) for scheme in schemes]
+    tried = tried if numbers else []
+    facts = {
+        node: SlotFacts(
+            slot.name, slot.numbers, shown_range(slot), slot.distinct, slot.integer == 1.0
+        )
+        for node, slot in slots.items()
+    }
+    warnings = verdicts(tried, facts, numbers)
+    lossless = tuple(one.spec for one in tried if _lossless(one))
+    return Profile(
+        inputs=config.inputs,
+        rows=found.rows,
+        splits=dict(sorted(found.splits.items())),
+        rejected=found.rejected,
+        numbers=numbers,
+        text_bytes=found.text_bytes,
+        number_bytes=found.number_bytes,
+        slots=tuple(slots.values()),
+        folded=folded,
+        templates=found.slots.examples(nodes),
+        text=text,
+        schemes=tuple(_scheme(one, slots, found.rows, text) for one in tried),
+        warnings=tuple(warnings),
+        lossless=lossless,
+        notes=(*notes, *_notes(slots.values())),
+        recommended=_recommended(tried, warnings, slots),
+    )
+
+
+def _fold(found: Counted) -> int:
+    """Put the slots with the fewest numbers together, if there are too many; how many."""
+    if len(found.tallies) <= MOST_SLOTS:
+        return 0
+    counts = {node: int(tally.sums[COUNT]) for node, tally in found.tallies.items()}
+    kept = sorted(counts, key=lambda node: (-counts[node], found.tallies[node].sums[FIRST]))
+    became = np.full(len(found.slots), OTHER, np.int32)
+    among = [node for node in kept if node != OTHER][: MOST_SLOTS - 1]
+    became[among] = among
+    found.move(became)
+    return len(counts) - len(among)
+
+
+def _scheme(
+    tried: SchemeLosses,
+    slots: Mapping[int, SlotProfile],
+    rows: int,
+    text: TextCost | None,
+) -> SchemeProfile:
+    """The figures of one scheme over all slots."""
+    own = {node: tried.by_node[node] for node in slots if node in tried.by_node}
+    numbers = sum(slots[node].numbers for node in own)
+    total = sum(loss.tokens * slots[node].numbers for node, loss in own.items())
+    return SchemeProfile(
+        scheme=tried.spec,
+        normalize=tried.scheme.normalizer,
+        constants=tried.normalizer.constants if tried.normalizer else {},
+        tokens_per_number=total / numbers if own else None,
+        tokens_exact=all(loss.tokens_exact for loss in own.values()),
+        number_tokens_per_row=total / rows if own else None,
+        tokens_per_row=total / rows + text.tokens_per_row if own and text else None,
+        vocabulary=tried.vocabulary,
+        clipped=sum(loss.clipped for loss in own.values()) if own else None,
+        clipped_exact=all(loss.clipped_exact for loss in own.values()),
+        slots=tuple(
+            SlotLoss(
+                slots[node].name,
+                loss.tokens,
+                loss.tokens_exact,
+                loss.clipped,
+                loss.clipped_exact,
+                loss.error,
+                loss.error_exact,
+                loss.largest,
+                loss.left,
+                loss.channel,
+            )
+            for node, loss in own.items()
+        ),
+        problem=tried.problem,
+    )
+
+
+def _lossless(tried: SchemeLosses) -> bool:
+    """Whether every number that was tried came back as it was."""
+    return not tried.problem and all(
+        not loss.clipped and not loss.largest and not loss.error for loss in tried.by_node.values()
+    )
+
+
+def _notes(slots: Iterable[SlotProfile]) -> list[str]:
+    """What to know of the data whatever the scheme."""
+    notes = []
+    for slot in slots:
+        if slot.outside:
+            notes.append(f"{slot.name} has {counted(slot.outside)} beyond float64, as 1e400 is")
+        elif slot.numbers > 1 and slot.low is not None and slot.low == slot.high:
+            notes.append(f"{slot.name} is always {shown(slot.low)}")
+        elif slot.numbers > 1 and slot.common is not None and slot.common_share > COMMON:
+            notes.append(
+                f"{100 * slot.common_share:.0f}% of {slot.name} is one value, {shown(slot.common)}"
+            )
+    return notes
+
+
+def _recommended(
+    tried: Sequence[SchemeLosses],
+    warnings: Sequence[Verdict],
+    slots: Mapping[int, SlotProfile],
+) -> str | None:
+    """The scheme to try first: of those with the least to warn of, the shortest one."""
+    usable = [one for one in tried if not one.problem]
+    if not usable:
+        return None
+    costs = {
+        one.spec: sum(loss.tokens * slots[node].numbers for node, loss in one.by_node.items())
+        for one in usable
+    }
+    tokens = {one.spec: one.vocabulary for one in usable}
+    against = {spec: sum(spec in warning.schemes for warning in warnings) for spec in costs}
+    return min(costs, key=lambda spec: (against[spec], costs[spec], tokens[spec], spec))

@@ -1,0 +1,101 @@
+"""Texts counted as ``numtok profile`` does, in memory, in any division into batches and units."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from numtok.codec import Spans, Texts
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.stages._profile_unit import Counted, Counting, merged
+from numtok.stages._rows import Categories, Rows, Targets
+from numtok.stages._slot_profile import SlotProfile, slot_profile
+from numtok.stages._tallies import Tally
+from numtok.stages._targets import resolve
+
+#: Name to spans, in characters of the text.
+Marked = Mapping[str, Sequence[tuple[int, int]]]
+
+
+def count(
+    units: Sequence[Sequence[Sequence[str]]],
+    targets: Mapping[str, Marked] | None = None,
+    policy: NumeralPolicy | None = None,
+    same_ids: bool = False,
+) -> Counted:
+    """The texts of each batch of each unit; ``targets`` are by text."""
+    parts = []
+    row = 0
+    for unit in units:
+        counting = Counting()
+        for batch in unit:
+            ids = ["x" if same_ids else str(row + k) for k in range(len(batch))]
+            row += len(batch)
+            _add(counting, ids, batch, targets or {}, policy or NumeralPolicy())
+        parts.append(counting.finished())
+    return merged(parts)
+
+
+def _add(
+    counting: Counting,
+    ids: Sequence[str],
+    batch: Sequence[str],
+    targets: Mapping[str, Marked],
+    policy: NumeralPolicy,
+) -> None:
+    column = pa.array(batch, pa.string())
+    texts = Texts.of(column)
+    spans = Spans(*scan(texts.data, texts.rows, policy))
+    marked = [
+        (row, name, *span)
+        for row, text in enumerate(batch)
+        for name, found in targets.get(text, {}).items()
+        for span in found
+    ]
+    owners, names, starts, ends = zip(*marked, strict=True) if marked else ((),) * 4
+    named = pa.array(ids, pa.string())
+    rows = Rows(
+        named,
+        column,
+        Targets(
+            np.array(owners, np.int32),
+            Categories.of(names),
+            np.array(starts, np.int64),
+            np.array(ends, np.int64),
+        ),
+    )
+    resolved = resolve(rows, texts, spans)
+    assert not resolved.problems
+    splits = Categories.of(["train"] * len(batch))
+    counting.add(Texts.of(named), texts, spans, resolved, splits)
+
+
+def labels(counted: Counted) -> dict[int, str]:
+    """What each node with numbers is called, in the order of the text."""
+    places = counted.places()
+    beyond = [node for node in (1,) if places.pop(node, None) is not None]
+    return counted.slots.labels(counted.slots.ordered(places) + beyond)
+
+
+def values(counted: Counted) -> dict[str, Counter[float]]:
+    """Every value of each slot, and how often it is there; each has fewer than 1,024."""
+    found = {}
+    for node, label in labels(counted).items():
+        distinct = counted.tallies[node].distinct
+        assert distinct.exact
+        pairs = zip(distinct.values.tolist(), distinct.counts.tolist(), strict=True)
+        found[label] = Counter(dict(pairs))
+    return found
+
+
+def tally(counted: Counted) -> Tally:
+    """The statistics of the one slot there is."""
+    (only,) = counted.tallies.values()
+    return only
+
+
+def figures(counted: Counted) -> dict[str, SlotProfile]:
+    """The figures of every slot."""
+    return {label: slot_profile(node, label, counted) for node, label in labels(counted).items()}
