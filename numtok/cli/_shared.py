@@ -38,6 +38,29 @@ ColumnOption = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Its column. Default: by the groups of the data."),
 ]
+InputsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="INPUT...",
+        help="JSONL (.jsonl, .jsonl.gz, .jsonl.zst), .parquet, a folder of them, - for "
+        "standard input, the REF of a data artifact; split=PATH puts all of a file in a split.",
+    ),
+]
+SplitOption = Annotated[
+    str | None, typer.Option(metavar="SHARES", help="test=0.1[,seed=S]: by a hash of the id.")
+]
+NumeralsOption = Annotated[
+    str | None,
+    typer.Option(metavar="SPEC", help="default, xval, or default with thousands=yes, percent=yes."),
+]
+TextFieldOption = Annotated[str, typer.Option(metavar="NAME", help="Where the text is.")]
+WorkersOption = Annotated[
+    int | None, typer.Option(metavar="N", help="Processes. Default: by size and cores.")
+]
+MaxLineOption = Annotated[
+    int, typer.Option(metavar="BYTES", show_default="256 MiB", help="Longest line.")
+]
+LONGEST_LINE = 256 << 20  # bytes, unless --max-line says another
 RefArgument = Annotated[
     str,
     typer.Argument(

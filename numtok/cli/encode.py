@@ -5,11 +5,18 @@ from typing import Annotated
 import typer
 
 from numtok.cli._shared import (
+    LONGEST_LINE,
     ForceOption,
     Format,
     FormatOption,
+    InputsArgument,
     JsonOption,
+    MaxLineOption,
+    NumeralsOption,
     RestartOption,
+    SplitOption,
+    TextFieldOption,
+    WorkersOption,
     given,
     open_store,
 )
@@ -17,14 +24,7 @@ from numtok.cli._shared import (
 
 def command(
     context: typer.Context,
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUT...",
-            help="JSONL (.jsonl, .jsonl.gz, .jsonl.zst), .parquet, a folder of them, - for "
-            "standard input, the REF of a data artifact; split=PATH puts all of a file in a split.",
-        ),
-    ],
+    inputs: InputsArgument,
     scheme: Annotated[
         str | None, typer.Option(metavar="SPEC", help="p1000, xval, p10,exponents=-10..10 ...")
     ] = None,
@@ -32,9 +32,7 @@ def command(
         str | None, typer.Option(metavar="REF", help="Encode exactly as an earlier artifact.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Default: the input's and the scheme's.")] = None,
-    split: Annotated[
-        str | None, typer.Option(metavar="SHARES", help="test=0.1[,seed=S]: by a hash of the id.")
-    ] = None,
+    split: SplitOption = None,
     normalize: Annotated[
         str | None,
         typer.Option(metavar="SPEC", help="none, scale:5, affine, unit, signed-log; by scheme."),
@@ -43,21 +41,12 @@ def command(
         str | None,
         typer.Option(metavar="SPEC", help="words[:N], bpe:N, bytes, or a tokenizer.json."),
     ] = None,
-    numerals: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC", help="default, xval, or default with thousands=yes, percent=yes."
-        ),
-    ] = None,
-    text_field: Annotated[str, typer.Option(metavar="NAME", help="Where the text is.")] = "text",
-    workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Processes. Default: by size and cores.")
-    ] = None,
+    numerals: NumeralsOption = None,
+    text_field: TextFieldOption = "text",
+    workers: WorkersOption = None,
     on_error: Annotated[str, typer.Option(help="A bad row: fail, or skip and keep it.")] = "fail",
     on_clip: Annotated[str, typer.Option(help="A number out of range: count, or error.")] = "count",
-    max_line: Annotated[
-        int, typer.Option(metavar="BYTES", show_default="256 MiB", help="Longest line.")
-    ] = 256 << 20,
+    max_line: MaxLineOption = LONGEST_LINE,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be made, and how big.")
     ] = False,

@@ -4,39 +4,33 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import Format, FormatOption, JsonOption, open_store
+from numtok.cli._shared import (
+    LONGEST_LINE,
+    Format,
+    FormatOption,
+    InputsArgument,
+    JsonOption,
+    MaxLineOption,
+    NumeralsOption,
+    SplitOption,
+    TextFieldOption,
+    WorkersOption,
+    open_store,
+)
 
 
 def command(
     context: typer.Context,
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUT...",
-            help="As for encode: JSONL (.jsonl, .jsonl.gz, .jsonl.zst), .parquet, a folder of "
-            "them, - for standard input, the REF of a data artifact; or split=PATH.",
-        ),
-    ],
+    inputs: InputsArgument,
     scheme: Annotated[
         list[str] | None, typer.Option(metavar="SPEC", help="Only these; can be given again.")
     ] = None,
-    split: Annotated[
-        str | None, typer.Option(metavar="SHARES", help="test=0.1[,seed=S]: by a hash of the id.")
-    ] = None,
-    numerals: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC", help="default, xval, or default with thousands=yes, percent=yes."
-        ),
-    ] = None,
-    text_field: Annotated[str, typer.Option(metavar="NAME", help="Where the text is.")] = "text",
-    workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Processes. Default: by size and cores.")
-    ] = None,
+    split: SplitOption = None,
+    numerals: NumeralsOption = None,
+    text_field: TextFieldOption = "text",
+    workers: WorkersOption = None,
     on_error: Annotated[str, typer.Option(help="A bad row: fail, or skip it.")] = "fail",
-    max_line: Annotated[
-        int, typer.Option(metavar="BYTES", show_default="256 MiB", help="Longest line.")
-    ] = 256 << 20,
+    max_line: MaxLineOption = LONGEST_LINE,
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:

@@ -3,11 +3,11 @@
 import base64
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,22 @@ _CLIPPED = pa.schema(
         "outcome": pa.string(),
     }
 )
+
+
+class Found(NamedTuple):
+    """Rows with their splits, numbers and targets."""
+
+    batch: Batch
+    splits: Categories
+    texts: Texts
+    spans: Spans
+    targets: Resolved
+
+
+def _found(batch: Batch, splits: Categories, find: Callable[[Texts], Spans]) -> Found:
+    texts = Texts.of(batch.rows.texts)
+    spans = find(texts)
+    return Found(batch, splits, texts, spans, resolve(batch.rows, texts, spans))
 
 
 @dataclass(frozen=True)
@@ -91,6 +107,23 @@ class Screening:
             [own.at(row) or self.rule.split_of(ids[row]) for row in range(len(batch))]
         )
 
+    def resolved(self, unit: Unit, find: Callable[[Texts], Spans]) -> Iterator[Found]:
+        """The usable rows of a unit with their numbers and targets; a row with a target that is no
+        number is none."""
+        for batch, splits in self.batches(unit):
+            # Not held here while it is worked on: its texts are given up in the midst of that.
+            yield self._resolved(batch, splits, find)
+
+    def _resolved(self, batch: Batch, splits: Categories, find: Callable[[Texts], Spans]) -> Found:
+        found = _found(batch, splits, find)
+        if not (problems := found.targets.problems):
+            return found
+        bad = [batch.reject(index, text) for index, text in problems.items()]
+        self.refuse(bad)
+        batch.rejected += bad
+        keep = np.setdiff1d(np.arange(len(batch)), list(problems))
+        return _found(batch.take(keep), splits.take(keep), find)
+
     def refuse(self, rejected: list[Rejected]) -> None:
         """Raise the error of the first rejected row, unless rows are skipped."""
         if rejected and not self.skip:
@@ -131,8 +164,8 @@ class EncodeUnit:
         unseen: set[str] = set()
         rejected = RejectedRows(self.draft / f"rejected-{unit.index:05d}.jsonl")
         with rejected, Shards(self.draft, unit.index) as shards:
-            for batch, splits in self.screening.batches(unit):
-                batch, splits, texts, spans, targets = self._resolved(batch, splits)
+            for found in self.screening.resolved(unit, self.codec.find):
+                batch, splits, texts, spans, targets = found
                 rejected.write(batch.rejected)
                 encoded = self.codec.encode(texts, spans, targets.answers)
                 facts["numbers"] += len(encoded.numbers)
@@ -146,7 +179,7 @@ class EncodeUnit:
                 table = self._table(batch, encoded, targets)
                 # The writer needs several times the memory of its longest row.
                 batch.release()
-                del batch, texts, spans, encoded, targets
+                del found, batch, texts, spans, encoded, targets
                 for split, rows_of in splits.places():
                     whole = len(rows_of) == table.num_rows
                     shards.write(split, table if whole else table.take(column(rows_of)))
@@ -170,24 +203,6 @@ class EncodeUnit:
             facts=result,
         )
         return unit.index, result
-
-    def _resolved(
-        self, batch: Batch, splits: Categories
-    ) -> tuple[Batch, Categories, Texts, Spans, Resolved]:
-        """Find numbers and targets; rows with a target that is no number are rejected."""
-        texts = Texts.of(batch.rows.texts)
-        spans = self.codec.find(texts)
-        targets = resolve(batch.rows, texts, spans)
-        if targets.problems:
-            bad = [batch.reject(index, text) for index, text in targets.problems.items()]
-            self.screening.refuse(bad)
-            batch.rejected += bad
-            keep = np.setdiff1d(np.arange(len(batch)), list(targets.problems))
-            batch, splits = batch.take(keep), splits.take(keep)
-            texts = Texts.of(batch.rows.texts)
-            spans = self.codec.find(texts)
-            targets = resolve(batch.rows, texts, spans)
-        return batch, splits, texts, spans, targets
 
     def _table(self, batch: Batch, encoded: EncodedTexts, targets: Resolved) -> "pa.Table":
         rows, target_rows = encoded.number_rows, offsets(targets.counts)

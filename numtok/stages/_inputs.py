@@ -218,6 +218,15 @@ def find_sources(
     return sources, name
 
 
+def spool_stdin(folder: Path) -> Path:
+    """Standard input as a file: it can be read only once, and is needed twice."""
+    path = folder / "stdin.jsonl"
+    with files.Sink(path) as sink, files.reporting("read", Path("standard input")):
+        while piece := files.system.read(0, files.PIECE):
+            sink.write(piece)
+    return path
+
+
 def _split_and_path(argument: str) -> tuple[str | None, str]:
     split, equals, path = argument.partition("=")
     if not equals or Path(argument).exists():

@@ -14,12 +14,12 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import TRAIN
 from numtok.stages._encode_unit import Screening
-from numtok.stages._inputs import Batch, Unit
+from numtok.stages._inputs import Unit
 from numtok.stages._rows import Categories
 from numtok.stages._sampled import Sample, SampledRows, Samples, joined, no_sample, smallest
 from numtok.stages._slots import Slots, merge
 from numtok.stages._tallies import COUNT, FIRST, Tallies, Tally, first_number, merged_tallies
-from numtok.stages._targets import Resolved, resolve
+from numtok.stages._targets import Resolved
 
 
 @dataclass
@@ -101,30 +101,14 @@ class ProfileUnit:
 
     def __call__(self, unit: Unit) -> tuple[int, Counted]:
         counting = Counting()
-        for batch, splits in self.screening.batches(unit):
-            batch, splits, texts, spans, targets = self._resolved(batch, splits)
+        for batch, splits, texts, spans, targets in self.screening.resolved(unit, self._find):
             counting.add(Texts.of(batch.rows.ids), texts, spans, targets, splits)
             counting.found.rejected += len(batch.rejected)
             batch.release()
         return unit.index, counting.finished()
 
-    def _resolved(
-        self, batch: Batch, splits: Categories
-    ) -> tuple[Batch, Categories, Texts, Spans, Resolved]:
-        """Find numbers and targets; rows with a target that is no number are rejected."""
-        texts = Texts.of(batch.rows.texts)
-        spans = Spans(*scan(texts.data, texts.rows, self.policy))
-        targets = resolve(batch.rows, texts, spans)
-        if targets.problems:
-            bad = [batch.reject(index, text) for index, text in targets.problems.items()]
-            self.screening.refuse(bad)
-            batch.rejected += bad
-            keep = np.setdiff1d(np.arange(len(batch)), list(targets.problems))
-            batch, splits = batch.take(keep), splits.take(keep)
-            texts = Texts.of(batch.rows.texts)
-            spans = Spans(*scan(texts.data, texts.rows, self.policy))
-            targets = resolve(batch.rows, texts, spans)
-        return batch, splits, texts, spans, targets
+    def _find(self, texts: Texts) -> Spans:
+        return Spans(*scan(texts.data, texts.rows, self.policy))
 
 
 class Counting:

@@ -219,6 +219,15 @@ def _after_string(data, i, end):  # type: ignore[no-untyped-def]
     return i + 1 if i < end else -1
 
 
+@inlined
+def _after_key(data, i, end):  # type: ignore[no-untyped-def]
+    """(the place behind the key at ``i``, that of its value); the latter -1 if there is no key."""
+    key_end = _after_string(data, i, end)
+    if key_end < 0:
+        return key_end, key_end
+    return key_end, _after(data, key_end, end, _COLON)
+
+
 @kernel(
     int64(
         reads(uint8), reads(int32), reads(int32),
@@ -235,10 +244,7 @@ def _read_pairs(data, starts, ends, owners, key_starts, key_ends, firsts, second
         more = byte_at(data, i) != _CLOSE
         while more:
             key = i
-            key_end = _after_string(data, i, end)
-            if key_end < 0:
-                return -1
-            i = _after(data, key_end, end, _COLON)
+            key_end, i = _after_key(data, i, end)
             if i < 0:
                 return -1
             i = _after(data, i, end, _OPEN_LIST)
@@ -320,10 +326,7 @@ def _read_members(data, starts, ends, owners, key_starts, key_ends, value_starts
         more = byte_at(data, i) != _CLOSE
         while more:
             key = i
-            key_end = _after_string(data, i, end)
-            if key_end < 0:
-                return -1
-            i = _after(data, key_end, end, _COLON)
+            key_end, i = _after_key(data, i, end)
             if i < 0 or i >= end:
                 return -1
             value = i

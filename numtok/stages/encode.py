@@ -8,7 +8,6 @@
 """
 
 import hashlib
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -29,19 +28,18 @@ from numtok.artifact import (
     write_receipt,
 )
 from numtok.codec import Codec
-from numtok.config import threads
 from numtok.draft import Draft
 from numtok.engines.local import run_units
 from numtok.errors import UsageError
 from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.policy import NumeralPolicy
-from numtok.records import ENCODED, MODEL, SCHEME_FILE, row_type
+from numtok.records import ENCODED, MODEL, SCHEME_FILE
 from numtok.registry import is_plugin, name_of
 from numtok.schemes.base import SCHEMES, Scheme
 from numtok.stages._encode_unit import EncodeUnit, Screening
 from numtok.stages._fit import Unfitted, first_groups, no_rows
-from numtok.stages._inputs import UNIT, Reading, Unit, find_sources, plan
-from numtok.stages._options import check_name
+from numtok.stages._inputs import UNIT, Reading, Unit, find_sources, plan, spool_stdin
+from numtok.stages._options import check_name, check_reading, workers_for
 from numtok.stages._splits import SplitRule
 from numtok.store import Store
 from numtok.text_tokenizers.base import TEXT_TOKENIZERS
@@ -93,18 +91,10 @@ class Config:
                     "encoding of the earlier artifact; leave it out, or give --scheme"
                 )
         check_name(self.name)
-        row_type(self.text_field)
-        for option, allowed in (("on_error", ("fail", "skip")), ("on_clip", ("count", "error"))):
-            if getattr(self, option) not in allowed:
-                raise UsageError(
-                    f"--{option.replace('_', '-')} {getattr(self, option)!r} is not possible; "
-                    f"allowed are {' and '.join(allowed)}"
-                )
-        if self.workers is not None and self.workers < 1:
-            raise UsageError(f"--workers {self.workers} is not possible; at least 1 is needed")
-        if not 1 <= self.max_line <= 1 << 30:
+        check_reading(self.text_field, self.on_error, self.workers, self.max_line)
+        if self.on_clip not in ("count", "error"):
             raise UsageError(
-                f"--max-line {self.max_line} is not possible; allowed are 1 to {1 << 30} bytes"
+                f"--on-clip {self.on_clip!r} is not possible; allowed are count and error"
             )
 
 
@@ -142,7 +132,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     )
     with ExitStack() as stack:
         sources, stem = find_sources(
-            config.inputs, store, lambda: _spool_stdin(stack.enter_context(store.spool()))
+            config.inputs, store, lambda: spool_stdin(stack.enter_context(store.spool()))
         )
         if rule and all(source.split is not None for source in sources):
             raise UsageError(
@@ -211,12 +201,8 @@ class _Job:
 
     @property
     def workers(self) -> int:
-        """As asked for; else one a core, but none for an input that one process is done with
-        before others have started."""
-        if self.config.workers is not None:
-            return self.config.workers
-        most = threads() or os.cpu_count() or 1
-        return most if self.total > 2 * UNIT else 1
+        """How many processes."""
+        return workers_for(self.total, self.config.workers, 2 * UNIT)
 
     def codec(self, encoding: Unfitted | Codec) -> tuple[Codec, list[str]]:
         """The codec and the groups seen so far, from an earlier run of this draft or made now."""
@@ -399,15 +385,6 @@ def _command(config: Config, name: str, like: str | None) -> list[str]:
         if value != Config.__dataclass_fields__[option].default:
             command += [f"--{option.replace('_', '-')}", str(value)]
     return [*command, *config.inputs]
-
-
-def _spool_stdin(folder: Path) -> Path:
-    """Standard input as a file: it can be read only once, and is needed twice."""
-    path = folder / "stdin.jsonl"
-    with files.Sink(path) as sink, files.reporting("read", Path("standard input")):
-        while piece := files.system.read(0, files.PIECE):
-            sink.write(piece)
-    return path
 
 
 def _write_codec(folder: Path, codec: Codec) -> list[Output]:

@@ -5,7 +5,6 @@ Units are independent, so they run in any process, and a killed run continues
 with those that are left.
 """
 
-import os
 import re
 import time
 from collections import Counter
@@ -17,20 +16,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from numtok.artifact import Artifact, Output, version_of, write_receipt
-from numtok.config import threads
 from numtok.draft import Draft
 from numtok.engines.local import run_units
 from numtok.errors import UsageError
 from numtok.files import Sink
 from numtok.records import DATA, SPLIT_RULE, TRAIN, is_split
 from numtok.registry import name_of, settings_of, spec_of
-from numtok.stages._options import check_name
+from numtok.stages._options import check_name, workers_for
 from numtok.store import Store
 from numtok.tasks.base import SHARES, TASKS, Split, Task
 
 REVISION = 1
 SPLITS = "train=0.8,validation=0.1,test=0.1"
 _MOST = 10**12  # rows
+_FEW_UNITS = 16  # what one process is done with before others have started
 _SAMPLE = 1000  # rows of each split that a dry run makes
 
 #: Told what is being done, the bytes written, about how many there will be, and the rows done.
@@ -136,7 +135,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     units = [
         Unit(split, index) for split in splits for index in range(-(-split.rows // task.unit_rows))
     ]
-    workers = config.workers or _workers(units)
+    workers = workers_for(len(units), config.workers, _FEW_UNITS)
     settings = {
         "stage": "gen",
         "revision": REVISION,
@@ -202,12 +201,6 @@ def split_rows(text: str, samples: int) -> list[Split]:
             "samples, or a larger share"
         )
     return splits
-
-
-def _workers(units: list[Unit]) -> int:
-    """One a core, but none for what one process is done with before others have started."""
-    most = threads() or os.cpu_count() or 1
-    return most if len(units) > 16 else 1
 
 
 def _make(

@@ -11,7 +11,6 @@ Nothing is written, and the result depends on the rows and the units alone, not
 on the number of workers.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,19 +20,19 @@ import numpy as np
 
 from numtok import files
 from numtok.codec import SPECIALS, Spans, Texts, cut
-from numtok.config import threads
 from numtok.engines.local import run_units
 from numtok.errors import UsageError
 from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.records import TRAIN, row_type
+from numtok.records import TRAIN
 from numtok.registry import spec_of
 from numtok.schemes.base import SCHEMES, Scheme
 from numtok.stages._encode_unit import Screening
 from numtok.stages._fit import Unfitted, no_rows
-from numtok.stages._inputs import UNIT, Reading, Unit, find_sources, plan
+from numtok.stages._inputs import UNIT, Reading, Unit, find_sources, plan, spool_stdin
 from numtok.stages._losses import SchemeLosses, losses
+from numtok.stages._options import check_reading, workers_for
 from numtok.stages._places import OTHER
 from numtok.stages._profile_unit import Counted, ProfileUnit, merged
 from numtok.stages._shown import shown
@@ -67,17 +66,7 @@ class Config:
     max_line: int = 256 << 20
 
     def __post_init__(self) -> None:
-        row_type(self.text_field)
-        if self.on_error not in ("fail", "skip"):
-            raise UsageError(
-                f"--on-error {self.on_error!r} is not possible; allowed are fail and skip"
-            )
-        if self.workers is not None and self.workers < 1:
-            raise UsageError(f"--workers {self.workers} is not possible; at least 1 is needed")
-        if not 1 <= self.max_line <= 1 << 30:
-            raise UsageError(
-                f"--max-line {self.max_line} is not possible; allowed are 1 to {1 << 30} bytes"
-            )
+        check_reading(self.text_field, self.on_error, self.workers, self.max_line)
 
 
 @dataclass(frozen=True)
@@ -160,7 +149,7 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
     screening = Screening(reading, rule, config.on_error == "skip")
     with ExitStack() as stack:
         sources, _ = find_sources(
-            config.inputs, store, lambda: _spool_stdin(stack.enter_context(_spool(store)))
+            config.inputs, store, lambda: spool_stdin(stack.enter_context(_spool(store)))
         )
         if rule and all(source.split is not None for source in sources):
             raise UsageError(
@@ -168,7 +157,8 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
                 "out, or give inputs without split="
             )
         units, _ = plan(sources, lambda done, total: progress("reading", done, total, 0))
-        found = _count(units, ProfileUnit(screening, policy), _workers(config, units), progress)
+        workers = workers_for(sum(unit.size for unit in units), config.workers, 2 * UNIT)
+        found = _count(units, ProfileUnit(screening, policy), workers, progress)
         if not found.rows:
             raise no_rows(found.rejected)
         text = _text_cost(units, screening, policy, schemes[0], found)
@@ -178,14 +168,6 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
 def _schemes(specs: Sequence[str]) -> list[Scheme]:
     every = [name for name in SCHEMES if not SCHEMES.required(name)]
     return [SCHEMES.build(spec) for spec in dict.fromkeys(specs or every)]
-
-
-def _workers(config: Config, units: Sequence[Unit]) -> int:
-    """As asked for; else one a core, but none for an input that one process is done with
-    before others have started."""
-    if config.workers is not None:
-        return config.workers
-    return (threads() or os.cpu_count() or 1) if sum(u.size for u in units) > 2 * UNIT else 1
 
 
 @contextmanager
@@ -200,15 +182,6 @@ def _spool(store: Store) -> Iterator[Path]:
         if new:
             with suppress(OSError):  # an artifact was made there meanwhile
                 files.system.rmdir(store.root)
-
-
-def _spool_stdin(folder: Path) -> Path:
-    """Standard input as a file: it can be read only once, and is needed twice."""
-    path = folder / "stdin.jsonl"
-    with files.Sink(path) as sink, files.reporting("read", Path("standard input")):
-        while piece := files.system.read(0, files.PIECE):
-            sink.write(piece)
-    return path
 
 
 def _count(units: Sequence[Unit], work: ProfileUnit, workers: int, progress: Progress) -> Counted:
