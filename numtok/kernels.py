@@ -183,6 +183,18 @@ def byte_at(data, i):  # type: ignore[no-untyped-def]
     return data[np.uint64(i)]
 
 
+HASH_START = np.uint64(0xCBF29CE484222325)
+_HASH_PRIME = np.uint64(0x100000001B3)
+
+
+@inlined
+def hashed(data, begin, end, code):  # type: ignore[no-untyped-def]
+    """FNV-1a of ``data[begin:end]``, going on from ``code``: :data:`HASH_START` at first."""
+    for i in range(begin, end):
+        code = (code ^ np.uint64(byte_at(data, i))) * _HASH_PRIME
+    return code
+
+
 @_intrinsic
 def word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
     """The eight bytes from ``data[i]`` on, wherever they lie, as one word: the first byte is the

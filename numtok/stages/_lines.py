@@ -10,7 +10,18 @@ import numpy as np
 from numba import boolean, int32, int64, types, uint8, uint64, void
 from numpy.typing import NDArray
 
-from numtok.kernels import byte_at, has_byte, inlined, kernel, reads, repeat, word_at, writes
+from numtok.kernels import (
+    HASH_START,
+    byte_at,
+    has_byte,
+    hashed,
+    inlined,
+    kernel,
+    reads,
+    repeat,
+    word_at,
+    writes,
+)
 from numtok.records import Row
 
 _NEWLINE, _QUOTE, _BACKSLASH, _COLON = ord("\n"), ord('"'), ord("\\"), ord(":")
@@ -24,7 +35,6 @@ _PLAIN[:0x80] = True
 _PLAIN[[_NEWLINE, _QUOTE, _BACKSLASH]] = False
 _NEWLINES, _QUOTES, _BACKSLASHES = map(repeat, ("\n", '"', "\\"))
 _HIGH_BITS = np.uint64(0x8080808080808080)
-_HASH_START, _HASH_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # FNV-1a
 
 #: The fields of a row whose values are found, the text first.
 FIELDS = ("text", *Row.optional)
@@ -76,14 +86,6 @@ def _character(data, i, end):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _hash(data, begin, end):  # type: ignore[no-untyped-def]
-    code = _HASH_START
-    for k in range(begin, end):
-        code = (code ^ np.uint64(byte_at(data, k))) * _HASH_PRIME
-    return code
-
-
-@inlined
 def _string_end(data, i, size):  # type: ignore[no-untyped-def]
     """(place of the quote or newline that ends the string from ``i`` on, whether it has escapes,
     whether it is UTF-8)."""
@@ -130,7 +132,7 @@ def _field_of(data, begin, end, code, names, bounds, codes):  # type: ignore[no-
 @kernel(void(reads(uint8), reads(int32), writes(uint64)))
 def _hash_names(names, bounds, codes):  # type: ignore[no-untyped-def]
     for field in range(len(codes)):
-        codes[field] = _hash(names, bounds[field], bounds[field + 1])
+        codes[field] = hashed(names, bounds[field], bounds[field + 1], HASH_START)
 
 
 @kernel(
@@ -188,7 +190,7 @@ def _find_lines(  # type: ignore[no-untyped-def]
                 ):
                     after += 1
                 if after < size and byte_at(data, after) == _COLON:
-                    code = _hash(data, begin, end)
+                    code = hashed(data, begin, end, HASH_START)
                     for k in range(firsts[depth], used):
                         doubt |= keys[k] == code
                     doubt |= escaped

@@ -9,7 +9,7 @@ hash table; ``_slots`` says what they mean and which of them become one.
 import numpy as np
 from numba import int32, int64, types, uint8
 
-from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel, reads, writes
 
 NODES = 2048  # places at most; numbers at further ones are counted together
 TUPLE = 8  # a list longer than this has no places of its own for its items
@@ -31,7 +31,6 @@ USED, UNSETTLED, LEVEL, TEMPLATES, PLACES, ANCHORS = range(6)
 FACTS = 6
 
 _MULTIPLIER, _FOLD = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
-_FNV, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
 _BACKSLASH, _OPEN_OBJECT = ord("\\"), ord("{")
 _CLOSER = np.zeros(256, np.uint8)  # of each opening bracket
@@ -49,21 +48,6 @@ _CLASS[list(b"[({")], _CLASS[list(b"])}")], _CLASS[list(b"'\"")] = _OPEN, _CLOSE
 
 # What may come next while brackets and commas are checked.
 _VALUE, _VALUE_OR_CLOSE, _KEY_OR_CLOSE, _AFTER_KEY, _AFTER_COLON, _AFTER_VALUE = range(6)
-
-
-@inlined
-def mixed(code, byte):  # type: ignore[no-untyped-def]
-    """The hash ``code`` with one byte more (FNV-1a)."""
-    return (code ^ np.uint64(byte)) * _PRIME
-
-
-@inlined
-def hash_of(data, begin, end):  # type: ignore[no-untyped-def]
-    """FNV-1a of ``data[begin:end]``."""
-    code = _FNV
-    for k in range(begin, end):
-        code = mixed(code, byte_at(data, k))
-    return code
 
 
 @inlined
@@ -295,7 +279,7 @@ def _walk(  # type: ignore[no-untyped-def]
             holder = node
             if key:
                 at, size = i + quoted, stop - i - 2 * quoted
-                code = hash_of(data, at, at + size)
+                code = hashed(data, at, at + size, HASH_START)
                 node = _enter_key(nodes, index, facts, container[depth - 1], code, at, size)
                 key = False
                 if number < n:

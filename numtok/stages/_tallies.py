@@ -16,7 +16,7 @@ from numba import boolean, float64, int32, int64, types, uint8, uint64
 from numpy.typing import NDArray
 
 from numtok.codec import Spans, Texts
-from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.kernels import hashed, inlined, kernel, reads, writes
 from numtok.normalizers.base import Moments
 from numtok.numerals.column import Numerals
 
@@ -42,7 +42,7 @@ _POWERS = np.array([10**k for k in range(20)], np.uint64)
 ANYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # a limit that lets every hash in
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_LOOK_BACK, _PRIME = 8, np.uint64(0x100000001B3)
+_LOOK_BACK = 8
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
@@ -124,13 +124,11 @@ def _tally(  # type: ignore[no-untyped-def]
         begin = np.int64(bounds[r])
         # A row is known by its id and, as ids may come again, its numbers and what is before each.
         code = _hash(np.uint64(np.int64(bounds[r + 1]) - begin))
-        for i in range(id_bounds[r], id_bounds[r + 1]):
-            code = (code ^ np.uint64(byte_at(ids, i))) * _PRIME
+        code = hashed(ids, id_bounds[r], id_bounds[r + 1], code)
         before = begin
         for n in range(first, last):
             start = np.int64(starts[n])
-            for i in range(before if start - before < _LOOK_BACK else start - _LOOK_BACK, start):
-                code = (code ^ np.uint64(byte_at(data, i))) * _PRIME
+            code = hashed(data, max(before, start - _LOOK_BACK), start, code)
             code = (code ^ digits[n] ^ np.uint64(start - begin)) * _M1
             code ^= code >> _S31
             before = np.int64(ends[n])

@@ -13,9 +13,11 @@ from numba import boolean, int32, int64, uint8, void
 from numpy.typing import NDArray
 
 from numtok.kernels import (
+    HASH_START,
     byte_at,
     copy_bytes,
     has_byte,
+    hashed,
     inlined,
     kernel,
     reads,
@@ -28,7 +30,6 @@ _QUOTE, _BACKSLASH, _MINUS, _ZERO, _NULL = ord('"'), ord("\\"), ord("-"), ord("0
 _OPEN, _CLOSE, _COLON, _COMMA, _SPACE = ord("{"), ord("}"), ord(":"), ord(","), ord(" ")
 _OPEN_LIST, _CLOSE_LIST, _U = ord("["), ord("]"), ord("u")
 _BACKSLASHES = repeat("\\")
-_HASH_START, _HASH_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # FNV-1a
 _MOST_DIGITS = 18  # what an int64 holds for certain
 
 # What an escape of one letter stands for; 0 for one that there is not.
@@ -399,9 +400,7 @@ def _number_them(data, starts, ends, slots, codes, examples):  # type: ignore[no
     distinct = 0
     for n in range(len(starts)):
         begin, length = np.int64(starts[n]), np.int64(ends[n]) - np.int64(starts[n])
-        code = _HASH_START
-        for k in range(length):
-            code = (code ^ np.uint64(byte_at(data, begin + k))) * _HASH_PRIME
+        code = hashed(data, begin, begin + length, HASH_START)
         slot = (code ^ (code >> np.uint64(32))) & mask
         while True:
             known = slots[slot] - 1

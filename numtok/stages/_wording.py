@@ -16,7 +16,7 @@ first, second and third place, whatever signs and brackets are between them.
 import numpy as np
 from numba import int32, int64, types, uint8, uint64, void
 
-from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel, reads, writes
 from numtok.stages._places import (
     ANCHOR,
     ANCHORS,
@@ -32,7 +32,6 @@ from numtok.stages._places import (
     UNSETTLED,
     USED,
     child,
-    hash_of,
 )
 
 BY_TEMPLATE, BY_ANCHOR, AS_ONE = range(3)  # the levels
@@ -73,7 +72,7 @@ def _measure(  # type: ignore[no-untyped-def]
                 word = i
                 while i < stop and _IN_WORD[byte_at(data, i)]:
                     i += 1
-                anchor = hash_of(data, word, i)
+                anchor = hashed(data, word, i, HASH_START)
                 anchor_at = word
                 anchor_size = i - word
                 template = (template ^ anchor) * _MULTIPLIER

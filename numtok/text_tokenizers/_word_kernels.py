@@ -3,14 +3,13 @@
 import numpy as np
 from numba import int32, int64, types, uint8, uint16, uint32, uint64, void
 
-from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel, reads, writes
 from numtok.text_tokenizers._interleave import NUMBER_BYTES, at_keyword
 
 _IN_WORD = np.zeros(256, np.bool_)
 _IN_WORD[list(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")] = True
 _IN_WORD[0x80:] = True
 _SPACE, _OPEN, _BACKSLASH = ord(" "), ord("["), ord("\\")
-_FNV_START, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _SHIFT = np.uint64(32)
 
 
@@ -38,9 +37,7 @@ def _find(data, start, end, slots, words, bounds):  # type: ignore[no-untyped-de
     Open addressing; a slot holds 1 + the index of a word, word k being
     ``words[bounds[k]:bounds[k + 1]]``, or 0.
     """
-    code = _FNV_START
-    for i in range(start, end):
-        code = (code ^ np.uint64(byte_at(data, i))) * _FNV_PRIME
+    code = hashed(data, start, end, HASH_START)
     mask = np.uint64(len(slots) - 1)
     slot = (code ^ (code >> _SHIFT)) & mask
     while slots[slot] != 0:
