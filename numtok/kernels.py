@@ -211,6 +211,16 @@ def word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
 
 
 @_intrinsic
+def leading_zeros(typing_context, a):  # type: ignore[no-untyped-def]
+    """The zero bits of a word above its highest one; 64 for 0."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
+
+
+@_intrinsic
 def trailing_zeros(typing_context, a):  # type: ignore[no-untyped-def]
     """The zero bits of a word below its lowest one; 64 for 0."""
 

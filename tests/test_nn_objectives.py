@@ -74,7 +74,7 @@ def test_a_number_is_asked_for_at_its_first_token_with_its_value(spec: str, sche
 @pytest.mark.parametrize("spec", SPECS)
 def test_places_asked_for_are_those_where_something_is_predicted(spec: str, scheme: str) -> None:
     one = example(batch(scheme, TEXTS, answers=[11, 0, 2, 0, 4], targets=[2, 5]), spec)
-    asked, where, number_where = one.asked()
+    asked, where, number_where = one.asked
     length = one.tokens.shape[1]
     assert list(one.where) == sorted(set(one.where))
     assert set(one.number_where) <= set(one.where)
@@ -90,7 +90,7 @@ def test_places_asked_for_are_those_where_something_is_predicted(spec: str, sche
 
 def test_of_rows_of_which_nothing_is_asked_one_place_is_asked_for() -> None:
     one = example(batch("p1000", ["ab", "cd"]), "mlm:targets")
-    asked, where, number_where = one.asked()
+    asked, where, number_where = one.asked
     assert asked is not None and asked.tolist() == [[0], [0]]
     assert (len(where), len(number_where)) == (0, 0)
 

@@ -159,7 +159,7 @@ class Model(nn.Module):
     def flops(self, example: Example) -> int:
         """Of one forward pass, pads and all: multiplications and additions of matrix products."""
         rows, length = example.tokens.shape
-        asked, _, _ = example.asked()
+        asked, _, _ = example.asked
         heads = 2 * len(example.where) * _weights(self.token_head)
         if self.value_head is not None:
             heads += 2 * len(example.number_where) * _weights(self.value_head)
@@ -189,7 +189,7 @@ class Given(NamedTuple):
         def move(array: Any) -> Tensor:
             return torch.from_numpy(array).to(device, non_blocking=True)
 
-        asked, where, number_where = example.asked()
+        asked, where, number_where = example.asked
         return cls(
             move(example.tokens),
             move(example.values),

@@ -18,7 +18,7 @@ from numba import boolean, float64, int32, int64, types, uint8, uint64, void
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.kernels import byte_at, inlined, kernel, leading_zeros, reads, writes
 from numtok.numerals._eight import digits_end, eight_digits, value_of_digits
 from numtok.numerals.column import Significands, value_of
 
@@ -71,14 +71,6 @@ def _high_word(typing_context, a, b):  # type: ignore[no-untyped-def]
 
 
 @_intrinsic
-def _leading_zeros(typing_context, a):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.uint64(types.uint64), generate
-
-
-@_intrinsic
 def _as_float(typing_context, a):  # type: ignore[no-untyped-def]
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.bitcast(arguments[0], ir.DoubleType())
@@ -99,7 +91,7 @@ def _nearest_bits(w, q):  # type: ignore[no-untyped-def]
         return _ZERO_WORD
     if q > _LARGEST:
         return _INFINITY
-    zeros = _leading_zeros(w)
+    zeros = leading_zeros(w)
     w = w << zeros
     high = _high_word(w, _FIVE_HIGH[q - _SMALLEST])
     low = w * _FIVE_HIGH[q - _SMALLEST]
@@ -285,6 +277,14 @@ def read(
     return values, significands
 
 
+@inlined
+def count_digits(word):  # type: ignore[no-untyped-def]
+    """Decimal digits of a word from 1 to 10^19 - 1."""
+    # 1233 / 4096 is just above log10(2), so this is the number of digits or one less.
+    count = ((64 - np.int64(leading_zeros(word))) * 1233) >> 12
+    return count + (word >= _POWERS_OF_TEN[count])
+
+
 @kernel(void(reads(uint64), reads(int32), reads(boolean), int64, writes(int64), writes(int32)))
 def _round(digits, exponents, more, places, mantissa, exponent):  # type: ignore[no-untyped-def]
     limit = _POWERS_OF_TEN[places]
@@ -292,10 +292,7 @@ def _round(digits, exponents, more, places, mantissa, exponent):  # type: ignore
         m = digits[n]
         q = np.int64(exponents[n])
         if m != _ZERO_WORD:
-            # 1233 / 4096 is just above log10(2), so this is the number of digits or one less.
-            count = ((64 - np.int64(_leading_zeros(m))) * 1233) >> 12
-            count += m >= _POWERS_OF_TEN[count]
-            excess = count - places
+            excess = count_digits(m) - places
             q += excess
             if excess > 0:
                 unit = _POWERS_OF_TEN[excess]  # of the last digit that stays

@@ -29,13 +29,22 @@ def strings(texts: Sequence[str]) -> "pa.Array[Any]":
     return pa.StringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(data))
 
 
+def packed(
+    data: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
+) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+    """Copies of ``data[starts[k]:ends[k]]`` one after the other, and their bounds [n + 1]."""
+    sizes = (ends - starts).astype(np.int64)
+    bounds = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=bounds[1:])
+    taken = data[np.repeat(starts - bounds[:-1], sizes) + np.arange(bounds[-1])]
+    return taken, bounds.astype(np.int32)
+
+
 def slices(
     data: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
 ) -> "pa.Array[Any]":
     """Strings [n]: string k is ``data[starts[k]:ends[k]]``."""
-    bounds = np.zeros(len(starts) + 1, np.int32)
-    np.cumsum(ends - starts, out=bounds[1:])
-    taken = data[np.repeat(starts - bounds[:-1], ends - starts) + np.arange(bounds[-1])]
+    taken, bounds = packed(data, starts, ends)
     return pa.StringArray.from_buffers(len(starts), pa.py_buffer(bounds), pa.py_buffer(taken))
 
 

@@ -34,7 +34,8 @@ from numtok.stages._lines import (
     reason_of,
     validation_reason,
 )
-from numtok.stages._rows import Places, Rows, far_out
+from numtok.stages._rows import Places, Rows, far_out, outside
+from numtok.stages._splits import SplitRule
 from numtok.store import Store
 
 UNIT = 64 << 20  # bytes of input in a unit
@@ -216,6 +217,15 @@ def find_sources(
             raise UsageError(f"{source.shown} is given twice; give each file once")
         seen.add(real)
     return sources, name
+
+
+def check_rule(rule: SplitRule | None, sources: Sequence[Source]) -> None:
+    """UsageError for a ``--split`` that no row is left for."""
+    if rule and all(source.split is not None for source in sources):
+        raise UsageError(
+            "--split has no effect here: every input is given as a split already; leave it "
+            "out, or give inputs without split="
+        )
 
 
 def spool_stdin(folder: Path) -> Path:
@@ -634,8 +644,8 @@ def _decode_block(
         except UNREADABLE as error:
             reasons[index] = reason_of(line, error)
             continue
-        if reason := far_out(record, record.text):
-            reasons[index] = reason
+        if what := far_out(record):
+            reasons[index] = outside(what, record.text)
             continue
         records.append(record)
         kept.append(index)
@@ -773,8 +783,8 @@ def _parquet_batch(
             if missing[index]:
                 raise msgspec.ValidationError(f"{text_field!r} is null; it must be a string")
             record = msgspec.convert(values | {"text": ""}, Row)
-            if reason := far_out(record, texts[index].as_py()):
-                raise msgspec.ValidationError(reason)
+            if what := far_out(record):
+                raise msgspec.ValidationError(outside(what, texts[index].as_py()))
             fields.append(record)
             kept.append(index)
         except msgspec.ValidationError as error:

@@ -318,14 +318,14 @@ def _categories(values: Values, kind: Any, rows: NDArray[np.int64], count: int) 
     return Categories(everywhere, merged.names)
 
 
-def far_out(record: Row, text: str) -> str | None:
-    """What is wrong with a record that has a place which an int64 might not hold."""
+def far_out(record: Row) -> str | None:
+    """The first place of a record that an int64 might not hold, in words for :func:`outside`."""
     if record.answer_start is not None and abs(record.answer_start) > _FAR:
-        return outside(f"answer_start {record.answer_start}", text)
+        return f"answer_start {record.answer_start}"
     for name, spans in (record.targets or {}).items():
         for span in spans:
             if max(map(abs, span)) > _FAR:
-                return outside(f"target {name!r} at {list(span)}", text)
+                return f"target {name!r} at {list(span)}"
     return None
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.numerals.column import Literals
+from numtok.stages._arrow import packed
 from numtok.stages._tallies import ANYTHING, KEPT
 
 ROWS_KEPT = 512
@@ -39,7 +40,8 @@ class Sample:
     def take(self, keep: NDArray[np.int64]) -> "Sample":
         """The numbers at some indices, their literals packed."""
         data, starts, ends = self.literals
-        literals = packed(data, starts[keep], ends[keep])
+        taken, bounds = packed(data, starts[keep], ends[keep])
+        literals = Literals(taken, bounds[:-1], bounds[1:])
         return Sample(self.nodes[keep], self.hashes[keep], self.weights[keep], literals)
 
     def moved(self, became: NDArray[np.int32]) -> "Sample":
@@ -52,15 +54,6 @@ class Sample:
         full = counts >= KEPT
         last = first[full] + KEPT - 1
         return dict(zip(nodes[full].tolist(), self.hashes[last], strict=True))
-
-
-def packed(data: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]) -> Literals:
-    """Copies of some literals, one after the other."""
-    sizes = (ends - starts).astype(np.int64)
-    bounds = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=bounds[1:])
-    taken = data[np.repeat(starts - bounds[:-1], sizes) + np.arange(bounds[-1])]
-    return Literals(taken, bounds[:-1].astype(np.int32), bounds[1:].astype(np.int32))
 
 
 def smallest(sample: Sample) -> Sample:

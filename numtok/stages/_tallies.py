@@ -19,6 +19,7 @@ from numtok.codec import Spans, Texts
 from numtok.kernels import hashed, inlined, kernel, reads, writes
 from numtok.normalizers.base import Moments
 from numtok.numerals.column import Numerals
+from numtok.numerals.decimals import count_digits
 
 KEPT = 1024  # distinct values of a slot, and numbers in its sample
 LONGEST = 1024  # bytes of a number in the sample; longer ones are counted, but not tried out
@@ -38,7 +39,6 @@ _LAST_INDEX = (1 << _INDEX_BITS) - 1
 _NEVER = np.iinfo(np.int64).max
 
 _ONE, _TEN = np.uint64(1), np.uint64(10)
-_POWERS = np.array([10**k for k in range(20)], np.uint64)
 ANYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # a limit that lets every hash in
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -53,19 +53,6 @@ def _hash(word):  # type: ignore[no-untyped-def]
     word = (word ^ (word >> _S30)) * _M1
     word = (word ^ (word >> _S27)) * _M2
     return word ^ (word >> _S31)
-
-
-@inlined
-def _digits_of(word):  # type: ignore[no-untyped-def]
-    """Decimal digits of a word below 10^19."""
-    low, high = 0, 20
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if word >= _POWERS[middle]:
-            low = middle
-        else:
-            high = middle
-    return low + 1
 
 
 @inlined
@@ -150,7 +137,7 @@ def _tally(  # type: ignore[no-untyped-def]
             else:
                 sums[at + NEGATIVE] += negative[n]
                 exponent = np.int64(exponents[n])
-                width = _digits_of(word)
+                width = count_digits(word)
                 decade = _within(exponent + width - 1 - FIRST_DECADE, DECADES - 1)
                 decade_counts[slot * DECADES + decade] += 1
                 decimals = _within(-exponent, MOST_DECIMALS)

@@ -38,7 +38,7 @@ from numtok.registry import is_plugin, name_of
 from numtok.schemes.base import SCHEMES, Scheme
 from numtok.stages._encode_unit import EncodeUnit, Screening
 from numtok.stages._fit import Unfitted, first_groups, no_rows
-from numtok.stages._inputs import UNIT, Reading, Unit, find_sources, plan, spool_stdin
+from numtok.stages._inputs import UNIT, Reading, Unit, check_rule, find_sources, plan, spool_stdin
 from numtok.stages._options import check_name, check_reading, workers_for
 from numtok.stages._splits import SplitRule
 from numtok.store import Store
@@ -134,11 +134,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         sources, stem = find_sources(
             config.inputs, store, lambda: spool_stdin(stack.enter_context(store.spool()))
         )
-        if rule and all(source.split is not None for source in sources):
-            raise UsageError(
-                "--split has no effect here: every input is given as a split already; leave it "
-                "out, or give inputs without split="
-            )
+        check_rule(rule, sources)
         units, parents = plan(sources, lambda done, total: progress("reading", done, total, 0))
         settings = {
             "stage": "encode",

@@ -21,7 +21,6 @@ import numpy as np
 from numtok import files
 from numtok.codec import SPECIALS, Spans, Texts, cut
 from numtok.engines.local import run_units
-from numtok.errors import UsageError
 from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
@@ -30,7 +29,7 @@ from numtok.registry import spec_of
 from numtok.schemes.base import SCHEMES, Scheme
 from numtok.stages._encode_unit import Screening
 from numtok.stages._fit import Unfitted, no_rows
-from numtok.stages._inputs import UNIT, Reading, Unit, find_sources, plan, spool_stdin
+from numtok.stages._inputs import UNIT, Reading, Unit, check_rule, find_sources, plan, spool_stdin
 from numtok.stages._losses import SchemeLosses, losses
 from numtok.stages._options import check_reading, workers_for
 from numtok.stages._places import OTHER
@@ -151,11 +150,7 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
         sources, _ = find_sources(
             config.inputs, store, lambda: spool_stdin(stack.enter_context(_spool(store)))
         )
-        if rule and all(source.split is not None for source in sources):
-            raise UsageError(
-                "--split has no effect here: every input is given as a split already; leave it "
-                "out, or give inputs without split="
-            )
+        check_rule(rule, sources)
         units, _ = plan(sources, lambda done, total: progress("reading", done, total, 0))
         workers = workers_for(sum(unit.size for unit in units), config.workers, 2 * UNIT)
         found = _count(units, ProfileUnit(screening, policy), workers, progress)

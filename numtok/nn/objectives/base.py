@@ -8,6 +8,7 @@ not know the objective.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +32,7 @@ class Example:
     number_where: NDArray[np.int64]  # [N] of these, those at which a number is predicted
     number_values: NDArray[np.float32]  # [N] those numbers, normalised
 
+    @cached_property
     def asked(self) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
         """The places [B, Q] of each row at which something is predicted, and ``where`` and
         ``number_where`` as flat indices into them.
