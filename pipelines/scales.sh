@@ -11,13 +11,28 @@
 # SHARES   a budget is STEPS / share; each is a run of its own, with its own warm-up and decay
 # JOBS     runs at a time; each uses NUMTOK_THREADS threads (1 unless set)
 #
+# SEEDS, SHARES, JOBS, NUMTOK_THREADS and SCHEMES can be set from outside, and so can OPERANDS of
+# Table 3 and DIGITS of Table 2.
+#
 # Every run is an artifact of its own, so a pipeline that was stopped goes on where it stood.
 
 case "${SCALE:=cpu}" in
-    smoke) PRESET=nano,layers=1 SAMPLES=2000 BATCH=64 STEPS=20 SEEDS="0 1" SHARES="1" ;;
-    cpu) PRESET=nano SAMPLES=300000 BATCH=128 STEPS=2000 SEEDS="0 1 2" SHARES="8 4 2 1" ;;
-    gpu) PRESET=xval SAMPLES=600000 BATCH=256 STEPS=50000 SEEDS="0 1 2" SHARES="1" ;;
-    paper) PRESET=xval SAMPLES=600000 BATCH=32 STEPS=500000 SEEDS="0 1 2" SHARES="1" ;;
+    smoke)
+        PRESET=nano,layers=1 SAMPLES=2000 BATCH=64 STEPS=20
+        : "${SEEDS:=0 1}" "${SHARES:=1}"
+        ;;
+    cpu)
+        PRESET=nano SAMPLES=300000 BATCH=128 STEPS=2000
+        : "${SEEDS:=0 1 2}" "${SHARES:=8 4 2 1}"
+        ;;
+    gpu)
+        PRESET=xval SAMPLES=600000 BATCH=256 STEPS=50000
+        : "${SEEDS:=0 1 2}" "${SHARES:=1}"
+        ;;
+    paper)
+        PRESET=xval SAMPLES=600000 BATCH=32 STEPS=500000
+        : "${SEEDS:=0 1 2}" "${SHARES:=1}"
+        ;;
     *) echo "SCALE=$SCALE is none of smoke, cpu, gpu, paper" >&2 && exit 2 ;;
 esac
 case $SCALE in
