@@ -255,8 +255,8 @@ class Result:
     peak_mebibytes: float
 
 
-def run(arguments: list[str], core: int, sampling_seconds: float | None = None) -> Run:
-    """Run Python with ``arguments`` on ``core`` alone; sample its memory if asked to.
+def run(arguments: list[str], *cores: int, sampling_seconds: float | None = None) -> Run:
+    """Run Python with ``arguments`` on ``cores`` alone; sample its memory if asked to.
 
     Raises SystemExit, with what the process printed, if it fails.
     """
@@ -272,7 +272,7 @@ def run(arguments: list[str], core: int, sampling_seconds: float | None = None) 
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+            preexec_fn=lambda: os.sched_setaffinity(0, cores),
         )
         ended = os.pidfd_open(process.pid)
         try:
@@ -333,12 +333,12 @@ except PermissionError:
 
 
 def encode(
-    source: Path, scheme: str, store: Path, core: int, sampling_seconds: float | None = None
+    source: Path, scheme: str, store: Path, *cores: int, sampling_seconds: float | None = None
 ) -> Run:
-    """Encode ``source`` into ``store``, which does not exist before."""
+    """Encode ``source`` into ``store``, emptied before, with a worker a core."""
     shutil.rmtree(store, ignore_errors=True)
-    options = ["--store", str(store), "encode", "--scheme", scheme, "--workers", "1"]
-    return run(["-c", NUMTOK, *options, str(source)], core, sampling_seconds)
+    options = ["--store", str(store), "encode", "--scheme", scheme, "--workers", str(len(cores))]
+    return run(["-c", NUMTOK, *options, str(source)], *cores, sampling_seconds=sampling_seconds)
 
 
 def warm_up(schemes: list[str], kinds: list[str], core: int) -> dict[str, float]:
@@ -369,7 +369,7 @@ def measure(kind: str, options: argparse.Namespace, core: int) -> Iterator[Resul
             notes.print(f"{kind} {scheme}: {times[-1]:.2f} s")
         seconds = median(times)
         speed = megabytes / seconds
-        peak = encode(source, scheme, store, core, SAMPLING_SECONDS).peak / 2**20
+        peak = encode(source, scheme, store, core, sampling_seconds=SAMPLING_SECONDS).peak / 2**20
         if not options.keep:
             shutil.rmtree(store)
         yield Result(kind, scheme, megabytes, seconds, speed, first, best, speed / best, peak)

@@ -1,0 +1,124 @@
+"""What `numtok encode` costs a gigabyte, and whether that holds at other sizes.
+
+    python benchmarks/scale.py --megabytes 40,400,4000
+
+Orbit-like JSON as in `encode.py`, a block of 40 MB of fresh numbers repeated up to each
+size, encoded by one worker and by as many as there are cores. The table has wall seconds of
+the whole command, the largest memory of its processes together (PSS, looked at five times a
+second), what was written, and whether the shards are byte for byte those of one worker. Under
+it stands the cost model: start-up and seconds a gigabyte, from the smallest and the largest size.
+"""
+
+import argparse
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+
+import encode as bench  # type: ignore[import-not-found]  # the file beside this one
+from rich.console import Console
+from rich.table import Table
+
+BLOCK = 40_000_000  # bytes of distinct rows
+LOOKS = 0.2  # seconds between two looks at the memory
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One run: how it was asked for, what it took, and the lines of the shards it wrote."""
+
+    megabytes: float
+    workers: int
+    run: bench.Run
+    shards: frozenset[str]  # name, bytes and checksum of each, as JSON
+
+    @property
+    def bytes(self) -> int:
+        """Of all shards."""
+        return sum(json.loads(line)["bytes"] for line in self.shards)
+
+
+def write_input(path: Path, size: float) -> None:
+    """Rows without ids up to ``size`` bytes or just over."""
+    texts = bench.orbit_texts()
+    lines: list[bytes] = []
+    held = 0
+    while held < min(BLOCK, size):
+        lines.append(f'{{"text": "{next(texts)}"}}\n'.encode())
+        held += len(lines[-1])
+    with path.open("wb") as file:
+        for line in cycle(lines):
+            file.write(line)
+            if file.tell() >= size:
+                break
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def encoded(source: Path, scheme: str, cores: list[int]) -> Encoded:
+    """Encode into a fresh store, which is removed."""
+    store = bench.DATA / "scale-store"
+    run = bench.encode(source, scheme, store, *cores, sampling_seconds=LOOKS)
+    (listed,) = store.glob("encoded/*/*/files.jsonl")
+    shards = frozenset(line for line in listed.open() if ".parquet" in line)
+    shutil.rmtree(store)
+    return Encoded(source.stat().st_size / 1e6, len(cores), run, shards)
+
+
+def measured(sizes: list[float], scheme: str, cores: list[int]) -> Iterator[Encoded]:
+    """Each size with one worker and with all."""
+    source = bench.DATA / "scale.jsonl"
+    for size in sizes:
+        write_input(source, size * 1e6)
+        for count in sorted({1, len(cores)}):
+            yield encoded(source, scheme, cores[:count])
+    source.unlink()
+
+
+def main() -> None:
+    """Measure what the options ask for, print the table and the model."""
+    parser = argparse.ArgumentParser(description="Measure numtok encode at several sizes.")
+    parser.add_argument("--megabytes", default="40,400,4000", help="sizes, with commas")
+    parser.add_argument("--scheme", default="p1000")
+    options = parser.parse_args()
+    bench.DATA.mkdir(exist_ok=True)
+    cores = sorted(os.sched_getaffinity(0))
+    bench.warm_up([options.scheme], ["orbit"], cores[-1])
+    table = Table(title=f"numtok encode --scheme {options.scheme}")
+    for heading in ("MB", "workers", "seconds", "MB/s", "peak MiB", "shards", "MB out", "same"):
+        table.add_column(heading, justify="right")
+    by_workers: dict[int, list[Encoded]] = {}
+    shards: dict[float, frozenset[str]] = {}
+    for one in measured(
+        [float(size) for size in options.megabytes.split(",")], options.scheme, cores
+    ):
+        by_workers.setdefault(one.workers, []).append(one)
+        same = shards.setdefault(one.megabytes, one.shards) == one.shards
+        table.add_row(
+            f"{one.megabytes:,.0f}",
+            f"{one.workers}",
+            f"{one.run.seconds:.2f}",
+            f"{one.megabytes / one.run.seconds:.1f}",
+            f"{one.run.peak / 2**20:.0f}",
+            f"{len(one.shards)}",
+            f"{one.bytes / 1e6:,.0f}",
+            "yes" if same else "NO",
+        )
+        bench.notes.print(
+            f"{one.megabytes:,.0f} MB, {one.workers} workers: {one.run.seconds:.2f} s"
+        )
+    console = Console()
+    console.print(table)
+    for workers, runs in by_workers.items():
+        low, high = runs[0], runs[-1]
+        if high.megabytes > low.megabytes:
+            slope = (high.run.seconds - low.run.seconds) / (high.megabytes - low.megabytes)
+            start = low.run.seconds - slope * low.megabytes
+            console.print(f"{workers} workers: {start:.2f} s + {1000 * slope:.2f} s a GB")
+
+
+if __name__ == "__main__":
+    main()
