@@ -28,7 +28,7 @@ from numtok.artifact import Artifact, verify
 from numtok.codec import Codec
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.records import encoded_schema
-from numtok.stages import _inputs
+from numtok.stages import _batches, _inputs, _parts, _sources
 from numtok.stages._encode_unit import EncodeUnit
 from numtok.stages._splits import SplitRule
 from numtok.stages.encode import Config, run
@@ -966,15 +966,15 @@ def test_no_row_depends_on_where_the_input_is_cut(
         patch.setattr(_inputs, "UNIT", unit)
         patch.setattr(_inputs, "BLOCK", block)
         patch.setattr(files, "PIECE", piece)
-        sources = [_inputs.Source(path, None, "cut")]
+        sources = [_sources.Source(path, None, "cut")]
         units, parents = _inputs.plan(sources, lambda *_: None)
         batches = [
             batch
             for unit in units
-            for batch in _inputs.read(unit, _inputs.Reading("text", max_line))
+            for batch in _inputs.read(unit, _batches.Reading("text", max_line))
         ]
         found = [
-            (_inputs.place_of(batch.part, row), name, text, batch.contents(index))
+            (_parts.place_of(batch.part, row), name, text, batch.contents(index))
             for batch in batches
             for index, (row, name, text) in enumerate(
                 zip(

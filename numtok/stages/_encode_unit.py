@@ -26,7 +26,9 @@ from numtok.records import (
 )
 from numtok.schemes.base import LOSSES, Outcome, names_of
 from numtok.stages._arrow import column, lists, slices, strings
-from numtok.stages._inputs import Batch, Reading, Rejected, Unit, place_of, read
+from numtok.stages._batches import Batch, Reading, Rejected
+from numtok.stages._inputs import Unit, read
+from numtok.stages._parts import place_of
 from numtok.stages._rows import Categories
 from numtok.stages._shards import Shards
 from numtok.stages._splits import SplitRule

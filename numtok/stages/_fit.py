@@ -18,8 +18,9 @@ from numtok.records import TRAIN
 from numtok.registry import settings_of
 from numtok.schemes.base import Scheme
 from numtok.stages._arrow import column
+from numtok.stages._batches import Batch
 from numtok.stages._encode_unit import Screening
-from numtok.stages._inputs import Batch, Unit
+from numtok.stages._inputs import Unit
 from numtok.stages._rows import Categories
 from numtok.text_tokenizers.base import NO_PIECES, Fitted, Pieces, TextTokenizer
 

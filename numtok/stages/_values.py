@@ -51,7 +51,7 @@ class Values(NamedTuple):
         """uint8[n]: the byte that each begins with, which says its kind."""
         return self.data[self.starts]
 
-    def take(self, keep: NDArray[np.int64] | NDArray[np.bool_]) -> "Values":
+    def take(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> "Values":
         """The values at some indices."""
         return Values(self.data, self.starts[keep], self.ends[keep])
 

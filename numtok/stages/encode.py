@@ -36,10 +36,12 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.records import ENCODED, MODEL, SCHEME_FILE
 from numtok.registry import is_plugin, name_of
 from numtok.schemes.base import SCHEMES, Scheme
+from numtok.stages._batches import Reading
 from numtok.stages._encode_unit import EncodeUnit, Screening
 from numtok.stages._fit import Unfitted, first_groups, no_rows
-from numtok.stages._inputs import UNIT, Reading, Unit, check_rule, find_sources, plan, spool_stdin
+from numtok.stages._inputs import UNIT, Unit, plan
 from numtok.stages._options import check_name, check_reading, workers_for
+from numtok.stages._sources import check_rule, find_sources, spool_stdin
 from numtok.stages._splits import SplitRule
 from numtok.store import Store
 from numtok.text_tokenizers.base import TEXT_TOKENIZERS

@@ -27,15 +27,17 @@ from numtok.numerals.scan import scan
 from numtok.records import TRAIN
 from numtok.registry import spec_of
 from numtok.schemes.base import SCHEMES, Scheme
+from numtok.stages._batches import Reading
 from numtok.stages._encode_unit import Screening
 from numtok.stages._fit import Unfitted, no_rows
-from numtok.stages._inputs import UNIT, Reading, Unit, check_rule, find_sources, plan, spool_stdin
+from numtok.stages._inputs import UNIT, Unit, plan
 from numtok.stages._losses import SchemeLosses, losses
 from numtok.stages._options import check_reading, workers_for
 from numtok.stages._places import OTHER
 from numtok.stages._profile_unit import Counted, ProfileUnit, merged
 from numtok.stages._shown import shown
 from numtok.stages._slot_profile import SlotProfile, shown_range, slot_profile
+from numtok.stages._sources import check_rule, find_sources, spool_stdin
 from numtok.stages._splits import SplitRule
 from numtok.stages._tallies import COUNT, FIRST
 from numtok.stages._verdicts import COMMON, SlotFacts, Verdict, counted, verdicts

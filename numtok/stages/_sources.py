@@ -1,0 +1,158 @@
+"""Which files the inputs of a command stand for, and the split that is given with them."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from numtok import files
+from numtok.artifact import FILES, MANIFEST, Parent
+from numtok.errors import DataError, NumtokError, UsageError
+from numtok.records import DATA, SPLIT_RULE, is_split
+from numtok.stages._splits import SplitRule
+from numtok.store import Store
+
+_STDIN = "standard input"
+FORMATS = {".jsonl": "jsonl", ".jsonl.gz": "gzip", ".jsonl.zst": "zstd", ".parquet": "parquet"}
+
+
+class Source(NamedTuple):
+    """One input file, and the split that its place or the command gives all its rows."""
+
+    path: Path
+    split: str | None
+    shown: str  # as the user named it
+    owner: Parent | None = None  # the data artifact that it belongs to
+    sha256: str | None = None  # what that artifact says the file has
+
+    @property
+    def format(self) -> str:
+        """How it is read, by its name."""
+        return _format_of(self.path) or "jsonl"
+
+
+def find_sources(
+    arguments: Sequence[str], store: Store, spool: Callable[[], Path]
+) -> tuple[list[Source], str]:
+    """The files that a command's inputs stand for, and a name for what is made of them.
+
+    An input is a path, a folder, ``split=PATH``, ``-`` (``spool`` stores standard input and says
+    where) or a REF of a data artifact. Raises UsageError for what is none of these.
+    """
+    sources: list[Source] = []
+    name = ""
+    for argument in arguments:
+        split, path = _split_and_path(argument)
+        if path == "-":
+            found = [Source(spool(), split, _STDIN)]
+            stem = "stdin"
+        elif Path(path).exists() and not _is_artifact(Path(path)):
+            found = [Source(file, split, str(file)) for file in _files_below(Path(path))]
+            stem = Path(path).resolve().name
+        else:
+            found = _of_artifact(path, split, store)
+            stem = found[0].owner.where.partition("@")[0] if found[0].owner else path
+        sources += found
+        name = name or _as_name(stem)
+    if sum(source.shown == _STDIN for source in sources) > 1:
+        raise UsageError("standard input (-) can be given once")
+    seen: set[Path] = set()
+    for source in sources:
+        if (real := source.path.resolve()) in seen:
+            raise UsageError(f"{source.shown} is given twice; give each file once")
+        seen.add(real)
+    return sources, name
+
+
+def check_rule(rule: SplitRule | None, sources: Sequence[Source]) -> None:
+    """UsageError for a ``--split`` that no row is left for."""
+    if rule and all(source.split is not None for source in sources):
+        raise UsageError(
+            "--split has no effect here: every input is given as a split already; leave it "
+            "out, or give inputs without split="
+        )
+
+
+def spool_stdin(folder: Path) -> Path:
+    """Standard input as a file: it can be read only once, and is needed twice."""
+    path = folder / "stdin.jsonl"
+    with files.Sink(path) as sink, files.reporting("read", Path("standard input")):
+        while piece := files.system.read(0, files.PIECE):
+            sink.write(piece)
+    return path
+
+
+def _split_and_path(argument: str) -> tuple[str | None, str]:
+    split, equals, path = argument.partition("=")
+    if not equals or Path(argument).exists():
+        return None, argument
+    if not path or not is_split(split):
+        raise UsageError(
+            f"{argument!r}: {split!r} cannot be the name of a split; write split=PATH, "
+            f"the split in {SPLIT_RULE}"
+        )
+    return split, path
+
+
+def _format_of(path: Path) -> str | None:
+    for suffix, form in FORMATS.items():
+        if path.name.endswith(suffix):
+            return form
+    return None
+
+
+def _is_artifact(folder: Path) -> bool:
+    return (folder / MANIFEST).is_file() and (folder / FILES).is_file()
+
+
+def _files_below(path: Path) -> list[Path]:
+    if path.is_dir():
+        found = [
+            file
+            for file in sorted(path.rglob("*"))
+            if file.is_file()
+            and _format_of(file)
+            and not any(part.startswith(".") for part in file.relative_to(path).parts)
+            # What numtok made lies in the same tree where the store does.
+            and not any(_is_artifact(folder) for folder in file.parents)
+        ]
+        if not found:
+            raise UsageError(f"{path}: no file in this folder ends in {', '.join(FORMATS)}")
+        return found
+    if _format_of(path) is None:
+        raise UsageError(
+            f"{path}: cannot tell what kind of file this is; allowed are {', '.join(FORMATS)}, "
+            "a folder of them, - and the REF of a data artifact"
+        )
+    return [path]
+
+
+def _of_artifact(ref: str, split: str | None, store: Store) -> list[Source]:
+    if _format_of(Path(ref)):
+        raise UsageError(f"{ref}: there is no such file; check the path")
+    try:
+        artifact = store.resolve(ref, kinds={DATA})
+    except NumtokError as error:
+        raise type(error)(f"{ref}: there is no such file or folder, and {error}") from None
+    owner = artifact.as_parent()
+    sources = [
+        Source(
+            artifact.path / file.path,
+            split or file.path.rpartition("-")[0],
+            file.path,
+            owner,
+            file.sha256,
+        )
+        for file in artifact.files()
+        if _format_of(Path(file.path))
+    ]
+    if not sources:
+        raise DataError(f"{artifact.ref} holds no rows (no file ends in {', '.join(FORMATS)})")
+    return sources
+
+
+def _as_name(stem: str) -> str:
+    """A file name as an artifact's name: ``My Data.jsonl.gz`` -> ``my-data``."""
+    for suffix in FORMATS:
+        stem = stem.removesuffix(suffix)
+    letters = [c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in stem.lower()]
+    return "".join(letters).lstrip("._-") or "data"
