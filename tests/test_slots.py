@@ -157,6 +157,19 @@ def test_signs_and_brackets_make_no_template() -> None:
     assert slots(*rows) == {"#1": [1, 1, 1], "#2": [2, 2, 2], "#3": [3, 3, 3], "#4": [-4, 9]}
 
 
+def test_digits_in_a_word_make_no_other_word() -> None:
+    rows = [f"2024-03-05T{k:02d}:{k + 10}:01Z cpu={k}.5 mem={k}" for k in range(20)]
+    assert list(slots(*rows)) == [
+        "#1", "#2", "#3", 'after "T#"', '#2 after "T#"', 'after "cpu"', 'after "mem"',
+    ]  # fmt: skip
+    rows = [f"host{k} load {k} of x{k}y{k + 7}: {k}" for k in range(20)]
+    assert list(slots(*rows)) == ['after "load"', 'after "x#y#"']
+    apart = [f"T {k} T1 {k} T12x {k} T123x {k}" for k in range(20)]
+    assert list(slots(*apart)) == [
+        'after "T"', 'after "T#"', 'after "T#x"', '#2 after "T#x"',
+    ]  # fmt: skip
+
+
 def test_targets_name_their_slots_first() -> None:
     rows = [f"{k} + 1 = {k + 1}" for k in range(10)]
     targets = {row: {"sum": [(8, len(row))]} for row in rows}

@@ -22,6 +22,7 @@ Each decision only ever makes slots coarser, so statistics are kept by the fines
 and merged when it falls: one pass over the data is enough.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -70,6 +71,7 @@ _FIXED_NODES = 4
 _WHOLE = -1  # what the JSON-like document, the other text and the targets are parts of
 _LONGEST_NAME = 200  # bytes of a key, a word or an example
 _REPEATED_IN = 0.1  # share of the rows that a word before numbers must be in to make a slot
+_DIGITS = re.compile("[0-9]+")  # in a word; which ones is not looked at
 _TEXT_KINDS = (TEMPLATE, PLACE, ANCHOR, NTH)
 
 
@@ -118,7 +120,9 @@ class Slots:
         for node in range(len(self._names), len(self)):
             at, size = self._nodes[node * FIELDS + AT], self._nodes[node * FIELDS + SIZE]
             name = texts.data[at : at + min(size, _LONGEST_NAME)].tobytes() if at >= 0 else b""
-            self._names.append(name.decode(errors="ignore"))
+            named = name.decode(errors="ignore")
+            is_word = self._of(node, KIND) in (PLACE, ANCHOR)
+            self._names.append(_DIGITS.sub("#", named) if is_word else named)
         return slots
 
     def target(self, name: str) -> int:

@@ -11,12 +11,14 @@ taken:
 At a place and at an anchor, numbers are counted from the last word or, where
 none is before them, from the beginning of the line: ``1.5 2.5 3.5`` has the
 first, second and third place, whatever signs and brackets are between them.
+
+Digits within a word make no other word: ``T13`` and ``T14`` are ``T#``.
 """
 
 import numpy as np
 from numba import int32, int64, types, uint8, uint64, void
 
-from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel, reads, writes
+from numtok.kernels import HASH_START, byte_at, inlined, kernel, reads, writes
 from numtok.stages._places import (
     ANCHOR,
     ANCHORS,
@@ -41,15 +43,30 @@ MOST_ANCHORS = 48  # anchors with the numbers after each
 LAST_NTH = 16  # numbers after the same word that have places of their own
 _EXAMPLE = 200  # bytes of the first row of a template, kept as an example
 
-_NEWLINE, _APOSTROPHE = ord("\n"), ord("'")
-_LETTER, _IN_WORD = np.zeros(256, np.bool_), np.zeros(256, np.bool_)
-_LETTER[ord("A") : ord("Z") + 1] = True
-_LETTER[ord("a") : ord("z") + 1] = True
-_LETTER[0x80:] = True
-_LETTER[ord("_")] = True
-_IN_WORD[:] = _LETTER
-_IN_WORD[list(b"0123456789")] = True
+_NEWLINE, _DIGITS = ord("\n"), ord("#")  # what stands for a run of digits in a word
+_IN_WORD = np.zeros(256, np.uint8)  # of each byte in a word, what it is in it
+_IN_WORD[ord("A") : ord("Z") + 1] = range(ord("A"), ord("Z") + 1)
+_IN_WORD[ord("a") : ord("z") + 1] = range(ord("a"), ord("z") + 1)
+_IN_WORD[0x80:] = range(0x80, 256)
+_IN_WORD[ord("_")] = ord("_")
+_IN_WORD[list(b"0123456789")] = _DIGITS
 _MULTIPLIER, _SEED = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x243F6A8885A308D3)
+
+
+@inlined
+def _word(data, i, stop):  # type: ignore[no-untyped-def]
+    """The hash of the word at ``i``, and where it ends."""
+    code = HASH_START
+    before = np.uint8(0)
+    while i < stop:
+        c = _IN_WORD[byte_at(data, i)]
+        if c == 0:
+            break
+        if c != _DIGITS or before != _DIGITS:
+            code = (code ^ np.uint64(c)) * _MULTIPLIER
+        before = c
+        i += 1
+    return code, i
 
 
 @inlined
@@ -68,13 +85,10 @@ def _measure(  # type: ignore[no-untyped-def]
         stop = np.int64(starts[n])
         while i < stop:
             c = byte_at(data, i)
-            if _LETTER[c]:
-                word = i
-                while i < stop and _IN_WORD[byte_at(data, i)]:
-                    i += 1
-                anchor = hashed(data, word, i, HASH_START)
-                anchor_at = word
-                anchor_size = i - word
+            if _IN_WORD[c] != 0 and _IN_WORD[c] != _DIGITS:
+                anchor_at = i
+                anchor, i = _word(data, i, stop)
+                anchor_size = i - anchor_at
                 template = (template ^ anchor) * _MULTIPLIER
                 count += 1
                 nth = 0
