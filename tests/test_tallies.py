@@ -186,6 +186,14 @@ def test_equal_rows_of_one_id_are_in_a_sample_together() -> None:
     assert sorted(sample.weights.tolist()) == [1, 1, 2, 2]
 
 
+def test_rows_of_one_id_that_differ_in_sign_or_exponent_are_in_a_sample_apart() -> None:
+    rows = ["[7e-13]", "[7e-12]", "[-7e-13]", "[+7e-13]", "[700000]", "[7e-13]"]
+    sample = count([[rows]], same_ids=True).sample
+    written = [sample.literals.at(k) for k in range(len(sample))]
+    assert sorted(written) == sorted(rows[k][1:-1] for k in range(5))
+    assert sorted(sample.weights.tolist()) == [1, 1, 1, 1, 2]
+
+
 def test_a_sample_is_the_same_in_any_division_and_like_the_whole() -> None:
     generator = np.random.default_rng(3)
     values = generator.normal(0.0, 1.0, 60_000).round(6)

@@ -43,7 +43,7 @@ ANYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # a limit that lets every hash in
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _LOOK_BACK = 8
-_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+_S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 
 @inlined
@@ -116,7 +116,9 @@ def _tally(  # type: ignore[no-untyped-def]
         for n in range(first, last):
             start = np.int64(starts[n])
             code = hashed(data, max(before, start - _LOOK_BACK), start, code)
-            code = (code ^ digits[n] ^ np.uint64(start - begin)) * _M1
+            written = np.uint64(np.int64(exponents[n])) << _S32
+            written ^= digits[n] ^ np.uint64(negative[n])
+            code = (code ^ written ^ np.uint64(start - begin)) * _M1
             code ^= code >> _S31
             before = np.int64(ends[n])
         if last > first and code <= row_limit:
