@@ -407,12 +407,27 @@ def test_the_result_depends_on_no_division_of_the_rows_and_no_worker(
         "x[]", "n",
         'A after "Temperature"', 'A after "of"', "B #1", "B #2", "B #3",
     ]  # fmt: skip
-    assert one.warnings == whole.warnings
-    for mine, theirs in zip(one.slots, whole.slots, strict=True):
-        own, other = (dict(vars(slot)) for slot in (mine, theirs))
-        for name in ("mean", "deviation"):  # sums of floats, in another order
-            assert own.pop(name) == pytest.approx(other.pop(name), rel=1e-12)
-        assert own == other
+    shuffled = [rows[k] for k in generator.permutation(len(rows))]
+    other = profile(tmp_path, write(tmp_path / "b.jsonl", shuffled))
+    for changed in (one, other):
+        assert changed.warnings == whole.warnings
+        for mine, theirs in zip(changed.slots, whole.slots, strict=True):
+            figures, expected = (dict(vars(slot)) for slot in (mine, theirs))
+            for name in ("mean", "deviation"):  # sums of floats, in another order
+                assert figures.pop(name) == pytest.approx(expected.pop(name), rel=1e-12)
+            assert figures == expected
+
+
+def test_slots_with_as_many_numbers_are_folded_in_the_same_way_in_any_order(tmp_path: Path) -> None:
+    rows = [json.dumps({f"g{i}": {f"k{j}": i * j for j in range(9)}}) for i in range(12)]
+    one, other = (
+        [(slot.name, slot.numbers, slot.low, slot.distinct) for slot in found.slots]
+        for found in (
+            profile(tmp_path, texts(tmp_path / "a.jsonl", *rows)),
+            profile(tmp_path, texts(tmp_path / "b.jsonl", *rows[::-1])),
+        )
+    )
+    assert one == other
 
 
 def test_every_kind_of_input_is_read(tmp_path: Path, numtok: Shell) -> None:

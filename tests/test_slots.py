@@ -140,8 +140,8 @@ def test_a_word_that_comes_twice_gives_two_places() -> None:
 
 
 def test_a_few_templates_are_a_few_groups_with_an_example_each() -> None:
-    rows = [f"The {what} of {k} is {k}." for k in range(5) for what in ("sum", "product")]
-    found = count([[rows]])
+    rows = [f"The {what} of {k} is {k}." for k in range(5) for what in ("product", "sum")]
+    found = count([[[*rows, "The sum of 5 is 5."]]])  # the commonest is the first
     assert list(labels(found).values()) == [
         'A after "of"',
         'A after "is"',
@@ -286,6 +286,22 @@ _WORDS = st.lists(
 def test_texts_give_the_same_slots_however_rows_are_divided(texts: list[str], data: Any) -> None:
     whole, found = count([[texts]]), count(divided(data, texts))
     assert list(values(found).items()) == list(values(whole).items())
+
+
+@given(st.lists(_WORDS.map(" ".join), min_size=1, max_size=30), st.data())
+def test_texts_give_the_same_slots_in_any_order_of_the_rows(texts: list[str], data: Any) -> None:
+    apart = [f"{text} {k}" for k, text in enumerate(texts)]  # none like another: ids go by order
+    whole, found = count([[apart]]), count(divided(data, data.draw(st.permutations(apart))))
+    assert list(values(found).items()) == list(values(whole).items())
+
+
+def test_a_word_and_the_end_of_its_line_are_two_anchors_in_any_order() -> None:
+    rows = [f"{word}: {k}" for word in ["salt", "corn", *"abcdefg"] for k in range(9)]
+    rows += [f"{word}:\n{k}" for word in ["salt", "corn", *"abcdefg"] for k in range(9)]
+    expected = values(count([[rows]]))
+    assert expected["#1"].total() == 81
+    assert values(count([[rows[::-1]]])) == expected
+    assert values(count([[rows[81:], rows[:40]], [rows[40:81]]])) == expected
 
 
 @pytest.mark.parametrize("templates", [wording.MOST_TEMPLATES, wording.MOST_TEMPLATES + 1])

@@ -18,7 +18,7 @@ from numtok.stages._inputs import Unit
 from numtok.stages._rows import Categories
 from numtok.stages._sampled import Sample, SampledRows, Samples, joined, no_sample, smallest
 from numtok.stages._slots import Slots, merge
-from numtok.stages._tallies import COUNT, FIRST, Tallies, Tally, first_number, merged_tallies
+from numtok.stages._tallies import BEFORE, COUNT, Tallies, Tally, merged_tallies
 from numtok.stages._targets import Resolved
 
 
@@ -44,12 +44,12 @@ class Counted:
 
     def places(self) -> dict[int, tuple[int, int]]:
         """Where in a row each node is (of optional parts, in the rows that have most before it),
-        and how early in the data it was seen."""
+        and how few numbers it has, negated: of two at one place the commoner comes first."""
         found = {}
         for node, tally in self.tallies.items():
-            first = int(tally.sums[FIRST])
             place = self.sampled_rows.place(node)
-            found[node] = (first_number(first) if place is None else place, first)
+            before = int(tally.sums[BEFORE]) if place is None else place
+            found[node] = (before, -int(tally.sums[COUNT]))
         return found
 
     def move(self, became: NDArray[np.int32]) -> None:
@@ -67,7 +67,7 @@ def merged(parts: Sequence[Counted]) -> Counted:
     tallies: list[tuple[int, Tally]] = []
     for part, became in zip(parts, nodes, strict=True):
         part.move(became)
-        tallies += [(node, tally.later(whole.rows)) for node, tally in part.tallies.items()]
+        tallies += part.tallies.items()
         whole.sampled_rows.merge(part.sampled_rows)
         whole.moments = whole.moments.merged(part.moments)
         whole.splits += part.splits

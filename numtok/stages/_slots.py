@@ -25,6 +25,7 @@ and merged when it falls: one pass over the data is enough.
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -127,11 +128,8 @@ class Slots:
 
     def target(self, name: str) -> int:
         """The node of the targets of that name."""
-        for node in range(_FIXED_NODES, len(self)):
-            if self._of(node, KIND) == TARGET and self._names[node] == name:
-                return node
-        targets = sum(self._of(node, KIND) == TARGET for node in range(_FIXED_NODES, len(self)))
-        return self._add(TARGETS, TARGET, targets, name)
+        code = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
+        return self._add(TARGETS, TARGET, code, name)
 
     @property
     def unsettled(self) -> bool:
@@ -156,8 +154,8 @@ class Slots:
 
     def ordered(self, where: Mapping[int, tuple[int, int]]) -> list[int]:
         """The nodes that ``where`` has, in the order of the text: what has the same parent stays
-        together. ``where`` says how far from the beginning of a row a node is, and how early in
-        the data it was seen."""
+        together. ``where`` says how far from the beginning of a row a node is, and which of those
+        that are as far comes first."""
         nearest: dict[int, tuple[int, int]] = {}
         below: dict[int, set[int]] = defaultdict(set)
         for node, there in where.items():
@@ -173,11 +171,21 @@ class Slots:
         def visit(node: int) -> None:
             if node in where:
                 found.append(node)
-            for child in sorted(below[node], key=lambda child: nearest[child]):
+            for child in sorted(below[node], key=lambda child: (nearest[child], self.key(child))):
                 visit(child)
 
         visit(_WHOLE)
         return found
+
+    def key(self, node: int) -> list[tuple[int, int, str, int]]:
+        """What tells a node from all others, the same in any order of the rows."""
+        steps = []
+        while node >= _FIXED_NODES:
+            kind = self._of(node, KIND)
+            name = self._names[node] if kind in (KEY, TARGET) else ""
+            steps.append((kind, len(name), name, self._of(node, CODE)))
+            node = self._of(node, PARENT)
+        return [(node, 0, "", 0), *reversed(steps)]
 
     def labels(self, nodes: Sequence[int]) -> dict[int, str]:
         """What each node is called, no two of them the same; ``nodes`` in the order of the text."""

@@ -29,13 +29,11 @@ DECADES, FIRST_DECADE = 160, -80  # powers of ten; what is beyond is in the firs
 _ROOM, _FULL = 2 * KEPT, KEPT + KEPT // 2  # of a table of distinct values
 
 # Fields of ``sums`` (int64) and of ``measures`` (float64).
-COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE, FIRST, USED = range(7)
+COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE, BEFORE, USED = range(7)
 _SUMS = 7
 LOW, HIGH, LEAST, MOST, MEAN, SQUARES = range(6)
 _MEASURES = 6
 _ADDED = [COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE]
-_INDEX_BITS = 24  # FIRST is the row, and in so many bits the index of the number in it
-_LAST_INDEX = (1 << _INDEX_BITS) - 1
 _NEVER = np.iinfo(np.int64).max
 
 _ONE, _TEN = np.uint64(1), np.uint64(10)
@@ -88,7 +86,7 @@ def _shrink(keys, counts, base, used):  # type: ignore[no-untyped-def]
     types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
         reads(uint8), reads(int32), reads(uint8), reads(int32), reads(int32), reads(int32),
         reads(int32), reads(int32), reads(float64), reads(uint64), reads(uint64), reads(int32),
-        reads(boolean), reads(boolean), int64,
+        reads(boolean), reads(boolean),
         writes(int64), writes(float64), writes(int64), writes(int64), writes(int64),
         writes(uint64), writes(int64), writes(uint64), reads(uint64), uint64,
         writes(int32), writes(uint64), writes(int32), writes(uint64),
@@ -96,13 +94,12 @@ def _shrink(keys, counts, base, used):  # type: ignore[no-untyped-def]
 )  # fmt: skip
 def _tally(  # type: ignore[no-untyped-def]
     ids, id_bounds, data, bounds, counts, starts, ends, slots,
-    values, bits, digits, exponents, negative, more, row,
+    values, bits, digits, exponents, negative, more,
     sums, measures, digit_counts, decimal_counts, decade_counts,
     keys, times, limits, sample_limits, row_limit, chosen, chosen_hashes, rows, row_hashes,
 ):  # fmt: skip
-    """``row`` counts the rows before these. Lists the numbers that may be in the sample of their
-    slot in ``chosen``, the rows that may be in the sample of rows in ``rows``; returns how many
-    they are."""
+    """Lists the numbers that may be in the sample of their slot in ``chosen``, the rows that may be
+    in the sample of rows in ``rows``; returns how many they are."""
     first = np.int64(0)
     found = 0
     rows_found = 0
@@ -129,8 +126,7 @@ def _tally(  # type: ignore[no-untyped-def]
             slot = np.int64(slots[n])
             at = slot * _SUMS
             sums[at + COUNT] += 1
-            if sums[at + FIRST] == _NEVER:
-                sums[at + FIRST] = (row << _INDEX_BITS) + _within(n - first, _LAST_INDEX)
+            sums[at + BEFORE] = min(sums[at + BEFORE], n - first)
             value = values[n]
             word = digits[n]
             if word == 0:
@@ -186,7 +182,6 @@ def _tally(  # type: ignore[no-untyped-def]
                 chosen[found] = n
                 chosen_hashes[found] = key
                 found += 1
-        row += 1
         first = last
     return found, rows_found
 
@@ -238,7 +233,7 @@ def _unhash(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 class Tally(NamedTuple):
     """The statistics of one slot; magnitudes are of finite numbers that are not 0."""
 
-    sums: NDArray[np.int64]  # [COUNT ... FIRST]
+    sums: NDArray[np.int64]  # [COUNT ... BEFORE], this the fewest numbers before one in its row
     measures: NDArray[np.float64]  # [LOW ... SQUARES]
     digits: NDArray[np.int64]  # [21] numbers of so many significant digits, but zeros
     decimals: NDArray[np.int64]  # [21] of so many places after the point, but zeros
@@ -258,7 +253,7 @@ class Tally(NamedTuple):
         """The statistics of both together; ``other`` comes later, in rows of its own."""
         sums = self.sums.copy()
         sums[_ADDED] += other.sums[_ADDED]
-        sums[FIRST] = min(self.sums[FIRST], other.sums[FIRST])
+        sums[BEFORE] = min(self.sums[BEFORE], other.sums[BEFORE])
         both = self.moments.merged(other.moments)
         measures = np.array(
             [
@@ -278,12 +273,6 @@ class Tally(NamedTuple):
             self.decades + other.decades,
             self.distinct.merged(other.distinct),
         )
-
-    def later(self, rows: int) -> "Tally":
-        """The same after so many rows more."""
-        sums = self.sums.copy()
-        sums[FIRST] += rows << _INDEX_BITS
-        return self._replace(sums=sums)
 
 
 class Chosen(NamedTuple):
@@ -311,7 +300,7 @@ class _Arrays(NamedTuple):
     def of(cls, slots: int) -> "_Arrays":
         """For so many slots without a number."""
         sums = np.zeros((slots, _SUMS), np.int64)
-        sums[:, FIRST] = _NEVER
+        sums[:, BEFORE] = _NEVER
         measures = np.zeros((slots, _MEASURES))
         measures[:, [LOW, LEAST]], measures[:, HIGH] = np.inf, -np.inf
         return cls(
@@ -354,7 +343,6 @@ class Tallies:
     """The statistics of all slots of a unit, by node; they grow as nodes are met."""
 
     def __init__(self) -> None:
-        self.rows = 0
         self._place: dict[int, int] = {}
         self._arrays = _Arrays.of(0)
         self._older: dict[int, Tally] = {}  # of nodes that became another one
@@ -393,10 +381,9 @@ class Tallies:
         found, rows_found = _tally(
             ids.data, ids.rows, texts.data, texts.rows, spans.counts, spans.starts, spans.ends,
             place_of[nodes], values, values.view(np.uint64), *significands,
-            self.rows, *self._arrays, limits,
+            *self._arrays, limits,
             row_limit, chosen, hashes, rows, row_hashes,
         )  # fmt: skip
-        self.rows += len(spans.counts)
         return Chosen(
             chosen[:found].copy(),
             hashes[:found].copy(),
@@ -414,11 +401,6 @@ class Tallies:
         """The statistics of every node that has numbers."""
         found = [(node, self._arrays.tally(place)) for node, place in self._place.items()]
         return merged_tallies([*self._older.items(), *found])
-
-
-def first_number(first: int) -> int:
-    """Of a field FIRST: how many numbers of that row are before it."""
-    return first & _LAST_INDEX
 
 
 def merged_tallies(tallies: Iterable[tuple[int, Tally]]) -> dict[int, Tally]:

@@ -153,7 +153,9 @@ def place(  # type: ignore[no-untyped-def]
                 for n in range(first, last):
                     if facts[LEVEL] == BY_TEMPLATE:
                         before = facts[USED]
-                        there = np.uint64(words[n] * 32 + nths[n])
+                        # Numbers with and without a word before them on their line have
+                        # other anchors, so they are other places.
+                        there = np.uint64(words[n] * 64 + 32 * (anchors[n] == 0) + nths[n])
                         slot = child(nodes, index, facts, template, PLACE, there, at[n], sizes[n])
                         slots[n] = slot
                         if facts[USED] > before:

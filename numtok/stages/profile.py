@@ -39,7 +39,7 @@ from numtok.stages._shown import shown
 from numtok.stages._slot_profile import SlotProfile, shown_range, slot_profile
 from numtok.stages._sources import check_rule, find_sources, spool_stdin
 from numtok.stages._splits import SplitRule
-from numtok.stages._tallies import COUNT, FIRST
+from numtok.stages._tallies import COUNT
 from numtok.stages._verdicts import COMMON, SlotFacts, Verdict, counted, verdicts
 from numtok.store import Store
 from numtok.text_tokenizers.base import TEXT_TOKENIZERS
@@ -279,7 +279,7 @@ def _fold(found: Counted) -> int:
     if len(found.tallies) <= MOST_SLOTS:
         return 0
     counts = {node: int(tally.sums[COUNT]) for node, tally in found.tallies.items()}
-    kept = sorted(counts, key=lambda node: (-counts[node], found.tallies[node].sums[FIRST]))
+    kept = sorted(counts, key=lambda node: (-counts[node], found.slots.key(node)))
     became = np.full(len(found.slots), OTHER, np.int32)
     among = [node for node in kept if node != OTHER][: MOST_SLOTS - 1]
     became[among] = among
