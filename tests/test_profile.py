@@ -25,6 +25,7 @@ from numtok.errors import DataError, UsageError
 from numtok.registry import add_plugin_folders
 from numtok.schemes.base import SCHEMES
 from numtok.stages import _inputs, encode
+from numtok.stages._losses import _decade
 from numtok.stages._shown import shown
 from numtok.stages._slot_profile import SlotProfile, shown_range
 from numtok.stages._verdicts import keeps, part, percent
@@ -308,6 +309,52 @@ def test_numbers_near_the_edge_are_estimated_where_there_are_many(tmp_path: Path
     lost = 11_000 - 9_995 + 1 - 1  # 9.995e9 is a tie: to even, 1.00e10
     assert not loss.clipped_exact
     assert loss.clipped == pytest.approx(lost, rel=0.02)  # 1,001 of them are certain
+
+
+@pytest.mark.parametrize(
+    ("bound", "decade"),
+    [(1e-6, -6), (1e-7, -7), (1e-11, -11), (9.99e9, 9), (1e22, 22), (5e-324, -80), (0.0, -81)],
+)
+def test_the_decade_of_a_bound_is_that_of_its_literal(bound: float, decade: int) -> None:
+    assert _decade(bound) == decade
+
+
+def test_numbers_in_the_decades_around_a_bound_are_each_estimated_by_their_own(
+    tmp_path: Path,
+) -> None:
+    rows = [f"[{k}.25]" for k in range(3000)]
+    far = ["[4e-8]", "[5e-8]"]  # more than a decade below 1e-6
+    found = schemes(profile(tmp_path, texts(tmp_path / "a.jsonl", *rows, *far)))
+    assert [(loss.clipped, loss.clipped_exact) for loss in found["p10"].slots] == [(2, True)]
+    near = [f"[1.{k:04d}e-7]" for k in range(3000)] + [f"[{k}.5e9]" for k in range(1, 9)] * 400
+    found = schemes(profile(tmp_path, texts(tmp_path / "b.jsonl", *near, "[9.99e9]")))
+    # Nothing is lost at the upper end, and everything from 1e-7 to 2e-7.
+    assert [(loss.clipped, loss.clipped_exact) for loss in found["p10"].slots] == [(3000, False)]
+
+
+def test_clips_of_few_values_are_exact_however_many_numbers_have_them(tmp_path: Path) -> None:
+    few = ["9.994e9", "9.996e9", "9.9949999e9", "9.995e9", "1e-6", "9.996e-7", "9.994e-7"]
+    rows = [f"[{few[k % 7]}]" for k in range(7 * 500)]
+    found = schemes(profile(tmp_path, texts(tmp_path / "a.jsonl", *rows)))
+    # 9.996e9 and 9.995e9 (a tie, to even) are rounded up to 1e10; 9.994e-7 to 9.99e-7
+    for name in ROUNDING:
+        (loss,) = found[name].slots
+        assert (loss.clipped, loss.clipped_exact) == (3 * 500, True)
+
+
+def test_nothing_is_called_fine_that_is_not_certain(tmp_path: Path, numtok: Shell) -> None:
+    rows = [f"[{100 + k % 900}e{k // 900}]" for k in range(5000)]
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
+    assert found.lossless == ("b1999", "digits", "fp15", "p10", "p1000")
+    assert schemes(found)["p10"].slots[0].error_exact
+    # One number more with four digits: the sample of 1,024 may not have it.
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows, "[1.234]"))
+    assert found.lossless == ("digits",)
+    assert not schemes(found)["p10"].slots[0].error_exact
+    texts(tmp_path / "a.jsonl", *rows, "[1e-7]")
+    out = numtok("profile", "a.jsonl").out
+    assert "fine: digits loses nothing\n" in out
+    assert schemes(profile(tmp_path, tmp_path / "a.jsonl"))["p10"].clipped == 1
 
 
 def test_bounds_beyond_the_decades_that_are_counted_are_estimated(

@@ -163,14 +163,14 @@ def _scheme_row(scheme: SchemeProfile) -> list[str]:
     if scheme.problem:
         return [scheme.scheme, "", "", "", f"{scheme.vocabulary:,}", "", "cannot write these"]
     about = "" if scheme.tokens_exact else "~"
-    clipped = "" if scheme.clipped_exact else "~"
+    clipped = f"{scheme.clipped:,}" if scheme.clipped_exact else f"~{scheme.clipped:,}"
     return [
         scheme.scheme,
         f"{about}{_tokens(scheme.tokens_per_number)}",
         f"{about}{_tokens(scheme.number_tokens_per_row)}",
         _tokens(scheme.tokens_per_row),
         f"{scheme.vocabulary:,}",
-        f"{clipped}{scheme.clipped:,}" if scheme.clipped else "",
+        "" if clipped == "0" else clipped,
         _worst(scheme),
     ]
 
@@ -186,7 +186,7 @@ def _below_schemes(profile: Profile) -> list[str]:
             f"from a vocabulary of {profile.text.vocabulary:,}"
         )
     losses = [loss for scheme in profile.schemes for loss in scheme.slots]
-    if not all(loss.error_exact and loss.tokens_exact for loss in losses):
+    if not all(loss.error_exact and loss.tokens_exact and loss.clipped_exact for loss in losses):
         lines.append(f"~, and losses of slots with many values, are those of {KEPT:,} numbers each")
     return lines
 
@@ -238,7 +238,7 @@ def _remarks(profile: Profile) -> list[str]:
         verb = "loses" if len(profile.lossless) == 1 else "lose"
         fine.append(f"{listed(profile.lossless)} {verb} nothing")
     usable = [scheme for scheme in profile.schemes if not scheme.problem]
-    if usable and not any(scheme.clipped for scheme in usable):
+    if usable and all(scheme.clipped == 0 and scheme.clipped_exact for scheme in usable):
         fine.append("no number is out of the range of a scheme")
     lines = [f"fine: {'; '.join(fine)}"] if fine else []
     if profile.folded:

@@ -2,24 +2,30 @@
 
 Numbers are written in the scheme and read back, and what comes back is compared
 with what stood there: all values of a slot that has few, else those of a sample
-(``_sampled``). Where it is cheap, counts are exact too: numbers far beyond the
-range of a scheme are counted by their decade, and a slot that lies within the
-range has none.
+(``_sampled``). What follows from counts is exact all the same: a slot whose
+smallest and largest numbers are not clipped has none that are, numbers far
+beyond the range of a scheme are counted by their decade, and nothing is lost of
+numbers with no more digits than the scheme keeps.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from math import log10
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import DataError
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
-from numtok.numerals.column import Numerals
+from numtok.numerals.column import Literals, Numerals
 from numtok.registry import spec_of
 from numtok.schemes.base import LOSSES, Decoded, Scheme
-from numtok.stages._sampled import Sample
+from numtok.stages._sampled import Sample, joined
 from numtok.stages._tallies import COUNT, DECADES, FIRST_DECADE, KEPT, LEAST, MOST, OUTSIDE, Tally
+
+_POWERS = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -29,10 +35,10 @@ class Loss:
     tokens
         A number, on average.
     clipped
-        Numbers that under- or overflow; exact, or from the sample.
+        Numbers that under- or overflow; exact, or from decades and the sample.
     error
         Root mean square error of the others, relative to the standard deviation of the slot;
-        exact where the slot has few values, or from the sample.
+        exact where the slot has few values or cannot lose anything, or from the sample.
     largest
         Largest relative error of a number that was tried.
     left
@@ -69,8 +75,64 @@ class SchemeLosses:
         return spec_of(self.scheme)
 
 
+class _Numbers(NamedTuple):
+    """Which numbers of a trial are those of one slot, as indices."""
+
+    sampled: NDArray[np.int64]  # as written, for the tokens
+    complete: bool  # these are all
+    compared: NDArray[np.int64]  # with what is read back
+    exact: bool  # these are all
+    ends: NDArray[np.int64]  # the smallest and the largest magnitude; none where all are 0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """``n`` numbers that every scheme is tried out on."""
+
+    numerals: Numerals  # [n]
+    weights: NDArray[np.int64]  # [n] how many numbers each stands for
+    decades: NDArray[np.int64]  # [n] as tallies count them
+    by_node: Mapping[int, _Numbers]
+
+    @classmethod
+    def of(cls, tallies: Mapping[int, Tally], sample: Sample) -> "Trial":
+        """The sample, all values of slots that have few, and the ends of each."""
+        values: list[float] = []
+        weights: list[int] = []
+        by_node = {}
+
+        def further(more: list[float], times: list[int]) -> NDArray[np.int64]:
+            values.extend(more)
+            weights.extend(times)
+            return np.arange(len(values) - len(more), len(values)) + len(sample)
+
+        for node, tally in tallies.items():
+            sampled = np.flatnonzero(sample.nodes == node)
+            count = int(tally.sums[COUNT])
+            complete = len(sampled) < KEPT and int(sample.weights[sampled].sum()) == count
+            compared, few = sampled, tally.distinct
+            exact = complete or (few.exact and not tally.sums[OUTSIDE])
+            if exact and not complete:
+                compared = further(few.values.tolist(), few.counts.tolist())
+            ends = [one for one in tally.measures[[LEAST, MOST]].tolist() if 0 < one < np.inf]
+            by_node[node] = _Numbers(sampled, complete, compared, exact, further(ends, [0] * 2))
+        others = Sample(
+            np.zeros(len(values), np.int32),
+            np.zeros(len(values), np.uint64),
+            np.array(weights, np.int64),
+            Literals.of([repr(value) for value in values]),
+        )
+        every = joined([sample, others])
+        numerals = Numerals.read(every.literals)
+        digits, exponents, _, _ = numerals.significands
+        decades = exponents + np.searchsorted(_POWERS, digits, side="right") - 1
+        decades = decades.clip(FIRST_DECADE, FIRST_DECADE + DECADES - 1)
+        decades[digits == 0] = FIRST_DECADE - 1  # 0 has none
+        return cls(numerals, every.weights, decades, by_node)
+
+
 def losses(
-    scheme: Scheme, tallies: Mapping[int, Tally], sample: Sample, moments: Moments
+    scheme: Scheme, tallies: Mapping[int, Tally], trial: Trial, moments: Moments
 ) -> SchemeLosses:
     """Try a scheme out, with the normalisation that it has by default, fitted on ``moments``."""
     vocabulary = len(scheme.vocabulary())
@@ -78,32 +140,26 @@ def losses(
         normalizer = fit(NORMALIZERS.build(scheme.normalizer), moments)
     except DataError as problem:
         return SchemeLosses(scheme, None, {}, vocabulary, str(problem))
-    numerals = Numerals.read(sample.literals)
-    tried = _Tried.of(scheme, normalizer, numerals)
-    few = _few(scheme, normalizer, tallies)
+    tried = _Tried.of(scheme, normalizer, trial)
     channel, taken = _channel(scheme, normalizer, tallies)
     by_node = {}
     for node, tally in tallies.items():
-        among = np.flatnonzero(sample.nodes == node)
-        weights = sample.weights[among]
-        complete = len(among) < KEPT and int(weights.sum()) == int(tally.sums[COUNT])
+        own = trial.by_node[node]
         fixed = scheme.tokens_per_number
-        tokens = _mean(tried.lengths[among], weights) if fixed is None else float(fixed)
-        values, read = numerals.values[among], tried.read[among]
-        clipped, clipped_exact = _clipped(tried, values, among, weights, tally, complete)
-        error, largest, left = few.get(node, (None, None, None))
-        known = complete or error is not None
-        if error is None:
-            error, largest = _errors(values, read, weights, tally)
+        lengths = tried.lengths[own.sampled]
+        tokens = _mean(lengths, trial.weights[own.sampled]) if fixed is None else float(fixed)
+        clipped, clipped_exact = _clipped(tried, own, tally)
+        error, largest = _errors(tried, own, tally)
+        whole = clipped == 0 and clipped_exact and _keeps_digits(scheme, tally)
         by_node[node] = Loss(
             tokens,
-            fixed is not None or complete,
+            fixed is not None or own.complete,
             clipped,
             clipped_exact,
             error,
-            known,
+            own.exact or (whole and not error and not largest),
             largest,
-            left,
+            _left(tried, own) if own.exact else None,
             taken.get(node),
         )
     return SchemeLosses(scheme, normalizer, by_node, vocabulary, channel=channel)
@@ -111,17 +167,19 @@ def losses(
 
 @dataclass(frozen=True)
 class _Tried:
-    """``n`` numbers written in a scheme and read back."""
+    """The numbers of a trial, written in a scheme and read back."""
 
     scheme: Scheme
     normalizer: FittedNormalizer
+    trial: Trial
     lengths: NDArray[np.int32]  # [n]
     clipped: NDArray[np.bool_]  # [n]
     read: NDArray[np.float64]  # [n] raw values; NaN where there is none
     failures: NDArray[np.uint8]  # [n]
 
     @classmethod
-    def of(cls, scheme: Scheme, normalizer: FittedNormalizer, numerals: Numerals) -> "_Tried":
+    def of(cls, scheme: Scheme, normalizer: FittedNormalizer, trial: Trial) -> "_Tried":
+        numerals = trial.numerals
         if not normalizer.normalizer.identity:
             values = normalizer.forward(numerals.values)
             numerals = numerals.with_values(values, normalizer.normalizer.keeps_zero)
@@ -131,26 +189,24 @@ class _Tried:
         if not normalizer.normalizer.identity:
             read = normalizer.inverse(read)
         clipped = np.isin(encoded.outcomes, [int(outcome) for outcome in LOSSES])
-        return cls(scheme, normalizer, encoded.lengths, clipped, read, decoded.failures)
+        return cls(scheme, normalizer, trial, encoded.lengths, clipped, read, decoded.failures)
 
 
-def _errors(
-    raw: NDArray[np.float64],
-    read: NDArray[np.float64],
-    weights: NDArray[np.int64],
-    tally: Tally,
-) -> tuple[float | None, float | None]:
-    """The fields ``error`` and ``largest`` of :class:`Loss`, from numbers and what is read back."""
-    whole = np.isfinite(read) & np.isfinite(raw)
+def _errors(tried: _Tried, own: _Numbers, tally: Tally) -> tuple[float | None, float | None]:
+    """The fields ``error`` and ``largest`` of :class:`Loss`."""
+    raw, read = tried.trial.numerals.values[own.compared], tried.read[own.compared]
+    whole = np.isfinite(read) & np.isfinite(raw) & ~tried.clipped[own.compared]
     if not whole.any():
         return None, None
-    with np.errstate(over="ignore", invalid="ignore"):
+    weights = tried.trial.weights[own.compared][whole]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         off, size = np.abs(read[whole] - raw[whole]), np.abs(raw[whole])
-        rms = float(np.sqrt(_mean(np.square(off), weights[whole])))
-    largest = float((off[size > 0] / size[size > 0]).max(initial=0.0))
+        most = off.max()
+        if most == 0.0:
+            return 0.0, 0.0
+        rms = float(most * np.sqrt(_mean(np.square(off / most), weights)))  # squares do not fit
+        largest = float((off[size > 0] / size[size > 0]).max(initial=0.0))
     spread = tally.moments.deviation
-    if rms == 0.0:
-        return 0.0, largest
     return (rms / spread if 0 < spread < np.inf and np.isfinite(rms) else None), largest
 
 
@@ -159,41 +215,51 @@ def _mean(values: NDArray[np.generic], weights: NDArray[np.int64]) -> float:
     return float((values.astype(np.float64) * weights).sum() / total) if total else 0.0
 
 
-def _clipped(
-    tried: _Tried,
-    values: NDArray[np.float64],
-    among: NDArray[np.int64],
-    weights: NDArray[np.int64],
-    tally: Tally,
-    complete: bool,
-) -> tuple[int, bool]:
-    """How many numbers the scheme clips or flushes, and whether that is exact; ``values`` are
-    those at ``among``."""
-    lost = weights * tried.clipped[among]
-    if complete:
+def _left(tried: _Tried, own: _Numbers) -> int:
+    """How many different numbers are read back; each kind of failure is one."""
+    failures, read = tried.failures[own.compared], tried.read[own.compared]
+    failed = failures != 0
+    return len(np.unique(read[~failed])) + len(np.unique(failures[failed]))
+
+
+def _keeps_digits(scheme: Scheme, tally: Tally) -> bool:
+    """Whether no number of a slot has more digits than a scheme keeps."""
+    if scheme.normalizer != "none":
+        return False
+    if scheme.relative_error == 0:
+        return True
+    digits = 1 - log10(2 * scheme.relative_error)  # half a step of the last one, relative to 1.00
+    most = int(np.flatnonzero(tally.digits)[-1]) if tally.digits.any() else 0
+    return abs(digits - round(digits)) < 0.01 and most <= round(digits)
+
+
+def _clipped(tried: _Tried, own: _Numbers, tally: Tally) -> tuple[int, bool]:
+    """How many numbers the scheme clips or flushes, and whether that is exact."""
+    weights = tried.trial.weights[own.compared]
+    lost = weights * tried.clipped[own.compared]
+    if own.exact:
         return int(lost.sum()), True
-    low, high = tried.scheme.bounds
-    share = int(tally.sums[COUNT]) / max(1, int(weights.sum()))
-    if not tried.normalizer.normalizer.identity:
-        # It rises, and 0 stays 0: small numbers stay the smallest, large ones the largest.
-        edges = tried.normalizer.forward(tally.measures[[LEAST, MOST]])
-        within = not np.isfinite(tally.measures[LEAST]) or (edges[0] >= low and edges[1] <= high)
-        if within and tried.normalizer.normalizer.keeps_zero and not tally.sums[OUTSIDE]:
-            return 0, True
-        return round(share * float(lost.sum())), False
-    if tally.measures[LEAST] >= low and tally.measures[MOST] <= high and not tally.sums[OUTSIDE]:
+    normalizer, outside = tried.normalizer.normalizer, bool(tally.sums[OUTSIDE])
+    ends = tried.clipped[own.ends]
+    # What keeps 0 rises with the magnitude, so the ends tell of all numbers between them.
+    if not ends.any() and not outside and (normalizer.identity or normalizer.keeps_zero):
         return 0, True
+    least = max(int(lost.sum()), int(ends.any()))
+    if not normalizer.identity:
+        return max(round(int(tally.sums[COUNT]) * _mean(lost > 0, weights)), least), False
     # Rounding decides in the decades of the bounds, and just below the lower one (9.996e-7).
     decades = np.arange(DECADES) + FIRST_DECADE
-    first, last = _decade(low), _decade(high)
-    beyond = int(tally.decades[(decades < first - 1) | (decades > last)].sum())
-    unsure = [first - 1, first, last]
-    if not tally.decades[np.isin(decades, unsure)].any():
-        return beyond, True
-    with np.errstate(divide="ignore"):
-        own = np.floor(np.log10(np.abs(values)))
-    own = own.clip(FIRST_DECADE, FIRST_DECADE + DECADES - 1)  # as they are counted
-    return beyond + round(share * float(lost[np.isin(own, unsure)].sum())), False
+    first, last = map(_decade, tried.scheme.bounds)
+    clipped = float(tally.decades[(decades < first - 1) | (decades > last)].sum())
+    exact = True
+    unsure = [first - 1, first] * (outside or bool(ends[0])) + [last] * (outside or bool(ends[1]))
+    for decade in sorted(set(unsure) & set(decades.tolist())):
+        if count := int(tally.decades[decade - FIRST_DECADE]):
+            seen = tried.trial.decades[own.compared] == decade
+            share = _mean(lost[seen] > 0, weights[seen]) if seen.any() else float(decade < first)
+            clipped += count * share
+            exact = False
+    return max(round(clipped), least), exact
 
 
 def _decade(bound: float) -> int:
@@ -203,32 +269,8 @@ def _decade(bound: float) -> int:
         return FIRST_DECADE - 1
     if bound == np.inf:
         return FIRST_DECADE + DECADES
-    decade = int(f"{bound:.16e}".partition("e")[2])
+    decade = Decimal(repr(bound)).adjusted()
     return min(max(decade, FIRST_DECADE), FIRST_DECADE + DECADES - 1)
-
-
-def _few(
-    scheme: Scheme, normalizer: FittedNormalizer, tallies: Mapping[int, Tally]
-) -> dict[int, tuple[float | None, float | None, int]]:
-    """The fields ``error``, ``largest`` and ``left`` of :class:`Loss` where all distinct values of
-    a slot are known; the errors None where some of them are beyond float64."""
-    nodes = [node for node, tally in tallies.items() if tally.distinct.exact]
-    if not nodes:
-        return {}
-    values = [tallies[node].distinct.values for node in nodes]
-    tried = _Tried.of(scheme, normalizer, Numerals(np.concatenate(values)))
-    ends = np.cumsum([len(one) for one in values])
-    found: dict[int, tuple[float | None, float | None, int]] = {}
-    for node, end, own in zip(nodes, ends.tolist(), values, strict=True):
-        among = slice(end - len(own), end)
-        failed, read, tally = tried.failures[among] != 0, tried.read[among], tallies[node]
-        kinds = len(np.unique(tried.failures[among][failed]))
-        left = len(np.unique(read[~failed])) + kinds
-        error = largest = None
-        if not tally.sums[OUTSIDE]:
-            error, largest = _errors(own, read, tally.distinct.counts, tally)
-        found[node] = error, largest, left
-    return found
 
 
 def _channel(

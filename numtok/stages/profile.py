@@ -31,7 +31,7 @@ from numtok.stages._batches import Reading
 from numtok.stages._encode_unit import Screening
 from numtok.stages._fit import Unfitted, no_rows
 from numtok.stages._inputs import UNIT, Unit, plan
-from numtok.stages._losses import SchemeLosses, losses
+from numtok.stages._losses import SchemeLosses, Trial, losses
 from numtok.stages._options import check_reading, workers_for
 from numtok.stages._places import OTHER
 from numtok.stages._profile_unit import Counted, ProfileUnit, merged
@@ -133,7 +133,7 @@ class Profile:
     text: TextCost | None
     schemes: tuple[SchemeProfile, ...]
     warnings: tuple[Verdict, ...]
-    lossless: tuple[str, ...]  # schemes that give back every number that was tried
+    lossless: tuple[str, ...]  # schemes that are certain to give back every number
     notes: tuple[str, ...]
     recommended: str | None
 
@@ -244,8 +244,8 @@ def _profile(
         labels[OTHER] = f"({folded} others)"
     slots = {node: slot_profile(node, labels[node], found) for node in nodes}
     numbers = sum(slot.numbers for slot in slots.values())
-    tried = [losses(scheme, found.tallies, found.sample, moments) for scheme in schemes]
-    tried = tried if numbers else []
+    trial = Trial.of(found.tallies, found.sample)
+    tried = [losses(scheme, found.tallies, trial, moments) for scheme in schemes if numbers]
     facts = {
         node: SlotFacts(
             slot.name, slot.numbers, shown_range(slot), slot.distinct, slot.integer == 1.0
@@ -328,9 +328,10 @@ def _scheme(
 
 
 def _lossless(tried: SchemeLosses) -> bool:
-    """Whether every number that was tried came back as it was."""
+    """Whether every number comes back as it was; false where that is not certain."""
     return not tried.problem and all(
-        not loss.clipped and not loss.largest and not loss.error for loss in tried.by_node.values()
+        loss.clipped_exact and loss.error_exact and not (loss.clipped or loss.largest or loss.error)
+        for loss in tried.by_node.values()
     )
 
 
