@@ -248,15 +248,45 @@ def test_rows_that_have_a_slot_are_counted_exactly_while_they_are_few() -> None:
     }
 
 
+def test_rows_that_have_a_slot_of_its_own_are_counted_exactly_however_many() -> None:
+    rows = [
+        f'{{"a": {k}, "b": {{"c": [{k}, {k}]}}}}' if k % 4 else f'["{k}", 1]' for k in range(8000)
+    ]
+    rows[:2] = ['{"rare": 1, "z": "1 2 3"}', '{"rare": 2}']
+    for units in ([[rows]], [[rows[:777]], [rows[777:3000], rows[3000:]]]):
+        found = figures(count(units))
+        assert {name: (slot.rows, slot.rows_exact) for name, slot in found.items()} == {
+            "[0]": (1999, True), "[1]": (1999, True), "a": (5999, True), "b.c[0]": (5999, True),
+            "b.c[1]": (5999, True), "rare": (2, True), "z": (1, True),
+        }  # fmt: skip
+    texts = [f"it was {k} and {k}, or {k}" if k % 3 else f"it was {k}" for k in range(6000)]
+    found = figures(count([[texts[:500]], [texts[500:]]]))
+    assert [(slot.rows, slot.rows_exact) for slot in found.values()] == [
+        (4000, True), (4000, True), (4000, True), (2000, True),
+    ]  # fmt: skip
+
+
+def test_rows_that_have_a_slot_are_at_least_one_and_no_more_than_its_numbers() -> None:
+    rows = [f'{{"a": [1, {k}], "rare": []}}' for k in range(4000)] + [
+        '{"rare": [1]}',
+        '{"rare": [1, 2]}',
+    ]
+    slot = figures(count([[rows]]))["rare[]"]
+    assert (slot.numbers, slot.rows_exact) == (3, False)
+    assert 1 <= slot.rows <= 3
+
+
 def test_rows_that_have_a_slot_are_estimated_where_they_are_many() -> None:
-    rows = [f'{{"a": {k}, "b": {k}.5}}' if k % 4 else f'{{"a": {k}}}' for k in range(8000)]
+    rows = [
+        f'{{"a": [{k}, 1], "b": [{k}.5]}}' if k % 4 else f'{{"a": [{k}]}}' for k in range(8000)
+    ] + ['{"b": [1, 2]}']
     one, other = (
         figures(count(units)) for units in ([[rows]], [[rows[:777]], [rows[777:3000], rows[3000:]]])
     )
-    assert (one["a"].rows, one["a"].rows_exact) == (8000, False)
+    assert not one["a[]"].rows_exact
     # 512 rows of 8,000: the standard error of the share 0.75 is 0.019.
-    assert abs(one["b"].rows - 6000) < 3.5 * 0.019 * 8000
-    assert one["b"].rows == other["b"].rows
+    assert abs(one["b[]"].rows - 6000) < 3.5 * 0.019 * 8000
+    assert one["b[]"].rows == other["b[]"].rows
     assert ROWS_KEPT == 512
 
 

@@ -115,6 +115,7 @@ def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
     step = 0.0 if slot.low is None or slot.high is None else slot.high - slot.low
     most = "" if slot.digits_most is None else str(slot.digits_most)
     share = slot.rows / profile.rows
+    about = "" if slot.rows_exact else "~"
     repeated = slot.common_share >= _SHOWN_TOP and slot.numbers > 1
     return [
         slot.name,
@@ -127,7 +128,7 @@ def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
         percent(slot.zero) if slot.zero else "",
         amount(slot.distinct) if slot.distinct_exact else f"~{amount(slot.distinct)}",
         percent(slot.common_share) if repeated else "",
-        "" if slot.rows == profile.rows else percent(share),
+        "" if slot.rows == profile.rows else f"{about}{percent(share)}",
     ]
 
 

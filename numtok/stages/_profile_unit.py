@@ -18,7 +18,7 @@ from numtok.stages._inputs import Unit
 from numtok.stages._rows import Categories
 from numtok.stages._sampled import Sample, SampledRows, Samples, joined, no_sample, smallest
 from numtok.stages._slots import Slots, merge
-from numtok.stages._tallies import BEFORE, COUNT, Tallies, Tally, merged_tallies
+from numtok.stages._tallies import BEFORE, COUNT, ROWS, Tallies, Tally, merged_tallies
 from numtok.stages._targets import Resolved
 
 
@@ -51,6 +51,15 @@ class Counted:
             before = int(tally.sums[BEFORE]) if place is None else place
             found[node] = (before, -int(tally.sums[COUNT]))
         return found
+
+    def rows_at(self, node: int) -> tuple[int, bool]:
+        """How many rows have a number at a node, and whether that is exact: of nodes that became
+        one, the rows may be the same, so they are estimated from the sample of rows."""
+        sums = self.tallies[node].sums
+        if self.slots.as_found(node):
+            return int(sums[ROWS]), True
+        rows = round(self.sampled_rows.share(node) * self.rows_with_numbers)
+        return min(max(rows, 1), int(sums[COUNT])), self.sampled_rows.exact
 
     def move(self, became: NDArray[np.int32]) -> None:
         """Nodes have become other nodes."""
@@ -88,7 +97,7 @@ def _takes_next_level(whole: Counted) -> bool:
     counts, rows = np.zeros((2, len(whole.slots)))
     for node, tally in whole.tallies.items():
         counts[node] = tally.sums[COUNT]
-        rows[node] = whole.sampled_rows.share(node) * whole.rows_with_numbers
+        rows[node], _ = whole.rows_at(node)
     return whole.slots.next_level(counts, rows)
 
 

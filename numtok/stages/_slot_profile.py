@@ -70,12 +70,12 @@ def slot_profile(node: int, name: str, found: Counted) -> SlotProfile:
     finite = np.isfinite(values)
     smallest, largest = float(tally.measures[LEAST]), float(tally.measures[MOST])
     common, share, exact = _common(tally, values, sample.weights)
-    share_of_rows = found.sampled_rows.share(node)
+    rows, rows_exact = found.rows_at(node)
     return SlotProfile(
         name=name,
         numbers=count,
-        rows=round(share_of_rows * found.rows_with_numbers),
-        rows_exact=found.sampled_rows.exact,
+        rows=rows,
+        rows_exact=rows_exact,
         low=float(tally.measures[LOW]) if moments.count else None,
         high=float(tally.measures[HIGH]) if moments.count else None,
         mean=_finite(moments.mean) if moments.count else None,

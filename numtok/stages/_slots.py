@@ -177,6 +177,14 @@ class Slots:
         visit(_WHOLE)
         return found
 
+    def as_found(self, node: int) -> bool:
+        """Whether a node never is several that became one, however the rows are divided."""
+        found = node not in (OTHER, TEXT)
+        while node >= _FIXED_NODES:
+            found = found and self._of(node, KIND) not in (ANY_ITEM, ANY_KEY, ANCHOR)
+            node = self._of(node, PARENT)
+        return found
+
     def key(self, node: int) -> list[tuple[int, int, str, int]]:
         """What tells a node from all others, the same in any order of the rows."""
         steps = []

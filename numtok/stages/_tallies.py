@@ -29,11 +29,11 @@ DECADES, FIRST_DECADE = 160, -80  # powers of ten; what is beyond is in the firs
 _ROOM, _FULL = 2 * KEPT, KEPT + KEPT // 2  # of a table of distinct values
 
 # Fields of ``sums`` (int64) and of ``measures`` (float64).
-COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE, BEFORE, USED = range(7)
-_SUMS = 7
+COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE, ROWS, BEFORE, LAST, USED = range(9)
+_SUMS = 9
 LOW, HIGH, LEAST, MOST, MEAN, SQUARES = range(6)
 _MEASURES = 6
-_ADDED = [COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE]
+_ADDED = [COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE, ROWS]
 _NEVER = np.iinfo(np.int64).max
 
 _ONE, _TEN = np.uint64(1), np.uint64(10)
@@ -86,7 +86,7 @@ def _shrink(keys, counts, base, used):  # type: ignore[no-untyped-def]
     types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
         reads(uint8), reads(int32), reads(uint8), reads(int32), reads(int32), reads(int32),
         reads(int32), reads(int32), reads(float64), reads(uint64), reads(uint64), reads(int32),
-        reads(boolean), reads(boolean),
+        reads(boolean), reads(boolean), int64,
         writes(int64), writes(float64), writes(int64), writes(int64), writes(int64),
         writes(uint64), writes(int64), writes(uint64), reads(uint64), uint64,
         writes(int32), writes(uint64), writes(int32), writes(uint64),
@@ -94,12 +94,13 @@ def _shrink(keys, counts, base, used):  # type: ignore[no-untyped-def]
 )  # fmt: skip
 def _tally(  # type: ignore[no-untyped-def]
     ids, id_bounds, data, bounds, counts, starts, ends, slots,
-    values, bits, digits, exponents, negative, more,
+    values, bits, digits, exponents, negative, more, row,
     sums, measures, digit_counts, decimal_counts, decade_counts,
     keys, times, limits, sample_limits, row_limit, chosen, chosen_hashes, rows, row_hashes,
 ):  # fmt: skip
-    """Lists the numbers that may be in the sample of their slot in ``chosen``, the rows that may be
-    in the sample of rows in ``rows``; returns how many they are."""
+    """``row`` is 1 more than the rows before these. Lists the numbers that may be in the sample of
+    their slot in ``chosen``, the rows that may be in the sample of rows in ``rows``; returns how
+    many they are."""
     first = np.int64(0)
     found = 0
     rows_found = 0
@@ -127,6 +128,8 @@ def _tally(  # type: ignore[no-untyped-def]
             at = slot * _SUMS
             sums[at + COUNT] += 1
             sums[at + BEFORE] = min(sums[at + BEFORE], n - first)
+            sums[at + ROWS] += sums[at + LAST] != row
+            sums[at + LAST] = row
             value = values[n]
             word = digits[n]
             if word == 0:
@@ -182,6 +185,7 @@ def _tally(  # type: ignore[no-untyped-def]
                 chosen[found] = n
                 chosen_hashes[found] = key
                 found += 1
+        row += 1
         first = last
     return found, rows_found
 
@@ -233,7 +237,9 @@ def _unhash(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 class Tally(NamedTuple):
     """The statistics of one slot; magnitudes are of finite numbers that are not 0."""
 
-    sums: NDArray[np.int64]  # [COUNT ... BEFORE], this the fewest numbers before one in its row
+    sums: NDArray[
+        np.int64
+    ]  # [COUNT ... ROWS], and BEFORE: the fewest numbers before one in its row
     measures: NDArray[np.float64]  # [LOW ... SQUARES]
     digits: NDArray[np.int64]  # [21] numbers of so many significant digits, but zeros
     decimals: NDArray[np.int64]  # [21] of so many places after the point, but zeros
@@ -250,7 +256,7 @@ class Tally(NamedTuple):
         return Moments(finite, low, high, mean, squares)
 
     def merged(self, other: "Tally") -> "Tally":
-        """The statistics of both together; ``other`` comes later, in rows of its own."""
+        """The statistics of both together; ROWS holds for rows that are all different."""
         sums = self.sums.copy()
         sums[_ADDED] += other.sums[_ADDED]
         sums[BEFORE] = min(self.sums[BEFORE], other.sums[BEFORE])
@@ -326,7 +332,7 @@ class _Arrays(NamedTuple):
             return field[slot * width : (slot + 1) * width].copy()
 
         sums, times = own(self.sums, _SUMS), own(self.times, _ROOM)
-        sums[USED] = 0
+        sums[[LAST, USED]] = 0
         hashes = self.keys[slot * _ROOM : (slot + 1) * _ROOM][times > 0]
         order = np.argsort(hashes)[:KEPT]
         return Tally(
@@ -343,6 +349,7 @@ class Tallies:
     """The statistics of all slots of a unit, by node; they grow as nodes are met."""
 
     def __init__(self) -> None:
+        self._rows = 0
         self._place: dict[int, int] = {}
         self._arrays = _Arrays.of(0)
         self._older: dict[int, Tally] = {}  # of nodes that became another one
@@ -381,9 +388,10 @@ class Tallies:
         found, rows_found = _tally(
             ids.data, ids.rows, texts.data, texts.rows, spans.counts, spans.starts, spans.ends,
             place_of[nodes], values, values.view(np.uint64), *significands,
-            *self._arrays, limits,
+            self._rows + 1, *self._arrays, limits,
             row_limit, chosen, hashes, rows, row_hashes,
         )  # fmt: skip
+        self._rows += len(spans.counts)
         return Chosen(
             chosen[:found].copy(),
             hashes[:found].copy(),
