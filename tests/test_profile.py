@@ -529,6 +529,13 @@ def test_rows_of_other_splits_alone_are_profiled_and_noted(tmp_path: Path) -> No
     )
 
 
+def test_a_command_that_would_fail_is_not_named(tmp_path: Path, numtok: Shell) -> None:
+    write(tmp_path / "a.jsonl", [{"text": "[1]", "split": "test"}])
+    assert numtok("encode", "--scheme", "p10", "a.jsonl").code != 0
+    out = numtok("profile", "a.jsonl").out
+    assert "next:" not in out
+
+
 def test_standard_input_is_read_and_nothing_is_left_behind(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.write(writer, b'{"text": "[1, 2.5]"}\n')

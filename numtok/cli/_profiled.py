@@ -10,6 +10,7 @@ from typing import TextIO
 
 from numtok.cli._figures import amount, print_lines, width
 from numtok.cli._shared import Format, counted, one_line, print_json, print_table
+from numtok.records import TRAIN
 from numtok.stages._shown import shown
 from numtok.stages._slot_profile import SlotProfile
 from numtok.stages._tallies import KEPT
@@ -67,7 +68,7 @@ def _print_for_people(profile: Profile, options: Sequence[str], to: TextIO) -> N
             _print_item(f"and {len(warnings) - _MOST_WARNINGS} more, which --json lists", to)
         print(file=to)
     print_lines(_remarks(profile), to)
-    if profile.recommended:
+    if profile.recommended and profile.splits.get(TRAIN):  # encode needs rows to fit on
         spec = profile.recommended
         command = ["numtok", "encode", "--scheme", spec, *options, *profile.inputs]
         print(f"next: {one_line(shlex.join(command))}", file=to)
@@ -85,7 +86,7 @@ def _head(profile: Profile) -> list[str]:
             f"{rows}, {counted(profile.numbers, 'number')} "
             f"({shown(profile.numbers / profile.rows)} a row), {percent(share)} of the text"
         )
-    if set(profile.splits) != {"train"}:
+    if set(profile.splits) != {TRAIN}:
         lines.append(", ".join(f"{name} {rows:,}" for name, rows in profile.splits.items()))
     if profile.rejected:
         lines.append(f"{counted(profile.rejected, 'row')} left out; --on-error fail says why")
