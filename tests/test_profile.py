@@ -410,6 +410,26 @@ def test_a_slot_that_is_small_in_the_channel_is_told(tmp_path: Path) -> None:
     assert (first.channel_share, second.channel_share) == (0.001, 1.0)
 
 
+def test_the_worse_kind_of_loss_decides_what_is_recommended(tmp_path: Path) -> None:
+    rows = [f"[{k}e12, {k}, {k + 7}]" for k in range(1, 100)]
+    path = texts(tmp_path / "a.jsonl", *rows)
+    found = profile(tmp_path, path, schemes=("p10", "xval"))
+    # p10 cannot write [0] at all; of xval there is more to say, but it has all numbers.
+    assert [(one.kind, one.schemes) for one in found.warnings] == [
+        ("clipped", ("p10",)),
+        ("narrow", ("xval",)),
+        ("narrow", ("xval",)),
+    ]
+    assert found.recommended == "xval"
+
+
+def test_numbers_that_are_clipped_are_not_told_again_as_mixed_up(tmp_path: Path) -> None:
+    rows = [f"[{k}e15, {k}]" for k in range(1, 100)]
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows), schemes=("p10",))
+    (told,) = found.warnings
+    assert (told.kind, told.slot) == ("clipped", "[0]")
+
+
 def test_a_vocabulary_that_is_hardly_seen_is_told(tmp_path: Path) -> None:
     few = profile(tmp_path, texts(tmp_path / "a.jsonl", *(f"[{k}]" for k in range(10))))
     assert warnings(few, "rare") == [

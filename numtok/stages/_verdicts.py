@@ -29,7 +29,7 @@ COMMON = 0.5
 class Verdict:
     """A warning: what kind of loss, of which schemes, where (None: everywhere), and how much."""
 
-    kind: str  # unwritable, clipped, rounded, narrow, merged or rare
+    kind: str  # one of ORDER
     schemes: tuple[str, ...]
     slot: str | None
     figure: float
@@ -48,7 +48,7 @@ class SlotFacts:
 
 
 _FINE = 1e-4  # errors below it are told in digits, larger ones that are no half step in percent
-_ORDER = ("unwritable", "clipped", "rounded", "narrow", "merged", "rare")
+ORDER = ("unwritable", "clipped", "rounded", "narrow", "merged", "rare")
 
 
 def verdicts(
@@ -60,14 +60,13 @@ def verdicts(
         *(verdict for node in slots for verdict in _of_slot(schemes, node, slots[node])),
         *_rare(schemes, numbers),
     ]
-    # Losses of all numbers first, then the larger share; the smaller one where that is worse.
-    return sorted(
-        found,
-        key=lambda one: (
-            _ORDER.index(one.kind),
-            one.figure if one.kind in ("narrow", "rare") else -one.figure,
-        ),
-    )
+    # Losses of all numbers first, then the worst.
+    return sorted(found, key=lambda one: (ORDER.index(one.kind), -badness(one)))
+
+
+def badness(verdict: Verdict) -> float:
+    """How bad a warning is beside others of its kind, above 0."""
+    return 1 / verdict.figure if verdict.kind in ("narrow", "rare") else verdict.figure
 
 
 def keeps(scheme: Scheme) -> str:
@@ -138,9 +137,9 @@ def _losses_of(
             f"({percent(share)}) of {where}: its magnitudes are {low} to {high}{after}",
         )
     rounded = loss.error is not None and loss.error >= LOST_SPREAD
-    told = ""
-    if loss.left is not None and loss.left < slot.distinct:
-        told = f"{slot.distinct:,} values become {loss.left:,}"
+    # Clipped numbers are mixed up as well, which is said already.
+    left = slot.distinct if loss.left is None or loss.clipped else loss.left
+    told = f"{slot.distinct:,} values become {left:,}" if left < slot.distinct else ""
     if rounded and loss.error is not None:
         tail = f"; {told}" if told else ""
         yield (
@@ -148,8 +147,8 @@ def _losses_of(
             loss.error,
             f" {keeps(scheme)}: {where} loses {part(loss.error)} of its spread{tail}",
         )
-    elif slot.whole and loss.left is not None and loss.left < (1 - MERGED) * slot.distinct:
-        yield "merged", 1 - loss.left / slot.distinct, f" {keeps(scheme)}: of {where} {told}"
+    elif slot.whole and left < (1 - MERGED) * slot.distinct:
+        yield "merged", 1 - left / slot.distinct, f" {keeps(scheme)}: of {where} {told}"
     if losses.channel and loss.channel is not None and 0 < loss.channel < CHANNEL_SHARE:
         low, high = (shown(end) if abs(end) > 0.01 else "0" for end in losses.channel)
         yield (

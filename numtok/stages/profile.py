@@ -40,7 +40,15 @@ from numtok.stages._slot_profile import SlotProfile, shown_range, slot_profile
 from numtok.stages._sources import check_rule, find_sources, spool_stdin
 from numtok.stages._splits import SplitRule
 from numtok.stages._tallies import COUNT
-from numtok.stages._verdicts import COMMON, SlotFacts, Verdict, counted, verdicts
+from numtok.stages._verdicts import (
+    COMMON,
+    ORDER,
+    SlotFacts,
+    Verdict,
+    badness,
+    counted,
+    verdicts,
+)
 from numtok.store import Store
 from numtok.text_tokenizers.base import TEXT_TOKENIZERS
 
@@ -355,7 +363,8 @@ def _recommended(
     warnings: Sequence[Verdict],
     slots: Mapping[int, SlotProfile],
 ) -> str | None:
-    """The scheme to try first: of those with the least to warn of, the shortest one."""
+    """The scheme to try first: the one that clips least, then that rounds least, and so on by the
+    kinds of warning; of those that are alike in all, the shortest one."""
     usable = [one for one in tried if not one.problem]
     if not usable:
         return None
@@ -364,5 +373,15 @@ def _recommended(
         for one in usable
     }
     tokens = {one.spec: one.vocabulary for one in usable}
-    against = {spec: sum(spec in warning.schemes for warning in warnings) for spec in costs}
-    return min(costs, key=lambda spec: (against[spec], costs[spec], tokens[spec], spec))
+    clipped = {one.spec: sum(loss.clipped for loss in one.by_node.values()) for one in usable}
+    against = {spec: _weighed([one for one in warnings if spec in one.schemes]) for spec in costs}
+    return min(
+        costs, key=lambda spec: (clipped[spec], against[spec], costs[spec], tokens[spec], spec)
+    )
+
+
+def _weighed(warnings: Sequence[Verdict]) -> list[float]:
+    """How bad the worst warning of each kind is, 0 where there is none; worse kinds first."""
+    return [
+        max((badness(one) for one in warnings if one.kind == kind), default=0) for kind in ORDER
+    ]
