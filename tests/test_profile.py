@@ -9,7 +9,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 from pathlib import Path
@@ -447,6 +447,33 @@ def test_what_one_value_has_most_of_is_noted(tmp_path: Path) -> None:
     assert shown_range(found.slots[0]) == "only 1"
 
 
+@pytest.mark.parametrize(
+    ("rows", "noted"),
+    [
+        (lambda k: f"dy {k},{k + 3} m", ['#2 after "dy"']),
+        (lambda k: f"it cost {k},{100 + k} or {k},{200 + k},{300 + k}",
+         ['#2 after "cost"', '#3 after "or"']),
+        (lambda k: f"at {k},{k}, {k},{k}, and {k}.{k},{k}, 7",
+         ['#2 after "at"', '#4 after "at"', '#2 after "and"']),
+        (lambda k: f"x {k}, {k}", []),
+        (lambda k: f"x {k},{k} y {k}" if k % 2 else f"x {k}, {k} y {k}", []),
+        (lambda k: f"{k},{k + 1},{k + 2}", []),
+        (lambda k: f"{k}.5,{k}.25,-{k}", []),
+        (lambda k: f"[{k},{k}]", []),
+    ],
+)  # fmt: skip
+def test_numbers_with_commas_are_noted(
+    tmp_path: Path, rows: Callable[[int], str], noted: list[str]
+) -> None:
+    path = texts(tmp_path / "a.jsonl", *(rows(k) for k in range(1, 60)))
+    notes = [note for note in profile(tmp_path, path).notes if "comma" in note]
+    assert notes == [
+        f"{name} always follows a comma: if these are decimals, write them with a point; for 1,234 "
+        "give --numerals default,thousands=yes"
+        for name in noted
+    ]
+
+
 # --- rows, splits and the way they are read ----------------------------------------------------
 
 
@@ -727,9 +754,9 @@ def test_json_has_everything_under_keys_that_stay(tmp_path: Path, numtok: Shell)
         "name": "[0]", "numbers": 2, "rows": 2, "rows_exact": True, "low": 1.0, "high": 3.0,
         "mean": 2.0, "deviation": 1.0, "quartiles": [1.0, 1.0, 3.0], "smallest": 1.0,
         "largest": 3.0, "decades": pytest.approx(math.log10(3)), "negative": 0.0, "zero": 0.0,
-        "integer": 1.0, "outside": 0, "digits_median": 1, "digits_most": 1, "decimals_median": 0,
-        "decimals_most": 0, "distinct": 2, "distinct_exact": True, "common": 1.0,
-        "common_share": 0.5, "common_exact": True, "sampled": 2,
+        "integer": 1.0, "outside": 0, "after_comma": 0.0, "digits_median": 1, "digits_most": 1,
+        "decimals_median": 0, "decimals_most": 0, "distinct": 2, "distinct_exact": True,
+        "common": 1.0, "common_share": 0.5, "common_exact": True, "sampled": 2,
     }  # fmt: skip
     p1000 = next(scheme for scheme in told["schemes"] if scheme["scheme"] == "p1000")
     assert p1000["slots"][1] == {

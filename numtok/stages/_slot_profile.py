@@ -9,6 +9,7 @@ from numtok.numerals.column import Numerals
 from numtok.stages._profile_unit import Counted
 from numtok.stages._shown import shown
 from numtok.stages._tallies import (
+    COMMA,
     COUNT,
     HIGH,
     INTEGER,
@@ -49,6 +50,7 @@ class SlotProfile:
     zero: float
     integer: float
     outside: int
+    after_comma: float  # of numbers in words, those that may be what is behind the comma of 12,5
     digits_median: int | None
     digits_most: int | None  # 20 stands for more than 19
     decimals_median: int | None
@@ -88,6 +90,7 @@ def slot_profile(node: int, name: str, found: Counted) -> SlotProfile:
         zero=int(tally.sums[ZERO]) / count,
         integer=int(tally.sums[INTEGER]) / count,
         outside=int(tally.sums[OUTSIDE]),
+        after_comma=int(tally.sums[COMMA]) / count if found.slots.in_words(node) else 0.0,
         digits_median=_median(tally.digits),
         digits_most=_most(tally.digits),
         decimals_median=_median(tally.decimals),

@@ -185,6 +185,10 @@ class Slots:
             node = self._of(node, PARENT)
         return found
 
+    def in_words(self, node: int) -> bool:
+        """Whether a node is a place among words."""
+        return self._of(node, KIND) in (PLACE, NTH)
+
     def key(self, node: int) -> list[tuple[int, int, str, int]]:
         """What tells a node from all others, the same in any order of the rows."""
         steps = []

@@ -29,11 +29,11 @@ DECADES, FIRST_DECADE = 160, -80  # powers of ten; what is beyond is in the firs
 _ROOM, _FULL = 2 * KEPT, KEPT + KEPT // 2  # of a table of distinct values
 
 # Fields of ``sums`` (int64) and of ``measures`` (float64).
-COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE, ROWS, BEFORE, LAST, USED = range(9)
-_SUMS = 9
+COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE, COMMA, ROWS, BEFORE, LAST, USED = range(10)
+_SUMS = 10
 LOW, HIGH, LEAST, MOST, MEAN, SQUARES = range(6)
 _MEASURES = 6
-_ADDED = [COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE, ROWS]
+_ADDED = [COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE, COMMA, ROWS]
 _NEVER = np.iinfo(np.int64).max
 
 _ONE, _TEN = np.uint64(1), np.uint64(10)
@@ -41,6 +41,7 @@ ANYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # a limit that lets every hash in
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _LOOK_BACK = 8
+_COMMA, _ZERO = ord(","), ord("0")
 _S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 
@@ -51,6 +52,11 @@ def _hash(word):  # type: ignore[no-untyped-def]
     word = (word ^ (word >> _S30)) * _M1
     word = (word ^ (word >> _S27)) * _M2
     return word ^ (word >> _S31)
+
+
+@inlined
+def _is_digit(byte):  # type: ignore[no-untyped-def]
+    return np.uint8(byte - _ZERO) <= 9
 
 
 @inlined
@@ -80,6 +86,21 @@ def _shrink(keys, counts, base, used):  # type: ignore[no-untyped-def]
             keys[base + place] = found[k]
             counts[base + place] = times[k]
     return limit
+
+
+@inlined
+def _goes_on(data, end, before, start, stop):  # type: ignore[no-untyped-def]
+    """Whether the number from ``start`` to ``stop`` is to the one from ``before`` to the byte ahead
+    of it what decimals are in 12,5 and the last three digits in 1,234,567: digits behind a comma,
+    with no further comma around as most items of 1,2,3,4 have."""
+    if data[start - 1] != _COMMA:
+        return False
+    for i in range(start, stop):
+        if not _is_digit(data[i]):
+            return False
+    if stop + 1 < end and data[stop] == _COMMA and _is_digit(data[stop + 1]):
+        return False
+    return stop - start == 3 or before == 0 or data[before - 1] != _COMMA
 
 
 @kernel(
@@ -130,6 +151,8 @@ def _tally(  # type: ignore[no-untyped-def]
             sums[at + BEFORE] = min(sums[at + BEFORE], n - first)
             sums[at + ROWS] += sums[at + LAST] != row
             sums[at + LAST] = row
+            if n > first and starts[n] == ends[n - 1] + 1:
+                sums[at + COMMA] += _goes_on(data, bounds[r + 1], starts[n - 1], starts[n], ends[n])
             value = values[n]
             word = digits[n]
             if word == 0:

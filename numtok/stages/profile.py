@@ -54,6 +54,7 @@ from numtok.text_tokenizers.base import TEXT_TOKENIZERS
 
 MOST_SLOTS = 64  # those with the fewest numbers are folded into one
 TEXT_SAMPLE = 4 << 20  # bytes of rows whose text is tokenised, about
+_NEARLY_ALL = 0.95
 _TEXT_TOKENIZER = "words"  # the default of encode
 
 #: Told what is being done, the bytes of input done, their sum, and the rows done.
@@ -347,6 +348,11 @@ def _notes(slots: Iterable[SlotProfile]) -> list[str]:
     """What to know of the data whatever the scheme."""
     notes = []
     for slot in slots:
+        if slot.after_comma >= _NEARLY_ALL:
+            notes.append(
+                f"{slot.name} always follows a comma: if these are decimals, write them with a "
+                "point; for 1,234 give --numerals default,thousands=yes"
+            )
         if slot.outside:
             notes.append(f"{slot.name} has {counted(slot.outside)} beyond float64, as 1e400 is")
         elif slot.numbers > 1 and slot.low is not None and slot.low == slot.high:
