@@ -188,6 +188,44 @@ def test_the_lines_of_a_table_share_their_columns() -> None:
     assert list(slots(*rows)) == ["#1", "#2", "#3"]
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|", " | "])
+def test_a_column_is_one_slot_whatever_the_other_columns_say(separator: str) -> None:
+    cities = [f"{first}{last}" for first in ("Ber", "Lon", "Ma", "Ro") for last in ("lin", "me")]
+    for kinds in (2, 8):
+        rows = [
+            separator.join([f"{k}.5", cities[k % kinds], f"-{k}", f"{k}e3"]) for k in range(1, 40)
+        ]
+        assert {label: len(own) for label, own in slots(*rows).items()} == {
+            "column 1": 39, "column 3": 39, "column 4": 39,
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2024-03-05 13:00,1.5", ["column 1", *(f"#{k} in column 1" for k in (2, 3, 4, 5)),
+                                  "column 2"]),
+        ('"Smith, John",5,7', ["column 2", "column 3"]),
+        ('"x","5","7"', ["column 2", "column 3"]),
+        ("12 Main Street,5,7", ["column 1", "column 2", "column 3"]),
+        ("a,b\n1,2\n3,4\n", ["column 1", "column 2"]),
+        (",".join(map(str, range(40))), [*(f"column {k}" for k in range(1, 33)), "column 33 on"]),
+        # no tables
+        ("x 12,5", ['after "x"', '#2 after "x"']),
+        ("12,5 kg", ["#1", "#2"]),
+        ("1, 2, 3", ["#1", "#2", "#3"]),
+        ("12,5;3,4", ["#1", "#2", "#3", "#4"]),
+        ("a=1,b=2", ['after "a"', 'after "b"']),
+        ("it is 5, not 6", ['after "is"', 'after "not"']),
+        ("5", ["#1"]),
+    ],
+)  # fmt: skip
+def test_lines_of_a_table_are_those_whose_fields_are_numbers(
+    text: str, expected: list[str]
+) -> None:
+    assert list(slots(text, text)) == expected
+
+
 def test_many_numbers_after_a_word_have_one_slot_from_the_17th_on() -> None:
     rows = [" ".join(str(k) for k in range(30))] * 3
     assert list(slots(*rows))[-2:] == ["#16", "#17 on"]

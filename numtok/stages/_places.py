@@ -1,9 +1,10 @@
 """Places in the structure of texts, compiled: a tree of them, and JSON-like texts walked along it.
 
 A place is what a number of one row has in common with numbers of other rows: a
-path of keys and indices in JSON-like text, a word before it in other text
-(``_wording``). Places are nodes of one tree, found by (parent, kind, code) in a
-hash table; ``_slots`` says what they mean and which of them become one.
+path of keys and indices in JSON-like text, a column of a table (``_tables``), a
+word before it in other text (``_wording``). Places are nodes of one tree, found
+by (parent, kind, code) in a hash table; ``_slots`` says what they mean and
+which of them become one.
 """
 
 import numpy as np
@@ -17,7 +18,8 @@ KEYS_OF_RECORD = 32  # an object of more keys than this is a map: its keys say n
 DEEPEST = 64  # brackets; text that is nested deeper is not taken as JSON-like
 
 # Kinds of nodes, and the fields of each in the flat array ``nodes``.
-FIXED, ITEM, ANY_ITEM, KEY, ANY_KEY, IN_KEYS, TARGET, TEMPLATE, PLACE, ANCHOR, NTH = range(11)
+FIXED, ITEM, ANY_ITEM, KEY, ANY_KEY, IN_KEYS, TARGET = range(7)
+COLUMN, TEMPLATE, PLACE, ANCHOR, NTH = range(7, 12)
 PARENT, KIND, CODE, AT, SIZE, LENGTH, KEYS, COARSER = range(8)
 FIELDS = 8
 VARIES = -1  # of LENGTH: lists of different lengths, or long ones; of KEYS: too many

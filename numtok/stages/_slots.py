@@ -11,7 +11,8 @@ no more than ``_places.NODES`` places; what is beyond is one slot, ``(elsewhere)
    one, ``[]``. Keys are kept unless the objects at that path have more than 32
    in all (a map), ``*``. Numbers within a string are at the path of the string,
    within a key at ``(keys)``.
-3. In other rows it is the place in the row's template, which is the words up
+3. In rows that are lines of a table it is the column: ``column 2``.
+4. In other rows it is the place in the row's template, which is the words up
    to the last number: ``#2 after "temperature"``. That holds where there are
    few templates (8, with 64 places) and most numbers have a place that comes
    again; else the slot is the word before the number, whatever the template,
@@ -33,6 +34,7 @@ from numpy.typing import NDArray
 
 from numtok.codec import Spans, Texts
 from numtok.stages import _places as places
+from numtok.stages import _tables as tables
 from numtok.stages import _wording as wording
 from numtok.stages._places import (
     ANCHOR,
@@ -42,6 +44,7 @@ from numtok.stages._places import (
     AT,
     COARSER,
     CODE,
+    COLUMN,
     DOCUMENT,
     FIELDS,
     IN_KEYS,
@@ -88,7 +91,7 @@ class Slots:
         self._facts = np.zeros(places.FACTS, np.int64)
         self._facts[USED] = _FIXED_NODES
         self._names = [""] * _FIXED_NODES
-        self._text_rows = 0  # rows that are not JSON-like
+        self._text_rows = 0  # rows that are neither JSON-like nor lines of a table
 
     def __len__(self) -> int:
         return int(self._facts[USED])
@@ -100,21 +103,26 @@ class Slots:
         """
         numbers = len(spans.starts)
         slots = np.full(numbers, OTHER, np.int32)
-        json_like = np.zeros(len(spans.counts), np.bool_)
+        placed = np.zeros(len(spans.counts), np.bool_)
         # A list begins and ends with a byte of its own, but those that are not closed (yet).
         longest = int(np.diff(texts.rows).max(initial=0))
         lengths = np.empty(longest // 2 + places.DEEPEST, np.int32)
         tree = (self._nodes, self._index, self._facts)
         alike = places.walk(
             texts.data, texts.rows, spans.counts, spans.starts, spans.ends,
-            lengths, *tree, slots, json_like,
+            lengths, *tree, slots, placed,
+        )  # fmt: skip
+        codes = np.empty(numbers, np.int64)
+        alike += tables.columns(
+            texts.data, texts.rows, spans.counts, spans.starts, spans.ends,
+            placed, codes, *tree, slots,
         )  # fmt: skip
         others = int((spans.counts > 0).sum()) - int(alike)
         if others:
             self._text_rows += others
             wording.place(
-                texts.data, texts.rows, spans.counts, spans.starts, spans.ends, json_like,
-                np.empty(numbers, np.int64), np.empty(numbers, np.int32),
+                texts.data, texts.rows, spans.counts, spans.starts, spans.ends, placed,
+                codes, np.empty(numbers, np.int32),
                 np.empty(numbers, np.uint64), np.empty(numbers, np.int64),
                 np.empty(numbers, np.int32), *tree, slots,
             )  # fmt: skip
@@ -353,6 +361,11 @@ def _step(kind: int, code: int, name: str) -> str:
     if kind == KEY:
         plain = name and not any(char in ".[]\"' " or not char.isprintable() for char in name)
         return f".{name}" if plain else f"[{name!r}]"
+    if kind == COLUMN:
+        column, nth = divmod(code % ((tables.MOST_COLUMNS + 1) * tables.NTHS), tables.NTHS)
+        on = " on" if column == tables.MOST_COLUMNS else ""
+        where = f"column {column + 1}{on}"
+        return where if nth == 1 else f"{_nth(nth, '', nth > tables.LAST_NTH)} in {where}"
     return {ITEM: f"[{code}]", ANY_ITEM: "[]", ANY_KEY: ".*", IN_KEYS: ".(keys)"}[kind]
 
 

@@ -1,4 +1,4 @@
-"""Places in texts that are not JSON-like, compiled: by the words around a number.
+"""Places in texts that are neither JSON-like nor tables, compiled: by the words around a number.
 
 Three levels, each coarser than the one before; ``_slots`` says when the next is
 taken:
@@ -128,14 +128,14 @@ def _anchored(nodes, index, facts, code, nth, at, size):  # type: ignore[no-unty
     )
 )  # fmt: skip
 def place(  # type: ignore[no-untyped-def]
-    data, rows, counts, starts, ends, json_like, words, nths, anchors, at, sizes,
+    data, rows, counts, starts, ends, placed, words, nths, anchors, at, sizes,
     nodes, index, facts, slots,
 ):  # fmt: skip
-    """Find the place of each number of the rows that are not JSON-like."""
+    """Find the place of each number of the rows that are not ``placed``."""
     first = np.int64(0)
     for row in range(len(counts)):
         last = first + np.int64(counts[row])
-        if last > first and not json_like[row]:
+        if last > first and not placed[row]:
             if facts[LEVEL] == AS_ONE:
                 for n in range(first, last):
                     slots[n] = TEXT
