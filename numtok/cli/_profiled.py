@@ -5,8 +5,10 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TextIO
+
+from rich.cells import cell_len, set_cell_size
 
 from numtok.cli._figures import amount, print_lines, width
 from numtok.cli._shared import Format, counted, one_line, print_json, print_table
@@ -15,7 +17,7 @@ from numtok.stages._shown import shown
 from numtok.stages._slot_profile import SlotProfile
 from numtok.stages._tallies import KEPT
 from numtok.stages._verdicts import Verdict, listed, part, percent
-from numtok.stages.profile import MOST_SLOTS, Profile, SchemeProfile
+from numtok.stages.profile import MOST_SLOTS, Profile, SchemeProfile, SlotLoss
 
 _GAP = 2  # between columns
 _SHORTEST = 14  # characters of a slot's name, at least
@@ -33,7 +35,7 @@ def print_profile(profile: Profile, options: Sequence[str], format: Format) -> N
     elif format is Format.MD:
         print_table("", _SLOT_COLUMNS, [_slot_row(slot, profile) for slot in profile.slots], format)
         print()
-        rows = [_scheme_row(scheme) for scheme in profile.schemes]
+        rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
         print_table("", _SCHEME_COLUMNS, rows, format)
         print()
         for line in [*_warnings(profile.warnings), *_remarks(profile)]:
@@ -46,19 +48,18 @@ def _print_for_people(profile: Profile, options: Sequence[str], to: TextIO) -> N
     print_lines(_head(profile), to)
     if not profile.numbers:
         return
-    rows = [_slot_row(slot, profile) for slot in profile.slots]
-    if _excess(_SLOT_COLUMNS, rows, to) > 0:
-        rows = _under_headings(rows)
-    for column in _SPARED:
-        if _excess(_SLOT_COLUMNS, rows, to) > 0:
-            for row in rows:
-                row[_SLOT_COLUMNS.index(column)] = ""
+    rows = _fitted_slots(profile, to)
     _print_aligned(_SLOT_COLUMNS, rows, {0}, to)
-    print_lines([_LEGEND], to)
+    has_top = any(row[_SLOT_COLUMNS.index("top")] for row in rows)
+    print_lines([f"{_LEGEND}; top: commonest" if has_top else _LEGEND], to)
     print("what each scheme costs in tokens, and loses of the spread at worst", file=to)
-    rows = [_scheme_row(scheme) for scheme in profile.schemes]
-    _print_aligned(_SCHEME_COLUMNS, rows, {0, len(_SCHEME_COLUMNS) - 1}, to)
-    print_lines(_below_schemes(profile), to)
+    rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
+    if _excess(_SCHEME_COLUMNS, [[*map(_shortest, row)] for row in rows], to) > 0:
+        _print_aligned(_SCHEME_COLUMNS[:-1], [row[:-1] for row in rows], {0}, to)
+        print_lines([f"{row[0]} loses {row[-1]}" for row in rows if row[-1]], to)
+    else:
+        _print_aligned(_SCHEME_COLUMNS, rows, {0, len(_SCHEME_COLUMNS) - 1}, to)
+    print_lines(_below_schemes(profile) or [""], to)
     warnings = _warnings(profile.warnings)
     if warnings:
         print("what is lost, the worst first", file=to)
@@ -107,9 +108,27 @@ _SLOT_COLUMNS = (
     "top",
     "rows",
 )
-_SPARED = ("top", "rows")  # left out before a name is cut
-_LEGEND = "spread: standard deviation; digits: at most; values: distinct; top: commonest"
+_SPARED = ("top", "rows", "=0", "<0")  # left out before a name is cut, in this order
+_LEGEND = "spread: standard deviation; digits: at most; values: distinct"
 _SHOWN_TOP = 0.01  # a most frequent value with less than this share is nothing to look at
+
+
+def _fitted_slots(profile: Profile, to: TextIO) -> list[list[str]]:
+    """The table of slots: where its lines would be too long, names under headings, then without
+    some columns, then ends with three digits."""
+    rows = [_slot_row(slot, profile) for slot in profile.slots]
+    if _excess(_SLOT_COLUMNS, rows, to) > 0:
+        rows = _under_headings(rows)
+    for column in _SPARED:
+        if _excess(_SLOT_COLUMNS, rows, to) > 0:
+            for row in rows:
+                row[_SLOT_COLUMNS.index(column)] = ""
+    if _excess(_SLOT_COLUMNS, rows, to) > 0:
+        own = (row for row in rows if any(row[1:]))  # headings have no figures
+        for slot, row in zip(profile.slots, own, strict=True):
+            for column, end in (("from", slot.low), ("to", slot.high)):
+                row[_SLOT_COLUMNS.index(column)] = "" if end is None else shown(end)
+    return rows
 
 
 def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
@@ -161,19 +180,20 @@ def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:
     return found
 
 
-def _scheme_row(scheme: SchemeProfile) -> list[str]:
+def _scheme_row(scheme: SchemeProfile, profile: Profile) -> list[str]:
     if scheme.problem:
         return [scheme.scheme, "", "", "", f"{scheme.vocabulary:,}", "", "cannot write these"]
     about = "" if scheme.tokens_exact else "~"
+    about_all = about if profile.text is None or profile.text.exact else "~"
     clipped = f"{scheme.clipped:,}" if scheme.clipped_exact else f"~{scheme.clipped:,}"
     return [
         scheme.scheme,
         f"{about}{_tokens(scheme.tokens_per_number)}",
         f"{about}{_tokens(scheme.number_tokens_per_row)}",
-        _tokens(scheme.tokens_per_row),
+        f"{about_all}{_tokens(scheme.tokens_per_row)}" if profile.text else "",
         f"{scheme.vocabulary:,}",
         "" if clipped == "0" else clipped,
-        _worst(scheme),
+        _worst(scheme, profile),
     ]
 
 
@@ -201,12 +221,18 @@ def _tokens(number: float | None) -> str:
     return f"{number:,.{places}f}"
 
 
-def _worst(scheme: SchemeProfile) -> str:
+def _worst(scheme: SchemeProfile, profile: Profile) -> str:
     """The slot that loses most of its spread, and how much."""
-    losses = [loss for loss in scheme.slots if loss.error_of_spread is not None]
-    worst = max(losses, key=lambda loss: loss.error_of_spread or 0.0, default=None)
-    if worst is None or not worst.error_of_spread:
-        return "nothing" if not scheme.clipped else "nothing else"
+    varied = {slot.name for slot in profile.slots if slot.low != slot.high}
+    lost = [loss for loss in scheme.slots if loss.largest_relative_error]
+    if any(loss.error_of_spread is None and loss.slot in varied for loss in lost):
+        return "unknown"  # the spread is beyond float64
+    worst = max(lost, key=lambda loss: loss.error_of_spread or 0.0, default=None)
+    if worst is None:
+        about = "" if all(loss.error_exact for loss in scheme.slots) else "~"
+        return f"{about}nothing else" if scheme.clipped else f"{about}nothing"
+    if worst.error_of_spread is None:
+        return f"digits of {worst.slot}"  # which is always the same
     if worst.error_of_spread < 0.0005:
         return "under 0.1%"
     return f"{part(worst.error_of_spread)} of {worst.slot}"
@@ -268,7 +294,7 @@ def _print_item(line: str, to: TextIO) -> None:
 def _excess(columns: Sequence[str], rows: Sequence[Sequence[str]], to: TextIO) -> int:
     """By how many characters the lines of a table are longer than those of the terminal."""
     kept = [k for k in range(len(columns)) if any(row[k] for row in rows)]
-    widths = [max(len(columns[k]), *(len(row[k]) for row in rows)) for k in kept]
+    widths = [max(map(cell_len, (columns[k], *(row[k] for row in rows)))) for k in kept]
     return sum(widths) + _GAP * (len(widths) - 1) - width(to)
 
 
@@ -279,7 +305,7 @@ def _print_aligned(
     lines would be longer than those of the terminal."""
     kept = [k for k in range(len(columns)) if any(row[k] for row in rows)]
     table = [[one_line(row[k]) for k in kept] for row in ([*columns], *rows)]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(*table, strict=True)]
     last = len(kept) - 1 if kept[-1] in left else None
     for k in (0, last):
         room = width(to) - sum(widths) - _GAP * (len(widths) - 1)
@@ -287,7 +313,9 @@ def _print_aligned(
             widths[k] = max(widths[k] + room, _SHORTEST)
     for row in table:
         cells = [
-            _cut(cell, widths[k]).ljust(widths[k]) if kept[k] in left else cell.rjust(widths[k])
+            set_cell_size(_cut(cell, widths[k]), widths[k])
+            if kept[k] in left
+            else " " * (widths[k] - cell_len(cell)) + cell
             for k, cell in enumerate(row)
         ]
         print((" " * _GAP).join(cells).rstrip(), file=to)
@@ -295,10 +323,15 @@ def _print_aligned(
 
 def _cut(text: str, room: int) -> str:
     """``description.coords`` -> ``descrip…oords``: the end says more than the middle."""
-    if len(text) <= room:
+    if cell_len(text) <= room:
         return text
     tail = (room - 1) * 2 // 3
-    return f"{text[: room - 1 - tail]}…{text[len(text) - tail :]}"
+    end = set_cell_size(text[::-1], tail)[::-1]
+    return f"{set_cell_size(text, room - 1 - tail).rstrip()}…{end.lstrip()}"
+
+
+def _shortest(text: str) -> str:
+    return _cut(text, _SHORTEST)
 
 
 def _print_csv(profile: Profile) -> None:
@@ -311,5 +344,6 @@ def _print_csv(profile: Profile) -> None:
         rows += [
             own | {"scheme": spec} | asdict(loss) for spec, loss in losses if loss.slot == slot.name
         ]
-    columns = list(rows[0]) if rows else ["slot"]
+    columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
+    columns += [field.name for field in fields(SlotLoss)]
     print_table("", columns, [[row[key] for key in columns] for row in rows], Format.CSV)

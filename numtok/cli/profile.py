@@ -59,11 +59,12 @@ def command(
         "--numerals": (numerals, None),
         "--text-field": (text_field, "text"),
         "--on-error": (on_error, "fail"),
+        "--max-line": (max_line, LONGEST_LINE),
     }
     options = [
         word
         for option, (value, default) in given.items()
         if value is not None and value != default
-        for word in (option, value)
+        for word in (option, str(value))
     ]
     print_profile(profile, options, Format.JSON if json else format)
