@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.cells import cell_len
 
 from numtok.cli._shared import SCHEMA
 from numtok.errors import DataError, UsageError
@@ -671,6 +672,15 @@ _PAGES: dict[str, list[dict[str, object]]] = {
     "none": [{"text": "no number"}, {"text": ""}],
     "one": [{"text": "{'a': [1, 2, 3], 'b': {'c': 1.5e300, 'd': 1e400}}"}],
     "empty strings": [{"text": ""}, {"text": ""}, {"text": "5"}],
+    "wide characters": [
+        {"text": f'{{"測定データ値の名": {{"時刻のデータ列": {(-1) ** k * 1.7e12 + k}}}, "x": 0}}'}
+        for k in range(40)
+    ],
+    "long figures": [
+        {"text": json.dumps({"measurements": {
+            "timestamp_in_ms": 1.7e12 + k, "balance_delta": k % 3 and -1.7e12 - k / 7,
+            "other_delta": k % 4 and 1.3e12 - k / 7}})} for k in range(2000)
+    ],
     "unicode": [
         {"text": f'{{"Größe µ": {k}, "日本": {{"x.y": {k}.5, "z\\n": 1}}}}'} for k in range(9)
     ],
@@ -701,7 +711,8 @@ def test_a_page_fits_the_terminal(
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert lines[0] == "a.jsonl"
-    assert [line for line in lines if len(line) > limit] == []
+    tables = lines[: lines.index("what is lost, the worst first")] if name[:4] == "wide" else lines
+    assert [line for line in tables if cell_len(line) > limit] == []
     assert all(line == line.rstrip() for line in lines)
     if name == "none":
         assert lines[1] == "2 rows, and no number in them: there is nothing to encode as numbers"
@@ -788,6 +799,29 @@ def test_json_of_numbers_that_are_sampled_is_json(tmp_path: Path, numtok: Shell)
     assert slot["common_share"] == pytest.approx(1 / 3, abs=0.05)
 
 
+def test_a_loss_that_is_no_share_of_a_spread_is_not_called_nothing(
+    tmp_path: Path, numtok: Shell
+) -> None:
+    # Squares of differences of 1e-300 are 0 in float64, so the spread is not known.
+    texts(tmp_path / "a.jsonl", *(f"[{k}.3e-300]" for k in range(1, 9)))
+    lines = numtok("profile", "--scheme", "xval", "a.jsonl").out.splitlines()
+    assert lines[3].split() == ["slot", "count", "from", "to", "digits", "values", "top"]
+    assert lines[9].split()[-1] == "unknown"
+    texts(tmp_path / "b.jsonl", *(f"[{k % 9}, 1.2345]" for k in range(9)))
+    assert "digits of [1]" in numtok("profile", "--scheme", "p10", "b.jsonl").out
+
+
+def test_the_legend_and_the_command_say_what_is_there(tmp_path: Path, numtok: Shell) -> None:
+    write(tmp_path / "a.jsonl", [{"text": f"[{k + 1000}]", "split": "test"} for k in range(99)])
+    lines = numtok("profile", "--scheme", "p10", "a.jsonl").out.splitlines()
+    assert "spread: standard deviation; digits: at most; values: distinct; top: commonest" in lines
+    assert lines[lines.index("what is lost, the worst first") - 1] == ""
+    texts(tmp_path / "b.jsonl", *(f"[{k}]" for k in range(300)))
+    out = numtok("profile", "--max-line", "5000", "b.jsonl").out
+    assert "spread: standard deviation; digits: at most; values: distinct\n" in out
+    assert out.splitlines()[-1].endswith(" --max-line 5000 b.jsonl")
+
+
 def test_csv_has_a_row_for_each_slot_and_scheme(tmp_path: Path, numtok: Shell) -> None:
     texts(tmp_path / "a.jsonl", "[1, 2.5]", "[3, 4.5]")
     rows = list(csv.DictReader(io.StringIO(numtok("profile", "--format", "csv", "a.jsonl").out)))
@@ -797,6 +831,8 @@ def test_csv_has_a_row_for_each_slot_and_scheme(tmp_path: Path, numtok: Shell) -
     ]
     assert len(rows) == 2 * 6
     assert rows[0]["tokens_per_number"] == "2.0"
+    texts(tmp_path / "b.jsonl", "none")
+    assert numtok("profile", "--format", "csv", "b.jsonl").out == ",".join(rows[0]) + "\n"
 
 
 def test_markdown_has_both_tables_and_the_warnings(tmp_path: Path, numtok: Shell) -> None:

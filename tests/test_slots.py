@@ -55,6 +55,9 @@ def slots(*texts: str, policy: str = "default") -> dict[str, list[float]]:
         (["{5: 1, 6: 2}"], {"(keys)": [5, 6], "5": [1], "6": [2]}),
         (["{'a': 1}", '{"a": 2}'], {"a": [1, 2]}),
         (['{"a.b": 1, "": 2, "c[]": 3}'], {"['a.b']": [1], "['']": [2], "['c[]']": [3]}),
+        ([r'{"Gr\u00f6\u00dfe": 1, "a\"b": 2}'], {"Größe": [1], "['a\"b']": [2]}),
+        ([r'{"\ud83d": 1, "\x": 2}'], {r"\ud83d": [1], r"\x": [2]}),
+        ([r"{'it\'s': 1}"], {repr(r"it\'s").join("[]"): [1]}),
         (['{"Größe": 1, "日本": 2}'], {"Größe": [1], "日本": [2]}),
         # Words that are no numbers, and what numbers can be.
         (["[True, None, nan, 1.5e3, x1, -7]"], {"[3]": [1500], "[5]": [-7]}),
@@ -181,6 +184,21 @@ def test_targets_name_their_slots_first() -> None:
     }
     text = '{"a": 1, "b": 2}'
     assert list(values(count([[[text]]], {text: {"y": [(14, 15)]}}))) == ["a", "y"]
+
+
+def test_numbers_behind_a_target_are_counted_with_it() -> None:
+    rows = [f"{k} {k + 10} {k + 100}; a {k} a {k + 10} {k}" for k in range(1, 9)]
+    targets = {row: {"y": [(2, 4)]} for row in rows}
+    assert list(values(count([[rows]], targets))) == [
+        "#1", "#3", 'after "a"', '#2 after "a"', '#3 after "a"', "y",
+    ]  # fmt: skip
+
+
+def test_targets_of_many_names_are_slots_of_their_own() -> None:
+    rows = [f"{k}" for k in range(300)]
+    targets = {row: {f"t{row}": [(0, len(row))]} for row in rows}
+    found = values(count([[rows[:100], rows[100:]], [rows]], targets))
+    assert found == {f"t{k}": {float(k): 2} for k in range(300)}
 
 
 def test_the_lines_of_a_table_share_their_columns() -> None:

@@ -307,6 +307,15 @@ def test_the_mean_of_the_largest_numbers_is_a_number() -> None:
     assert (slot.low, slot.high, slot.deviation) == (-1.7e308, 1.7e308, None)
 
 
+def test_a_spread_too_small_for_its_squares_is_not_known() -> None:
+    (slot,) = figures(
+        count([[["[1e-320, 2e-310, 1, 1, 1, 1, 1, 1, 1]".replace(" 1", " 3e-315")]]])
+    ).values()
+    assert (slot.low, slot.high, slot.deviation) == (1e-320, 2e-310, None)
+    (slot,) = figures(count([[["[1e-320, 1e-320, 1e-320]", "[1e-320]"]]])).values()
+    assert slot.deviation == 0.0
+
+
 def test_outside_numbers_leave_the_moments_alone() -> None:
     found: Tally = tally(count([[["[1e400, 1, 1, 3, 3, 1, 1, 3, 3]"]]]))
     assert (found.moments.count, found.moments.mean, found.moments.deviation) == (8, 2.0, 1.0)

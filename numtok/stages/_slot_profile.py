@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.normalizers.base import Moments
 from numtok.numerals.column import Numerals
 from numtok.stages._profile_unit import Counted
 from numtok.stages._shown import shown
@@ -81,7 +82,7 @@ def slot_profile(node: int, name: str, found: Counted) -> SlotProfile:
         low=float(tally.measures[LOW]) if moments.count else None,
         high=float(tally.measures[HIGH]) if moments.count else None,
         mean=_finite(moments.mean) if moments.count else None,
-        deviation=_finite(moments.deviation) if moments.count else None,
+        deviation=_deviation(moments),
         quartiles=_quartiles(values[finite], sample.weights[finite]),
         smallest=smallest if largest > 0 else None,
         largest=largest if largest > 0 else None,
@@ -106,6 +107,13 @@ def slot_profile(node: int, name: str, found: Counted) -> SlotProfile:
 
 def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
+
+
+def _deviation(moments: Moments) -> float | None:
+    """None where the squares of the differences are beyond float64, or so small that they are 0."""
+    if not moments.count or (moments.squares == 0 and moments.low < moments.high):
+        return None
+    return _finite(moments.deviation)
 
 
 def _common(

@@ -23,9 +23,11 @@ Each decision only ever makes slots coarser, so statistics are kept by the fines
 and merged when it falls: one pass over the data is enough.
 """
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -129,9 +131,7 @@ class Slots:
         for node in range(len(self._names), len(self)):
             at, size = self._nodes[node * FIELDS + AT], self._nodes[node * FIELDS + SIZE]
             name = texts.data[at : at + min(size, _LONGEST_NAME)].tobytes() if at >= 0 else b""
-            named = name.decode(errors="ignore")
-            is_word = self._of(node, KIND) in (PLACE, ANCHOR)
-            self._names.append(_DIGITS.sub("#", named) if is_word else named)
+            self._names.append(_named(self._of(node, KIND), name.decode(errors="ignore")))
         return slots
 
     def target(self, name: str) -> int:
@@ -210,16 +210,15 @@ class Slots:
     def labels(self, nodes: Sequence[int]) -> dict[int, str]:
         """What each node is called, no two of them the same; ``nodes`` in the order of the text."""
         templates = self._templates(nodes)
-        after: dict[tuple[int, str], int] = defaultdict(int)
+        nths = self._nths(nodes)
         labels: dict[int, str] = {}
         taken: dict[str, int] = defaultdict(int)
         for node in nodes:
             kind, name = self._of(node, KIND), self._names[node]
             if kind == PLACE:
                 template = self._of(node, PARENT)
-                after[template, name] += 1
-                last = self._of(node, CODE) % 32 > wording.LAST_NTH
-                label = _nth(after[template, name], name, last)
+                last = self._of(node, CODE) % wording.NTHS > wording.LAST_NTH
+                label = _nth(nths[node], name, last)
                 if len(templates) > 1:
                     label = f"{_letter(templates.index(template))} {label}"
             elif kind == NTH:
@@ -245,6 +244,20 @@ class Slots:
         """The templates that some nodes are places of, in the order of the nodes."""
         own = [self._of(node, PARENT) for node in nodes if self._of(node, KIND) == PLACE]
         return list(dict.fromkeys(own))
+
+    def _nths(self, nodes: Sequence[int]) -> dict[int, int]:
+        """Of places in templates: which number it is after all words that are the same."""
+        nths: dict[int, int] = {}
+        counted: dict[tuple[int, str], int] = {}  # of such words
+        current: dict[tuple[int, str], tuple[int, int]] = {}  # the last of them, numbers before it
+        own = [node for node in nodes if self._of(node, KIND) == PLACE]
+        for node in sorted(own, key=lambda node: self._of(node, CODE)):
+            word, nth = divmod(self._of(node, CODE), wording.NTHS)
+            key = self._of(node, PARENT), self._names[node]
+            if key not in current or current[key][0] != word:
+                current[key] = word, counted.get(key, 0)
+            counted[key] = nths[node] = current[key][1] + nth
+        return nths
 
     def _path(self, node: int) -> str:
         """``description.coords[][1]``"""
@@ -367,6 +380,18 @@ def _step(kind: int, code: int, name: str) -> str:
         where = f"column {column + 1}{on}"
         return where if nth == 1 else f"{_nth(nth, '', nth > tables.LAST_NTH)} in {where}"
     return {ITEM: f"[{code}]", ANY_ITEM: "[]", ANY_KEY: ".*", IN_KEYS: ".(keys)"}[kind]
+
+
+def _named(kind: int, written: str) -> str:
+    """What is shown of a key or a word."""
+    if kind in (PLACE, ANCHOR):
+        return _DIGITS.sub("#", written)
+    if kind == KEY and "\\" in written:
+        with suppress(ValueError):  # a key that is cut, or as Python prints it
+            decoded: str = json.loads(f'"{written}"', strict=False)
+            decoded.encode()  # half a surrogate pair cannot be printed
+            return decoded
+    return written
 
 
 def _nth(nth: int, word: str, on: bool) -> str:

@@ -41,6 +41,7 @@ MOST_TEMPLATES = 8  # more are no few templates, but rows that differ
 MOST_PLACES = 64  # in all templates together
 MOST_ANCHORS = 48  # anchors with the numbers after each
 LAST_NTH = 16  # numbers after the same word that have places of their own
+NTHS = 32  # codes of places are those of words times this, and the number after the word
 _EXAMPLE = 200  # bytes of the first row of a template, kept as an example
 
 _NEWLINE, _DIGITS = ord("\n"), ord("#")  # what stands for a run of digits in a word
@@ -155,7 +156,7 @@ def place(  # type: ignore[no-untyped-def]
                         before = facts[USED]
                         # Numbers with and without a word before them on their line have
                         # other anchors, so they are other places.
-                        there = np.uint64(words[n] * 64 + 32 * (anchors[n] == 0) + nths[n])
+                        there = np.uint64((2 * words[n] + (anchors[n] == 0)) * NTHS + nths[n])
                         slot = child(nodes, index, facts, template, PLACE, there, at[n], sizes[n])
                         slots[n] = slot
                         if facts[USED] > before:
