@@ -9,6 +9,7 @@ import math
 import os
 import re
 import shutil
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
@@ -27,6 +28,7 @@ from numtok.registry import add_plugin_folders
 from numtok.schemes.base import SCHEMES
 from numtok.stages import _inputs, encode
 from numtok.stages._losses import _decade
+from numtok.stages._profile_unit import Counted, ProfileUnit
 from numtok.stages._shown import shown
 from numtok.stages._slot_profile import SlotProfile, shown_range
 from numtok.stages._verdicts import keeps, part, percent
@@ -511,6 +513,27 @@ def test_the_result_depends_on_no_division_of_the_rows_and_no_worker(
             for name in ("mean", "deviation"):  # sums of floats, in another order
                 assert figures.pop(name) == pytest.approx(expected.pop(name), rel=1e-12)
             assert figures == expected
+
+
+def test_parts_are_merged_as_they_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: set[int] = set()
+    most = 0
+    count = ProfileUnit.__call__
+
+    def counting(self: ProfileUnit, unit: _inputs.Unit) -> tuple[int, Counted]:
+        nonlocal most
+        index, part = count(self, unit)
+        held.add(index)
+        weakref.finalize(part, held.discard, index)
+        most = max(most, len(held))
+        return index, part
+
+    monkeypatch.setattr(ProfileUnit, "__call__", counting)
+    for k in range(40):  # each is a unit
+        (tmp_path / f"{k}.jsonl.gz").write_bytes(gzip.compress(b'{"text": "[1, 2.5]"}\n'))
+    found = profile(tmp_path, tmp_path, workers=1)
+    assert [slot.numbers for slot in found.slots] == [40, 40]
+    assert most < 20
 
 
 def test_slots_with_as_many_numbers_are_folded_in_the_same_way_in_any_order(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """The work on one unit of ``profile``: rows in, statistics by place out; units are merged."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from numtok.stages._sampled import Sample, SampledRows, Samples, joined, no_samp
 from numtok.stages._slots import Slots, merge
 from numtok.stages._tallies import BEFORE, COUNT, ROWS, Tallies, Tally, merged_tallies
 from numtok.stages._targets import Resolved
+
+_TOGETHER = 8  # parts that are joined at once
 
 
 @dataclass
@@ -69,8 +72,21 @@ class Counted:
         self.sampled_rows.move(became)
 
 
-def merged(parts: Sequence[Counted]) -> Counted:
-    """All rows there are, from their parts in order; the parts are used up."""
+def merged(parts: Iterable[Counted]) -> Counted:
+    """All rows there are, from their parts in order; the parts are used up, and few of them are
+    held at a time."""
+    whole = Counted()
+    coming = iter(parts)
+    while some := list(islice(coming, _TOGETHER)):
+        whole = _as_one([whole, *some])
+    while _takes_next_level(whole):
+        whole.slots, (coarser,) = merge([whole.slots])
+        whole.move(coarser)
+    return whole
+
+
+def _as_one(parts: Sequence[Counted]) -> Counted:
+    """Some parts as one, which others may follow."""
     whole = Counted()
     whole.slots, nodes = merge([part.slots for part in parts])
     tallies: list[tuple[int, Tally]] = []
@@ -85,10 +101,7 @@ def merged(parts: Sequence[Counted]) -> Counted:
         whole.text_bytes += part.text_bytes
         whole.number_bytes += part.number_bytes
     whole.tallies = merged_tallies(tallies)
-    whole.sample = smallest(joined([no_sample(), *(part.sample for part in parts)]))
-    while _takes_next_level(whole):
-        whole.slots, (coarser,) = merge([whole.slots])
-        whole.move(coarser)
+    whole.sample = smallest(joined([part.sample for part in parts]))
     return whole
 
 

@@ -193,13 +193,20 @@ def _spool(store: Store) -> Iterator[Path]:
 def _count(units: Sequence[Unit], work: ProfileUnit, workers: int, progress: Progress) -> Counted:
     """All units, merged in their order, whatever the order they are done in."""
     total = sum(unit.size for unit in units)
-    done = rows = 0
-    parts: dict[int, Counted] = {}
-    for index, part in run_units(work, units, workers):
-        parts[index] = part
-        done, rows = done + units[index].size, rows + part.rows
-        progress("counting", done, total, rows)
-    return merged([parts[index] for index in sorted(parts)])
+
+    def in_order() -> Iterator[Counted]:
+        done = rows = 0
+        waiting: dict[int, Counted] = {}
+        following = 0
+        for index, part in run_units(work, units, workers):
+            waiting[index] = part
+            done, rows = done + units[index].size, rows + part.rows
+            progress("counting", done, total, rows)
+            while following in waiting:
+                yield waiting.pop(following)
+                following += 1
+
+    return merged(in_order())
 
 
 def _text_cost(
