@@ -50,7 +50,7 @@ def test_a_pipeline_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path
     small = {"SCALE": "smoke", "SCHEMES": "p1000 xval", "OPERANDS": "2", "DIGITS": "3"}
     first = shell(str(script), tmp_path, **small)
     assert first.returncode == 0, first.stderr
-    assert "xval" in first.stdout and "published" in first.stdout
+    assert "xval" in first.stdout and "printed" in first.stdout
     reports = sorted((tmp_path / "artifacts/report").rglob("report.json"))
     assert len(reports) == 4  # two schemes, two seeds
     times = [path.stat().st_mtime_ns for path in reports]

@@ -6,7 +6,7 @@ import typer
 
 _SCHEMES = ("xval", "p1000", "digits")
 _LESSON = """\
-What to look at: every model saw the same sums and products and took as many steps.
+What to look at: all models saw the same sums and products for as many steps.
 - r2 is ruled by the largest answers, median-relative-error by the typical one:
   a scheme can be good at one and poor at the other.
 - tokens per number and seconds are what a scheme costs for that.
