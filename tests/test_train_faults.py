@@ -576,7 +576,9 @@ def test_an_interrupt_from_outside_is_answered_at_any_time(
     config = tiny(steps=1500, batch=16, preset=DROPOUT, checkpoint_steps=500)
     undisturbed = traced(data, tmp_path, config)
     root = undisturbed.start(tmp_path / "artifacts")
-    program = "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    program = "import signal, sys; sys.path.insert(0, sys.argv.pop(1)); "
+    # Where the tests run in the background, interrupts are ignored by what they start as well.
+    program += "signal.signal(signal.SIGINT, signal.default_int_handler); "
     program += "from numtok.cli.main import main; main()"
     command = [sys.executable, "-c", program, str(ROOT), "--store", str(root), *command_of(config)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
