@@ -345,6 +345,13 @@ def test_clips_of_few_values_are_exact_however_many_numbers_have_them(tmp_path: 
         assert (loss.clipped, loss.clipped_exact) == (3 * 500, True)
 
 
+def test_clips_of_few_values_are_exact_beside_a_slot_of_zeros(tmp_path: Path) -> None:
+    values = [("1e-9", "5", "7", "8e12")[row % 4] for row in range(3000)]
+    path = texts(tmp_path / "a.jsonl", *(f"zero 0 few {value} end" for value in values))
+    found = schemes(profile(tmp_path, path))["p1000"]
+    assert [(loss.clipped, loss.clipped_exact) for loss in found.slots] == [(0, True), (1500, True)]
+
+
 def test_nothing_is_called_fine_that_is_not_certain(tmp_path: Path, numtok: Shell) -> None:
     rows = [f"[{100 + k % 900}e{k // 900}]" for k in range(5000)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
