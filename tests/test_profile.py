@@ -24,8 +24,9 @@ from rich.cells import cell_len
 
 from numtok.cli._shared import SCHEMA
 from numtok.errors import DataError, UsageError
+from numtok.numerals.column import Literals, Numerals
 from numtok.registry import add_plugin_folders
-from numtok.schemes.base import SCHEMES
+from numtok.schemes.base import LOSSES, SCHEMES
 from numtok.stages import _inputs, encode
 from numtok.stages._losses import _decade
 from numtok.stages._profile_unit import Counted, ProfileUnit
@@ -350,6 +351,43 @@ def test_clips_of_few_values_are_exact_beside_a_slot_of_zeros(tmp_path: Path) ->
     path = texts(tmp_path / "a.jsonl", *(f"zero 0 few {value} end" for value in values))
     found = schemes(profile(tmp_path, path))["p1000"]
     assert [(loss.clipped, loss.clipped_exact) for loss in found.slots] == [(0, True), (1500, True)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_losses_are_those_of_all_numbers_written_and_read_back(seed: int, tmp_path: Path) -> None:
+    """Every figure that is called exact, from slots of zeros, few values and many."""
+    rng = np.random.default_rng(seed)
+    few = ["0", "1e-9", "-5", "7.25", "8e12", "-123456", "1e-6", "9.999e-7", "0.001"]
+    pools = [
+        ["0"],
+        list(rng.choice(few, 4, replace=False)),
+        [repr(one) for one in rng.normal(0, 10.0 ** rng.integers(-9, 11), 1400).tolist()],
+        [str(value) for value in rng.integers(-999, 999, 1400)],
+    ]
+    names = ["alpha", "beta", "gamma", "delta"]
+    columns = [rng.choice(pools[k], 1500).tolist() for k in rng.permutation(4)]
+    rows = [
+        " ".join(f"{name} {value}" for name, value in zip(names, row, strict=True))
+        for row in zip(*columns, strict=True)
+    ]
+    found = schemes(profile(tmp_path, texts(tmp_path / "a.jsonl", *rows)))
+    for spec in (*ROUNDING, "digits"):
+        for loss in found[spec].slots:
+            literals = columns[[f'after "{name}"' for name in names].index(loss.slot)]
+            numerals = Numerals.read(Literals.of(literals))
+            encoded = SCHEMES.build(spec).encode(numerals)
+            read = SCHEMES.build(spec).decode(encoded.tokens, encoded.lengths, encoded.channel)
+            lost = np.isin(encoded.outcomes, [int(outcome) for outcome in LOSSES])
+            if loss.clipped_exact:
+                assert loss.clipped == lost.sum()
+            else:
+                assert loss.clipped == pytest.approx(lost.sum(), abs=0.1 * len(literals))
+            off = (read.values - numerals.values)[~lost]
+            if loss.error_exact and loss.error_of_spread is not None:
+                error = np.sqrt(np.square(off).mean()) / (numerals.values.std() or 1.0)
+                assert loss.error_of_spread == pytest.approx(error, rel=1e-6, abs=1e-12)
+            if loss.tokens_exact:
+                assert loss.tokens_per_number == pytest.approx(encoded.lengths.mean())
 
 
 def test_nothing_is_called_fine_that_is_not_certain(tmp_path: Path, numtok: Shell) -> None:
