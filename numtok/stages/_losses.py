@@ -115,7 +115,8 @@ class Trial:
             if exact and not complete:
                 compared = further(few.values.tolist(), few.counts.tolist())
             ends = [one for one in tally.measures[[LEAST, MOST]].tolist() if 0 < one < np.inf]
-            by_node[node] = _Numbers(sampled, complete, compared, exact, further(ends, [0] * len(ends)))
+            unweighed = further(ends, [0] * len(ends))
+            by_node[node] = _Numbers(sampled, complete, compared, exact, unweighed)
         others = Sample(
             np.zeros(len(values), np.int32),
             np.zeros(len(values), np.uint64),
