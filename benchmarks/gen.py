@@ -52,7 +52,7 @@ def main() -> None:
     (Path(__file__).parent / "data").mkdir(exist_ok=True)
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     table = Table(title=f"numtok gen, {options.samples:,} rows, one core")
-    table.add_column("task")
+    table.add_column("task", overflow="fold")
     for heading in ("rows/s", "least", "most", "MB/s", "bytes a row"):
         table.add_column(heading, justify="right")
     for task in TASKS:
