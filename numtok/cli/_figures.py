@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from numtok.cli._shared import Format, one_line, print_table
+from numtok.stages._shown import compact
 
 if TYPE_CHECKING:
     from numtok.reports import Figure
@@ -31,7 +32,7 @@ def number(value: float | None) -> str:
         digits = 1 + math.ceil(-math.log10(1 - size))
         return f"{value:.{max(4, digits)}f}".rstrip("0")
     if size and not 1e-3 <= size < 1e4:
-        return _compact(f"{value:.3e}")
+        return compact(f"{value:.3e}")
     return _signed(f"{value:.4g}")
 
 
@@ -57,7 +58,7 @@ def interval(value: float, low: float | None, high: float | None) -> str:
     if not 1e-3 <= largest < 1e5:
         exponent = math.floor(math.log10(largest))
         places = min(15, max(1, digits + exponent))
-        value_, low_, high_ = (_compact(f"{one:.{places}e}") for one in (value, low, high))
+        value_, low_, high_ = (compact(f"{one:.{places}e}") for one in (value, low, high))
     else:
         if abs(value) >= 10.0**-digits:  # two digits of the value, if one place more gives them
             digits = max(digits, min(digits + 1, 1 - math.floor(math.log10(abs(value)))))
@@ -87,14 +88,6 @@ def duration(seconds: float | None) -> str:
 def share(value: float | None) -> str:
     """``share(0.0123) -> "1.23%"``"""
     return "-" if value is None else f"{100 * value:.3g}%"
-
-
-def _compact(text: str) -> str:
-    """``"1.230e+08" -> "1.23e8"``"""
-    mantissa, _, exponent = text.partition("e")
-    if "." in mantissa:
-        mantissa = mantissa.rstrip("0").rstrip(".")
-    return f"{mantissa}e{int(exponent)}" if float(mantissa) else "0"
 
 
 def _signed(text: str) -> str:

@@ -293,9 +293,21 @@ def _print_item(line: str, to: TextIO) -> None:
 
 def _excess(columns: Sequence[str], rows: Sequence[Sequence[str]], to: TextIO) -> int:
     """By how many characters the lines of a table are longer than those of the terminal."""
+    return _length(_laid_out(columns, rows)[2]) - width(to)
+
+
+def _laid_out(
+    columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[list[int], list[list[str]], list[int]]:
+    """Which columns are not empty, their headings and cells as they are printed, their widths."""
     kept = [k for k in range(len(columns)) if any(row[k] for row in rows)]
-    widths = [max(map(cell_len, (columns[k], *(row[k] for row in rows)))) for k in kept]
-    return sum(widths) + _GAP * (len(widths) - 1) - width(to)
+    table = [[one_line(row[k]) for k in kept] for row in ([*columns], *rows)]
+    return kept, table, [max(map(cell_len, column)) for column in zip(*table, strict=True)]
+
+
+def _length(widths: Sequence[int]) -> int:
+    """Of a line with columns of these widths."""
+    return sum(widths) + _GAP * (len(widths) - 1)
 
 
 def _print_aligned(
@@ -303,12 +315,10 @@ def _print_aligned(
 ) -> None:
     """Columns side by side, but for those that are empty; names are cut in their middle where the
     lines would be longer than those of the terminal."""
-    kept = [k for k in range(len(columns)) if any(row[k] for row in rows)]
-    table = [[one_line(row[k]) for k in kept] for row in ([*columns], *rows)]
-    widths = [max(map(cell_len, column)) for column in zip(*table, strict=True)]
+    kept, table, widths = _laid_out(columns, rows)
     last = len(kept) - 1 if kept[-1] in left else None
     for k in (0, last):
-        room = width(to) - sum(widths) - _GAP * (len(widths) - 1)
+        room = width(to) - _length(widths)
         if k is not None and room < 0:
             widths[k] = max(widths[k] + room, _SHORTEST)
     for row in table:

@@ -32,13 +32,14 @@ _CLOSES[list(b"0123456789)]}%.")] = True
 
 
 @inlined
-def _is_digit_byte(c):  # type: ignore[no-untyped-def]
+def is_digit_byte(c):  # type: ignore[no-untyped-def]
+    """True for an ASCII digit."""
     return np.uint8(c - np.uint8(ord("0"))) < 10
 
 
 @inlined
 def _is_digit(data, i, end):  # type: ignore[no-untyped-def]
-    return i < end and _is_digit_byte(byte_at(data, i))
+    return i < end and is_digit_byte(byte_at(data, i))
 
 
 @inlined

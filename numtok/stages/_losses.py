@@ -11,7 +11,7 @@ numbers with no more digits than the scheme keeps.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from math import log10
+from math import floor, log10
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,17 @@ from numtok.numerals.column import Literals, Numerals
 from numtok.registry import spec_of
 from numtok.schemes.base import LOSSES, Decoded, Scheme
 from numtok.stages._sampled import Sample, joined
-from numtok.stages._tallies import COUNT, DECADES, FIRST_DECADE, KEPT, LEAST, MOST, OUTSIDE, Tally
+from numtok.stages._tallies import (
+    COUNT,
+    DECADES,
+    FIRST_DECADE,
+    KEPT,
+    LEAST,
+    MOST,
+    OUTSIDE,
+    Tally,
+    most,
+)
 
 _POWERS = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 
@@ -202,10 +212,10 @@ def _errors(tried: _Tried, own: _Numbers, tally: Tally) -> tuple[float | None, f
     weights = tried.trial.weights[own.compared][whole]
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         off, size = np.abs(read[whole] - raw[whole]), np.abs(raw[whole])
-        most = off.max()
-        if most == 0.0:
+        worst = off.max()
+        if worst == 0.0:
             return 0.0, 0.0
-        rms = float(most * np.sqrt(_mean(np.square(off / most), weights)))  # squares do not fit
+        rms = float(worst * np.sqrt(_mean(np.square(off / worst), weights)))  # squares do not fit
         largest = float((off[size > 0] / size[size > 0]).max(initial=0.0))
     spread = tally.moments.deviation
     return (rms / spread if 0 < spread < np.inf and np.isfinite(rms) else None), largest
@@ -223,15 +233,21 @@ def _left(tried: _Tried, own: _Numbers) -> int:
     return len(np.unique(read[~failed])) + len(np.unique(failures[failed]))
 
 
+def digits_kept(relative_error: float) -> tuple[int, bool]:
+    """How many significant digits stay where rounding is off by at most so much, and whether that
+    is half a step of the last one (relative to 1.00) and so all that is lost."""
+    digits = 1 - log10(2 * relative_error)
+    return floor(digits + 0.01), abs(digits - round(digits)) < 0.01
+
+
 def _keeps_digits(scheme: Scheme, tally: Tally) -> bool:
     """Whether no number of a slot has more digits than a scheme keeps."""
     if scheme.normalizer != "none":
         return False
     if scheme.relative_error == 0:
         return True
-    digits = 1 - log10(2 * scheme.relative_error)  # half a step of the last one, relative to 1.00
-    most = int(np.flatnonzero(tally.digits)[-1]) if tally.digits.any() else 0
-    return abs(digits - round(digits)) < 0.01 and most <= round(digits)
+    kept, exactly = digits_kept(scheme.relative_error)
+    return exactly and (most(tally.digits) or 0) <= kept
 
 
 def _clipped(tried: _Tried, own: _Numbers, tally: Tally) -> tuple[int, bool]:

@@ -7,7 +7,7 @@ from numtok.config import threads
 from numtok.errors import UsageError
 from numtok.records import row_type
 
-LONGEST_LINE = 1 << 30  # bytes, the most that --max-line allows
+_MOST_LINE = 1 << 30  # bytes, the most that --max-line allows
 
 
 def check_name(name: str | None) -> None:
@@ -19,16 +19,21 @@ def check_name(name: str | None) -> None:
         )
 
 
+def check_workers(workers: int | None) -> None:
+    """Refuse a ``--workers`` that is no number of processes; None is the default."""
+    if workers is not None and workers < 1:
+        raise UsageError(f"--workers {workers} is not possible; at least 1 is needed")
+
+
 def check_reading(text_field: str, on_error: str, workers: int | None, max_line: int) -> None:
     """Refuse options of a stage that reads rows of data."""
     row_type(text_field)
     if on_error not in ("fail", "skip"):
         raise UsageError(f"--on-error {on_error!r} is not possible; allowed are fail and skip")
-    if workers is not None and workers < 1:
-        raise UsageError(f"--workers {workers} is not possible; at least 1 is needed")
-    if not 1 <= max_line <= LONGEST_LINE:
+    check_workers(workers)
+    if not 1 <= max_line <= _MOST_LINE:
         raise UsageError(
-            f"--max-line {max_line} is not possible; allowed are 1 to {LONGEST_LINE} bytes"
+            f"--max-line {max_line} is not possible; allowed are 1 to {_MOST_LINE} bytes"
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numba import int32, int64, types, uint8
 
 from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel, reads, writes
+from numtok.stages._values import after_space, string_end
 
 NODES = 2048  # places at most; numbers at further ones are counted together
 TUPLE = 8  # a list longer than this has no places of its own for its items
@@ -34,7 +35,7 @@ FACTS = 6
 
 _MULTIPLIER, _FOLD = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 
-_BACKSLASH, _OPEN_OBJECT = ord("\\"), ord("{")
+_OPEN_OBJECT = ord("{")
 _CLOSER = np.zeros(256, np.uint8)  # of each opening bracket
 _CLOSER[list(b"[({")] = list(b"])}")
 
@@ -90,16 +91,6 @@ def child(nodes, index, facts, parent, kind, code, at, size):  # type: ignore[no
 
 
 @inlined
-def _string_end(data, i, end):  # type: ignore[no-untyped-def]
-    """The closing quote of the string whose opening one is at ``i``; ``end`` if there is none."""
-    quote = byte_at(data, i)
-    i += 1
-    while i < end and byte_at(data, i) != quote:
-        i += 2 if byte_at(data, i) == _BACKSLASH else 1
-    return min(i, end)
-
-
-@inlined
 def _word_end(data, i, end, starts, ends, n, last):  # type: ignore[no-untyped-def]
     """The end of the run of numbers and bare words at ``i``, ``i`` if there is none, and the first
     number behind it. No number before the ``n``-th begins at ``i`` or later."""
@@ -115,13 +106,6 @@ def _word_end(data, i, end, starts, ends, n, last):  # type: ignore[no-untyped-d
 
 
 @inlined
-def _after_blanks(data, i, end):  # type: ignore[no-untyped-def]
-    while i < end and _CLASS[byte_at(data, i)] == _BLANK:
-        i += 1
-    return i
-
-
-@inlined
 def _lengths(data, begin, end, starts, ends, first, last, lengths):  # type: ignore[no-untyped-def]
     """True for a text that is one list or object, in JSON or as Python prints it; the number of
     items of each list in it is in ``lengths``, in the order in which they begin."""
@@ -131,7 +115,7 @@ def _lengths(data, begin, end, starts, ends, first, last, lengths):  # type: ign
     opened = 0
     n = first
     expected = _VALUE
-    i = _after_blanks(data, begin, end)
+    i = after_space(data, begin, end)
     if i == end or _CLASS[byte_at(data, i)] != _OPEN:
         return False
     while i < end:
@@ -164,7 +148,7 @@ def _lengths(data, begin, end, starts, ends, first, last, lengths):  # type: ign
             expected = _AFTER_VALUE
             i += 1
             if depth == 0:
-                return _after_blanks(data, i, end) == end
+                return after_space(data, i, end) == end
         elif kind == _COLON:
             if expected != _AFTER_KEY:
                 return False
@@ -174,7 +158,7 @@ def _lengths(data, begin, end, starts, ends, first, last, lengths):  # type: ign
             if expected in (_AFTER_VALUE, _AFTER_KEY):
                 return False
             if kind == _QUOTE:
-                stop = _string_end(data, i, end) + 1
+                stop = string_end(data, i, end) + 1
                 if stop > end:
                     return False
                 while n < last and starts[n] < stop:
@@ -273,7 +257,7 @@ def _walk(  # type: ignore[no-untyped-def]
             quoted = kind == _QUOTE
             number = n
             if quoted:
-                stop = _string_end(data, i, end) + 1
+                stop = string_end(data, i, end) + 1
                 while n < last and starts[n] < stop:
                     n += 1
             else:

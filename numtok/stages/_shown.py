@@ -23,8 +23,14 @@ def shown(value: float, step: float = 0.0) -> str:
         digits = max(digits, _DIGITS)
     whole = floor(log10(size)) + 1  # digits before the point
     if size < _PLAIN[0] or (size >= _PLAIN[1] and digits < whole):
-        mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
-        mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-        return f"{mantissa}e{int(exponent)}"
+        return compact(f"{value:.{digits - 1}e}")
     text = f"{value:,.{max(0, digits - whole)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def compact(text: str) -> str:
+    """``"1.230e+08" -> "1.23e8"``"""
+    mantissa, _, exponent = text.partition("e")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}e{int(exponent)}" if float(mantissa) else "0"

@@ -21,6 +21,7 @@ from numtok.stages._tallies import (
     OUTSIDE,
     ZERO,
     Tally,
+    most,
 )
 
 
@@ -93,9 +94,9 @@ def slot_profile(node: int, name: str, found: Counted) -> SlotProfile:
         outside=int(tally.sums[OUTSIDE]),
         after_comma=int(tally.sums[COMMA]) / count if found.slots.in_words(node) else 0.0,
         digits_median=_median(tally.digits),
-        digits_most=_most(tally.digits),
+        digits_most=most(tally.digits),
         decimals_median=_median(tally.decimals),
-        decimals_most=_most(tally.decimals),
+        decimals_most=most(tally.decimals),
         distinct=min(tally.distinct.number, count),
         distinct_exact=tally.distinct.exact,
         common=_finite(common),
@@ -152,10 +153,6 @@ def _median(counts: NDArray[np.int64]) -> int | None:
     if not counts.any():
         return None
     return int(np.searchsorted(np.cumsum(counts), (counts.sum() + 1) // 2))
-
-
-def _most(counts: NDArray[np.int64]) -> int | None:
-    return int(np.flatnonzero(counts)[-1]) if counts.any() else None
 
 
 def shown_range(slot: SlotProfile) -> str:

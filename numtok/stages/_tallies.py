@@ -20,6 +20,7 @@ from numtok.kernels import hashed, inlined, kernel, reads, writes
 from numtok.normalizers.base import Moments
 from numtok.numerals.column import Numerals
 from numtok.numerals.decimals import count_digits
+from numtok.numerals.scan import is_digit_byte
 
 KEPT = 1024  # distinct values of a slot, and numbers in its sample
 LONGEST = 1024  # bytes of a number in the sample; longer ones are counted, but not tried out
@@ -41,7 +42,7 @@ ANYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # a limit that lets every hash in
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _LOOK_BACK = 8
-_COMMA, _ZERO = ord(","), ord("0")
+_COMMA = ord(",")
 _S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 
@@ -52,11 +53,6 @@ def _hash(word):  # type: ignore[no-untyped-def]
     word = (word ^ (word >> _S30)) * _M1
     word = (word ^ (word >> _S27)) * _M2
     return word ^ (word >> _S31)
-
-
-@inlined
-def _is_digit(byte):  # type: ignore[no-untyped-def]
-    return np.uint8(byte - _ZERO) <= 9
 
 
 @inlined
@@ -96,9 +92,9 @@ def _goes_on(data, end, before, start, stop):  # type: ignore[no-untyped-def]
     if data[start - 1] != _COMMA:
         return False
     for i in range(start, stop):
-        if not _is_digit(data[i]):
+        if not is_digit_byte(data[i]):
             return False
-    if stop + 1 < end and data[stop] == _COMMA and _is_digit(data[stop + 1]):
+    if stop + 1 < end and data[stop] == _COMMA and is_digit_byte(data[stop + 1]):
         return False
     return stop - start == 3 or before == 0 or data[before - 1] != _COMMA
 
@@ -432,6 +428,11 @@ class Tallies:
         """The statistics of every node that has numbers."""
         found = [(node, self._arrays.tally(place)) for node, place in self._place.items()]
         return merged_tallies([*self._older.items(), *found])
+
+
+def most(counts: NDArray[np.int64]) -> int | None:
+    """The largest size, of numbers that are counted by their size; None without any."""
+    return int(np.flatnonzero(counts)[-1]) if counts.any() else None
 
 
 def merged_tallies(tallies: Iterable[tuple[int, Tally]]) -> dict[int, Tally]:

@@ -193,7 +193,8 @@ def integers(values: Values) -> NDArray[np.int64] | None:
 
 
 @inlined
-def _after_space(data, i, end):  # type: ignore[no-untyped-def]
+def after_space(data, i, end):  # type: ignore[no-untyped-def]
+    """The place of the first byte from ``i`` on that is no white space."""
     while i < end and byte_at(data, i) <= _SPACE:
         i += 1
     return i
@@ -203,10 +204,21 @@ def _after_space(data, i, end):  # type: ignore[no-untyped-def]
 def _after(data, i, end, character):  # type: ignore[no-untyped-def]
     """The place behind ``character`` and the white space around it, -1 if it does not stand
     there."""
-    i = _after_space(data, i, end)
+    i = after_space(data, i, end)
     if i >= end or byte_at(data, i) != character:
         return -1
-    return _after_space(data, i + 1, end)
+    return after_space(data, i + 1, end)
+
+
+@inlined
+def string_end(data, i, end):  # type: ignore[no-untyped-def]
+    """The closing quote of the string whose opening one, of either kind, is at ``i``; ``end`` if
+    there is none."""
+    quote = byte_at(data, i)
+    i += 1
+    while i < end and byte_at(data, i) != quote:
+        i += 2 if byte_at(data, i) == _BACKSLASH else 1
+    return min(i, end)
 
 
 @inlined
@@ -214,9 +226,7 @@ def _after_string(data, i, end):  # type: ignore[no-untyped-def]
     """The place behind the string at ``i``, -1 if there is none."""
     if i >= end or byte_at(data, i) != _QUOTE:
         return -1
-    i += 1
-    while i < end and byte_at(data, i) != _QUOTE:
-        i += 2 if byte_at(data, i) == _BACKSLASH else 1
+    i = string_end(data, i, end)
     return i + 1 if i < end else -1
 
 
@@ -297,10 +307,10 @@ def _read_members(  # type: ignore[no-untyped-def]
             value_starts[found] = value
             value_ends[found] = i
             found += 1
-            i = _after_space(data, i, end)
+            i = after_space(data, i, end)
             more = i < end and byte_at(data, i) == _COMMA
             if more:
-                i = _after_space(data, i + 1, end)
+                i = after_space(data, i + 1, end)
         if i >= end or byte_at(data, i) != _CLOSE:
             return -1
     return found
@@ -359,7 +369,7 @@ def _read_pairs(data, starts, ends, owners, firsts, seconds):  # type: ignore[no
             found += 1
             more = byte_at(data, i) == _COMMA
             if more:
-                i = _after_space(data, i + 1, end)
+                i = after_space(data, i + 1, end)
         if i < 0 or i + 1 != end or byte_at(data, i) != _CLOSE_LIST:
             return -1
     return found

@@ -3,10 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import floor, log10
 
 from numtok.schemes.base import Scheme
-from numtok.stages._losses import Loss, SchemeLosses
+from numtok.stages._losses import Loss, SchemeLosses, digits_kept
 from numtok.stages._shown import shown
 
 #: Errors of this share of the spread leave R2 at most 0.9999 (1 - 0.01^2), and models that read
@@ -74,9 +73,8 @@ def keeps(scheme: Scheme) -> str:
     error = scheme.relative_error
     if error == 0:
         return "keeps all digits"
-    digits = 1 - log10(2 * error)  # half a step of the last digit, relative to 1.00
-    if error < _FINE or abs(digits - round(digits)) < 0.01:
-        kept = floor(digits + 0.01)
+    kept, exactly = digits_kept(error)
+    if error < _FINE or exactly:
         return f"keeps {kept} digit{'s' if kept > 1 else ''}"
     return f"is exact to {percent(error)}"
 

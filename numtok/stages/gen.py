@@ -22,7 +22,7 @@ from numtok.errors import UsageError
 from numtok.files import Sink
 from numtok.records import DATA, SPLIT_RULE, TRAIN, is_split
 from numtok.registry import name_of, settings_of, spec_of
-from numtok.stages._options import check_name, workers_for
+from numtok.stages._options import check_name, check_workers, workers_for
 from numtok.store import Store
 from numtok.tasks.base import SHARES, TASKS, Split, Task
 
@@ -60,8 +60,7 @@ class Config:
                 f"--seed {self.seed} is not possible; allowed are integers of at most 18 digits"
             )
         check_name(self.name)
-        if self.workers is not None and self.workers < 1:
-            raise UsageError(f"--workers {self.workers} is not possible; at least 1 is needed")
+        check_workers(self.workers)
 
 
 class Estimate(NamedTuple):
