@@ -13,10 +13,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from numtok.errors import NumtokError, StoreError
 from numtok.registry import add_plugin_folders, plugin_folders
@@ -24,57 +24,94 @@ from numtok.registry import add_plugin_folders, plugin_folders
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
 
-_work: Callable[[Any], Any] | None = None  # in a worker: what it does with a unit
 _failure: NumtokError | None = None  # in a worker: why it could not start
+_work: tuple[bytes, Callable[[Any], Any] | None] = b"", None  # in a worker: pickled, and as it is
 
 
 def run_units(
     work: Callable[[Unit], Result], units: Sequence[Unit], workers: int
 ) -> Iterator[Result]:
-    """Yield ``work(unit)`` for every unit, in the order they are finished.
+    """``Workers.run`` with workers of its own."""
+    with Workers(workers) as these:
+        yield from these.run(work, units)
 
-    ``work`` is pickled once a worker. With one worker, or one unit, no process is started. The
-    first exception of a unit is raised here and the rest is given up. Raises StoreError where a
-    worker died (killed, or out of memory).
-    """
-    if min(workers, len(units)) <= 1:
-        yield from map(work, units)
-        return
-    pool = ProcessPoolExecutor(
-        min(workers, len(units)),
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start,
-        initargs=(pickle.dumps(work), plugin_folders()),
-    )
-    try:
-        yield from _completed(pool, units, workers)
-    except BrokenProcessPool:
-        raise StoreError(
-            "a worker process died (killed, or out of memory); run the same command again: what "
-            "is finished is kept; fewer --workers need less memory"
-        ) from None
-    finally:
-        processes = list((getattr(pool, "_processes", None) or {}).values())
-        pool.shutdown(wait=False, cancel_futures=True)
+
+class Workers:
+    """Up to ``count`` processes, for as long as a ``with`` block lasts."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool: ProcessPoolExecutor | None = None
+
+    def start(self, soon: type, units: int) -> None:
+        """Start as many as at least ``units`` units will need, while these are still planned.
+
+        That takes a second, most of it to import what work of the class ``soon`` needs.
+        """
+        if (few := min(self.count, units)) > 1:
+            pool = self._processes(soon)
+            for _ in range(few):
+                with _holding_interrupts(), suppress(BrokenProcessPool):  # told by the work
+                    pool.submit(_nothing)
+
+    def run(self, work: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[Result]:
+        """Yield ``work(unit)`` for every unit, in the order they are finished.
+
+        With one worker, or one unit, this process does them. The first exception of a unit is
+        raised here and the rest is given up. Raises StoreError where a worker died (killed, or
+        out of memory).
+        """
+        if min(self.count, len(units)) <= 1:
+            yield from map(work, units)
+            return
+        try:
+            yield from self._completed(pickle.dumps(work), units)
+        except BrokenProcessPool:
+            raise StoreError(
+                "a worker process died (killed, or out of memory); run the same command again: "
+                "what is finished is kept; fewer --workers need less memory"
+            ) from None
+
+    def _processes(self, soon: type | None = None) -> ProcessPoolExecutor:
+        # Made with interrupts allowed: what Python starts with the first one allows them again.
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                self.count,
+                mp_context=multiprocessing.get_context("spawn"),
+                initializer=_start,
+                initargs=(plugin_folders(), pickle.dumps(soon)),
+            )
+        return self._pool
+
+    def _completed(self, work: bytes, units: Sequence[Any]) -> Iterator[Any]:
+        """Keep a few units under way, so that an error stops the run early."""
+        pool = self._processes()
+        waiting = iter(units)
+        running: set[Future[Any]] = set()
+        while True:
+            while len(running) < 2 * self.count and (unit := next(waiting, None)) is not None:
+                with _holding_interrupts():
+                    running.add(pool.submit(_do, work, unit))
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Whatever is still under way is given up."""
+        if self._pool is None:
+            return
+        processes = list((getattr(self._pool, "_processes", None) or {}).values())
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool = None
         for process in processes:
             process.terminate()
         for process in processes:
             process.join()
-
-
-def _completed(pool: ProcessPoolExecutor, units: Sequence[Unit], workers: int) -> Iterator[Any]:
-    """Keep a few units under way, so that an error stops the run early."""
-    waiting = iter(units)
-    running: set[Future[Any]] = set()
-    while True:
-        while len(running) < 2 * workers and (unit := next(waiting, None)) is not None:
-            with _holding_interrupts():
-                running.add(pool.submit(_do, unit))
-        if not running:
-            return
-        done, running = wait(running, return_when=FIRST_COMPLETED)
-        for future in done:
-            yield future.result()
 
 
 @contextmanager
@@ -87,8 +124,8 @@ def _holding_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(work: bytes, plugins: tuple[Path, ...]) -> None:
-    global _work, _failure
+def _start(plugins: tuple[Path, ...], soon: bytes) -> None:
+    global _failure
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
@@ -96,7 +133,7 @@ def _start(work: bytes, plugins: tuple[Path, ...]) -> None:
     threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
     try:
         add_plugin_folders(plugins)
-        _work = pickle.loads(work)  # only now: it may hold an object of a plugin's class
+        pickle.loads(soon)  # imports it
     except NumtokError as error:  # told by the first unit; a failing start only says "died"
         _failure = error
 
@@ -106,8 +143,16 @@ def _end_with(sentinel: int) -> None:
     os._exit(1)
 
 
-def _do(unit: Any) -> Any:
+def _nothing() -> None:
+    """What a worker is started with before there is anything to do."""
+
+
+def _do(work: bytes, unit: Any) -> Any:
+    global _work
     if _failure is not None:
         raise _failure
-    assert _work is not None
-    return _work(unit)
+    # As long as it is the same work, it keeps what it has read, such as a codec.
+    if work != _work[0]:
+        _work = work, pickle.loads(work)
+    assert _work[1] is not None
+    return _work[1](unit)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.codec import Codec, Spans, Texts, cut
-from numtok.engines.local import run_units
+from numtok.engines.local import Workers
 from numtok.errors import DataError
 from numtok.normalizers.base import FittedNormalizer, Moments, Normalizer, fit
 from numtok.numerals.column import Literals, Numerals
@@ -50,7 +50,7 @@ class Unfitted:
         self,
         units: Sequence[Unit],
         screening: Screening,
-        workers: int,
+        workers: Workers,
         progress: Callable[[int, int], None],
     ) -> tuple[Codec, list[str]]:
         """The codec, and the names of the groups that rows of the sample have.
@@ -68,7 +68,7 @@ class Unfitted:
         if self.normalizer.fitted:
             measured: dict[int, Moments] = {}
             measuring = replace(screening, reading=replace(screening.reading, checked=False))
-            for unit, found, rows in run_units(MeasureUnit(measuring, self.policy), units, workers):
+            for unit, found, rows in workers.run(MeasureUnit(measuring, self.policy), units):
                 measured[unit] = found
                 progress(units[unit].size, rows)
             for unit in sorted(measured):

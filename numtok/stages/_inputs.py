@@ -9,6 +9,7 @@ not what was digested.
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import msgspec
@@ -25,6 +26,7 @@ from numtok.stages._parts import Part, Stamp, changed, stamp_of
 from numtok.stages._sources import Source
 
 UNIT = 64 << 20  # bytes of input in a unit
+_WHOLE = ("gzip", "zstd")  # formats in the middle of which nobody can begin
 BLOCK = 2 << 20  # bytes read and encoded at a time: what is made of them stays in the cache
 
 
@@ -42,6 +44,12 @@ class Unit:
         return sum(part.size for part in self.parts)
 
 
+def least_units(sources: Sequence[Source]) -> int:
+    """How many units :func:`plan` makes of them, or fewer."""
+    cut = sum(source.size for source in sources if source.format not in _WHOLE) // UNIT
+    return cut + sum(source.format in _WHOLE for source in sources)
+
+
 def plan(
     sources: Sequence[Source], progress: Callable[[int, int], None]
 ) -> tuple[list[Unit], list[Parent]]:
@@ -54,7 +62,7 @@ def plan(
     parents: list[Parent] = []
     gathered: list[Part] = []
     digests: list[str] = []
-    total = sum(source.path.stat().st_size for source in sources)
+    total = sum(source.size for source in sources)
     done = 0
 
     def advance(size: int) -> None:
@@ -84,7 +92,7 @@ def plan(
         if parent is not (parents[-1] if parents else None):  # once for all files of an artifact
             parents.append(parent)
         for part in parts:
-            alone = part.format in ("gzip", "zstd")
+            alone = part.format in _WHOLE
             if gathered and (alone or sum(p.size for p in gathered) + part.size > UNIT):
                 close_unit()
             gathered.append(part)
@@ -102,12 +110,15 @@ def _survey(
     digest = hashlib.sha256()
     bounds: list[tuple[int, int, int, Checksum]] = []  # begin, end, first row
     begin, size, check = 0, 0, Checksum()
-    with files.reporting("read", source.path):
+    # The digest is most of the work, so it has a thread of its own.
+    with ThreadPoolExecutor(1) as hashing, files.reporting("read", source.path):
+        hashed = hashing.submit(digest.update, b"")
         fd = files.system.open_read(source.path)
         try:
             before = stamp_of(fd)
             while piece := files.system.read(fd, files.PIECE):
-                digest.update(piece)
+                hashed.result()
+                hashed = hashing.submit(digest.update, piece)
                 progress(len(piece))
                 cut = 0
                 if form == "jsonl" and size + len(piece) - begin > UNIT:
@@ -118,6 +129,7 @@ def _survey(
                     begin, check = size + cut, Checksum()
                 check = check.over(memoryview(piece)[cut:])
                 size += len(piece)
+            hashed.result()
             stamp = stamp_of(fd)
         finally:
             files.system.close(fd)

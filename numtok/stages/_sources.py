@@ -29,6 +29,11 @@ class Source(NamedTuple):
         """How it is read, by its name."""
         return _format_of(self.path) or "jsonl"
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
 
 def find_sources(
     arguments: Sequence[str], store: Store, spool: Callable[[], Path]

@@ -29,7 +29,7 @@ from numtok.artifact import (
 )
 from numtok.codec import Codec
 from numtok.draft import Draft
-from numtok.engines.local import run_units
+from numtok.engines.local import Workers
 from numtok.errors import UsageError
 from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.policy import NumeralPolicy
@@ -39,7 +39,7 @@ from numtok.schemes.base import SCHEMES, Scheme
 from numtok.stages._batches import Reading
 from numtok.stages._encode_unit import EncodeUnit, Screening
 from numtok.stages._fit import Unfitted, first_groups, no_rows
-from numtok.stages._inputs import UNIT, Unit, plan
+from numtok.stages._inputs import UNIT, Unit, least_units, plan
 from numtok.stages._options import check_name, check_reading, workers_for
 from numtok.stages._sources import check_rule, find_sources, spool_stdin
 from numtok.stages._splits import SplitRule
@@ -137,6 +137,10 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             config.inputs, store, lambda: spool_stdin(stack.enter_context(store.spool()))
         )
         check_rule(rule, sources)
+        total = sum(source.size for source in sources)
+        workers = stack.enter_context(Workers(workers_for(total, config.workers, 2 * UNIT)))
+        if not config.dry_run:
+            workers.start(EncodeUnit, least_units(sources))
         units, parents = plan(sources, lambda done, total: progress("reading", done, total, 0))
         settings = {
             "stage": "encode",
@@ -155,14 +159,13 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         }
         scheme = encoding.scheme
         name = config.name or f"{stem}-{name_of(scheme)}"
-        total = sum(unit.size for unit in units)
         if config.dry_run:
             version = version_of(ENCODED, settings, [*parents, *encoding_parents])
             found = store.find(ENCODED, name, version)
             folder = stack.enter_context(store.spool())
             estimate = None if found else _estimate(folder, units, encoding, screening)
             return Result(f"{name}@{version}", found, made=False, estimate=estimate)
-        with store.draft(
+        opening = store.draft(
             ENCODED,
             name,
             settings,
@@ -170,14 +173,15 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             _command(config, name, _lasting_ref(store, encoding_parents)),
             restart=config.restart,
             force=config.force,
-        ) as draft:
+        )
+        with opening as draft, workers:  # which end before anyone else may have the draft
             if isinstance(draft, Artifact):
                 return Result(draft.ref, draft, made=False)
-            job = _Job(draft, units, screening, config, progress)
+            job = _Job(draft, units, screening, config, workers, progress)
             codec, groups = job.codec(encoding)
             counts = job.encode(codec, groups)
             seconds = time.monotonic() - started
-            timing = {"seconds": seconds, "input_bytes": total, "workers": job.workers}
+            timing = {"seconds": seconds, "input_bytes": total, "workers": workers.count}
             artifact = draft.publish(counts, timing)
             return Result(artifact.ref, artifact, made=True)
 
@@ -190,17 +194,13 @@ class _Job:
     units: Sequence[Unit]
     screening: Screening
     config: Config
+    workers: Workers
     progress: Progress
 
     @property
     def total(self) -> int:
         """Bytes of input."""
         return sum(unit.size for unit in self.units)
-
-    @property
-    def workers(self) -> int:
-        """How many processes."""
-        return workers_for(self.total, self.config.workers, 2 * UNIT)
 
     def codec(self, encoding: Unfitted | Codec) -> tuple[Codec, list[str]]:
         """The codec and the groups seen so far, from an earlier run of this draft or made now."""
@@ -281,7 +281,7 @@ class _Job:
             else:
                 facts.append(receipt.facts)
                 advance(unit.size, sum(receipt.facts["rows"].values()))
-        for unit_index, fact in run_units(work, left, self.workers):
+        for unit_index, fact in self.workers.run(work, left):
             facts.append(fact)
             advance(self.units[unit_index].size, sum(fact["rows"].values()))
         return facts
@@ -306,7 +306,7 @@ def _estimate(
     if isinstance(encoding, Codec):
         codec, groups = encoding, first_groups(units, screening)
     else:
-        codec, groups = encoding.fit(units[:1], screening, 1, lambda size, rows: None)
+        codec, groups = encoding.fit(units[:1], screening, Workers(1), lambda size, rows: None)
     files.system.mkdir(folder / RECEIPTS)
     fixed = sum(output.bytes for output in _write_codec(folder, codec))
     work = EncodeUnit(folder, screening, tuple(groups), stop_at_clip=False, settings="")

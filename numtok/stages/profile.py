@@ -20,7 +20,7 @@ import numpy as np
 
 from numtok import files
 from numtok.codec import SPECIALS, Spans, Texts, cut
-from numtok.engines.local import run_units
+from numtok.engines.local import Workers
 from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
@@ -30,7 +30,7 @@ from numtok.schemes.base import SCHEMES, Scheme
 from numtok.stages._batches import Reading
 from numtok.stages._encode_unit import Screening
 from numtok.stages._fit import Unfitted, no_rows
-from numtok.stages._inputs import UNIT, Unit, plan
+from numtok.stages._inputs import UNIT, Unit, least_units, plan
 from numtok.stages._losses import SchemeLosses, Trial, losses
 from numtok.stages._options import check_reading, workers_for
 from numtok.stages._places import OTHER
@@ -162,8 +162,10 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
             config.inputs, store, lambda: spool_stdin(stack.enter_context(_spool(store)))
         )
         check_rule(rule, sources)
+        total = sum(source.size for source in sources)
+        workers = stack.enter_context(Workers(workers_for(total, config.workers, 2 * UNIT)))
+        workers.start(ProfileUnit, least_units(sources))
         units, _ = plan(sources, lambda done, total: progress("reading", done, total, 0))
-        workers = workers_for(sum(unit.size for unit in units), config.workers, 2 * UNIT)
         found = _count(units, ProfileUnit(screening, policy), workers, progress)
         if not found.rows:
             raise no_rows(found.rejected)
@@ -190,7 +192,9 @@ def _spool(store: Store) -> Iterator[Path]:
                 files.system.rmdir(store.root)
 
 
-def _count(units: Sequence[Unit], work: ProfileUnit, workers: int, progress: Progress) -> Counted:
+def _count(
+    units: Sequence[Unit], work: ProfileUnit, workers: Workers, progress: Progress
+) -> Counted:
     """All units, merged in their order, whatever the order they are done in."""
     total = sum(unit.size for unit in units)
 
@@ -198,7 +202,7 @@ def _count(units: Sequence[Unit], work: ProfileUnit, workers: int, progress: Pro
         done = rows = 0
         waiting: dict[int, Counted] = {}
         following = 0
-        for index, part in run_units(work, units, workers):
+        for index, part in workers.run(work, units):
             waiting[index] = part
             done, rows = done + units[index].size, rows + part.rows
             progress("counting", done, total, rows)
@@ -223,7 +227,7 @@ def _text_cost(
     unchecked = replace(screening, reading=replace(screening.reading, checked=False))
     tokenizer = TEXT_TOKENIZERS.build(_TEXT_TOKENIZER)
     unfitted = Unfitted(scheme, policy, NORMALIZERS.build("none"), tokenizer, None)
-    codec, _ = unfitted.fit(units, unchecked, 1, lambda size, rows: None)
+    codec, _ = unfitted.fit(units, unchecked, Workers(1), lambda size, rows: None)
     tokens = rows = size = 0
     for batch, _ in (one for unit in units for one in unchecked.batches(unit)):
         texts = Texts.of(batch.rows.texts)

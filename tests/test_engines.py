@@ -1,0 +1,94 @@
+"""The engine: the same results from one process and from several, and what it says of failures."""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pytest
+
+from numtok.engines.local import Workers, run_units
+from numtok.errors import DataError, StoreError
+
+
+@dataclass(frozen=True)
+class Work:
+    """Called with a unit: who did it and with which copy of the work, and what came out."""
+
+    factor: int
+
+    @cached_property
+    def copy(self) -> float:
+        return time.monotonic()
+
+    def __call__(self, unit: int) -> tuple[int, float, int]:
+        if unit < 0:
+            raise DataError(f"unit {unit} cannot be")
+        if unit == 13:
+            os._exit(1)
+        return os.getpid(), self.copy, self.factor * unit
+
+
+def children() -> list[int]:
+    """Worker processes of this one."""
+    return sorted(child.pid or 0 for child in multiprocessing.active_children())
+
+
+@pytest.fixture
+def two() -> Iterator[Workers]:
+    with Workers(2) as workers:
+        yield workers
+    assert not children()
+
+
+@pytest.mark.parametrize("count, units", [(1, 5), (2, 1), (2, 0)])
+def test_one_worker_or_one_unit_starts_no_process(count: int, units: int) -> None:
+    found = list(run_units(Work(3), range(units), count))
+    assert [out for *_, out in found] == [3 * unit for unit in range(units)]
+    assert {pid for pid, *_ in found} <= {os.getpid()}
+
+
+def test_workers_that_are_started_early_do_all_works_that_follow(two: Workers) -> None:
+    two.start(Work, 5)
+    started = children()
+    assert len(started) == 2
+    for factor in (3, 4):
+        found = list(two.run(Work(factor), range(12)))
+        assert sorted(out for *_, out in found) == [factor * unit for unit in range(12)]
+        # The work is unpickled once a process, so it keeps what it has read.
+        copies = {(pid, copy) for pid, copy, _ in found}
+        assert {pid for pid, _ in copies} <= set(started) and len(copies) <= 2
+    assert children() == started
+
+
+@pytest.mark.parametrize("units", [0, 1])
+def test_none_is_started_early_for_what_may_be_one_unit(two: Workers, units: int) -> None:
+    two.start(Work, units)
+    assert children() == []
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_failing_unit_ends_the_work(two: Workers, early: bool) -> None:
+    if early:
+        two.start(Work, 2)
+    with pytest.raises(DataError, match=r"^unit -1 cannot be$"):
+        list(two.run(Work(1), [1, -1, 2]))
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_worker_that_dies_is_told_in_a_line(two: Workers, early: bool) -> None:
+    if early:
+        two.start(Work, 2)
+    with pytest.raises(StoreError, match=r"^a worker process died \(killed, or out of memory\)"):
+        list(two.run(Work(1), [13, 1, 2]))
+
+
+def test_workers_that_die_while_work_is_planned_are_told_of_by_the_work(two: Workers) -> None:
+    two.start(Work, 2)
+    for pid in children():
+        os.kill(pid, signal.SIGKILL)
+    with pytest.raises(StoreError, match=r"^a worker process died"):
+        list(two.run(Work(1), range(4)))
