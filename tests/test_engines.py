@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+import psutil
 import pytest
 
 from numtok.engines.local import Workers, run_units
@@ -34,7 +35,9 @@ class Work:
 
 def children() -> list[int]:
     """Worker processes of this one."""
-    return sorted(child.pid or 0 for child in multiprocessing.active_children())
+    # Python may list one that has ended, where two threads waited for it.
+    pids = [child.pid or 0 for child in multiprocessing.active_children()]
+    return sorted(filter(psutil.pid_exists, pids))
 
 
 @pytest.fixture
