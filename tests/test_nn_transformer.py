@@ -1,6 +1,7 @@
 """The trunk: what each state may depend on, the cache, positions, sizes and operations."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -103,6 +105,28 @@ def test_pads_and_other_rows_change_nothing(positions: str, causal: bool) -> Non
 def test_the_order_of_tokens_matters(positions: str) -> None:
     of, x = trunk(False, positions), embedded(1, 6)
     assert not torch.isclose(states(of, x.flip(1)), states(of, x).flip(1)).all(dim=-1).any()
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_bfloat16_is_for_matrix_products_alone(
+    positions: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attention in bfloat16 takes many times as long on a CPU, so there it is not."""
+    of, x = trunk(False, positions), embedded(3, 7)
+    seen: list[torch.dtype] = []
+    attend = F.scaled_dot_product_attention
+
+    def watched(*given: Any, **options: Any) -> Tensor:
+        seen.extend(tensor.dtype for tensor in given[:3])
+        return attend(*given, **options)
+
+    exact = states(of, x)
+    monkeypatch.setattr(F, "scaled_dot_product_attention", watched)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = states(of, x)
+    assert seen == [torch.float32] * 3 * SHAPE.layers
+    assert not torch.equal(rounded, exact)
+    torch.testing.assert_close(rounded, exact, atol=0.03, rtol=0.03)
 
 
 def test_dropout_is_of_training_only() -> None:

@@ -9,6 +9,7 @@ Shapes: B rows, L tokens, Q of them asked for, D width, H heads, E = D / H, T to
 """
 
 import math
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -213,14 +214,8 @@ class _Block(nn.Module):
         if cached is not None:
             cache, layer, at_BL = cached
             k_BHLE, v_BHLE = cache.put(layer, k_BHLE, v_BHLE, at_BL)
-        y_BHQE = F.scaled_dot_product_attention(
-            q_BHQE,
-            k_BHLE,
-            v_BHLE,
-            attn_mask=mask,
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=causal,
-        )
+        dropout = self.dropout if self.training else 0.0
+        y_BHQE = _attended(q_BHQE, k_BHLE, v_BHLE, mask, causal, dropout)
         y_BQD = self.out(y_BHQE.transpose(1, 2).flatten(2))
         x_BQD = x_BLD + F.dropout(y_BQD, self.dropout, self.training)
         y_BQD = self.down(F.gelu(self.up(self.norm_mlp(x_BQD))))
@@ -233,6 +228,24 @@ class _Block(nn.Module):
         made = F.linear(x_BLD, self.qkv.weight[rows], self.qkv.bias[rows])
         made = made.view(B, L, end - first, self.heads, D // self.heads)
         return made.permute(2, 0, 3, 1, 4).unbind()
+
+
+def _attended(
+    q_BHQE: Tensor,
+    k_BHLE: Tensor,
+    v_BHLE: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    dropout: float,
+) -> Tensor:
+    with ExitStack() as precision:
+        if q_BHQE.device.type == "cpu":
+            # In bfloat16 PyTorch takes ten times as long there, most of it for the gradient.
+            precision.enter_context(torch.autocast("cpu", enabled=False))
+            q_BHQE, k_BHLE, v_BHLE = q_BHQE.float(), k_BHLE.float(), v_BHLE.float()
+        return F.scaled_dot_product_attention(
+            q_BHQE, k_BHLE, v_BHLE, mask, dropout, is_causal=causal
+        )
 
 
 def _sinusoids(context: int, width: int) -> Tensor:
