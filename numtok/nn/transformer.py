@@ -9,9 +9,8 @@ Shapes: B rows, L tokens, Q of them asked for, D width, H heads, E = D / H, T to
 """
 
 import math
-from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -214,8 +213,14 @@ class _Block(nn.Module):
         if cached is not None:
             cache, layer, at_BL = cached
             k_BHLE, v_BHLE = cache.put(layer, k_BHLE, v_BHLE, at_BL)
-        dropout = self.dropout if self.training else 0.0
-        y_BHQE = _attended(q_BHQE, k_BHLE, v_BHLE, mask, causal, dropout)
+        y_BHQE = _attended(
+            q_BHQE,
+            k_BHLE,
+            v_BHLE,
+            attn_mask=mask,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=causal,
+        )
         y_BQD = self.out(y_BHQE.transpose(1, 2).flatten(2))
         x_BQD = x_BLD + F.dropout(y_BQD, self.dropout, self.training)
         y_BQD = self.down(F.gelu(self.up(self.norm_mlp(x_BQD))))
@@ -230,22 +235,14 @@ class _Block(nn.Module):
         return made.permute(2, 0, 3, 1, 4).unbind()
 
 
-def _attended(
-    q_BHQE: Tensor,
-    k_BHLE: Tensor,
-    v_BHLE: Tensor,
-    mask: Tensor | None,
-    causal: bool,
-    dropout: float,
-) -> Tensor:
-    with ExitStack() as precision:
-        if q_BHQE.device.type == "cpu":
-            # In bfloat16 PyTorch takes ten times as long there, most of it for the gradient.
-            precision.enter_context(torch.autocast("cpu", enabled=False))
-            q_BHQE, k_BHLE, v_BHLE = q_BHQE.float(), k_BHLE.float(), v_BHLE.float()
-        return F.scaled_dot_product_attention(
-            q_BHQE, k_BHLE, v_BHLE, mask, dropout, is_causal=causal
-        )
+def _attended(q_BHQE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, **options: Any) -> Tensor:
+    """``F.scaled_dot_product_attention``; on a CPU in float32, since in bfloat16 it takes ten times
+    as long there, most of it for the gradient."""
+    if q_BHQE.device.type == "cpu":
+        with torch.autocast("cpu", enabled=False):
+            qkv = q_BHQE.float(), k_BHLE.float(), v_BHLE.float()
+            return F.scaled_dot_product_attention(*qkv, **options)
+    return F.scaled_dot_product_attention(q_BHQE, k_BHLE, v_BHLE, **options)
 
 
 def _sinusoids(context: int, width: int) -> Tensor:
