@@ -95,6 +95,36 @@ def test_of_rows_of_which_nothing_is_asked_one_place_is_asked_for() -> None:
     assert (len(where), len(number_where)) == (0, 0)
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 9])
+@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
+@pytest.mark.parametrize("spec", SPECS)
+def test_parts_are_the_rows_in_order_with_what_is_asked_of_them(
+    spec: str, scheme: str, count: int
+) -> None:
+    one = example(batch(scheme, TEXTS, answers=[11, 0, 2, 0, 4], targets=[2, 5]), spec)
+    parts = list(one.parts(count))
+    sizes = [len(part.tokens) for part in parts]
+    assert len(parts) == min(count, len(TEXTS)) and max(sizes) - min(sizes) <= 1
+    rows = 0
+    asked_for: list[tuple[NDArray[np.generic], ...]] = []
+    for part in parts:
+        size, length = part.tokens.shape
+        assert part.real[:, -1].any()
+        for name in ("tokens", "values", "real"):
+            whole = getattr(one, name)[rows : rows + size]
+            assert np.array_equal(getattr(part, name), whole[:, :length])
+        assert part.real.sum() == one.real[rows : rows + size].sum()
+        at, number_at = (
+            (rows + flat // length) * one.tokens.shape[1] + flat % length
+            for flat in (part.where, part.number_where)
+        )
+        asked_for.append((at, part.labels, number_at, part.number_values))
+        rows += size
+    expected = (one.where, one.labels, one.number_where, one.number_values)
+    for index, all_of_them in enumerate(expected):
+        assert np.array_equal(np.concatenate([found[index] for found in asked_for]), all_of_them)
+
+
 @pytest.mark.parametrize("spec", SPECS)
 def test_an_example_is_a_pure_function_of_batch_and_generator(spec: str) -> None:
     of = batch("p1000", MANY[:5], answers=[0] * 5, targets=[0])

@@ -48,6 +48,10 @@ def command(
         ),
     ] = None,
     batch: Annotated[int, typer.Option(metavar="ROWS", help="Rows a step.")] = 128,
+    accumulate: Annotated[
+        int,
+        typer.Option(metavar="N", help="Learn a batch in N parts: the same step, less memory."),
+    ] = 1,
     lr: Annotated[
         float | None, typer.Option(metavar="RATE", help="Learning rate. Default: the preset's.")
     ] = None,
@@ -99,6 +103,7 @@ def command(
         tokens=tokens,
         minutes=minutes,
         batch=batch,
+        accumulate=accumulate,
         learning_rate=lr,
         warmup=warmup,
         weight_decay=weight_decay,

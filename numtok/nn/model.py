@@ -76,9 +76,11 @@ class ModelSettings:
 
 
 class Losses(NamedTuple):
-    """Of one batch, in nats and squared normalised units; without a value head ``value`` is 0."""
+    """Means over what is predicted, in nats and squared normalised units.
 
-    total: Tensor
+    Without a value head ``value`` is 0. What is learnt is their sum.
+    """
+
     token: Tensor
     value: Tensor
 
@@ -123,7 +125,7 @@ class Model(nn.Module):
         return self.trunk.extend(self.embedder(tokens_BL, values_BL), cache, count_B)
 
     def losses(self, given: "Given") -> Losses:
-        """Token and value losses of a batch, each a mean over what is predicted, summed 1:1.
+        """Token and value losses of a batch.
 
         Only the hidden states that predict something go through the heads.
         """
@@ -141,7 +143,7 @@ class Model(nn.Module):
                 parameters = self.value_head(flat[given.number_where].float())
             there = len(given.number_values)
             value = self.head.loss(parameters, given.number_values) if there else parameters.sum()
-        return Losses(token + value, token.detach(), value.detach())
+        return Losses(token, value)
 
     def value_point(self, parameters: NDArray[np.float32]) -> NDArray[np.float64]:
         """[N] the normalised values that a value head's parameters [N, P] predict."""
@@ -157,7 +159,11 @@ class Model(nn.Module):
         return total, tables
 
     def flops(self, example: Example) -> int:
-        """Of one forward pass, pads and all: multiplications and additions of matrix products."""
+        """Of one forward pass: multiplications and additions of matrix products.
+
+        Pads count, and so do the pairs that causal attention leaves out: what is counted is the
+        same for every kernel. A backward pass is two of the forward.
+        """
         rows, length = example.tokens.shape
         asked, _, _ = example.asked
         heads = 2 * len(example.where) * _weights(self.token_head)

@@ -18,9 +18,10 @@ from torch.nn.utils import clip_grad_norm_
 from numtok.config import threads
 from numtok.errors import TrainingFailed, UsageError
 from numtok.nn.batches import seed_of
-from numtok.nn.model import Given, Model
+from numtok.nn.model import Given, Losses, Model
 from numtok.nn.objectives.base import Example
 
+WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
 
 
@@ -69,9 +70,21 @@ class Recipe:
 
 
 class Trainer:
-    """A model and its optimizer at some step; ``step`` counts those that are done."""
+    """A model and its optimizer at some step; ``step`` counts those that are done.
 
-    def __init__(self, model: Model, recipe: Recipe, device: torch.device, bfloat16: bool) -> None:
+    accumulate
+        In how many parts a batch is learnt, one after the other, for less memory. The step is the
+        same but for rounding, and for which states dropout takes.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        recipe: Recipe,
+        device: torch.device,
+        bfloat16: bool,
+        accumulate: int = 1,
+    ) -> None:
         self.model = model.to(device)
         self.recipe = recipe
         self.device = device
@@ -79,6 +92,7 @@ class Trainer:
         self.tokens = 0  # real ones that went in
         self.flops = 0  # of forward passes
         self._bfloat16 = bfloat16
+        self._accumulate = accumulate
         self._names = {name: parameter for name, parameter in model.named_parameters()}
         tables = [p for p in self._names.values() if p.dim() >= 2]
         others = [p for p in self._names.values() if p.dim() < 2]
@@ -102,18 +116,18 @@ class Trainer:
         self.model.train()
         # Dropout draws from the global generator; other users of it must not matter.
         torch.manual_seed(seed_of(self.recipe.seed, "dropout", self.step))
-        with self._precision():
-            losses = self.model.losses(Given.of(example, self.device))
         self._optimizer.zero_grad()
-        losses.total.backward()  # type: ignore[no-untyped-call]
+        for part, losses in self._losses(example):
+            total = losses.token + losses.value
+            total.backward()  # type: ignore[no-untyped-call]
+            self._sums[:3] += torch.stack([total, *losses]).detach().double()
+            self.flops += self.model.flops(part)
         norm = clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf)
         self._optimizer.step()
-        summands = (losses.total.detach(), losses.token, losses.value, norm)
-        self._sums += torch.stack([one.double() for one in summands])
+        self._sums[3] += norm
         self._summed += 1
         self.step += 1
         self.tokens += int(example.real.sum())
-        self.flops += self.model.flops(example)
 
     def means(self) -> dict[str, float]:
         """Mean losses and gradient norm since the last call; the device is waited for.
@@ -135,9 +149,18 @@ class Trainer:
     def validate(self, example: Example) -> tuple[float, float]:
         """Mean token loss and mean value loss of a batch that is not learnt."""
         self.model.eval()
-        with self._precision():
-            losses = self.model.losses(Given.of(example, self.device))
-        return float(losses.token), float(losses.value)
+        found = [losses for _, losses in self._losses(example)]
+        return sum(float(one.token) for one in found), sum(float(one.value) for one in found)
+
+    def _losses(self, example: Example) -> Iterator[tuple[Example, Losses]]:
+        """Of each part of a batch, so that they add up to the means over all of it."""
+        for part in example.parts(self._accumulate):
+            with self._precision():
+                token, value = self.model.losses(Given.of(part, self.device))
+            tokens, numbers = len(example.where), len(example.number_where)
+            token = token * (len(part.where) / max(1, tokens))
+            value = value * (len(part.number_where) / max(1, numbers))
+            yield part, Losses(token, value)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything that the next step depends on, as tensors by name and as plain values."""

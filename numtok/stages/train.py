@@ -27,7 +27,7 @@ from numtok.nn.heads.base import HEADS, Calibration, ValueHead
 from numtok.nn.model import Given, Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES, Objective
 from numtok.nn.presets import preset
-from numtok.nn.training import Recipe, device_of, naming_memory
+from numtok.nn.training import WHOLE_STEP, Recipe, device_of, naming_memory
 from numtok.records import ENCODED, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.samples import Samples
@@ -69,6 +69,7 @@ class Config:
     tokens: int | None = None
     minutes: float | None = None
     batch: int = 128
+    accumulate: int = 1
     learning_rate: float | None = None
     warmup: float = 0.05
     weight_decay: float = 0.01
@@ -99,6 +100,11 @@ class Config:
             if value is not None and not 0 < value < below:
                 also = "" if below == math.inf else f" and below {below}"
                 raise UsageError(f"--{option} {value} is not possible; it is above 0{also}")
+        if not 1 <= self.accumulate <= self.batch:
+            raise UsageError(
+                f"--accumulate {self.accumulate} is not possible; it is from 1 to --batch "
+                f"({self.batch})"
+            )
         if self.batch_workers < 0:
             raise UsageError(f"--batch-workers {self.batch_workers} is not possible; 0 or more")
         if self.precision not in ("auto", "float32", "bfloat16"):
@@ -147,13 +153,20 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     ) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
-        memory = naming_memory(
-            f"--batch {config.batch}; halve it (and --lr with it), or take a smaller --preset; "
-            "the run then starts anew"
-        )
+        memory = naming_memory(_less_memory(config))
         with memory, ExitStack() as spools:
             reading = _Reading(encoded, lambda: spools.enter_context(store.spool()))
             return Result(_made(draft, plan, codec, reading, progress), made=True)
+
+
+def _less_memory(config: Config) -> str:
+    """With what memory is out, and what needs less of it."""
+    parts = config.accumulate
+    had = f"--batch {config.batch}" + (f" --accumulate {parts}" if parts > 1 else "")
+    if parts < config.batch:
+        more = min(2 * parts, config.batch)
+        had += f"; give --accumulate {more}, the same steps in smaller parts"
+    return had + "; or take a smaller --preset"
 
 
 class _Reading(NamedTuple):
@@ -225,6 +238,7 @@ class _Plan:
         for unit, value in config.budget.items():
             words += [f"--{unit}", str(value)]
         words += ["--batch", str(config.batch), "--lr", repr(self.learning_rate)]
+        words += ["--accumulate", str(config.accumulate)] if config.accumulate > 1 else []
         words += ["--warmup", repr(config.warmup), "--weight-decay", repr(config.weight_decay)]
         words += ["--clip", repr(config.clip), "--seed", str(config.seed)]
         words += ["--device", self.device.type]
@@ -252,7 +266,7 @@ class _Plan:
             "seed": config.seed,
             "device": self.device.type,
             "precision": "bfloat16" if self.bfloat16 else "float32",
-        }
+        } | ({"accumulate": config.accumulate} if config.accumulate > 1 else {})
 
     def configuration(self, codec: Codec) -> dict[str, Any]:
         """The same for people, by which seeds of one experiment are found."""
@@ -341,12 +355,14 @@ def _train(
         plan.recipe,
         device=plan.device,
         bfloat16=plan.bfloat16,
+        accumulate=config.accumulate,
         batch_workers=config.batch_workers,
         checkpoint_steps=config.checkpoint_steps,
         progress=progress,
     )
     trainer = training.run(config.budget)
-    calibration = _calibration(trainer.model, validation or train, plan.device)
+    looked_at = validation or train
+    calibration = _calibration(trainer.model, looked_at, plan.device, config.accumulate)
     split = VALIDATION if validation else TRAIN
     trained = Trained(
         configuration=plan.configuration(codec),
@@ -357,7 +373,7 @@ def _train(
         samples=_samples(train.samples, config.batch, trainer.step),
         tokens=trainer.tokens,
         steps=trainer.step,
-        flops=3.0 * trainer.flops,  # the backward pass is two of the forward
+        flops=float(WHOLE_STEP * trainer.flops),
     )
     write_model(draft.path, trainer.model, codec, trained)
     # Sorted, because a checkpoint gives the fields back in another order.
@@ -371,13 +387,7 @@ def _train(
         "tokens": trainer.tokens,
         "parameters": parameters,
     }
-    timing = {
-        "seconds": training.seconds,
-        "tokens_per_second": trainer.tokens / max(training.seconds, 1e-9),
-        "device": plan.device.type,
-        "threads": torch.get_num_threads(),
-    }
-    return Finished(counts, timing)
+    return Finished(counts, training.timing(trainer))
 
 
 def _check_learnable(objective: Objective, samples: Samples, encoded: Artifact) -> None:
@@ -412,14 +422,14 @@ def _begin_with(model: Model, init: LoadedModel) -> None:
 
 
 @torch.no_grad()
-def _calibration(model: Model, split: Split, device: torch.device) -> Calibration:
+def _calibration(model: Model, split: Split, device: torch.device, accumulate: int) -> Calibration:
     """What the head's distribution needs, from the rows of a split."""
     if model.value_head is None:
         return {}
     assert isinstance(model.head, ValueHead)
     parameters, values = [], []
     model.eval()
-    for example in split.asked():
+    for example in (part for whole in split.asked() for part in whole.parts(accumulate)):
         given = Given.of(example, device)
         hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
         flat = hidden.flatten(0, 1)
