@@ -106,23 +106,25 @@ def test_parts_are_the_rows_in_order_with_what_is_asked_of_them(
     sizes = [len(part.tokens) for part in parts]
     assert len(parts) == min(count, len(TEXTS)) and max(sizes) - min(sizes) <= 1
     rows = 0
-    asked_for: list[tuple[NDArray[np.generic], ...]] = []
+    where: list[int] = []
+    number_where: list[int] = []
+    labels: list[int] = []
+    values: list[float] = []
     for part in parts:
         size, length = part.tokens.shape
         assert part.real[:, -1].any()
-        for name in ("tokens", "values", "real"):
-            whole = getattr(one, name)[rows : rows + size]
-            assert np.array_equal(getattr(part, name), whole[:, :length])
+        inside = slice(rows, rows + size), slice(length)
+        assert np.array_equal(part.tokens, one.tokens[inside])
+        assert np.array_equal(part.values, one.values[inside])
+        assert np.array_equal(part.real, one.real[inside])
         assert part.real.sum() == one.real[rows : rows + size].sum()
-        at, number_at = (
-            (rows + flat // length) * one.tokens.shape[1] + flat % length
-            for flat in (part.where, part.number_where)
-        )
-        asked_for.append((at, part.labels, number_at, part.number_values))
+        for flat, into in ((part.where, where), (part.number_where, number_where)):
+            into += ((rows + flat // length) * one.tokens.shape[1] + flat % length).tolist()
+        labels += part.labels.tolist()
+        values += part.number_values.tolist()
         rows += size
-    expected = (one.where, one.labels, one.number_where, one.number_values)
-    for index, all_of_them in enumerate(expected):
-        assert np.array_equal(np.concatenate([found[index] for found in asked_for]), all_of_them)
+    assert (where, labels) == (one.where.tolist(), one.labels.tolist())
+    assert (number_where, values) == (one.number_where.tolist(), one.number_values.tolist())
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -12,19 +12,23 @@ _TRIES = 10
 
 
 def matmul_rate(device: torch.device, bfloat16: bool) -> float:
-    """Multiplications and additions a second of large matrix products, the best of some tries.
-
-    In float32 or bfloat16; measured once a process and number of threads, in a fraction of a
-    second.
-    """
-    return _matmul_rate(device, bfloat16, torch.get_num_threads())
+    """As :func:`measured_matmul_rate`, once a process and number of threads."""
+    return _known(device, bfloat16, torch.get_num_threads())
 
 
 @cache
-def _matmul_rate(device: torch.device, bfloat16: bool, threads: int) -> float:
+def _known(device: torch.device, bfloat16: bool, threads: int) -> float:
+    return measured_matmul_rate(device, bfloat16)
+
+
+def measured_matmul_rate(device: torch.device, bfloat16: bool) -> float:
+    """Multiplications and additions a second of large matrix products in float32 or bfloat16.
+
+    The best of some tries, in a fraction of a second.
+    """
     side = _SIDES[device.type]
     dtype = torch.bfloat16 if bfloat16 else torch.float32
-    # Not random, so that the generator stays as it is; some chips are faster on zeros.
+    # Not random, so that the generator stays as it is; nor zeros, on which some chips are faster.
     matrix = torch.linspace(-1, 1, side * side, device=device).view(side, side).to(dtype)
     seconds = []
     for _ in range(_TRIES):
