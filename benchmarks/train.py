@@ -36,12 +36,12 @@ from torch.nn import functional as F
 
 from numtok.cli._shared import Size
 from numtok.nn.batches import Batch, generator
-from numtok.nn.device import measured_matmul_rate, peak_memory, wait
+from numtok.nn.device import keep_freed_memory, measured_matmul_rate, peak_memory, wait
 from numtok.nn.heads.base import projection
 from numtok.nn.model import Given, Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES, Example
 from numtok.nn.presets import preset
-from numtok.nn.training import WHOLE_STEP, Recipe, Trainer, device_of
+from numtok.nn.training import WHOLE_STEP, Execution, Recipe, Trainer, device_of
 
 VOCABULARY = {"p1000": 1189, "xval": 271}  # of arithmetic, its text in words
 NUMBER = {"p1000": 3, "xval": 1}  # tokens of a number
@@ -173,7 +173,7 @@ def measure(scheme: str, objective: str, options: argparse.Namespace) -> list[st
             head=head,
             objective=objective,
         )
-        return Trainer(Model(settings), Recipe(1 << 30, 1e-3), device, bfloat16)
+        return Trainer(Model(settings), Recipe(1 << 30, 1e-3), Execution(device, bfloat16))
 
     def steps(of: Trainer) -> None:
         for step in range(options.steps):
@@ -224,6 +224,8 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     device = device_of(options.device)
+    if device.type == "cpu":  # as `numtok train` does; for both
+        keep_freed_memory()
     table = Table(title=f"{options.preset}, {options.batch} rows of {options.tokens} tokens")
     for heading in ("scheme", "objective"):
         table.add_column(heading)

@@ -1,5 +1,9 @@
 """What a device can do at best, and the memory that was taken."""
 
+import platform
+import subprocess
+import sys
+
 import psutil
 import torch
 
@@ -26,3 +30,18 @@ def test_peak_memory_is_in_bytes_and_does_not_fall() -> None:
     assert 0.9 * now < peak < psutil.virtual_memory().total  # systems count in steps
     del taken
     assert peak_memory(CPU) >= peak
+
+
+def test_freed_memory_is_kept_for_the_next_step() -> None:
+    """In a process of its own; another C library than glibc takes no notice."""
+    program = """
+import psutil, torch
+from numtok.nn.device import keep_freed_memory
+keep_freed_memory()
+before = psutil.Process().memory_info().rss
+torch.ones(1 << 26)
+print(psutil.Process().memory_info().rss - before)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    kept = int(ran.stdout) > 200e6  # of 268
+    assert kept == (platform.libc_ver()[0] == "glibc")

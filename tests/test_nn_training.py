@@ -17,7 +17,7 @@ from numtok.errors import TrainingFailed, UsageError
 from numtok.nn.batches import generator
 from numtok.nn.model import Given, Model
 from numtok.nn.objectives.base import OBJECTIVES, Example
-from numtok.nn.training import Recipe, Trainer, device_of, naming_memory
+from numtok.nn.training import Execution, Recipe, Trainer, device_of, naming_memory
 from tests import fakemodels
 from tests.fakemodels import CPU, batches, model, samples
 
@@ -26,6 +26,7 @@ one_thread = fakemodels.one_thread
 TEXTS = ["(2 * 3.5) = -7", "a 4 b", "no number", "8", "x 0 y 12.25 z", "", "-1 -2 -3"] * 3
 TINY = "nano,layers=1,heads=2,width=16"
 STEPS = 6
+PLAINLY = Execution(CPU)
 RECIPE = Recipe(STEPS, learning_rate=0.01, warmup=0.3, weight_decay=0.1)
 
 
@@ -35,11 +36,9 @@ def examples(objective: str = "mlm") -> list[Example]:
     return [made.example(of.at(0, step), generator(0, step)) for step in range(STEPS)]
 
 
-def trainer(
-    recipe: Recipe = RECIPE, *, bfloat16: bool = False, accumulate: int = 1, **of: Any
-) -> Trainer:
+def trainer(recipe: Recipe = RECIPE, *, how: Execution = PLAINLY, **of: Any) -> Trainer:
     made = model("xval", of.pop("objective", "mlm"), size=of.pop("size", TINY), **of)
-    return Trainer(made, recipe, CPU, bfloat16, accumulate)
+    return Trainer(made, recipe, how)
 
 
 def weights(of: Model) -> dict[str, Tensor]:
@@ -192,7 +191,7 @@ def test_validation_changes_nothing_and_drops_nothing_out() -> None:
 
 def test_bfloat16_is_near_and_its_weights_stay_float32() -> None:
     made = examples()
-    both = [trainer(bfloat16=bfloat16) for bfloat16 in (False, True)]
+    both = [trainer(how=Execution(CPU, bfloat16)) for bfloat16 in (False, True)]
     for one in made:
         for trained in both:
             trained.advance(one)
@@ -210,7 +209,10 @@ def test_bfloat16_is_near_and_its_weights_stay_float32() -> None:
 def test_a_batch_that_is_learnt_in_parts_is_the_same_step(objective: str, accumulate: int) -> None:
     """Rows differ in length and in how much is asked of them; of some nothing is."""
     made = examples(objective)
-    whole, parts = (trainer(objective=objective, accumulate=count) for count in (1, accumulate))
+    whole, parts = (
+        trainer(objective=objective, how=Execution(CPU, accumulate=count))
+        for count in (1, accumulate)
+    )
     for one in made:
         for trained in (whole, parts):
             trained.advance(one)
@@ -224,6 +226,30 @@ def test_a_batch_that_is_learnt_in_parts_is_the_same_step(objective: str, accumu
     assert (parts.step, parts.tokens) == (whole.step, whole.tokens)
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+@pytest.mark.parametrize("objective", ["mlm", "mlm:targets", "ar"])
+def test_what_is_worked_out_again_for_the_gradient_is_the_same_to_the_bit(
+    objective: str, dropout: float
+) -> None:
+    size = f"nano,layers=3,heads=2,width=16,dropout={dropout}"
+    kept, again = (
+        trainer(objective=objective, size=size, how=Execution(CPU, recompute=recompute))
+        for recompute in (False, True)
+    )
+    blocks = list(again.model.trunk.blocks)
+    calls: list[int] = []
+    for block in blocks:
+        block.register_forward_pre_hook(lambda block, _given: calls.append(blocks.index(block)))
+    for one in examples(objective):
+        for trained in (kept, again):
+            trained.advance(one)
+    expected = kept.state()[0]
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in again.state()[0].items())
+    assert calls == [0, 1, 2, 1, 0] * STEPS
+    again.validate(examples(objective)[0])
+    assert calls[5 * STEPS :] == [0, 1, 2]
+
+
 # --- to stop and to continue -------------------------------------------------------------------
 
 
@@ -234,16 +260,16 @@ def saved(of: Trainer, path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return load_file(path), plain
 
 
-@pytest.mark.parametrize("accumulate", [1, 3])
+@pytest.mark.parametrize("how", [Execution(CPU), Execution(CPU, accumulate=3, recompute=True)])
 @pytest.mark.parametrize("stop", [1, 3, STEPS - 1])
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 @pytest.mark.parametrize("objective", ["mlm", "mlm:targets", "ar"])
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(
-    tmp_path: Path, objective: str, dropout: float, stop: int, accumulate: int
+    tmp_path: Path, objective: str, dropout: float, stop: int, how: Execution
 ) -> None:
     made = examples(objective=objective)
-    settings: dict[str, Any] = {"size": f"{TINY},dropout={dropout}", "objective": objective}
-    settings["accumulate"] = accumulate
+    size = f"{TINY},dropout={dropout}"
+    settings: dict[str, Any] = {"size": size, "objective": objective, "how": how}
     straight, first, second = (trainer(**settings, seed=seed) for seed in (0, 0, 1))
     for one in made:
         straight.advance(one)

@@ -294,6 +294,7 @@ def test_the_version_follows_what_changes_the_model_and_nothing_else(store: Stor
         {"batch_workers": 2}, {"checkpoint_steps": 1}, {"device": "cpu"}, {"restart": True},
         {"precision": "float32"}, {"objective": "mlm:targets"}, {"head": "scalar,layers=2"},
         {"learning_rate": preset(TINY).learning_rate}, {"accumulate": 1},
+        {"recompute": True},
     )  # fmt: skip
     for change in same:
         assert not run(replace(config, **change), store, lambda update: None).made, change
@@ -501,6 +502,46 @@ def test_a_model_of_an_earlier_numtok_is_shown_without_what_is_not_known_of_it(
     assert ran.code == 0
     shown = dict(re.split(r"\s{2,}", line.strip()) for line in ran.err.splitlines()[3:] if line)
     assert (shown["tokens a second"], shown["MFU"], shown["peak memory"]) == ("1,000", "-", "-")
+
+
+def test_a_profile_has_a_trace_and_a_table_and_changes_nothing(
+    numtok: Shell, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    first = trained(numtok)
+    before = contents(store.resolve(first.out.strip()))
+    assert numtok("rm", first.out.strip()).code == 0
+    trace = tmp_path / "trace.json"
+    ran = trained(numtok, "--profile", str(trace), "--checkpoint-every", "1")
+    assert (ran.code, ran.out) == (0, first.out)
+    assert contents(store.resolve(first.out.strip())) == before
+    names = [event["name"] for event in json.loads(trace.read_bytes())["traceEvents"]]
+    assert names.count("Optimizer.step#AdamW.step") == 5
+    title, columns, _, *lines = ran.err.splitlines()
+    assert (title, columns.split()) == ("what a step costs", ["operation", "ms", "share", "calls"])
+    costs = [line.split() for line in lines[: lines.index("")]]
+    assert {"aten::mm", "aten::addmm"} < {cost[0] for cost in costs}
+    shares = [float(cost[2].removesuffix("%")) for cost in costs]
+    assert shares == sorted(shares, reverse=True) and 50 < sum(shares) <= 100.5
+
+
+def test_nothing_is_profiled_where_nothing_is_trained(
+    numtok: Shell, store: Store, tmp_path: Path
+) -> None:
+    nowhere = tmp_path / "none" / "trace.json"
+    ran = trained(numtok, "--profile", str(nowhere))
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.startswith("numtok: cannot write ") and "No such file" in ran.err
+    ref = trained(numtok).out.strip()
+    ran = trained(numtok, "--profile", str(tmp_path / "trace.json"))
+    message = (
+        f"--profile: {ref} is there already, so nothing is trained that could be profiled; "
+        "add --force"
+    )
+    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
+    assert (
+        trained(numtok, "--quiet", "--force", "--profile", str(tmp_path / "trace.json")).err == ""
+    )
 
 
 def test_verify_and_lineage_know_models(numtok: Shell, store: Store) -> None:
@@ -792,15 +833,20 @@ def test_a_lack_of_memory_is_told_with_advice(
         raise error
 
     monkeypatch.setattr(Model, "losses", fail)
-    for given, had in (
-        ((), "; give --accumulate 2, the same steps in smaller parts"),
-        ((3,), " --accumulate 3; give --accumulate 6, the same steps in smaller parts"),
-        ((40,), " --accumulate 40; give --accumulate 64, the same steps in smaller parts"),
-        ((64,), " --accumulate 64"),
+    again, smaller = "--recompute, the same steps in more time", "a smaller --preset"
+    parts = "the same steps in smaller parts"
+    for given, advice in (
+        ("", f"; give --accumulate 2, {parts}, or {again}, or {smaller}"),
+        (" --accumulate 3", f"; give --accumulate 6, {parts}, or {again}, or {smaller}"),
+        (" --accumulate 40", f"; give --accumulate 64, {parts}, or {again}, or {smaller}"),
+        (" --accumulate 64", f"; give {again}, or {smaller}"),
     ):
-        ran = trained(numtok, *(f"--accumulate={parts}" for parts in given))
-        message = f"out of memory with --batch 64{had}; or take a smaller --preset"
-        assert (ran.code, ran.out, ran.err) == (5, "", f"numtok: {message}\n")
+        ran = trained(numtok, *given.split())
+        message = f"numtok: out of memory with --batch 64{given}{advice}\n"
+        assert (ran.code, ran.out, ran.err) == (5, "", message)
+    ran = trained(numtok, "--accumulate=64", "--recompute")
+    message = f"numtok: out of memory with --batch 64 --accumulate 64; give {smaller}\n"
+    assert ran.err == message
 
 
 def test_any_other_error_of_pytorch_is_a_bug(

@@ -310,7 +310,7 @@ def test_the_options_that_change_no_bytes_may_change_on_the_way(
     undisturbed = traced(data, tmp_path, config)
     root = undisturbed.start(tmp_path / "artifacts")
     forks.killed(replace(config, checkpoint_steps=4), root, 6)
-    other = replace(config, batch_workers=2, checkpoint_steps=1)
+    other = replace(config, batch_workers=2, checkpoint_steps=1, recompute=True)
     assert check_goes_on(replace(undisturbed, config=other), root) == 4
 
 

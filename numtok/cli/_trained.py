@@ -1,12 +1,15 @@
 """What ``numtok train`` shows: a progress line, then the REF on stdout and a table on stderr."""
 
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from numtok.artifact import TIMING
-from numtok.cli._figures import amount, share
+from numtok.cli._figures import amount, number, share
 from numtok.cli._progress import Live
-from numtok.cli._shared import Format, Size, print_json, print_made
+from numtok.cli._shared import Format, Size, print_json, print_made, print_table
 from numtok.stages._models import METRICS, Losses
+from numtok.stages._trace import Cost
 from numtok.stages._training import Update
 from numtok.stages.train import Result
 
@@ -39,6 +42,8 @@ class TrainingBar(Live):
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
     """Print one run; with a format other than the table, that on stdout instead of the REF."""
+    if result.costs and not quiet:
+        _print_costs(result.costs)
     artifact = result.artifact
     counts = artifact.manifest.counts
     timing = artifact.decoded(TIMING, dict[str, Any])
@@ -64,3 +69,13 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     ]
     title = "trained" if result.made else "found, not trained again"
     print_made(title, artifact.ref, rows, format, quiet)
+
+
+def _print_costs(costs: Sequence[Cost]) -> None:
+    rows = [
+        (cost.operation, f"{1000 * cost.seconds:.3g}", share(cost.share), number(cost.calls))
+        for cost in costs
+    ]
+    columns = ("operation", "ms", "share", "calls")
+    print_table("what a step costs", columns, rows, to=sys.stderr)
+    print(file=sys.stderr)

@@ -1,5 +1,6 @@
 """``numtok train``."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -52,6 +53,10 @@ def command(
         int,
         typer.Option(metavar="N", help="Learn a batch in N parts: the same step, less memory."),
     ] = 1,
+    recompute: Annotated[
+        bool,
+        typer.Option("--recompute", help="Less memory for long rows, and a third more work."),
+    ] = False,
     lr: Annotated[
         float | None, typer.Option(metavar="RATE", help="Learning rate. Default: the preset's.")
     ] = None,
@@ -77,6 +82,10 @@ def command(
     batch_workers: Annotated[
         int, typer.Option(metavar="N", help="Threads that prepare batches.")
     ] = 0,
+    profile: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a Chrome trace of 5 steps, print their costs."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Default: the data's and the preset's.")] = None,
     restart: RestartOption = False,
     force: ForceOption = False,
@@ -104,6 +113,7 @@ def command(
         minutes=minutes,
         batch=batch,
         accumulate=accumulate,
+        recompute=recompute,
         learning_rate=lr,
         warmup=warmup,
         weight_decay=weight_decay,
@@ -114,6 +124,7 @@ def command(
         precision=precision,
         checkpoint_steps=checkpoint_steps,
         batch_workers=batch_workers,
+        profile=profile,
         name=name,
         restart=restart,
         force=force,

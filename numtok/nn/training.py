@@ -69,30 +69,35 @@ class Recipe:
         return self.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
 
-class Trainer:
-    """A model and its optimizer at some step; ``step`` counts those that are done.
+@dataclass(frozen=True)
+class Execution:
+    """How steps are worked out: what is learnt is the same but for rounding.
 
     accumulate
-        In how many parts a batch is learnt, one after the other, for less memory. The step is the
-        same but for rounding, and for which states dropout takes.
+        In how many parts a batch is learnt, one after the other, for less memory. (Dropout takes
+        other states.)
+    recompute
+        Whether a block's states are worked out again for its gradient, for less memory.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        recipe: Recipe,
-        device: torch.device,
-        bfloat16: bool,
-        accumulate: int = 1,
-    ) -> None:
-        self.model = model.to(device)
+    device: torch.device
+    bfloat16: bool = False
+    accumulate: int = 1
+    recompute: bool = False
+
+
+class Trainer:
+    """A model and its optimizer at some step; ``step`` counts those that are done."""
+
+    def __init__(self, model: Model, recipe: Recipe, execution: Execution) -> None:
+        self.model = model.to(execution.device)
+        self.model.trunk.recompute = execution.recompute
         self.recipe = recipe
-        self.device = device
+        self.execution = execution
+        self.device = execution.device
         self.step = 0
         self.tokens = 0  # real ones that went in
         self.flops = 0  # of forward passes
-        self._bfloat16 = bfloat16
-        self._accumulate = accumulate
         self._names = {name: parameter for name, parameter in model.named_parameters()}
         tables = [p for p in self._names.values() if p.dim() >= 2]
         others = [p for p in self._names.values() if p.dim() < 2]
@@ -105,7 +110,7 @@ class Trainer:
             betas=(0.9, 0.95),
             fused=True,
         )
-        self._sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=device)
+        self._sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=self.device)
         self._summed = 0
 
     def advance(self, example: Example) -> None:
@@ -154,7 +159,7 @@ class Trainer:
 
     def _losses(self, example: Example) -> Iterator[tuple[Example, Losses]]:
         """Of each part of a batch, so that they add up to the means over all of it."""
-        for part in example.parts(self._accumulate):
+        for part in example.parts(self.execution.accumulate):
             with self._precision():
                 token, value = self.model.losses(Given.of(part, self.device))
             tokens, numbers = len(example.where), len(example.number_where)
@@ -195,7 +200,7 @@ class Trainer:
 
     @contextmanager
     def _precision(self) -> Iterator[None]:
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.execution.bfloat16):
             yield
 
 

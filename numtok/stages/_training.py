@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from numtok.nn.device import matmul_rate, peak_memory
 from numtok.nn.model import Model
 from numtok.nn.objectives.base import Example, Objective, masked, said
 from numtok.nn.prefetch import prefetched
-from numtok.nn.training import WHOLE_STEP, Recipe, Trainer
+from numtok.nn.training import WHOLE_STEP, Execution, Recipe, Trainer
 from numtok.samples import Samples
 from numtok.stages._checkpoint import (
     Checkpoint,
@@ -27,11 +28,13 @@ from numtok.stages._checkpoint import (
 )
 from numtok.stages._data import learnt_values
 from numtok.stages._signals import Signals
+from numtok.stages._trace import Cost, traced
 
 _VALIDATION_ROWS = 4096  # of the validation split at most
 _RECORDS, _VALIDATIONS = 200, 10  # how often a run writes its losses down, at most
 _STEPS_PER_LOOK = 3  # batches learnt for one looked at, which costs a third: a tenth of the time
 _CHECKPOINT_SECONDS = 60.0
+_TRACED_STEPS = 5
 _WARM_STEPS = 3  # before time is measured: the first steps take memory and choose kernels
 
 
@@ -141,9 +144,7 @@ class Training:
         model: Callable[[], Model],
         recipe: Callable[[int], Recipe],
         *,
-        device: torch.device,
-        bfloat16: bool,
-        accumulate: int,
+        execution: Execution,
         batch_workers: int,
         checkpoint_steps: int | None,
         progress: Progress,
@@ -153,9 +154,7 @@ class Training:
         self.validation = validation
         self.model = model
         self.recipe = recipe
-        self.device = device
-        self.bfloat16 = bfloat16
-        self.accumulate = accumulate
+        self.execution = execution
         self.batch_workers = batch_workers
         self.checkpoint_steps = checkpoint_steps
         self.progress = progress
@@ -183,9 +182,9 @@ class Training:
         return {
             "seconds": self.seconds,
             **speed._asdict(),
-            "matmul_flops_per_second": matmul_rate(self.device, self.bfloat16),
-            "peak_memory": peak_memory(self.device),
-            "device": self.device.type,
+            "matmul_flops_per_second": self.matmul_rate(),
+            "peak_memory": peak_memory(self.execution.device),
+            "device": self.execution.device.type,
             "threads": torch.get_num_threads(),
         }
 
@@ -197,13 +196,31 @@ class Training:
             tokens / seconds,
             tokens / seconds * self._numbers_a_token,
             flops,
-            flops / matmul_rate(self.device, self.bfloat16),
+            flops / self.matmul_rate(),
+        )
+
+    def matmul_rate(self) -> float:
+        """What the device reaches, in the precision of the training; measured once a process."""
+        return matmul_rate(self.execution.device, self.execution.bfloat16)
+
+    def profile(self, path: Path) -> list[Cost]:
+        """What a step costs, by operations; a trace goes to ``path``.
+
+        The model is thrown away, so that training is the same with and without.
+        """
+        trainer = self._trainer(1 << 30)
+        for step in range(_WARM_STEPS):
+            trainer.advance(self.train.learnt(step))
+        steps = range(_WARM_STEPS, _WARM_STEPS + _TRACED_STEPS)
+        return traced(
+            lambda step: trainer.advance(self.train.learnt(step)),
+            steps,
+            self.execution.device,
+            path,
         )
 
     def _trainer(self, steps: int) -> Trainer:
-        return Trainer(
-            self.model(), self.recipe(steps), self.device, self.bfloat16, self.accumulate
-        )
+        return Trainer(self.model(), self.recipe(steps), self.execution)
 
     def _steps(self, budget: dict[str, float]) -> int:
         ((unit, amount),) = budget.items()
@@ -287,7 +304,7 @@ class _Clock:
     def __init__(self, training: Training, trainer: Trainer) -> None:
         self._training = training
         # Measured once a process: not when the clock runs.
-        matmul_rate(training.device, training.bfloat16)
+        training.matmul_rate()
         self._step, self._tokens, self._flops = trainer.step, trainer.tokens, trainer.flops
         self._started = time.monotonic()
 
@@ -302,6 +319,6 @@ class _Clock:
             trainer.recipe.steps,
             loss,
             training.speed(trainer.tokens - self._tokens, trainer.flops - self._flops, seconds),
-            peak_memory(training.device),
+            peak_memory(training.execution.device),
             (trainer.recipe.steps - trainer.step) * seconds / (trainer.step - self._step),
         )

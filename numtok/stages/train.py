@@ -6,7 +6,7 @@ start and frozen to steps there.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,12 +22,13 @@ from numtok.codec import Codec
 from numtok.draft import Draft
 from numtok.errors import DataError, UsageError
 from numtok.nn.batches import seed_of
+from numtok.nn.device import keep_freed_memory
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, Calibration, ValueHead
 from numtok.nn.model import Given, Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES, Objective
 from numtok.nn.presets import preset
-from numtok.nn.training import WHOLE_STEP, Recipe, device_of, naming_memory
+from numtok.nn.training import WHOLE_STEP, Execution, Recipe, device_of, naming_memory
 from numtok.records import ENCODED, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.samples import Samples
@@ -43,6 +44,7 @@ from numtok.stages._models import (
     write_model,
 )
 from numtok.stages._options import check_name
+from numtok.stages._trace import Cost
 from numtok.stages._training import Progress, Split, Training
 from numtok.store import Store
 
@@ -70,6 +72,7 @@ class Config:
     minutes: float | None = None
     batch: int = 128
     accumulate: int = 1
+    recompute: bool = False
     learning_rate: float | None = None
     warmup: float = 0.05
     weight_decay: float = 0.01
@@ -80,6 +83,7 @@ class Config:
     precision: str = "auto"
     checkpoint_steps: int | None = None
     batch_workers: int = 0
+    profile: Path | None = None
     name: str | None = None
     restart: bool = False
     force: bool = False
@@ -125,10 +129,11 @@ class Config:
 
 @dataclass(frozen=True)
 class Result:
-    """The model, and whether this call made it."""
+    """The model, whether this call made it, and what a step costs if that was asked for."""
 
     artifact: Artifact
     made: bool
+    costs: Sequence[Cost] = ()
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
@@ -152,21 +157,32 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         force=config.force,
     ) as draft:
         if isinstance(draft, Artifact):
+            if config.profile:
+                raise UsageError(
+                    f"--profile: {draft.ref} is there already, so nothing is trained that could be "
+                    "profiled; add --force"
+                )
             return Result(draft, made=False)
+        if plan.device.type == "cpu":
+            keep_freed_memory()
         memory = naming_memory(_less_memory(config))
         with memory, ExitStack() as spools:
             reading = _Reading(encoded, lambda: spools.enter_context(store.spool()))
-            return Result(_made(draft, plan, codec, reading, progress), made=True)
+            artifact, costs = _made(draft, plan, codec, reading, progress)
+            return Result(artifact, made=True, costs=costs)
 
 
 def _less_memory(config: Config) -> str:
     """With what memory is out, and what needs less of it."""
     parts = config.accumulate
-    had = f"--batch {config.batch}" + (f" --accumulate {parts}" if parts > 1 else "")
+    had, less = f"--batch {config.batch}", []
+    if parts > 1:
+        had += f" --accumulate {parts}"
     if parts < config.batch:
-        more = min(2 * parts, config.batch)
-        had += f"; give --accumulate {more}, the same steps in smaller parts"
-    return had + "; or take a smaller --preset"
+        less.append(f"--accumulate {min(2 * parts, config.batch)}, the same steps in smaller parts")
+    if not config.recompute:
+        less.append("--recompute, the same steps in more time")
+    return f"{had}; give " + ", or ".join([*less, "a smaller --preset"])
 
 
 class _Reading(NamedTuple):
@@ -317,18 +333,19 @@ class _Plan:
 
 def _made(
     draft: Draft, plan: _Plan, codec: Codec, reading: _Reading, progress: Progress
-) -> Artifact:
+) -> tuple[Artifact, Sequence[Cost]]:
     finished = read_finished(draft)
+    costs: Sequence[Cost] = ()
     if finished is None:
-        finished = _train(draft, plan, codec, reading, progress)
+        finished, costs = _train(draft, plan, codec, reading, progress)
         write_finished(draft, (WEIGHTS, MODEL_FILE, SCHEME_FILE, METRICS), finished)
     drop_checkpoint(draft)
-    return draft.publish(finished.counts, finished.timing)
+    return draft.publish(finished.counts, finished.timing), costs
 
 
 def _train(
     draft: Draft, plan: _Plan, codec: Codec, reading: _Reading, progress: Progress
-) -> Finished:
+) -> tuple[Finished, Sequence[Cost]]:
     """Leave the files of the model in the draft."""
     config, encoded = plan.config, plan.encoded
     objective = OBJECTIVES.build(plan.objective)
@@ -353,13 +370,12 @@ def _train(
         validation,
         lambda: plan.model(codec, context),
         plan.recipe,
-        device=plan.device,
-        bfloat16=plan.bfloat16,
-        accumulate=config.accumulate,
+        execution=Execution(plan.device, plan.bfloat16, config.accumulate, config.recompute),
         batch_workers=config.batch_workers,
         checkpoint_steps=config.checkpoint_steps,
         progress=progress,
     )
+    costs = training.profile(config.profile) if config.profile else ()
     trainer = training.run(config.budget)
     looked_at = validation or train
     calibration = _calibration(trainer.model, looked_at, plan.device, config.accumulate)
@@ -387,7 +403,7 @@ def _train(
         "tokens": trainer.tokens,
         "parameters": parameters,
     }
-    return Finished(counts, training.timing(trainer))
+    return Finished(counts, training.timing(trainer)), costs
 
 
 def _check_learnable(objective: Objective, samples: Samples, encoded: Artifact) -> None:
