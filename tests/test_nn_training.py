@@ -2,6 +2,8 @@
 
 import copy
 import math
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -260,7 +262,23 @@ def saved(of: Trainer, path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return load_file(path), plain
 
 
-@pytest.mark.parametrize("how", [Execution(CPU), Execution(CPU, accumulate=3, recompute=True)])
+WAYS = [
+    PLAINLY,
+    Execution(CPU, accumulate=3, recompute=True),
+    pytest.param(
+        Execution(CPU, accumulate=2, compiled=True),
+        marks=[
+            pytest.mark.slow,
+            pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of PyTorch's compiler
+            pytest.mark.skipif(
+                not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler"
+            ),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("stop", [1, 3, STEPS - 1])
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 @pytest.mark.parametrize("objective", ["mlm", "mlm:targets", "ar"])

@@ -302,6 +302,24 @@ def test_the_version_follows_what_changes_the_model_and_nothing_else(store: Stor
     assert (named.name, named.version) == ("mine", run(config, store, print).artifact.version)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's compiler
+def test_a_compiled_run_is_the_same_experiment_to_rounding(numtok: Shell, store: Store) -> None:
+    made = []
+    for more in ((), ("--compile",)):
+        ran = trained(numtok, "--objective", "mlm", *more)
+        assert ran.code == 0, ran.err
+        made.append(store.resolve(ran.out.strip()))
+    plain, compiled = made
+    assert "--compile" in shlex.split(numtok("show", compiled.ref).out.splitlines()[0])
+    assert compiled.version != plain.version
+    for one, other in zip(records(plain, "train"), records(compiled, "train"), strict=True):
+        assert other["loss"] == pytest.approx(one["loss"], rel=1e-3)
+    first, second = (read_model(artifact, CPU).trained for artifact in made)
+    assert second.configuration == first.configuration
+
+
 @pytest.mark.parametrize("scheme", ["p1000", "xval"])
 def test_a_batch_in_parts_is_the_same_experiment_to_rounding(store: Store, scheme: str) -> None:
     whole, parts = (train(store, tiny(scheme, accumulate=count)) for count in (1, 5))
@@ -701,6 +719,18 @@ def test_a_gpu_that_is_not_there_is_refused(
     ran = trained(numtok, "--device", "cuda")
     message = "--device cuda: this PyTorch sees no GPU; give --device cpu"
     assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
+
+
+def test_without_a_compiler_nothing_is_compiled(
+    numtok: Shell, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    ran = trained(numtok, "--compile")
+    message = (
+        "--compile needs a C++ compiler, and there is no 'no-such-compiler'; install one, name it "
+        "in the environment variable CXX, or leave --compile out"
+    )
+    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
 
 
 def test_only_encoded_data_can_be_learnt(numtok: Shell, store: Store) -> None:

@@ -57,6 +57,10 @@ def command(
         bool,
         typer.Option("--recompute", help="Less memory for long rows, and a third more work."),
     ] = False,
+    compile: Annotated[
+        bool,
+        typer.Option("--compile", help="Compile the model first: minutes; for long runs on a GPU."),
+    ] = False,
     lr: Annotated[
         float | None, typer.Option(metavar="RATE", help="Learning rate. Default: the preset's.")
     ] = None,
@@ -114,6 +118,7 @@ def command(
         batch=batch,
         accumulate=accumulate,
         recompute=recompute,
+        compile=compile,
         learning_rate=lr,
         warmup=warmup,
         weight_decay=weight_decay,

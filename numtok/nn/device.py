@@ -1,12 +1,16 @@
 """What a device can do at best, and how much memory was taken on it."""
 
 import ctypes
+import os
 import resource
+import shutil
 import sys
 import time
 from functools import cache
 
 import torch
+
+from numtok.errors import UsageError
 
 _SIDES = {"cpu": 1024, "cuda": 8192}  # of a square matrix: large enough for the full rate
 _TRIES = 10
@@ -56,6 +60,16 @@ def peak_memory(device: torch.device) -> int:
         return torch.cuda.max_memory_allocated(device)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak  # kibibytes elsewhere
+
+
+def check_compiler() -> None:
+    """Raises UsageError where PyTorch would find no C++ compiler."""
+    name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+    if shutil.which(name) is None:
+        raise UsageError(
+            f"--compile needs a C++ compiler, and there is no {name!r}; install one, name it in "
+            "the environment variable CXX, or leave --compile out"
+        )
 
 
 def keep_freed_memory() -> None:

@@ -6,7 +6,7 @@ and loaded goes on exactly as if it had never stopped.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -78,12 +78,15 @@ class Execution:
         other states.)
     recompute
         Whether a block's states are worked out again for its gradient, for less memory.
+    compiled
+        Whether losses and gradients run as compiled by PyTorch; the first steps take minutes.
     """
 
     device: torch.device
     bfloat16: bool = False
     accumulate: int = 1
     recompute: bool = False
+    compiled: bool = False
 
 
 class Trainer:
@@ -98,6 +101,9 @@ class Trainer:
         self.step = 0
         self.tokens = 0  # real ones that went in
         self.flops = 0  # of forward passes
+        self._learnt_losses: Callable[[Given], Losses] = model.losses
+        if execution.compiled:  # for any number of rows and tokens, or each would be compiled anew
+            self._learnt_losses = torch.compile(model.losses, dynamic=True)
         self._names = {name: parameter for name, parameter in model.named_parameters()}
         tables = [p for p in self._names.values() if p.dim() >= 2]
         others = [p for p in self._names.values() if p.dim() < 2]
@@ -122,7 +128,7 @@ class Trainer:
         # Dropout draws from the global generator; other users of it must not matter.
         torch.manual_seed(seed_of(self.recipe.seed, "dropout", self.step))
         self._optimizer.zero_grad()
-        for part, losses in self._losses(example):
+        for part, losses in self._losses(example, self._learnt_losses):
             total = losses.token + losses.value
             total.backward()  # type: ignore[no-untyped-call]
             self._sums[:3] += torch.stack([total, *losses]).detach().double()
@@ -154,14 +160,16 @@ class Trainer:
     def validate(self, example: Example) -> tuple[float, float]:
         """Mean token loss and mean value loss of a batch that is not learnt."""
         self.model.eval()
-        found = [losses for _, losses in self._losses(example)]
+        found = [losses for _, losses in self._losses(example, self.model.losses)]
         return sum(float(one.token) for one in found), sum(float(one.value) for one in found)
 
-    def _losses(self, example: Example) -> Iterator[tuple[Example, Losses]]:
+    def _losses(
+        self, example: Example, losses: Callable[[Given], Losses]
+    ) -> Iterator[tuple[Example, Losses]]:
         """Of each part of a batch, so that they add up to the means over all of it."""
         for part in example.parts(self.execution.accumulate):
             with self._precision():
-                token, value = self.model.losses(Given.of(part, self.device))
+                token, value = losses(Given.of(part, self.device))
             tokens, numbers = len(example.where), len(example.number_where)
             token = token * (len(part.where) / max(1, tokens))
             value = value * (len(part.number_where) / max(1, numbers))

@@ -22,7 +22,7 @@ from numtok.codec import Codec
 from numtok.draft import Draft
 from numtok.errors import DataError, UsageError
 from numtok.nn.batches import seed_of
-from numtok.nn.device import keep_freed_memory
+from numtok.nn.device import check_compiler, keep_freed_memory
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, Calibration, ValueHead
 from numtok.nn.model import Given, Model, ModelSettings
@@ -73,6 +73,7 @@ class Config:
     batch: int = 128
     accumulate: int = 1
     recompute: bool = False
+    compile: bool = False
     learning_rate: float | None = None
     warmup: float = 0.05
     weight_decay: float = 0.01
@@ -236,6 +237,8 @@ class _Plan:
             preset(config.preset).learning_rate if rate is None else rate,
         )
         # What cannot be is refused now, before anything is begun.
+        if config.compile:
+            check_compiler()
         plan.recipe(1)
         plan.model_settings(codec, 1)
         return plan
@@ -255,6 +258,7 @@ class _Plan:
             words += [f"--{unit}", str(value)]
         words += ["--batch", str(config.batch), "--lr", repr(self.learning_rate)]
         words += ["--accumulate", str(config.accumulate)] if config.accumulate > 1 else []
+        words += ["--compile"] if config.compile else []
         words += ["--warmup", repr(config.warmup), "--weight-decay", repr(config.weight_decay)]
         words += ["--clip", repr(config.clip), "--seed", str(config.seed)]
         words += ["--device", self.device.type]
@@ -266,7 +270,7 @@ class _Plan:
     def settings(self) -> dict[str, Any]:
         """What the version depends on."""
         config = self.config
-        return {
+        settings = {
             "stage": "train",
             "revision": REVISION,
             "preset": asdict(preset(config.preset)),
@@ -282,7 +286,13 @@ class _Plan:
             "seed": config.seed,
             "device": self.device.type,
             "precision": "bfloat16" if self.bfloat16 else "float32",
-        } | ({"accumulate": config.accumulate} if config.accumulate > 1 else {})
+        }
+        # They change no more than the rounding: a run without them is as it was before they were.
+        if config.accumulate > 1:
+            settings["accumulate"] = config.accumulate
+        if config.compile:
+            settings["compile"] = True
+        return settings
 
     def configuration(self, codec: Codec) -> dict[str, Any]:
         """The same for people, by which seeds of one experiment are found."""
@@ -299,6 +309,13 @@ class _Plan:
         for key in ("batch", "learning_rate", "warmup", "weight_decay", "clip", "precision"):
             parts[key] = settings[key]
         return parts | ({"init": self.init.artifact.ref} if self.init else {})
+
+    @property
+    def execution(self) -> Execution:
+        config = self.config
+        return Execution(
+            self.device, self.bfloat16, config.accumulate, config.recompute, config.compile
+        )
 
     def recipe(self, steps: int) -> Recipe:
         config = self.config
@@ -370,7 +387,7 @@ def _train(
         validation,
         lambda: plan.model(codec, context),
         plan.recipe,
-        execution=Execution(plan.device, plan.bfloat16, config.accumulate, config.recompute),
+        execution=plan.execution,
         batch_workers=config.batch_workers,
         checkpoint_steps=config.checkpoint_steps,
         progress=progress,
