@@ -241,8 +241,10 @@ class _Block(nn.Module):
         B, L, D = x_BLD.shape
         rows = slice(first * D, end * D)
         made = F.linear(x_BLD, self.qkv.weight[rows], self.qkv.bias[rows])
-        made = made.view(B, L, end - first, self.heads, D // self.heads)
-        return made.permute(2, 0, 3, 1, 4).unbind()
+        return tuple(
+            part.view(B, L, self.heads, D // self.heads).transpose(1, 2)
+            for part in made.chunk(end - first, dim=-1)
+        )
 
 
 def _sinusoids(context: int, width: int) -> Tensor:
