@@ -38,7 +38,7 @@ from numtok.cli._shared import Size
 from numtok.nn.batches import Batch, generator
 from numtok.nn.device import keep_freed_memory, measured_matmul_rate, peak_memory, wait
 from numtok.nn.heads.base import projection
-from numtok.nn.model import Given, Model, ModelSettings
+from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES, Example
 from numtok.nn.presets import preset
 from numtok.nn.training import WHOLE_STEP, Execution, Recipe, Trainer, device_of
@@ -105,8 +105,7 @@ class Loop:
     """The plain training loop, nanoGPT's."""
 
     model: nn.Module
-    given: list[Given]
-    causal: bool
+    batches: list[tuple[Tensor, Tensor | None, Tensor]]  # what the model is called with
     bfloat16: bool
 
     def __post_init__(self) -> None:
@@ -115,10 +114,9 @@ class Loop:
         )
 
     def __call__(self) -> None:
-        for one in self.given:
-            everything = len(one.where) == one.tokens.numel()
-            with torch.autocast(one.tokens.device.type, torch.bfloat16, enabled=self.bfloat16):
-                loss = self.model(one.tokens, None if everything else one.where, one.labels)
+        for one in self.batches:
+            with torch.autocast(one[0].device.type, torch.bfloat16, enabled=self.bfloat16):
+                loss = self.model(*one)
             loss.backward()
             nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
             self.optimizer.step()
@@ -142,6 +140,15 @@ def batch(scheme: str, rows: int, length: int, step: int) -> Batch:
         channel=scheme == "xval",
         is_target=np.tile(np.arange(NUMBERS) == NUMBERS - 1, rows),
     )
+
+
+def plainly(example: Example, device: torch.device) -> tuple[Tensor, Tensor | None, Tensor]:
+    """What the plain model is given."""
+    everything = len(example.where) == example.tokens.size
+    tokens, where, labels = (
+        torch.from_numpy(one).to(device) for one in (example.tokens, example.where, example.labels)
+    )
+    return tokens, None if everything else where, labels
 
 
 def seconds(work: Callable[[], object], device: torch.device) -> float:
@@ -183,10 +190,9 @@ def measure(scheme: str, objective: str, options: argparse.Namespace) -> list[st
     full = trainer("scaled", "scalar") if valued else trainer("lookup", "token")
     plain = Plain(full.model.settings, made.causal).to(device)
     works: list[Callable[[], None]] = [
-        Loop(plain, [Given.of(example(step), device) for step in range(options.steps)],
-             made.causal, bfloat16),
+        Loop(plain, [plainly(example(step), device) for step in range(options.steps)], bfloat16),
         partial(steps, full),
-    ]  # fmt: skip
+    ]
     if valued:
         works.append(partial(steps, trainer("lookup", "token")))
     for work in works:

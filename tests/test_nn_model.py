@@ -160,7 +160,7 @@ def test_only_what_is_predicted_counts(objective: str) -> None:
     learn(losses(of, one))
     assert kept[0].grad is not None
     learnt = kept[0].grad.flatten(0, 1).any(dim=1).nonzero()[:, 0].tolist()
-    assert learnt == Given.of(one, CPU).where.tolist()
+    assert learnt == one.asked[1].tolist()
     assert len(learnt) < one.tokens.size
 
 
@@ -201,6 +201,18 @@ def test_without_numbers_the_value_head_has_a_gradient_of_zero() -> None:
     learn(found)
     assert of.value_head is not None
     assert all(p.grad is not None and not p.grad.any() for p in of.value_head.parameters())
+
+
+@pytest.mark.parametrize("objective", ["ar", "mlm:targets"])
+def test_where_every_state_predicts_something_none_is_picked(objective: str) -> None:
+    alike = ["1 + 2 = 3", "4 + 5 = 9"]
+    of, one = model("p1000", objective), example("p1000", objective, alike, targets=[2, 5])
+    given = Given.of(one, CPU)
+    assert given.where is None
+    found, picked = of.losses(given), of.losses(given._replace(where=torch.tensor(one.asked[1])))
+    assert torch.equal(found.token, picked.token)
+    uneven = example("p1000", objective, [*alike, "7"], targets=[2, 5, 6])
+    assert (Given.of(uneven, CPU).where is None) == (objective == "mlm:targets")
 
 
 def test_pads_are_hidden_only_where_there_are_some() -> None:

@@ -133,7 +133,7 @@ class Model(nn.Module):
         flat = hidden.flatten(0, 1)
         # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
         # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
-        logits = self.token_head(flat[given.where]).float()
+        logits = self.token_head(flat if given.where is None else flat[given.where]).float()
         token = F.cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
         value = torch.zeros_like(token)
         if self.value_head is not None:
@@ -176,14 +176,14 @@ class Given(NamedTuple):
     """An :class:`Example` on the model's device; ``real`` is None where no token is padding.
 
     ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
-    names, [B, Q], or of all, [B, L].
+    names, [B, Q], or of all, [B, L]; ``where`` is None where a token is predicted at each of these.
     """
 
     tokens: Tensor
     values: Tensor
     real: Tensor | None
     asked: Tensor | None
-    where: Tensor
+    where: Tensor | None
     labels: Tensor
     number_where: Tensor
     number_values: Tensor
@@ -196,12 +196,13 @@ class Given(NamedTuple):
             return torch.from_numpy(array).to(device, non_blocking=True)
 
         asked, where, number_where = example.asked
+        places = example.tokens.size if asked is None else asked.size
         return cls(
             move(example.tokens),
             move(example.values),
             None if example.real.all() else move(example.real),
             None if asked is None else move(asked),
-            move(where),
+            None if len(where) == places else move(where),
             move(example.labels),
             move(number_where),
             move(example.number_values),
