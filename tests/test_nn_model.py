@@ -15,7 +15,7 @@ from numtok.errors import UsageError
 from numtok.nn.batches import generator
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, ValueHead
-from numtok.nn.model import Given, Losses, Model, ModelSettings
+from numtok.nn.model import Given, Losses, Model, ModelSettings, _cross_entropy
 from numtok.nn.objectives.base import OBJECTIVES, Example
 from numtok.nn.presets import PRESETS, preset
 from numtok.registry import settings_of
@@ -134,6 +134,21 @@ def test_a_value_head_can_stand_beside_the_tokens_of_a_text_scheme() -> None:
     one = example("p1000", "mlm", TEXTS * 5)
     assert losses(of, one).value.item() == pytest.approx(by_hand(of, one)[1], rel=1e-5)
     assert set(one.number_values.tolist()) <= {2, 3.5, -7, 8, 0, 12.25}
+
+
+@pytest.mark.parametrize(("states", "tokens"), [(1, 2), (7, 1), (40, 300)])
+def test_the_gradient_of_cross_entropy_is_that_of_torch(states: int, tokens: int) -> None:
+    torch.manual_seed(0)
+    labels = torch.randint(tokens, (states,))
+    logits = (20 * torch.randn(states, tokens)).requires_grad_()
+    found = _cross_entropy(logits, labels)
+    (3 * found).backward()  # type: ignore[no-untyped-call]
+    again = logits.detach().double().requires_grad_()
+    expected = F.cross_entropy(again, labels)
+    (3 * expected).backward()  # type: ignore[no-untyped-call]
+    assert found.item() == pytest.approx(expected.item(), rel=1e-5)
+    assert logits.grad is not None and again.grad is not None
+    torch.testing.assert_close(logits.grad.double(), again.grad, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("head", [None, "token"])
