@@ -28,7 +28,7 @@ from rich.table import Table  # noqa: E402
 from numtok.nn.model import Model, ModelSettings  # noqa: E402
 from numtok.nn.objectives.base import OBJECTIVES  # noqa: E402
 from numtok.nn.presets import preset  # noqa: E402
-from numtok.nn.training import Recipe, Trainer  # noqa: E402
+from numtok.nn.training import Execution, Recipe, Trainer  # noqa: E402
 from numtok.samples import Samples  # noqa: E402
 from numtok.stages._data import read_codec, splits  # noqa: E402
 from numtok.stages._training import Split  # noqa: E402
@@ -108,7 +108,7 @@ def measure(samples: Samples, codec: Any, objective: str, options: argparse.Name
         head=codec.scheme.head,
         objective=objective,
     )
-    trainer = Trainer(Model(settings), Recipe(1000, 1e-3), torch.device("cpu"), False)
+    trainer = Trainer(Model(settings), Recipe(1000, 1e-3), Execution(torch.device("cpu")))
     trainer.advance(examples[0])
     started = time.perf_counter()
     for example in examples[1 : options.training_steps + 1]:

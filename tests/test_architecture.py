@@ -220,6 +220,7 @@ def test_only_models_and_the_stages_that_use_them_import_torch() -> None:
     assert {module for module in found if not module.startswith("numtok.nn.")} == {
         "numtok.stages._checkpoint",
         "numtok.stages._models",
+        "numtok.stages._trace",
         "numtok.stages.train",
         "numtok.stages._training",
     }

@@ -15,7 +15,7 @@ from numtok.errors import UsageError
 from numtok.nn.batches import generator
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, ValueHead
-from numtok.nn.model import Given, Losses, Model, ModelSettings
+from numtok.nn.model import Given, Losses, Model, ModelSettings, _cross_entropy
 from numtok.nn.objectives.base import OBJECTIVES, Example
 from numtok.nn.presets import PRESETS, preset
 from numtok.registry import settings_of
@@ -41,6 +41,10 @@ def hidden(of: Model, one: Example) -> Tensor:
 
 def losses(of: Model, one: Example) -> Losses:
     return of.losses(Given.of(one, CPU))
+
+
+def learn(found: Losses) -> None:
+    (found.token + found.value).backward()  # type: ignore[no-untyped-call]
 
 
 # --- how numbers go in -------------------------------------------------------------------------
@@ -120,17 +124,31 @@ def test_the_loss_is_cross_entropy_and_squared_error_one_to_one(
     assert len(one.number_where) > 3
     token, value = by_hand(of, one)
     found = losses(of, one)
-    assert float(found.token) == pytest.approx(token, rel=1e-5)
-    assert float(found.value) == pytest.approx(value, rel=1e-5)
-    assert float(found.total.detach()) == pytest.approx(token + value, rel=1e-5)
+    assert found.token.item() == pytest.approx(token, rel=1e-5)
+    assert found.value.item() == pytest.approx(value, rel=1e-5)
     assert (value > 0) == (scheme == "xval")
 
 
 def test_a_value_head_can_stand_beside_the_tokens_of_a_text_scheme() -> None:
     of = model("p1000", "mlm", head="scalar")
     one = example("p1000", "mlm", TEXTS * 5)
-    assert float(losses(of, one).value) == pytest.approx(by_hand(of, one)[1], rel=1e-5)
+    assert losses(of, one).value.item() == pytest.approx(by_hand(of, one)[1], rel=1e-5)
     assert set(one.number_values.tolist()) <= {2, 3.5, -7, 8, 0, 12.25}
+
+
+@pytest.mark.parametrize(("states", "tokens"), [(1, 2), (7, 1), (40, 300)])
+def test_the_gradient_of_cross_entropy_is_that_of_torch(states: int, tokens: int) -> None:
+    torch.manual_seed(0)
+    labels = torch.randint(tokens, (states,))
+    logits = (20 * torch.randn(states, tokens)).requires_grad_()
+    found = _cross_entropy(logits, labels)
+    (3 * found).backward()  # type: ignore[no-untyped-call]
+    again = logits.detach().double().requires_grad_()
+    expected = F.cross_entropy(again, labels)
+    (3 * expected).backward()  # type: ignore[no-untyped-call]
+    assert found.item() == pytest.approx(expected.item(), rel=1e-5)
+    assert logits.grad is not None and again.grad is not None
+    torch.testing.assert_close(logits.grad.double(), again.grad, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("head", [None, "token"])
@@ -139,8 +157,7 @@ def test_a_model_without_a_value_head_has_no_loss_of_values(head: str | None) ->
     assert of.value_head is None
     one = example("p1000" if head is None else "xval", "mlm", TEXTS * 5)
     found = losses(of, one)
-    assert float(found.value) == 0
-    assert torch.equal(found.total.detach(), found.token)
+    assert found.value.item() == 0
 
 
 @pytest.mark.parametrize("objective", ["mlm", "ar:answer"])
@@ -155,10 +172,10 @@ def test_only_what_is_predicted_counts(objective: str) -> None:
         kept.append(out)
 
     of.trunk.register_forward_hook(keep)
-    losses(of, one).total.backward()  # type: ignore[no-untyped-call]
+    learn(losses(of, one))
     assert kept[0].grad is not None
     learnt = kept[0].grad.flatten(0, 1).any(dim=1).nonzero()[:, 0].tolist()
-    assert learnt == Given.of(one, CPU).where.tolist()
+    assert learnt == one.asked[1].tolist()
     assert len(learnt) < one.tokens.size
 
 
@@ -172,8 +189,8 @@ def test_losses_are_those_of_all_states_where_only_some_are_worked_out(objective
     token = F.cross_entropy(of.token_head(flat[one.where]), label)
     assert isinstance(of.head, ValueHead) and of.value_head is not None
     expected = of.head.loss(of.value_head(flat[one.number_where]), value)
-    torch.testing.assert_close(found.token, token.detach())
-    torch.testing.assert_close(found.value, expected.detach())
+    torch.testing.assert_close(found.token, token)
+    torch.testing.assert_close(found.value, expected)
 
 
 @pytest.mark.parametrize("texts", [["ab", "c"], ["", ""], ["1 2"]])
@@ -184,8 +201,8 @@ def test_where_nothing_is_predicted_the_loss_is_zero_and_every_weight_has_a_grad
     of, one = model(scheme, "mlm:targets"), example(scheme, "mlm:targets", texts)
     assert (len(one.where), len(one.number_where)) == (0, 0)
     found = losses(of, one)
-    assert [float(loss.detach()) for loss in found] == [0, 0, 0]
-    found.total.backward()  # type: ignore[no-untyped-call]
+    assert [loss.item() for loss in found] == [0, 0]
+    learn(found)
     for parameter in of.parameters():
         assert parameter.grad is not None
         assert not parameter.grad.any()
@@ -194,11 +211,23 @@ def test_where_nothing_is_predicted_the_loss_is_zero_and_every_weight_has_a_grad
 def test_without_numbers_the_value_head_has_a_gradient_of_zero() -> None:
     of, one = model("xval", "ar"), example("xval", "ar", ["no number"])
     found = losses(of, one)
-    assert float(found.value) == 0
-    assert float(found.total.detach()) == float(found.token) > 0
-    found.total.backward()  # type: ignore[no-untyped-call]
+    assert found.value.item() == 0
+    assert found.token.item() > 0
+    learn(found)
     assert of.value_head is not None
     assert all(p.grad is not None and not p.grad.any() for p in of.value_head.parameters())
+
+
+@pytest.mark.parametrize("objective", ["ar", "mlm:targets"])
+def test_where_every_state_predicts_something_none_is_picked(objective: str) -> None:
+    alike = ["1 + 2 = 3", "4 + 5 = 9"]
+    of, one = model("p1000", objective), example("p1000", objective, alike, targets=[2, 5])
+    given = Given.of(one, CPU)
+    assert given.where is None
+    found, picked = of.losses(given), of.losses(given._replace(where=torch.tensor(one.asked[1])))
+    assert torch.equal(found.token, picked.token)
+    uneven = example("p1000", objective, [*alike, "7"], targets=[2, 5, 6])
+    assert (Given.of(uneven, CPU).where is None) == (objective == "mlm:targets")
 
 
 def test_pads_are_hidden_only_where_there_are_some() -> None:
@@ -336,8 +365,10 @@ def test_operations_are_those_that_torch_counts(scheme: str, objective: str, siz
     of = model(scheme, objective, size=f"nano,layers=2,heads=2,width=16,{size}")
     one = example(scheme, objective, TEXTS * 2, targets=[2, 3])
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        losses(of, one)
-    assert of.flops(one) == counter.get_total_flops() > 0
+        found = losses(of, one)
+        assert of.flops(one) == counter.get_total_flops() > 0
+        learn(found)
+    assert 3 * of.flops(one) == counter.get_total_flops()
 
 
 # --- settings ----------------------------------------------------------------------------------

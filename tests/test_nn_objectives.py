@@ -95,6 +95,38 @@ def test_of_rows_of_which_nothing_is_asked_one_place_is_asked_for() -> None:
     assert (len(where), len(number_where)) == (0, 0)
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 9])
+@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
+@pytest.mark.parametrize("spec", SPECS)
+def test_parts_are_the_rows_in_order_with_what_is_asked_of_them(
+    spec: str, scheme: str, count: int
+) -> None:
+    one = example(batch(scheme, TEXTS, answers=[11, 0, 2, 0, 4], targets=[2, 5]), spec)
+    parts = list(one.parts(count))
+    sizes = [len(part.tokens) for part in parts]
+    assert len(parts) == min(count, len(TEXTS)) and max(sizes) - min(sizes) <= 1
+    rows = 0
+    where: list[int] = []
+    number_where: list[int] = []
+    labels: list[int] = []
+    values: list[float] = []
+    for part in parts:
+        size, length = part.tokens.shape
+        assert part.real[:, -1].any()
+        inside = slice(rows, rows + size), slice(length)
+        assert np.array_equal(part.tokens, one.tokens[inside])
+        assert np.array_equal(part.values, one.values[inside])
+        assert np.array_equal(part.real, one.real[inside])
+        assert part.real.sum() == one.real[rows : rows + size].sum()
+        for flat, into in ((part.where, where), (part.number_where, number_where)):
+            into += ((rows + flat // length) * one.tokens.shape[1] + flat % length).tolist()
+        labels += part.labels.tolist()
+        values += part.number_values.tolist()
+        rows += size
+    assert (where, labels) == (one.where.tolist(), one.labels.tolist())
+    assert (number_where, values) == (one.number_where.tolist(), one.number_values.tolist())
+
+
 @pytest.mark.parametrize("spec", SPECS)
 def test_an_example_is_a_pure_function_of_batch_and_generator(spec: str) -> None:
     of = batch("p1000", MANY[:5], answers=[0] * 5, targets=[0])

@@ -2,6 +2,8 @@
 
 import copy
 import math
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from numtok.errors import TrainingFailed, UsageError
 from numtok.nn.batches import generator
 from numtok.nn.model import Given, Model
 from numtok.nn.objectives.base import OBJECTIVES, Example
-from numtok.nn.training import Recipe, Trainer, device_of, naming_memory
+from numtok.nn.training import Execution, Recipe, Trainer, device_of, naming_memory
 from tests import fakemodels
 from tests.fakemodels import CPU, batches, model, samples
 
@@ -26,6 +28,7 @@ one_thread = fakemodels.one_thread
 TEXTS = ["(2 * 3.5) = -7", "a 4 b", "no number", "8", "x 0 y 12.25 z", "", "-1 -2 -3"] * 3
 TINY = "nano,layers=1,heads=2,width=16"
 STEPS = 6
+PLAINLY = Execution(CPU)
 RECIPE = Recipe(STEPS, learning_rate=0.01, warmup=0.3, weight_decay=0.1)
 
 
@@ -35,9 +38,9 @@ def examples(objective: str = "mlm") -> list[Example]:
     return [made.example(of.at(0, step), generator(0, step)) for step in range(STEPS)]
 
 
-def trainer(recipe: Recipe = RECIPE, *, bfloat16: bool = False, **of: Any) -> Trainer:
+def trainer(recipe: Recipe = RECIPE, *, how: Execution = PLAINLY, **of: Any) -> Trainer:
     made = model("xval", of.pop("objective", "mlm"), size=of.pop("size", TINY), **of)
-    return Trainer(made, recipe, CPU, bfloat16)
+    return Trainer(made, recipe, how)
 
 
 def weights(of: Model) -> dict[str, Tensor]:
@@ -111,7 +114,7 @@ def test_steps_are_those_of_plain_adamw(clip: float) -> None:
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate(step)
         optimizer.zero_grad()
-        plain.losses(Given.of(one, CPU)).total.backward()  # type: ignore[no-untyped-call]
+        sum(plain.losses(Given.of(one, CPU))).backward()  # type: ignore[union-attr]
         gradients = [p.grad for _, p in named if p.grad is not None]
         norms.append(math.sqrt(sum(float(g.double().square().sum()) for g in gradients)))
         if clip and norms[-1] > clip:
@@ -183,14 +186,14 @@ def test_validation_changes_nothing_and_drops_nothing_out() -> None:
     first = trained.validate(one)
     assert trained.validate(one) == first
     expected = trained.model.eval().losses(Given.of(one, CPU))
-    assert first == (float(expected.token), float(expected.value))
+    assert first == (expected.token.item(), expected.value.item())
     assert all(torch.equal(after, before[name]) for name, after in weights(trained.model).items())
     assert (trained.step, trained.tokens) == (0, 0)
 
 
 def test_bfloat16_is_near_and_its_weights_stay_float32() -> None:
     made = examples()
-    both = [trainer(bfloat16=bfloat16) for bfloat16 in (False, True)]
+    both = [trainer(how=Execution(CPU, bfloat16)) for bfloat16 in (False, True)]
     for one in made:
         for trained in both:
             trained.advance(one)
@@ -198,6 +201,55 @@ def test_bfloat16_is_near_and_its_weights_stay_float32() -> None:
     assert rounded == pytest.approx(exact, rel=0.05)
     assert rounded != exact
     assert {weight.dtype for weight in weights(both[1].model).values()} == {torch.float32}
+
+
+# --- a batch in parts --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("accumulate", [2, 3, 4, 9])
+@pytest.mark.parametrize("objective", ["mlm", "mlm:targets", "ar"])
+def test_a_batch_that_is_learnt_in_parts_is_the_same_step(objective: str, accumulate: int) -> None:
+    """Rows differ in length and in how much is asked of them; of some nothing is."""
+    made = examples(objective)
+    whole, parts = (
+        trainer(objective=objective, how=Execution(CPU, accumulate=count))
+        for count in (1, accumulate)
+    )
+    for one in made:
+        for trained in (whole, parts):
+            trained.advance(one)
+        for found, expected in zip(parts.model.parameters(), whole.model.parameters(), strict=True):
+            assert found.grad is not None and expected.grad is not None
+            torch.testing.assert_close(found.grad, expected.grad, rtol=1e-4, atol=1e-6)
+        assert parts.validate(one) == pytest.approx(whole.validate(one), rel=1e-4)
+        assert parts.means() == pytest.approx(whole.means(), rel=1e-4)
+        # Where a gradient is nearly 0, AdamW makes much of its rounding.
+        parts.model.load_state_dict(whole.model.state_dict())
+    assert (parts.step, parts.tokens) == (whole.step, whole.tokens)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+@pytest.mark.parametrize("objective", ["mlm", "mlm:targets", "ar"])
+def test_what_is_worked_out_again_for_the_gradient_is_the_same_to_the_bit(
+    objective: str, dropout: float
+) -> None:
+    size = f"nano,layers=3,heads=2,width=16,dropout={dropout}"
+    kept, again = (
+        trainer(objective=objective, size=size, how=Execution(CPU, recompute=recompute))
+        for recompute in (False, True)
+    )
+    blocks = list(again.model.trunk.blocks)
+    calls: list[int] = []
+    for block in blocks:
+        block.register_forward_pre_hook(lambda block, _given: calls.append(blocks.index(block)))
+    for one in examples(objective):
+        for trained in (kept, again):
+            trained.advance(one)
+    expected = kept.state()[0]
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in again.state()[0].items())
+    assert calls == [0, 1, 2, 1, 0] * STEPS
+    again.validate(examples(objective)[0])
+    assert calls[5 * STEPS :] == [0, 1, 2]
 
 
 # --- to stop and to continue -------------------------------------------------------------------
@@ -210,14 +262,32 @@ def saved(of: Trainer, path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return load_file(path), plain
 
 
+WAYS = [
+    PLAINLY,
+    Execution(CPU, accumulate=3, recompute=True),
+    pytest.param(
+        Execution(CPU, accumulate=2, compiled=True),
+        marks=[
+            pytest.mark.slow,
+            pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of PyTorch's compiler
+            pytest.mark.skipif(
+                not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler"
+            ),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("stop", [1, 3, STEPS - 1])
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 @pytest.mark.parametrize("objective", ["mlm", "mlm:targets", "ar"])
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(
-    tmp_path: Path, objective: str, dropout: float, stop: int
+    tmp_path: Path, objective: str, dropout: float, stop: int, how: Execution
 ) -> None:
     made = examples(objective=objective)
-    settings: dict[str, Any] = {"size": f"{TINY},dropout={dropout}", "objective": objective}
+    size = f"{TINY},dropout={dropout}"
+    settings: dict[str, Any] = {"size": size, "objective": objective, "how": how}
     straight, first, second = (trainer(**settings, seed=seed) for seed in (0, 0, 1))
     for one in made:
         straight.advance(one)

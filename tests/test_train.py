@@ -24,6 +24,7 @@ from numtok.artifact import Artifact, verify
 from numtok.cli._trained import TrainingBar
 from numtok.cli.train import command
 from numtok.errors import NumtokError, StoreError, TrainingFailed, UsageError
+from numtok.nn.device import matmul_rate
 from numtok.nn.model import Model
 from numtok.nn.presets import preset
 from numtok.records import MODEL
@@ -32,7 +33,7 @@ from numtok.stages import _data
 from numtok.stages import train as stage
 from numtok.stages._data import read_codec, read_split
 from numtok.stages._models import METRICS, MODEL_FILE, WEIGHTS, read_model
-from numtok.stages._training import Split, Training, Update
+from numtok.stages._training import Speed, Split, Training, Update
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
@@ -284,7 +285,7 @@ def test_the_version_follows_what_changes_the_model_and_nothing_else(store: Stor
             {"seed": 1}, {"steps": 3}, {"batch": 65}, {"learning_rate": 0.5}, {"warmup": 0.1},
             {"weight_decay": 0.1}, {"clip": 0.5}, {"precision": "bfloat16"}, {"head": "token"},
             {"objective": "mlm"}, {"objective": "ar"}, {"preset": TINY + ",dropout=0.1"},
-            {"encoded": "arithmetic-p1000"},
+            {"encoded": "arithmetic-p1000"}, {"accumulate": 2},
         )
     ]  # fmt: skip
     versions = {train(store, one).version for one in (config, *others)}
@@ -292,12 +293,43 @@ def test_the_version_follows_what_changes_the_model_and_nothing_else(store: Stor
     same = (
         {"batch_workers": 2}, {"checkpoint_steps": 1}, {"device": "cpu"}, {"restart": True},
         {"precision": "float32"}, {"objective": "mlm:targets"}, {"head": "scalar,layers=2"},
-        {"learning_rate": preset(TINY).learning_rate},
+        {"learning_rate": preset(TINY).learning_rate}, {"accumulate": 1},
+        {"recompute": True},
     )  # fmt: skip
     for change in same:
         assert not run(replace(config, **change), store, lambda update: None).made, change
     named = train(store, replace(config, name="mine"))
     assert (named.name, named.version) == ("mine", run(config, store, print).artifact.version)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's compiler
+def test_a_compiled_run_is_the_same_experiment_to_rounding(numtok: Shell, store: Store) -> None:
+    made = []
+    for more in ((), ("--compile",)):
+        ran = trained(numtok, "--objective", "mlm", *more)
+        assert ran.code == 0, ran.err
+        made.append(store.resolve(ran.out.strip()))
+    plain, compiled = made
+    assert "--compile" in shlex.split(numtok("show", compiled.ref).out.splitlines()[0])
+    assert compiled.version != plain.version
+    for one, other in zip(records(plain, "train"), records(compiled, "train"), strict=True):
+        assert other["loss"] == pytest.approx(one["loss"], rel=1e-3)
+    first, second = (read_model(artifact, CPU).trained for artifact in made)
+    assert second.configuration == first.configuration
+
+
+@pytest.mark.parametrize("scheme", ["p1000", "xval"])
+def test_a_batch_in_parts_is_the_same_experiment_to_rounding(store: Store, scheme: str) -> None:
+    whole, parts = (train(store, tiny(scheme, accumulate=count)) for count in (1, 5))
+    for split in ("train", "validation"):
+        for one, other in zip(records(whole, split), records(parts, split), strict=True):
+            assert other.pop("split") == one.pop("split")
+            assert other == pytest.approx(one, rel=1e-3)
+    first, second = (read_model(artifact, CPU).trained for artifact in (whole, parts))
+    assert second.calibration == pytest.approx(first.calibration, rel=1e-2)
+    assert msgspec.structs.replace(second, calibration=first.calibration) == first
 
 
 # --- budgets -----------------------------------------------------------------------------------
@@ -387,7 +419,7 @@ def test_train_prints_the_ref_and_what_it_did(numtok: Shell, store: Store) -> No
     table = dict(re.split(r"\s{2,}", line.strip()) for line in lines[3:] if line)
     assert list(table) == [
         "parameters", "steps", "samples", "tokens", "train loss", "validation loss", "seconds",
-        "tokens a second",
+        "tokens a second", "MFU", "peak memory",
     ]  # fmt: skip
     assert (table["steps"], table["samples"]) == ("4", "256")
     assert float(table["train loss"]) == pytest.approx(records(artifact, "train")[-1]["loss"], 1e-5)
@@ -436,6 +468,7 @@ def test_train_prints_for_programs(numtok: Shell, store: Store) -> None:
         ("--tokens", "1500", "--objective", "ar", "--seed", "5", "--clip", "0", "--name", "mine"),
         ("--minutes", "0.000123456789", "--lr", "0.00123456789", "--precision", "bfloat16"),
         ("--steps", "2", "--head", "scalar,layers=1", "--warmup", "0.3", "--weight-decay", "0.1"),
+        ("--steps", "2", "--batch", "100", "--accumulate", "3"),
     ],
 )
 def test_show_prints_a_command_line_that_makes_the_model_again(
@@ -463,6 +496,70 @@ def test_the_command_line_of_a_model_names_the_model_it_began_with(
     assert numtok(*command[1:]).out == second
     lineage = numtok("lineage", second.strip()).out
     assert first in lineage and store.resolve("arithmetic-xval").ref in lineage
+
+
+def test_speeds_and_memory_are_beside_the_content(store: Store) -> None:
+    artifact = train(store, tiny())
+    timing = json.loads((artifact.path / "timing.json").read_bytes())
+    seconds, trained = timing["seconds"], read_model(artifact, CPU).trained
+    assert timing["tokens_per_second"] == pytest.approx(trained.tokens / seconds)
+    assert timing["numbers_per_second"] == pytest.approx(trained.tokens / 2 / seconds)  # of 6, 3
+    assert timing["flops_per_second"] == pytest.approx(trained.flops / seconds)
+    assert timing["matmul_flops_per_second"] == matmul_rate(CPU, False)
+    assert timing["mfu"] == timing["flops_per_second"] / timing["matmul_flops_per_second"]
+    assert timing["peak_memory"] > 1 << 20
+    assert "timing.json" not in contents(artifact)
+
+
+def test_a_model_of_an_earlier_numtok_is_shown_without_what_is_not_known_of_it(
+    numtok: Shell, store: Store
+) -> None:
+    path = store.resolve(trained(numtok).out.strip()).path / "timing.json"
+    path.write_text('{"seconds": 2.5, "tokens_per_second": 1000.0, "device": "cpu", "threads": 1}')
+    ran = trained(numtok)
+    assert ran.code == 0
+    shown = dict(re.split(r"\s{2,}", line.strip()) for line in ran.err.splitlines()[3:] if line)
+    assert (shown["tokens a second"], shown["MFU"], shown["peak memory"]) == ("1,000", "-", "-")
+
+
+def test_a_profile_has_a_trace_and_a_table_and_changes_nothing(
+    numtok: Shell, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    first = trained(numtok)
+    before = contents(store.resolve(first.out.strip()))
+    assert numtok("rm", first.out.strip()).code == 0
+    trace = tmp_path / "trace.json"
+    ran = trained(numtok, "--profile", str(trace), "--checkpoint-every", "1")
+    assert (ran.code, ran.out) == (0, first.out)
+    assert contents(store.resolve(first.out.strip())) == before
+    names = [event["name"] for event in json.loads(trace.read_bytes())["traceEvents"]]
+    assert names.count("Optimizer.step#AdamW.step") == 5
+    title, columns, _, *lines = ran.err.splitlines()
+    assert (title, columns.split()) == ("what a step costs", ["operation", "ms", "share", "calls"])
+    costs = [line.split() for line in lines[: lines.index("")]]
+    assert {cost[0] for cost in costs} <= set(names)
+    shares = [float(cost[2].removesuffix("%")) for cost in costs]
+    assert shares == sorted(shares, reverse=True) and 0 < sum(shares) <= 100.5
+
+
+def test_nothing_is_profiled_where_nothing_is_trained(
+    numtok: Shell, store: Store, tmp_path: Path
+) -> None:
+    nowhere = tmp_path / "none" / "trace.json"
+    ran = trained(numtok, "--profile", str(nowhere))
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.startswith("numtok: cannot write ") and "No such file" in ran.err
+    ref = trained(numtok).out.strip()
+    ran = trained(numtok, "--profile", str(tmp_path / "trace.json"))
+    message = (
+        f"--profile: {ref} is there already, so nothing is trained that could be profiled; "
+        "add --force"
+    )
+    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
+    assert (
+        trained(numtok, "--quiet", "--force", "--profile", str(tmp_path / "trace.json")).err == ""
+    )
 
 
 def test_verify_and_lineage_know_models(numtok: Shell, store: Store) -> None:
@@ -528,7 +625,7 @@ class _Terminal(io.StringIO):
 @pytest.mark.parametrize("quiet", [False, True])
 def test_progress_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, quiet: bool) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    update = Update(3, 1200, 0.125, 12_345.6, 2.5e6, 61.0)
+    update = Update(3, 1200, 0.125, Speed(12_345.6, 2.5e6, 1e11, 0.625), 1_250_000_000, 61.0)
     shown = {}
     for stream in (_Terminal(), io.StringIO()):
         monkeypatch.setattr(sys, "stderr", stream)
@@ -540,7 +637,8 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, q
         assert shown[_Terminal] == ""
     else:
         assert "step 3/1,200" in shown[_Terminal]
-        assert "loss 0.125  2.5M numbers/s 12.3k tokens/s  1:01 left" in shown[_Terminal]
+        told = "loss 0.125  2.5M numbers/s 12.3k tokens/s  62% MFU  1.25 GB  1:01 left"
+        assert told in shown[_Terminal]
 
 
 def test_updates_say_where_training_stands(store: Store) -> None:
@@ -548,8 +646,11 @@ def test_updates_say_where_training_stands(store: Store) -> None:
     run(tiny(steps=5), store, updates.append)
     assert [(one.step, one.steps) for one in updates] == [(step, 5) for step in range(1, 6)]
     for one in updates:
-        assert one.tokens_per_second > 0
-        assert one.numbers_per_second == pytest.approx(one.tokens_per_second / 2)  # of 6, 3
+        speed = one.speed
+        assert speed.tokens_per_second > 0
+        assert speed.numbers_per_second == pytest.approx(speed.tokens_per_second / 2)  # of 6, 3
+        assert speed.mfu == speed.flops_per_second / matmul_rate(CPU, False) > 0
+        assert one.peak_memory > 1 << 20
     assert updates[-1].seconds_left == 0
 
 
@@ -567,6 +668,8 @@ REFUSED: dict[tuple[str, ...], str] = {
     ("--minutes", "nan"): f"--minutes nan {SCHEDULE} above 0",
     ("--minutes", "inf"): f"--minutes inf {SCHEDULE} above 0",
     ("--batch", "0"): f"--batch 0 {SCHEDULE} above 0",
+    ("--accumulate", "0"): f"--accumulate 0 {SCHEDULE} from 1 to --batch (128)",
+    ("--accumulate", "65", "--batch", "64"): f"--accumulate 65 {SCHEDULE} from 1 to --batch (64)",
     ("--checkpoint-every", "0"): f"--checkpoint-every 0 {SCHEDULE} above 0",
     ("--batch-workers", "-1"): "--batch-workers -1 is not possible; 0 or more",
     ("--lr", "0"): f"--lr 0.0 {SCHEDULE} above 0 and below 1",
@@ -616,6 +719,18 @@ def test_a_gpu_that_is_not_there_is_refused(
     ran = trained(numtok, "--device", "cuda")
     message = "--device cuda: this PyTorch sees no GPU; give --device cpu"
     assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
+
+
+def test_without_a_compiler_nothing_is_compiled(
+    numtok: Shell, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    ran = trained(numtok, "--compile")
+    message = (
+        "--compile needs a C++ compiler, and there is no 'no-such-compiler'; install one, name it "
+        "in the environment variable CXX, or leave --compile out"
+    )
+    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
 
 
 def test_only_encoded_data_can_be_learnt(numtok: Shell, store: Store) -> None:
@@ -732,12 +847,6 @@ def test_a_loss_that_is_not_finite_ends_training_with_advice(
     assert (ran.code, ran.out, ran.err) == (5, "", f"numtok: {message}\n")
 
 
-NO_MEMORY = (
-    "out of memory with --batch 64; halve it (and --lr with it), or take a smaller --preset; "
-    "the run then starts anew"
-)
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -754,8 +863,20 @@ def test_a_lack_of_memory_is_told_with_advice(
         raise error
 
     monkeypatch.setattr(Model, "losses", fail)
-    ran = trained(numtok)
-    assert (ran.code, ran.out, ran.err) == (5, "", f"numtok: {NO_MEMORY}\n")
+    again, smaller = "--recompute, the same steps in more time", "a smaller --preset"
+    parts = "the same steps in smaller parts"
+    for given, advice in (
+        ("", f"; give --accumulate 2, {parts}, or {again}, or {smaller}"),
+        (" --accumulate 3", f"; give --accumulate 6, {parts}, or {again}, or {smaller}"),
+        (" --accumulate 40", f"; give --accumulate 64, {parts}, or {again}, or {smaller}"),
+        (" --accumulate 64", f"; give {again}, or {smaller}"),
+    ):
+        ran = trained(numtok, *given.split())
+        message = f"numtok: out of memory with --batch 64{given}{advice}\n"
+        assert (ran.code, ran.out, ran.err) == (5, "", message)
+    ran = trained(numtok, "--accumulate=64", "--recompute")
+    message = f"numtok: out of memory with --batch 64 --accumulate 64; give {smaller}\n"
+    assert ran.err == message
 
 
 def test_any_other_error_of_pytorch_is_a_bug(
@@ -771,7 +892,7 @@ def test_any_other_error_of_pytorch_is_a_bug(
 def test_memory_that_is_really_out_is_told(store: Store) -> None:
     # 128 terabytes of positions: more than any machine promises, so that none is ever taken.
     config = tiny(preset=TINY + ",context=1000000000000")
-    with pytest.raises(TrainingFailed, match=r"^out of memory with --batch 64; halve it"):
+    with pytest.raises(TrainingFailed, match=r"^out of memory with --batch 64; give "):
         run(config, store, lambda update: None)
 
 

@@ -284,6 +284,16 @@ def test_a_run_that_is_killed_again_and_again_gets_there(
     assert check_goes_on(undisturbed, root) == 19
 
 
+def test_a_run_that_learns_its_batches_in_parts_goes_on_as_well(
+    data: Path, forks: Forks, tmp_path: Path
+) -> None:
+    config = tiny(steps=12, objective="mlm", preset=DROPOUT, checkpoint_steps=3, accumulate=3)
+    undisturbed = traced(data, tmp_path, config)
+    root = undisturbed.start(tmp_path / "artifacts")
+    forks.killed(config, root, 8)
+    assert check_goes_on(undisturbed, root) == 6
+
+
 def test_without_a_checkpoint_a_killed_run_starts_anew(
     data: Path, forks: Forks, tmp_path: Path
 ) -> None:
@@ -300,7 +310,7 @@ def test_the_options_that_change_no_bytes_may_change_on_the_way(
     undisturbed = traced(data, tmp_path, config)
     root = undisturbed.start(tmp_path / "artifacts")
     forks.killed(replace(config, checkpoint_steps=4), root, 6)
-    other = replace(config, batch_workers=2, checkpoint_steps=1)
+    other = replace(config, batch_workers=2, checkpoint_steps=1, recompute=True)
     assert check_goes_on(replace(undisturbed, config=other), root) == 4
 
 

@@ -1,11 +1,15 @@
 """What ``numtok train`` shows: a progress line, then the REF on stdout and a table on stderr."""
 
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from numtok.artifact import TIMING
+from numtok.cli._figures import amount, number, share
 from numtok.cli._progress import Live
-from numtok.cli._shared import Format, print_json, print_made
+from numtok.cli._shared import Format, Size, print_json, print_made, print_table
 from numtok.stages._models import METRICS, Losses
+from numtok.stages._trace import Cost
 from numtok.stages._training import Update
 from numtok.stages.train import Result
 
@@ -14,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TrainingBar(Live):
-    """Steps, loss, numbers and tokens a second, time left."""
+    """Steps, loss, numbers and tokens a second, MFU, peak memory, time left."""
 
     def columns(self) -> "list[ProgressColumn]":
         from rich.progress import BarColumn, TextColumn
@@ -26,16 +30,20 @@ class TrainingBar(Live):
         ]
 
     def __call__(self, update: Update) -> None:
+        speed = update.speed
         minutes, seconds = divmod(round(update.seconds_left), 60)
         told = (
-            f"loss {update.loss:.3g}  {_short(update.numbers_per_second)} numbers/s "
-            f"{_short(update.tokens_per_second)} tokens/s  {minutes}:{seconds:02d} left"
+            f"loss {update.loss:.3g}  {amount(speed.numbers_per_second)} numbers/s "
+            f"{amount(speed.tokens_per_second)} tokens/s  {speed.mfu:.0%} MFU  "
+            f"{Size(update.peak_memory)}  {minutes}:{seconds:02d} left"
         )
         self.show("training", update.step, update.steps, told)
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
     """Print one run; with a format other than the table, that on stdout instead of the REF."""
+    if result.costs and not quiet:
+        _print_costs(result.costs)
     artifact = result.artifact
     counts = artifact.manifest.counts
     timing = artifact.decoded(TIMING, dict[str, Any])
@@ -55,14 +63,19 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         *((f"{split} loss", loss) for split, loss in losses.items()),
         ("seconds", round(timing["seconds"], 1)),
         ("tokens a second", round(timing["tokens_per_second"])),
+        # Of a model of an earlier numtok these are not known.
+        ("MFU", share(timing.get("mfu"))),
+        ("peak memory", Size(timing["peak_memory"]) if "peak_memory" in timing else None),
     ]
     title = "trained" if result.made else "found, not trained again"
     print_made(title, artifact.ref, rows, format, quiet)
 
 
-def _short(number: float) -> str:
-    """``1234567.0 -> "1.2M"``"""
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= size:
-            return f"{number / size:.1f}{unit}"
-    return f"{number:.0f}"
+def _print_costs(costs: Sequence[Cost]) -> None:
+    rows = [
+        (cost.operation, f"{1000 * cost.seconds:.3g}", share(cost.share), number(cost.calls))
+        for cost in costs
+    ]
+    columns = ("operation", "ms", "share", "calls")
+    print_table("what a step costs", columns, rows, to=sys.stderr)
+    print(file=sys.stderr)

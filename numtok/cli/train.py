@@ -1,5 +1,6 @@
 """``numtok train``."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -48,6 +49,18 @@ def command(
         ),
     ] = None,
     batch: Annotated[int, typer.Option(metavar="ROWS", help="Rows a step.")] = 128,
+    accumulate: Annotated[
+        int,
+        typer.Option(metavar="N", help="Learn a batch in N parts: the same step, less memory."),
+    ] = 1,
+    recompute: Annotated[
+        bool,
+        typer.Option("--recompute", help="Less memory for long rows, and a third more work."),
+    ] = False,
+    compile: Annotated[
+        bool,
+        typer.Option("--compile", help="Compile the model first: minutes; for long runs on a GPU."),
+    ] = False,
     lr: Annotated[
         float | None, typer.Option(metavar="RATE", help="Learning rate. Default: the preset's.")
     ] = None,
@@ -73,6 +86,10 @@ def command(
     batch_workers: Annotated[
         int, typer.Option(metavar="N", help="Threads that prepare batches.")
     ] = 0,
+    profile: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a Chrome trace of 5 steps, print their costs."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Default: the data's and the preset's.")] = None,
     restart: RestartOption = False,
     force: ForceOption = False,
@@ -99,6 +116,9 @@ def command(
         tokens=tokens,
         minutes=minutes,
         batch=batch,
+        accumulate=accumulate,
+        recompute=recompute,
+        compile=compile,
         learning_rate=lr,
         warmup=warmup,
         weight_decay=weight_decay,
@@ -109,6 +129,7 @@ def command(
         precision=precision,
         checkpoint_steps=checkpoint_steps,
         batch_workers=batch_workers,
+        profile=profile,
         name=name,
         restart=restart,
         force=force,

@@ -76,9 +76,11 @@ class ModelSettings:
 
 
 class Losses(NamedTuple):
-    """Of one batch, in nats and squared normalised units; without a value head ``value`` is 0."""
+    """Means over what is predicted, in nats and squared normalised units.
 
-    total: Tensor
+    Without a value head ``value`` is 0. What is learnt is their sum.
+    """
+
     token: Tensor
     value: Tensor
 
@@ -123,7 +125,7 @@ class Model(nn.Module):
         return self.trunk.extend(self.embedder(tokens_BL, values_BL), cache, count_B)
 
     def losses(self, given: "Given") -> Losses:
-        """Token and value losses of a batch, each a mean over what is predicted, summed 1:1.
+        """Token and value losses of a batch.
 
         Only the hidden states that predict something go through the heads.
         """
@@ -131,8 +133,8 @@ class Model(nn.Module):
         flat = hidden.flatten(0, 1)
         # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
         # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
-        logits = self.token_head(flat[given.where]).float()
-        token = F.cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
+        logits = self.token_head(flat if given.where is None else flat[given.where]).float()
+        token = _cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
         value = torch.zeros_like(token)
         if self.value_head is not None:
             assert isinstance(self.head, ValueHead)
@@ -141,7 +143,7 @@ class Model(nn.Module):
                 parameters = self.value_head(flat[given.number_where].float())
             there = len(given.number_values)
             value = self.head.loss(parameters, given.number_values) if there else parameters.sum()
-        return Losses(token + value, token.detach(), value.detach())
+        return Losses(token, value)
 
     def value_point(self, parameters: NDArray[np.float32]) -> NDArray[np.float64]:
         """[N] the normalised values that a value head's parameters [N, P] predict."""
@@ -157,7 +159,11 @@ class Model(nn.Module):
         return total, tables
 
     def flops(self, example: Example) -> int:
-        """Of one forward pass, pads and all: multiplications and additions of matrix products."""
+        """Of one forward pass: multiplications and additions of matrix products.
+
+        Pads count, and so do the pairs that causal attention leaves out: what is counted is the
+        same for every kernel. A backward pass is two of the forward.
+        """
         rows, length = example.tokens.shape
         asked, _, _ = example.asked
         heads = 2 * len(example.where) * _weights(self.token_head)
@@ -170,14 +176,14 @@ class Given(NamedTuple):
     """An :class:`Example` on the model's device; ``real`` is None where no token is padding.
 
     ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
-    names, [B, Q], or of all, [B, L].
+    names, [B, Q], or of all, [B, L]; ``where`` is None where a token is predicted at each of these.
     """
 
     tokens: Tensor
     values: Tensor
     real: Tensor | None
     asked: Tensor | None
-    where: Tensor
+    where: Tensor | None
     labels: Tensor
     number_where: Tensor
     number_values: Tensor
@@ -190,16 +196,38 @@ class Given(NamedTuple):
             return torch.from_numpy(array).to(device, non_blocking=True)
 
         asked, where, number_where = example.asked
+        places = example.tokens.size if asked is None else asked.size
         return cls(
             move(example.tokens),
             move(example.values),
             None if example.real.all() else move(example.real),
             None if asked is None else move(asked),
-            move(where),
+            None if len(where) == places else move(where),
             move(example.labels),
             move(number_where),
             move(example.number_values),
         )
+
+
+def _cross_entropy(logits_KV: Tensor, labels_K: Tensor) -> Tensor:
+    """As ``F.cross_entropy``, for less memory and time: the gradient of the logits takes the place
+    of the log-probabilities, instead of a table of zeros and another of the gradient."""
+    return cast(Tensor, _CrossEntropy.apply(logits_KV, labels_K))  # type: ignore[no-untyped-call]
+
+
+class _CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, logits_KV: Tensor, labels_K: Tensor) -> Tensor:
+        log_KV = F.log_softmax(logits_KV, dim=1)
+        context.save_for_backward(log_KV, labels_K)
+        return F.nll_loss(log_KV, labels_K)
+
+    @staticmethod
+    def backward(context: Any, *given: Tensor) -> tuple[Tensor, None]:
+        log_KV, labels_K = context.saved_tensors
+        gradient_KV = log_KV.exp_()  # the probability, less 1 for what is right
+        gradient_KV.scatter_add_(1, labels_K[:, None], -torch.ones_like(log_KV[:, :1]))
+        return gradient_KV.mul_(given[0] / len(labels_K)), None
 
 
 def _weights(module: nn.Module) -> int:

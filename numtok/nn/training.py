@@ -6,7 +6,7 @@ and loaded goes on exactly as if it had never stopped.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +18,10 @@ from torch.nn.utils import clip_grad_norm_
 from numtok.config import threads
 from numtok.errors import TrainingFailed, UsageError
 from numtok.nn.batches import seed_of
-from numtok.nn.model import Given, Model
+from numtok.nn.model import Given, Losses, Model
 from numtok.nn.objectives.base import Example
 
+WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
 
 
@@ -68,17 +69,41 @@ class Recipe:
         return self.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
 
+@dataclass(frozen=True)
+class Execution:
+    """How steps are worked out: what is learnt is the same but for rounding.
+
+    accumulate
+        In how many parts a batch is learnt, one after the other, for less memory. (Dropout takes
+        other states.)
+    recompute
+        Whether a block's states are worked out again for its gradient, for less memory.
+    compiled
+        Whether losses and gradients run as compiled by PyTorch; the first steps take minutes.
+    """
+
+    device: torch.device
+    bfloat16: bool = False
+    accumulate: int = 1
+    recompute: bool = False
+    compiled: bool = False
+
+
 class Trainer:
     """A model and its optimizer at some step; ``step`` counts those that are done."""
 
-    def __init__(self, model: Model, recipe: Recipe, device: torch.device, bfloat16: bool) -> None:
-        self.model = model.to(device)
+    def __init__(self, model: Model, recipe: Recipe, execution: Execution) -> None:
+        self.model = model.to(execution.device)
+        self.model.trunk.recompute = execution.recompute
         self.recipe = recipe
-        self.device = device
+        self.execution = execution
+        self.device = execution.device
         self.step = 0
         self.tokens = 0  # real ones that went in
         self.flops = 0  # of forward passes
-        self._bfloat16 = bfloat16
+        self._learnt_losses: Callable[[Given], Losses] = model.losses
+        if execution.compiled:  # for any number of rows and tokens, or each would be compiled anew
+            self._learnt_losses = torch.compile(model.losses, dynamic=True)
         self._names = {name: parameter for name, parameter in model.named_parameters()}
         tables = [p for p in self._names.values() if p.dim() >= 2]
         others = [p for p in self._names.values() if p.dim() < 2]
@@ -91,7 +116,7 @@ class Trainer:
             betas=(0.9, 0.95),
             fused=True,
         )
-        self._sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=device)
+        self._sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=self.device)
         self._summed = 0
 
     def advance(self, example: Example) -> None:
@@ -102,18 +127,18 @@ class Trainer:
         self.model.train()
         # Dropout draws from the global generator; other users of it must not matter.
         torch.manual_seed(seed_of(self.recipe.seed, "dropout", self.step))
-        with self._precision():
-            losses = self.model.losses(Given.of(example, self.device))
         self._optimizer.zero_grad()
-        losses.total.backward()  # type: ignore[no-untyped-call]
+        for part, losses in self._losses(example, self._learnt_losses):
+            total = losses.token + losses.value
+            total.backward()  # type: ignore[no-untyped-call]
+            self._sums[:3] += torch.stack([total, *losses]).detach().double()
+            self.flops += self.model.flops(part)
         norm = clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf)
         self._optimizer.step()
-        summands = (losses.total.detach(), losses.token, losses.value, norm)
-        self._sums += torch.stack([one.double() for one in summands])
+        self._sums[3] += norm
         self._summed += 1
         self.step += 1
         self.tokens += int(example.real.sum())
-        self.flops += self.model.flops(example)
 
     def means(self) -> dict[str, float]:
         """Mean losses and gradient norm since the last call; the device is waited for.
@@ -135,9 +160,20 @@ class Trainer:
     def validate(self, example: Example) -> tuple[float, float]:
         """Mean token loss and mean value loss of a batch that is not learnt."""
         self.model.eval()
-        with self._precision():
-            losses = self.model.losses(Given.of(example, self.device))
-        return float(losses.token), float(losses.value)
+        found = [losses for _, losses in self._losses(example, self.model.losses)]
+        return sum(float(one.token) for one in found), sum(float(one.value) for one in found)
+
+    def _losses(
+        self, example: Example, losses: Callable[[Given], Losses]
+    ) -> Iterator[tuple[Example, Losses]]:
+        """Of each part of a batch, so that they add up to the means over all of it."""
+        for part in example.parts(self.execution.accumulate):
+            with self._precision():
+                token, value = losses(Given.of(part, self.device))
+            tokens, numbers = len(example.where), len(example.number_where)
+            token = token * (len(part.where) / max(1, tokens))
+            value = value * (len(part.number_where) / max(1, numbers))
+            yield part, Losses(token, value)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything that the next step depends on, as tensors by name and as plain values."""
@@ -172,7 +208,7 @@ class Trainer:
 
     @contextmanager
     def _precision(self) -> Iterator[None]:
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.execution.bfloat16):
             yield
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from numtok.errors import UsageError
 
@@ -77,12 +78,17 @@ class Cache:
 
 
 class Transformer(nn.Module):
-    """Embedded tokens [B, L, D] to hidden states [B, L, D], or [B, Q, D] of those asked for."""
+    """Embedded tokens [B, L, D] to hidden states [B, L, D], or [B, Q, D] of those asked for.
+
+    ``recompute``: in training each block but the last keeps only what goes in, and is worked out
+    again when its gradient is due: the same results for less memory and a third more work.
+    """
 
     def __init__(self, shape: Shape, causal: bool) -> None:
         super().__init__()
         self.shape = shape
         self.causal = causal
+        self.recompute = False
         if shape.positions == "learned":
             self.positions = nn.Parameter(torch.empty(shape.context, shape.width))
             nn.init.normal_(self.positions, std=_INIT)
@@ -111,7 +117,11 @@ class Transformer(nn.Module):
         turn = self._turn(at_L)
         *blocks, last = cast(list[_Block], self.blocks)
         for block in blocks:
-            x_BLD = block(x_BLD, turn, mask, self.causal)
+            given = (x_BLD, turn, mask, self.causal)
+            if self.recompute and torch.is_grad_enabled():
+                x_BLD = cast(Tensor, checkpoint(block, *given, use_reentrant=False))
+            else:
+                x_BLD = block(*given)
         if asked_BQ is None:
             return cast(Tensor, self.norm(last(x_BLD, turn, mask, self.causal)))
         if self.causal:
@@ -231,8 +241,10 @@ class _Block(nn.Module):
         B, L, D = x_BLD.shape
         rows = slice(first * D, end * D)
         made = F.linear(x_BLD, self.qkv.weight[rows], self.qkv.bias[rows])
-        made = made.view(B, L, end - first, self.heads, D // self.heads)
-        return made.permute(2, 0, 3, 1, 4).unbind()
+        return tuple(
+            part.view(B, L, self.heads, D // self.heads).transpose(1, 2)
+            for part in made.chunk(end - first, dim=-1)
+        )
 
 
 def _attended(q_BHQE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, **options: Any) -> Tensor:

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 from numtok.codec import Codec
 from numtok.draft import Draft
 from numtok.nn.batches import Batch, Batches, generator
+from numtok.nn.device import matmul_rate, peak_memory
 from numtok.nn.model import Model
 from numtok.nn.objectives.base import Example, Objective, masked, said
 from numtok.nn.prefetch import prefetched
-from numtok.nn.training import Recipe, Trainer
+from numtok.nn.training import WHOLE_STEP, Execution, Recipe, Trainer
 from numtok.samples import Samples
 from numtok.stages._checkpoint import (
     Checkpoint,
@@ -26,12 +28,23 @@ from numtok.stages._checkpoint import (
 )
 from numtok.stages._data import learnt_values
 from numtok.stages._signals import Signals
+from numtok.stages._trace import Cost, traced
 
 _VALIDATION_ROWS = 4096  # of the validation split at most
 _RECORDS, _VALIDATIONS = 200, 10  # how often a run writes its losses down, at most
 _STEPS_PER_LOOK = 3  # batches learnt for one looked at, which costs a third: a tenth of the time
 _CHECKPOINT_SECONDS = 60.0
+_TRACED_STEPS = 5
 _WARM_STEPS = 3  # before time is measured: the first steps take memory and choose kernels
+
+
+class Speed(NamedTuple):
+    """Of training, the time for validation and checkpoints counted in."""
+
+    tokens_per_second: float
+    numbers_per_second: float
+    flops_per_second: float  # forward and backward, as Model.flops counts them
+    mfu: float  # these as a share of what matrix products reach on the device
 
 
 class Update(NamedTuple):
@@ -40,8 +53,8 @@ class Update(NamedTuple):
     step: int
     steps: int
     loss: float
-    tokens_per_second: float
-    numbers_per_second: float
+    speed: Speed
+    peak_memory: int  # bytes
     seconds_left: float
 
 
@@ -131,8 +144,7 @@ class Training:
         model: Callable[[], Model],
         recipe: Callable[[int], Recipe],
         *,
-        device: torch.device,
-        bfloat16: bool,
+        execution: Execution,
         batch_workers: int,
         checkpoint_steps: int | None,
         progress: Progress,
@@ -142,13 +154,13 @@ class Training:
         self.validation = validation
         self.model = model
         self.recipe = recipe
-        self.device = device
-        self.bfloat16 = bfloat16
+        self.execution = execution
         self.batch_workers = batch_workers
         self.checkpoint_steps = checkpoint_steps
         self.progress = progress
         self.records: list[dict[str, Any]] = []  # the lines of metrics.jsonl
         self.seconds = 0.0  # of training, earlier runs included
+        self._numbers_a_token = len(train.samples.numbers) / max(1, len(train.samples.tokens))
 
     def run(self, budget: dict[str, float]) -> Trainer:
         """Train to the end of the budget, from the checkpoint of an earlier run if there is one."""
@@ -164,8 +176,51 @@ class Training:
         self._loop(trainer)
         return trainer
 
+    def timing(self, trainer: Trainer) -> dict[str, Any]:
+        """What goes into timing.json; speeds are of all runs, memory is of this one."""
+        speed = self.speed(trainer.tokens, trainer.flops, self.seconds)
+        return {
+            "seconds": self.seconds,
+            **speed._asdict(),
+            "matmul_flops_per_second": self.matmul_rate(),
+            "peak_memory": peak_memory(self.execution.device),
+            "device": self.execution.device.type,
+            "threads": torch.get_num_threads(),
+        }
+
+    def speed(self, tokens: int, forward_flops: int, seconds: float) -> Speed:
+        """Of so much work in so much time."""
+        seconds = max(seconds, 1e-9)
+        flops = WHOLE_STEP * forward_flops / seconds
+        return Speed(
+            tokens / seconds,
+            tokens / seconds * self._numbers_a_token,
+            flops,
+            flops / self.matmul_rate(),
+        )
+
+    def matmul_rate(self) -> float:
+        """What the device reaches, in the precision of the training; measured once a process."""
+        return matmul_rate(self.execution.device, self.execution.bfloat16)
+
+    def profile(self, path: Path) -> list[Cost]:
+        """What a step costs, by operations; a trace goes to ``path``.
+
+        The model is thrown away, so that training is the same with and without.
+        """
+        trainer = self._trainer(1 << 30)
+        for step in range(_WARM_STEPS):
+            trainer.advance(self.train.learnt(step))
+        steps = range(_WARM_STEPS, _WARM_STEPS + _TRACED_STEPS)
+        return traced(
+            lambda step: trainer.advance(self.train.learnt(step)),
+            steps,
+            self.execution.device,
+            path,
+        )
+
     def _trainer(self, steps: int) -> Trainer:
-        return Trainer(self.model(), self.recipe(steps), self.device, self.bfloat16)
+        return Trainer(self.model(), self.recipe(steps), self.execution)
 
     def _steps(self, budget: dict[str, float]) -> int:
         ((unit, amount),) = budget.items()
@@ -194,7 +249,7 @@ class Training:
         if self.validation:
             looks = self.validation.looks
             validate_every = max(1, steps // _VALIDATIONS, _STEPS_PER_LOOK * looks)
-        clock = _Clock(trainer, self.train.samples)
+        clock = _Clock(self, trainer)
         before, saved = self.seconds, time.monotonic()
         with Signals() as signals:
             examples = prefetched(self.train.learnt, trainer.step, steps, self.batch_workers)
@@ -246,25 +301,24 @@ class Training:
 class _Clock:
     """Speeds and the time left of this run, from its own start."""
 
-    def __init__(self, trainer: Trainer, samples: Samples) -> None:
+    def __init__(self, training: Training, trainer: Trainer) -> None:
+        self._training = training
+        # Measured once a process: not when the clock runs.
+        training.matmul_rate()
+        self._step, self._tokens, self._flops = trainer.step, trainer.tokens, trainer.flops
         self._started = time.monotonic()
-        self._first_step = trainer.step
-        self._first_token = trainer.tokens
-        self._numbers_a_token = len(samples.numbers) / max(1, len(samples.tokens))
 
     @property
     def seconds(self) -> float:
         return time.monotonic() - self._started
 
     def update(self, trainer: Trainer, loss: float) -> Update:
-        seconds = self.seconds
-        tokens = (trainer.tokens - self._first_token) / seconds
-        left = (trainer.recipe.steps - trainer.step) * seconds / (trainer.step - self._first_step)
+        seconds, training = self.seconds, self._training
         return Update(
             trainer.step,
             trainer.recipe.steps,
             loss,
-            tokens,
-            tokens * self._numbers_a_token,
-            left,
+            training.speed(trainer.tokens - self._tokens, trainer.flops - self._flops, seconds),
+            peak_memory(training.execution.device),
+            (trainer.recipe.steps - trainer.step) * seconds / (trainer.step - self._step),
         )

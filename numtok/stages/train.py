@@ -6,7 +6,7 @@ start and frozen to steps there.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,12 +22,13 @@ from numtok.codec import Codec
 from numtok.draft import Draft
 from numtok.errors import DataError, UsageError
 from numtok.nn.batches import seed_of
+from numtok.nn.device import check_compiler, keep_freed_memory
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, Calibration, ValueHead
 from numtok.nn.model import Given, Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES, Objective
 from numtok.nn.presets import preset
-from numtok.nn.training import Recipe, device_of, naming_memory
+from numtok.nn.training import WHOLE_STEP, Execution, Recipe, device_of, naming_memory
 from numtok.records import ENCODED, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.samples import Samples
@@ -43,6 +44,7 @@ from numtok.stages._models import (
     write_model,
 )
 from numtok.stages._options import check_name
+from numtok.stages._trace import Cost
 from numtok.stages._training import Progress, Split, Training
 from numtok.store import Store
 
@@ -69,6 +71,9 @@ class Config:
     tokens: int | None = None
     minutes: float | None = None
     batch: int = 128
+    accumulate: int = 1
+    recompute: bool = False
+    compile: bool = False
     learning_rate: float | None = None
     warmup: float = 0.05
     weight_decay: float = 0.01
@@ -79,6 +84,7 @@ class Config:
     precision: str = "auto"
     checkpoint_steps: int | None = None
     batch_workers: int = 0
+    profile: Path | None = None
     name: str | None = None
     restart: bool = False
     force: bool = False
@@ -99,6 +105,11 @@ class Config:
             if value is not None and not 0 < value < below:
                 also = "" if below == math.inf else f" and below {below}"
                 raise UsageError(f"--{option} {value} is not possible; it is above 0{also}")
+        if not 1 <= self.accumulate <= self.batch:
+            raise UsageError(
+                f"--accumulate {self.accumulate} is not possible; it is from 1 to --batch "
+                f"({self.batch})"
+            )
         if self.batch_workers < 0:
             raise UsageError(f"--batch-workers {self.batch_workers} is not possible; 0 or more")
         if self.precision not in ("auto", "float32", "bfloat16"):
@@ -119,10 +130,11 @@ class Config:
 
 @dataclass(frozen=True)
 class Result:
-    """The model, and whether this call made it."""
+    """The model, whether this call made it, and what a step costs if that was asked for."""
 
     artifact: Artifact
     made: bool
+    costs: Sequence[Cost] = ()
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
@@ -146,14 +158,32 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         force=config.force,
     ) as draft:
         if isinstance(draft, Artifact):
+            if config.profile:
+                raise UsageError(
+                    f"--profile: {draft.ref} is there already, so nothing is trained that could be "
+                    "profiled; add --force"
+                )
             return Result(draft, made=False)
-        memory = naming_memory(
-            f"--batch {config.batch}; halve it (and --lr with it), or take a smaller --preset; "
-            "the run then starts anew"
-        )
+        if plan.device.type == "cpu":
+            keep_freed_memory()
+        memory = naming_memory(_less_memory(config))
         with memory, ExitStack() as spools:
             reading = _Reading(encoded, lambda: spools.enter_context(store.spool()))
-            return Result(_made(draft, plan, codec, reading, progress), made=True)
+            artifact, costs = _made(draft, plan, codec, reading, progress)
+            return Result(artifact, made=True, costs=costs)
+
+
+def _less_memory(config: Config) -> str:
+    """With what memory is out, and what needs less of it."""
+    parts = config.accumulate
+    had, less = f"--batch {config.batch}", []
+    if parts > 1:
+        had += f" --accumulate {parts}"
+    if parts < config.batch:
+        less.append(f"--accumulate {min(2 * parts, config.batch)}, the same steps in smaller parts")
+    if not config.recompute:
+        less.append("--recompute, the same steps in more time")
+    return f"{had}; give " + ", or ".join([*less, "a smaller --preset"])
 
 
 class _Reading(NamedTuple):
@@ -207,6 +237,8 @@ class _Plan:
             preset(config.preset).learning_rate if rate is None else rate,
         )
         # What cannot be is refused now, before anything is begun.
+        if config.compile:
+            check_compiler()
         plan.recipe(1)
         plan.model_settings(codec, 1)
         return plan
@@ -225,6 +257,8 @@ class _Plan:
         for unit, value in config.budget.items():
             words += [f"--{unit}", str(value)]
         words += ["--batch", str(config.batch), "--lr", repr(self.learning_rate)]
+        words += ["--accumulate", str(config.accumulate)] if config.accumulate > 1 else []
+        words += ["--compile"] if config.compile else []
         words += ["--warmup", repr(config.warmup), "--weight-decay", repr(config.weight_decay)]
         words += ["--clip", repr(config.clip), "--seed", str(config.seed)]
         words += ["--device", self.device.type]
@@ -236,7 +270,7 @@ class _Plan:
     def settings(self) -> dict[str, Any]:
         """What the version depends on."""
         config = self.config
-        return {
+        settings = {
             "stage": "train",
             "revision": REVISION,
             "preset": asdict(preset(config.preset)),
@@ -253,6 +287,12 @@ class _Plan:
             "device": self.device.type,
             "precision": "bfloat16" if self.bfloat16 else "float32",
         }
+        # They change no more than the rounding: a run without them is as it was before they were.
+        if config.accumulate > 1:
+            settings["accumulate"] = config.accumulate
+        if config.compile:
+            settings["compile"] = True
+        return settings
 
     def configuration(self, codec: Codec) -> dict[str, Any]:
         """The same for people, by which seeds of one experiment are found."""
@@ -269,6 +309,13 @@ class _Plan:
         for key in ("batch", "learning_rate", "warmup", "weight_decay", "clip", "precision"):
             parts[key] = settings[key]
         return parts | ({"init": self.init.artifact.ref} if self.init else {})
+
+    @property
+    def execution(self) -> Execution:
+        config = self.config
+        return Execution(
+            self.device, self.bfloat16, config.accumulate, config.recompute, config.compile
+        )
 
     def recipe(self, steps: int) -> Recipe:
         config = self.config
@@ -303,18 +350,19 @@ class _Plan:
 
 def _made(
     draft: Draft, plan: _Plan, codec: Codec, reading: _Reading, progress: Progress
-) -> Artifact:
+) -> tuple[Artifact, Sequence[Cost]]:
     finished = read_finished(draft)
+    costs: Sequence[Cost] = ()
     if finished is None:
-        finished = _train(draft, plan, codec, reading, progress)
+        finished, costs = _train(draft, plan, codec, reading, progress)
         write_finished(draft, (WEIGHTS, MODEL_FILE, SCHEME_FILE, METRICS), finished)
     drop_checkpoint(draft)
-    return draft.publish(finished.counts, finished.timing)
+    return draft.publish(finished.counts, finished.timing), costs
 
 
 def _train(
     draft: Draft, plan: _Plan, codec: Codec, reading: _Reading, progress: Progress
-) -> Finished:
+) -> tuple[Finished, Sequence[Cost]]:
     """Leave the files of the model in the draft."""
     config, encoded = plan.config, plan.encoded
     objective = OBJECTIVES.build(plan.objective)
@@ -339,14 +387,15 @@ def _train(
         validation,
         lambda: plan.model(codec, context),
         plan.recipe,
-        device=plan.device,
-        bfloat16=plan.bfloat16,
+        execution=plan.execution,
         batch_workers=config.batch_workers,
         checkpoint_steps=config.checkpoint_steps,
         progress=progress,
     )
+    costs = training.profile(config.profile) if config.profile else ()
     trainer = training.run(config.budget)
-    calibration = _calibration(trainer.model, validation or train, plan.device)
+    looked_at = validation or train
+    calibration = _calibration(trainer.model, looked_at, plan.device, config.accumulate)
     split = VALIDATION if validation else TRAIN
     trained = Trained(
         configuration=plan.configuration(codec),
@@ -357,7 +406,7 @@ def _train(
         samples=_samples(train.samples, config.batch, trainer.step),
         tokens=trainer.tokens,
         steps=trainer.step,
-        flops=3.0 * trainer.flops,  # the backward pass is two of the forward
+        flops=float(WHOLE_STEP * trainer.flops),
     )
     write_model(draft.path, trainer.model, codec, trained)
     # Sorted, because a checkpoint gives the fields back in another order.
@@ -371,13 +420,7 @@ def _train(
         "tokens": trainer.tokens,
         "parameters": parameters,
     }
-    timing = {
-        "seconds": training.seconds,
-        "tokens_per_second": trainer.tokens / max(training.seconds, 1e-9),
-        "device": plan.device.type,
-        "threads": torch.get_num_threads(),
-    }
-    return Finished(counts, timing)
+    return Finished(counts, training.timing(trainer)), costs
 
 
 def _check_learnable(objective: Objective, samples: Samples, encoded: Artifact) -> None:
@@ -412,14 +455,14 @@ def _begin_with(model: Model, init: LoadedModel) -> None:
 
 
 @torch.no_grad()
-def _calibration(model: Model, split: Split, device: torch.device) -> Calibration:
+def _calibration(model: Model, split: Split, device: torch.device, accumulate: int) -> Calibration:
     """What the head's distribution needs, from the rows of a split."""
     if model.value_head is None:
         return {}
     assert isinstance(model.head, ValueHead)
     parameters, values = [], []
     model.eval()
-    for example in split.asked():
+    for example in (part for whole in split.asked() for part in whole.parts(accumulate)):
         given = Given.of(example, device)
         hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
         flat = hidden.flatten(0, 1)

@@ -7,8 +7,10 @@ not know the objective.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -51,6 +53,36 @@ class Example:
         asked[row, slot] = place
         where = row * most + slot
         return asked, where, where[np.searchsorted(self.where, self.number_where)]
+
+    def parts(self, count: int) -> Iterator["Example"]:
+        """The rows in ``count`` parts of like size, or in one part a row where there are fewer.
+
+        Each is as long as its longest row.
+        """
+        rows = len(self.tokens)
+        bounds = np.linspace(0, rows, min(count, rows) + 1).astype(np.int64)
+        for first, end in pairwise(bounds):
+            longest = 1 + int(np.flatnonzero(self.real[first:end].any(axis=0)).max(initial=0))
+            inside, where = self._within(self.where, first, end, longest)
+            numbers, number_where = self._within(self.number_where, first, end, longest)
+            yield Example(
+                tokens=self.tokens[first:end, :longest],
+                values=self.values[first:end, :longest],
+                real=self.real[first:end, :longest],
+                where=where,
+                labels=self.labels[inside],
+                number_where=number_where,
+                number_values=self.number_values[numbers],
+            )
+
+    def _within(
+        self, where: NDArray[np.int64], first: int, end: int, longest: int
+    ) -> tuple[slice, NDArray[np.int64]]:
+        """Which of some flat indices lie in these rows, and what they are there."""
+        length = self.tokens.shape[1]
+        inside = slice(*np.searchsorted(where, [first * length, end * length]))
+        row, place = np.divmod(where[inside], max(1, length))
+        return inside, (row - first) * longest + place
 
 
 class Objective(ABC):

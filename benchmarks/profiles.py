@@ -1,6 +1,6 @@
 """How fast `numtok profile` is beside `numtok encode`, on one core.
 
-    python benchmarks/profile.py
+    python benchmarks/profiles.py
 
 The inputs are those of `encode.py`. Wall seconds of whole commands, start-up and all, in
 alternation; the median of --repeat. Profile tries all schemes on what it samples, encode

@@ -1,0 +1,250 @@
+"""How fast numtok trains beside a plain GPT loop of the same size, and beside matrix products.
+
+    python benchmarks/train.py
+    python benchmarks/train.py --preset gpt2 --tokens 1024 --batch 16    # on a GPU, in bfloat16
+
+Rows of made-up tokens, all of one length, four numbers in each, the last one the target:
+
+- *numtok*: its trainer, examples made from batches as in training.
+- *plain*: a GPT written out in this file as one would write it by hand, after nanoGPT (pre-norm,
+  one projection for queries, keys and values, SDPA; fused AdamW, clipping), on ready-made
+  tensors, with its loss at the same tokens. It knows tokens alone.
+
+Tokens a second, and the share of the measured rate of matrix products: for both by the
+multiplications and additions that they really need, so numtok, which works out the last block only
+where something is predicted, is not credited for what it leaves out. The ratio is of tokens a
+second, the median over rounds in which the two take turns. Where there is a value head, the last
+column is the time of a step beside that of the same model without value channel and value head.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from numtok.cli._shared import Size
+from numtok.nn.batches import Batch, generator
+from numtok.nn.device import keep_freed_memory, measured_matmul_rate, peak_memory, wait
+from numtok.nn.heads.base import projection
+from numtok.nn.model import Model, ModelSettings
+from numtok.nn.objectives.base import OBJECTIVES, Example
+from numtok.nn.presets import preset
+from numtok.nn.training import WHOLE_STEP, Execution, Recipe, Trainer, device_of
+
+VOCABULARY = {"p1000": 1189, "xval": 271}  # of arithmetic, its text in words
+NUMBER = {"p1000": 3, "xval": 1}  # tokens of a number
+NUMBERS = 4  # in a row
+CASES = (("p1000", "ar"), ("p1000", "mlm:targets"), ("xval", "mlm:targets"), ("xval", "ar"))
+
+
+class Block(nn.Module):
+    """One layer of the plain GPT."""
+
+    def __init__(self, width: int, heads: int, causal: bool, dropout: float) -> None:
+        super().__init__()
+        self.heads, self.causal, self.dropout = heads, causal, dropout
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows, length, width = x.shape
+        q, k, v = (
+            part.view(rows, length, self.heads, width // self.heads).transpose(1, 2)
+            for part in self.qkv(self.first(x)).split(width, dim=2)
+        )
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout, is_causal=self.causal)
+        y = y.transpose(1, 2).contiguous().view(rows, length, width)
+        x = x + self.drop(self.out(y))
+        return x + self.drop(self.mlp(self.second(x)))  # type: ignore[no-any-return]
+
+
+class Plain(nn.Module):
+    """A GPT as one writes it by hand, of the size of another model."""
+
+    def __init__(self, size: ModelSettings, causal: bool) -> None:
+        super().__init__()
+        shape = size.shape
+        self.tokens = nn.Embedding(size.vocabulary, shape.width)
+        self.places = nn.Embedding(shape.context, shape.width)
+        self.blocks = nn.Sequential(
+            *(Block(shape.width, shape.heads, causal, shape.dropout) for _ in range(shape.layers))
+        )
+        self.norm = nn.LayerNorm(shape.width)
+        self.head = projection(shape.width, size.vocabulary, size.head_layers, bias=False)
+        if size.tied:
+            self.head.weight = self.tokens.weight
+        for part in self.modules():
+            if isinstance(part, (nn.Linear, nn.Embedding)):
+                nn.init.normal_(part.weight, std=0.02)
+
+    def forward(self, x: Tensor, where: Tensor | None, labels: Tensor) -> Tensor:
+        """The loss; ``where`` are the flat indices of what is predicted, None for every token."""
+        x = self.tokens(x) + self.places(torch.arange(x.shape[1], device=x.device))
+        states = self.norm(self.blocks(x)).flatten(0, 1)
+        return F.cross_entropy(self.head(states if where is None else states[where]), labels)
+
+
+@dataclass
+class Loop:
+    """The plain training loop, nanoGPT's."""
+
+    model: nn.Module
+    batches: list[tuple[Tensor, Tensor | None, Tensor]]  # what the model is called with
+    bfloat16: bool
+
+    def __post_init__(self) -> None:
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(), 1e-3, (0.9, 0.95), weight_decay=0.01, fused=True
+        )
+
+    def __call__(self) -> None:
+        for one in self.batches:
+            with torch.autocast(one[0].device.type, torch.bfloat16, enabled=self.bfloat16):
+                loss = self.model(*one)
+            loss.backward()
+            nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+
+
+def batch(scheme: str, rows: int, length: int, step: int) -> Batch:
+    """Rows of random tokens with numbers at equal distances, the last at the end."""
+    random, width = generator(scheme, step), NUMBER[scheme]
+    starts = np.linspace(1, length - width, NUMBERS).astype(np.int64)
+    count = rows * NUMBERS
+    return Batch(
+        tokens=random.integers(3, VOCABULARY[scheme], (rows, length)),
+        lengths=np.full(rows, length),
+        answer_start=np.full(rows, length - width),
+        number=np.arange(count),
+        number_row=np.repeat(np.arange(rows), NUMBERS),
+        number_start=np.tile(starts, rows),
+        number_length=np.full(count, width),
+        number_value=random.uniform(-5, 5, count).astype(np.float32),
+        channel=scheme == "xval",
+        is_target=np.tile(np.arange(NUMBERS) == NUMBERS - 1, rows),
+    )
+
+
+def plainly(example: Example, device: torch.device) -> tuple[Tensor, Tensor | None, Tensor]:
+    """What the plain model is given."""
+    everything = len(example.where) == example.tokens.size
+    tokens, where, labels = (
+        torch.from_numpy(one).to(device) for one in (example.tokens, example.where, example.labels)
+    )
+    return tokens, None if everything else where, labels
+
+
+def seconds(work: Callable[[], object], device: torch.device) -> float:
+    """Of some work, until the device is done."""
+    wait(device)
+    started = time.perf_counter()
+    work()
+    wait(device)
+    return time.perf_counter() - started
+
+
+def measure(scheme: str, objective: str, options: argparse.Namespace) -> list[str]:
+    """The row of one case."""
+    device = device_of(options.device)
+    bfloat16 = device.type == "cuda"
+    made = OBJECTIVES.build(objective)
+    length = options.tokens - int(made.causal)  # one token goes before a row that is moved by one
+    batches = [batch(scheme, options.batch, length, step) for step in range(options.steps)]
+
+    def example(step: int) -> Example:
+        return made.example(batches[step], generator("masks", step))
+
+    def trainer(embedder: str, head: str) -> Trainer:
+        settings = ModelSettings.of(
+            preset(options.preset),
+            vocabulary=options.vocabulary or VOCABULARY[scheme],
+            context=options.tokens,
+            embedder=embedder,
+            head=head,
+            objective=objective,
+        )
+        return Trainer(Model(settings), Recipe(1 << 30, 1e-3), Execution(device, bfloat16))
+
+    def steps(of: Trainer) -> None:
+        for step in range(options.steps):
+            of.advance(example(step))
+
+    valued = scheme == "xval"
+    full = trainer("scaled", "scalar") if valued else trainer("lookup", "token")
+    plain = Plain(full.model.settings, made.causal).to(device)
+    works: list[Callable[[], None]] = [
+        Loop(plain, [plainly(example(step), device) for step in range(options.steps)], bfloat16),
+        partial(steps, full),
+    ]
+    if valued:
+        works.append(partial(steps, trainer("lookup", "token")))
+    for work in works:
+        work()
+    rates, rounds = [], []
+    for _ in range(options.rounds):
+        rates.append(measured_matmul_rate(device, bfloat16))
+        rounds.append([seconds(work, device) for work in works])
+
+    one, model = example(0), full.model
+    rows, places = one.tokens.shape[0], one.tokens.size
+    head = 2 * len(one.where) * sum(weight.numel() for weight in plain.head.parameters())
+    needed = (model.trunk.flops(rows, options.tokens, options.tokens) + head, model.flops(one))
+    best = median(rates) / options.steps / WHOLE_STEP
+    shown = [f"{median(rates) / 1e9:,.0f}"]
+    for index, flops in enumerate(needed):
+        took = median(times[index] for times in rounds)
+        shown += [f"{options.steps * places / took:,.0f}", f"{flops / took / best:.0%}"]
+    ratio = f"{median(times[0] / times[1] for times in rounds):.2f}"
+    more = f"{median(times[1] / times[2] for times in rounds) - 1:+.1%}" if valued else ""
+    return [scheme, objective, *shown, ratio, more]
+
+
+def main() -> None:
+    """Measure what the options ask for and print the table."""
+    parser = argparse.ArgumentParser(description="Measure training beside a plain GPT loop.")
+    parser.add_argument("--preset", default="nano")
+    parser.add_argument("--tokens", type=int, default=24, help="of a row")
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--vocabulary", type=int, help="instead of that of arithmetic")
+    parser.add_argument("--steps", type=int, default=2, help="of one measurement")
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--device", default="auto")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    device = device_of(options.device)
+    if device.type == "cpu":  # as `numtok train` does; for both
+        keep_freed_memory()
+    table = Table(title=f"{options.preset}, {options.batch} rows of {options.tokens} tokens")
+    for heading in ("scheme", "objective"):
+        table.add_column(heading)
+    for heading in ("GFLOP/s", "plain", "share", "numtok", "share", "ratio", "value"):
+        table.add_column(heading, justify="right")
+    for scheme, objective in CASES:
+        table.add_row(*measure(scheme, objective, options))
+    Console().print(table)
+    print(
+        "GFLOP/s of matrix products; tokens a second and their share of it; numtok beside plain;\n"
+        f"a step with value channel and head beside one without; peak {Size(peak_memory(device))}"
+    )
+
+
+if __name__ == "__main__":
+    main()
