@@ -653,9 +653,7 @@ def test_without_the_grammar_some_of_what_is_read_is_no_number(scheme: str, way:
 @pytest.mark.parametrize("scheme", ["digits", "p10", "xval"])
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("drawn", [False, True])
-def test_the_size_of_a_batch_changes_nothing(
-    scheme: str, way: str, size: int, drawn: bool
-) -> None:
+def test_the_size_of_a_batch_changes_nothing(scheme: str, way: str, size: int, drawn: bool) -> None:
     of = model_for(way, scheme)
     read = reader(of, scheme)
 

@@ -76,8 +76,9 @@ class Config:
     """What ``numtok eval`` was asked for.
 
     ``fill`` is for masked models: ``parallel`` (None means that) or ``left-to-right``. ``decode``
-    is ``constrained`` by the scheme's grammar or ``free``. ``point`` and ``draws`` as in
-    ``_predict.Options``.
+    is ``constrained`` by the scheme's grammar or ``free``. ``point``, ``draws`` and ``batch`` as
+    in ``_predict.Options``; the size of a batch is no setting of the report, since predictions
+    do not depend on it, and densities in the last bits alone.
     """
 
     model: str
