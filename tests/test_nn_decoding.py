@@ -94,7 +94,7 @@ def assert_same(one: Reading, other: Reading) -> None:
 class Told(Steps):
     """Logits [n, W, vocabulary], place after place; the last for all that follow."""
 
-    def __init__(self, logits: NDArray[np.float64], lengths: list[int] | None = None) -> None:
+    def __init__(self, logits: NDArray[np.floating[Any]], lengths: list[int] | None = None) -> None:
         self.logits = torch.from_numpy(logits)
         self.lengths = None if lengths is None else np.array(lengths)
         self.taken: list[list[int]] = []
@@ -297,8 +297,9 @@ def plain_score(scheme: Scheme, logits: NDArray[np.float64], path: list[int]) ->
     for place, token in enumerate(path):
         allowed = scheme.next(tuple(path[:place])).allowed
         scores = [s for s, ok in zip(logits[place].tolist(), allowed, strict=True) if ok]
-        norm = math.fsum(math.exp(score - max(scores)) for score in scores)
-        total += float(logits[place, token]) - max(scores) - math.log(norm)
+        most = max(scores)
+        norm = math.fsum(math.exp(score - most) for score in scores)
+        total += float(logits[place, token]) - most - math.log(norm)
     return total
 
 

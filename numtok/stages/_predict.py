@@ -38,6 +38,8 @@ from numtok.stages._models import LoadedModel
 PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregressive"
 POINTS = ("mode", "median", "mean")
 _AT_ONCE = 16  # numbers whose distributions are held at a time: more leave a core's cache
+# Tokens of a batch, at most: more leave a core's cache, and take half as long again and more.
+_TOKENS = {"cpu": 1 << 12, "cuda": 1 << 16}
 
 Progress = Callable[[int, int], None]  # numbers done, of all
 Note = Callable[[str], None]  # what a waiting user should know
@@ -56,7 +58,8 @@ class Options:
     draws
         Numbers drawn for the distribution where it has no exact form (autoregressive tokens).
     batch
-        Rows that are read at a time, at most, and numbers that are then told from what was read.
+        Rows that are read at a time, at most (fewer where they are long), and numbers that are
+        then told from what was read.
     """
 
     fill: str
@@ -123,6 +126,7 @@ class Predictor:
         self.reader = Reader(loaded.model, codec, self.grammar, options.constrained, self.longest)
         self.asked = asked_for(samples, options.fill == AUTOREGRESSIVE)
         self._cache: Cache | None = None  # its memory serves all batches
+        self._most = options.batch  # rows of a batch, for as long as memory is enough
         self.support = self._support()
         if options.point != "mode" and not self.has_distribution:
             raise UsageError(
@@ -160,21 +164,23 @@ class Predictor:
         Where memory is out, batches become smaller, down to one row; then TrainingFailed.
         """
         parts, order = [], []
-        waiting, size = self._longest_first(), self.options.batch
-        done = 0
+        lengths = self._lengths()
+        # Of like length together, since pads cost time; what needs most memory first.
+        waiting, done = np.argsort(-lengths, kind="stable"), 0
         while len(waiting):
+            size = min(self._fitting(int(lengths[waiting[0]])), len(waiting))
             queries = waiting[:size]
             first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
             asked = ranges(first, end - first)
             try:
                 with naming_memory("--batch 1; evaluate where there is more of it"):
-                    part = self._predict(self.asked.rows[queries], asked, end - first, size)
+                    part = self._predict(self.asked.rows[queries], asked, end - first)
             except TrainingFailed:
                 self._cache = None
-                if len(queries) == 1:
+                if size == 1:
                     raise
-                size = len(queries) // 2
-                note(f"out of memory with --batch {len(queries)}; going on with {size}")
+                self._most = size // 2
+                note(f"out of memory with --batch {size}; going on with {self._most}")
                 continue
             parts.append(part)
             order.append(asked)
@@ -184,20 +190,24 @@ class Predictor:
         place = np.argsort(np.concatenate(order))
         return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
 
-    def _longest_first(self) -> NDArray[np.int64]:
-        """Queries of like length together, since pads cost time; what needs most memory first."""
-        lengths = self.samples.lengths[self.asked.rows]
-        if self.options.fill == AUTOREGRESSIVE:  # what comes behind its last number is not read
-            last = np.searchsorted(self.asked.queries, np.arange(len(lengths)), "right") - 1
-            lengths = self.samples.number_start[self.asked.numbers[last]].astype(np.int64)
-        return np.argsort(-lengths, kind="stable")
+    def _fitting(self, longest: int) -> int:
+        """How many rows of a length go through the model at a time."""
+        tokens = _TOKENS[next(self.loaded.model.parameters()).device.type]
+        return max(1, min(self._most, tokens // max(1, longest)))
+
+    def _lengths(self) -> NDArray[np.int64]:
+        """How many tokens of each query's row are read."""
+        if self.options.fill != AUTOREGRESSIVE:
+            return self.samples.lengths[self.asked.rows]
+        ends = self.samples.number_start.astype(np.int64) + self.samples.number_length
+        last = np.searchsorted(self.asked.queries, np.arange(len(self.asked.rows)), "right") - 1
+        return ends[self.asked.numbers[last]]
 
     def _predict(
         self,
         rows: NDArray[np.int64],
         asked: NDArray[np.int64],
         counts: NDArray[np.int64],
-        size: int,
     ) -> Predicted:
         """Of some rows, one a query, the numbers ``asked``, ``counts`` of them in each."""
         batch = self.batches.of(rows)
@@ -209,16 +219,15 @@ class Predictor:
         tokens, numbers = self._true_tokens(batch, chosen), batch.number[chosen]
         parts = [
             self._predicted(steps, numbers[part], tokens[part])
-            for part, steps in self._steps(batch, chosen, size)
+            for part, steps in self._steps(batch, chosen)
         ]
         place = np.searchsorted(every[chosen], wanted)  # one number can be two targets
         return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
 
-    def _steps(
-        self, batch: Batch, chosen: NDArray[np.bool_], size: int
-    ) -> Iterator[tuple[slice, Steps]]:
-        """The chosen numbers, ``size`` at a time where they do not depend on each other."""
+    def _steps(self, batch: Batch, chosen: NDArray[np.bool_]) -> Iterator[tuple[slice, Steps]]:
+        """The chosen numbers; where they do not depend on each other as many at a time as rows."""
         model, width = self.loaded.model, self.loaded.codec.scheme.tokens_per_number
+        size = self._fitting(batch.tokens.shape[1])
         parts = [slice(first, first + size) for first in range(0, int(chosen.sum()), size)]
         if self.options.fill == AUTOREGRESSIVE:
             prompts = Prompts(model, batch, chosen, width or self.longest, self._cache)
