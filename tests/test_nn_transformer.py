@@ -190,12 +190,22 @@ def test_the_memory_of_a_cache_serves_the_next_one_where_it_is_enough() -> None:
     of, x = trunk(True), embedded(4, 12)
     large = Cache(of.shape, 4, 12, x)
     prompted(of, x, [12, 12, 12, 12], large)
+
+    def memory(cache: Cache) -> int:
+        """Where the keys of the first layer lie."""
+        token = torch.zeros(cache.rows, 2, 1, 8)
+        return cache.put(0, token, token)[0].data_ptr()
+
+    place = memory(large)
     small = large.resized(3, 9)
     assert (small.rows, small.tokens, small.longest) == (3, 9, 0)
     found = prompted(of, x[:3], [9, 9, 9], small)
     torch.testing.assert_close(found, states(of, x[:3, :9]), rtol=0, atol=1e-5)
+    assert memory(small) == place
     larger = small.resized(4, 13)
-    assert (larger.rows, larger.tokens) == (4, 13)
+    assert (larger.rows, larger.tokens, larger.longest) == (4, 13, 0)
+    prompted(of, x, [12, 12, 12, 12], larger)
+    assert memory(larger) != place
 
 
 def test_a_token_behind_a_full_cache_changes_no_other_row() -> None:

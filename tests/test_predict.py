@@ -816,10 +816,10 @@ def on_each_pass(predictor: Predictor, look: Callable[[tuple[int, ...]], None]) 
 
 
 def failing(most: int, error: Exception) -> Callable[[tuple[int, ...]], None]:
-    """Fails where there are more rows."""
+    """Fails where there are more tokens."""
 
     def look(shape: tuple[int, ...]) -> None:
-        if shape[0] > most:
+        if shape[0] * shape[1] > most:
             raise error
 
     return look
@@ -842,7 +842,7 @@ def test_batches_become_smaller_where_memory_is_out(
     rows = [*ANSWERS, *MIXED]
     predictor = bench.predictor("p1000", objective, rows, fill=fill, batch=9)
     expected = run(predictor)
-    on_each_pass(predictor, failing(3, error))
+    on_each_pass(predictor, failing(100, error))
     notes: list[str] = []
     done: list[tuple[int, int]] = []
     found = predictor.run(lambda *progress: done.append(progress), notes.append)

@@ -126,7 +126,8 @@ class Predictor:
         self.reader = Reader(loaded.model, codec, self.grammar, options.constrained, self.longest)
         self.asked = asked_for(samples, options.fill == AUTOREGRESSIVE)
         self._cache: Cache | None = None  # its memory serves all batches
-        self._most = options.batch  # rows of a batch, for as long as memory is enough
+        # Of a batch, for as long as memory is enough.
+        self._tokens = _TOKENS[next(loaded.model.parameters()).device.type]
         self.support = self._support()
         if options.point != "mode" and not self.has_distribution:
             raise UsageError(
@@ -161,7 +162,8 @@ class Predictor:
     def run(self, progress: Progress, note: Note) -> Predicted:
         """Predict every number that is asked for, in the order of :attr:`asked`.
 
-        Where memory is out, batches become smaller, down to one row; then TrainingFailed.
+        Where memory is out, batches of half as many tokens follow, down to one row; then
+        TrainingFailed.
         """
         parts, order = [], []
         lengths = self._lengths()
@@ -179,8 +181,8 @@ class Predictor:
                 self._cache = None
                 if size == 1:
                     raise
-                self._most = size // 2
-                note(f"out of memory with --batch {size}; going on with {self._most}")
+                self._tokens = size * int(lengths[waiting[0]]) // 2
+                note(f"out of memory with --batch {size}; going on with {size // 2}")
                 continue
             parts.append(part)
             order.append(asked)
@@ -192,8 +194,7 @@ class Predictor:
 
     def _fitting(self, longest: int) -> int:
         """How many rows of a length go through the model at a time."""
-        tokens = _TOKENS[next(self.loaded.model.parameters()).device.type]
-        return max(1, min(self._most, tokens // max(1, longest)))
+        return max(1, min(self.options.batch, self._tokens // max(1, longest)))
 
     def _lengths(self) -> NDArray[np.int64]:
         """How many tokens of each query's row are read."""
