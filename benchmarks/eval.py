@@ -10,7 +10,8 @@ numbers to a hundred) with every fourth number asked for. Four ways, each in a p
 - `reading`: the same without CRPS and quantiles, which no other way here works out;
 - `plain`: rows in their order, --batch at a time, padded to the longest; logits of the whole
   vocabulary at all places; from left to right no cache, so a pass for each further token, until
-  all numbers of a batch have ended. A causal row is there once for each of its targets;
+  all numbers of a batch have ended. A causal row is there once for each of its targets. The
+  first rows alone, as many as --plain says;
 - `naive`: one pass for each token of each number, one number at a time; some of the numbers.
 
 All read greedily and by the grammar. `same` is the share of numbers that plain and naive read as
@@ -77,6 +78,7 @@ class Job:
     way: str
     batch: int
     threads: int
+    plain: int  # rows of the plain way
     few: int  # numbers of the naive way
 
 
@@ -285,6 +287,7 @@ def measure(job: Job) -> Measured:
         literals = predictor.run(quiet, quiet).literals.tolist()
         return list(range(len(literals))), literals
 
+    samples = samples.head(job.plain if job.way == "plain" else None)
     run(samples.head(4))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
@@ -303,7 +306,8 @@ def main() -> None:
         description="Measure how fast eval predicts numbers.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument("--rows", type=int, default=4096)
+    parser.add_argument("--rows", type=int, default=2048)
+    parser.add_argument("--plain", type=int, default=256, help="rows of the plain way")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--few", type=int, default=200, help="numbers of the naive way")
@@ -339,13 +343,14 @@ def main() -> None:
                             way,
                             options.batch,
                             options.threads,
+                            options.plain,
                             options.few,
                         ),
                     ).result()
                     for way in WAYS
                 }
                 table.add_row(data, scheme, objective, *figures(found))
-    Console().print(table)
+    Console(width=130).print(table)
 
 
 def figures(found: dict[str, Measured]) -> list[str]:
