@@ -15,9 +15,9 @@ numbers to a hundred) with every fourth number asked for. Four ways, each in a p
 - `naive`: one pass for each token of each number, one number at a time; some of the numbers.
 
 All read greedily and by the grammar. `same` is the share of numbers that plain and naive read as
-eval does: near 1, since ties of logits within the last bits go either way. Numbers a second by
-the clock, on --threads; MiB are what a way took at its peak, beyond model and data. Nothing is
-asserted; compare columns of one run only.
+eval does: near 1, since ties of logits within the last bits go either way. Numbers a second of one
+core (CPU seconds, one thread), so that other work on the machine matters less; MiB are what a way
+took at its peak, beyond model and data. Nothing is asserted; compare columns of one run only.
 """
 
 import argparse
@@ -77,7 +77,6 @@ class Job:
     objective: str
     way: str
     batch: int
-    threads: int
     plain: int  # rows of the plain way
     few: int  # numbers of the naive way
 
@@ -252,7 +251,7 @@ def by_hand(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:
 
 def measure(job: Job) -> Measured:
     """Run one way, in a process of its own."""
-    torch.set_num_threads(job.threads)
+    torch.set_num_threads(1)
     store = Store(job.store)
     encoded = store.resolve(f"{job.data}-{job.scheme}", kinds={"encoded"})
     codec, samples = read_codec(encoded), read_split(encoded, "train")
@@ -290,9 +289,9 @@ def measure(job: Job) -> Measured:
     samples = samples.head(job.plain if job.way == "plain" else None)
     run(samples.head(4))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.perf_counter()
+    started = time.process_time()
     places, literals = run(samples)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     return Measured(len(places), seconds, peak * 1024, dict(zip(places, literals, strict=True)))
 
@@ -309,7 +308,6 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2048)
     parser.add_argument("--plain", type=int, default=256, help="rows of the plain way")
     parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--few", type=int, default=200, help="numbers of the naive way")
     options = parser.parse_args()
     table = Table(title=f"nano, {options.rows:,} rows, batches of {options.batch}")
@@ -319,9 +317,7 @@ def main() -> None:
         table.add_column(heading, justify="right")
     for heading in ("MiB eval", "MiB plain", "same"):
         table.add_column(heading, justify="right")
-    # Neither a busy wait between passes nor threads of other libraries.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    os.environ["OMP_NUM_THREADS"] = str(options.threads)
+    os.environ["OMP_NUM_THREADS"] = "1"
     with (
         tempfile.TemporaryDirectory() as folder,
         ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as alone,
@@ -342,7 +338,6 @@ def main() -> None:
                             objective,
                             way,
                             options.batch,
-                            options.threads,
                             options.plain,
                             options.few,
                         ),

@@ -226,9 +226,9 @@ class Predictor:
         return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
 
     def _steps(self, batch: Batch, chosen: NDArray[np.bool_]) -> Iterator[tuple[slice, Steps]]:
-        """The chosen numbers; where they do not depend on each other as many at a time as rows."""
+        """The chosen numbers; where they do not depend on each other, some at a time."""
         model, width = self.loaded.model, self.loaded.codec.scheme.tokens_per_number
-        size = self._fitting(batch.tokens.shape[1])
+        size = max(len(batch.tokens), self._fitting(batch.tokens.shape[1]))
         parts = [slice(first, first + size) for first in range(0, int(chosen.sum()), size)]
         if self.options.fill == AUTOREGRESSIVE:
             prompts = Prompts(model, batch, chosen, width or self.longest, self._cache)
