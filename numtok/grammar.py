@@ -1,7 +1,8 @@
 """Which token sequences are numbers of a scheme: for constrained decoding and exact distributions.
 
 ``Scheme.next`` says what may follow one prefix. :class:`Grammar` answers for
-thousands at once: few answers differ, so each is kept once as a state. Where all
+thousands at once: few answers differ, so each is kept once as a state, and
+:class:`Paths` follows numbers from state to state as they are read. Where all
 numbers have the same length, :class:`Support` lists every one of them with the
 interval of values that it stands for, so that the logits of a model become a
 probability for each::
@@ -37,8 +38,8 @@ class Grammar:
     """The well-formed numbers of a scheme, prefix by prefix.
 
     >>> grammar = Grammar(SCHEMES.build("p1000"))
-    >>> allowed, may_end = grammar.allowed([(), (0,), (0, 504, 909)])
-    >>> allowed.sum(axis=1).tolist(), may_end.tolist()
+    >>> states = grammar.states([(), (0,), (0, 504, 909)])
+    >>> grammar.masks(states).sum(axis=1).tolist(), grammar.may_end(states).tolist()
     ([10, 900, 0], [False, False, True])
     """
 
@@ -49,25 +50,25 @@ class Grammar:
         self._known: dict[tuple[bytes, bool], int] = {}
         self._state = lru_cache(_REMEMBERED)(self._look_up)
 
-    def allowed(
-        self, prefixes: Sequence[tuple[int, ...]]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """bool[n, vocabulary], what may come next, and bool[n], whether the number may end here.
+    def __len__(self) -> int:
+        """How many states have been met so far: 0, 1, ..."""
+        return len(self._masks)
+
+    def states(self, prefixes: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
+        """int64[n]: prefixes of one state have the same answer.
 
         Each prefix is allowed itself, as in ``Scheme.next``.
         """
-        states = self.states(prefixes)
-        distinct, which = np.unique(states, return_inverse=True)
-        return self.masks(distinct)[which], np.array(self._may_end, np.bool_)[states]
-
-    def states(self, prefixes: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
-        """int64[n]: prefixes of one state have the same answer."""
         return np.fromiter(map(self._state, prefixes), np.int64, len(prefixes))
 
     def masks(self, states: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool[n, vocabulary]: what may come next in each state."""
         masks = [self._masks[state] for state in states.tolist()]
         return np.array(masks, np.bool_).reshape(len(masks), len(self.scheme.vocabulary()))
+
+    def may_end(self, states: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool[n]: whether a number may end in each state."""
+        return np.array(self._may_end, np.bool_)[states]
 
     def _look_up(self, prefix: tuple[int, ...]) -> int:
         allowed, may_end = self.scheme.next(prefix)
@@ -79,31 +80,38 @@ class Grammar:
         return self._known[key]
 
 
-def path_log_probability(
-    grammar: Grammar, logits: Logits, tokens: NDArray[np.integer]
-) -> NDArray[np.float64]:
-    """float64[n]: the log-probability of one number a row, in nats.
+class Paths:
+    """How far ``n`` numbers are that are read at once, token by token.
 
-    logits
-        float[n, width, vocabulary], finite: position k is predicted from the tokens before it.
-    tokens
-        int[n, width], local ids; a shorter number ends with -1.
+    Numbers that are alike so far are one path, so the scheme is asked about few.
 
-    log P = sum_k logits_k[t_k] - logsumexp of logits_k over what the grammar allows after
-    t_0 ... t_(k-1). It is -inf for what is not well-formed. That the number ends after its last
-    token is not part of it: where lengths vary, a token of the text says so, and no number token.
+    >>> paths = Paths(Grammar(SCHEMES.build("p1000")), 3)
+    >>> paths.extend(np.array([0, 1, 0]))
+    >>> paths.states()  # after any sign the same tokens are allowed
+    array([1, 1, 1])
     """
-    total = np.zeros(len(tokens))
-    for position in range(tokens.shape[1]):
-        going = np.flatnonzero((tokens[:, position] >= 0) & np.isfinite(total))
-        states = grammar.states([tuple(row) for row in tokens[going, :position].tolist()])
-        scores, chosen = logits[going, position].astype(np.float64), tokens[going, position]
-        for state in np.unique(states):
-            rows = np.flatnonzero(states == state)
-            mask = grammar.masks(np.array([state]))[0]
-            gained = scores[rows, chosen[rows]] - _logsumexp(scores[rows][:, mask])
-            total[going[rows]] += np.where(mask[chosen[rows]], gained, -np.inf)
-    return total
+
+    def __init__(self, grammar: Grammar, n: int) -> None:
+        self._grammar = grammar
+        self._distinct: list[tuple[int, ...]] = [()]
+        self._which = np.zeros(n, np.int64)
+
+    def states(self) -> NDArray[np.int64]:
+        """int64[n]: the state of the grammar that each is in."""
+        return self._grammar.states(self._distinct)[self._which]
+
+    def extend(self, tokens: NDArray[np.int64]) -> None:
+        """Put a local token (int64[n]) behind each; -1 leaves it as it is."""
+        choices = 1 + len(self._grammar.scheme.vocabulary())
+        steps, self._which = np.unique(self._which * choices + tokens + 1, return_inverse=True)
+        self._distinct = [
+            (*self._distinct[path], token - 1) if token else self._distinct[path]
+            for path, token in zip(*map(np.ndarray.tolist, np.divmod(steps, choices)), strict=True)
+        ]
+
+    def keep(self, numbers: NDArray[np.int64]) -> None:
+        """Go on with these alone."""
+        self._which = self._which[numbers]
 
 
 class _Level(NamedTuple):
@@ -163,8 +171,8 @@ class Support:
             float[n, width, vocabulary], finite, each position independent of the others, as a
             model of masked tokens gives them.
 
-        Each position is normalised over what the grammar allows after the tokens before it, as in
-        :func:`path_log_probability`. Takes 2 * n * m * 8 bytes: give rows in chunks.
+        Each position is normalised over what the grammar allows after the tokens before it. Takes
+        2 * n * m * 8 bytes: give rows in chunks.
         """
         total = np.zeros((len(logits), 1))
         for position, level in enumerate(self.levels):

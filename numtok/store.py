@@ -69,7 +69,7 @@ class Store:
 
     def __init__(self, root: Path, note: Callable[[str], None] = _to_stderr) -> None:
         self.root = root
-        self._note = note
+        self.note = note
 
     def artifacts(self) -> list[Artifact]:
         """All artifacts, by kind, name and version; looks at folder names only."""
@@ -157,7 +157,7 @@ class Store:
                 yield found
                 return
             with files.reporting("make a draft in", place):
-                folder, continued = claim(place, version, restart, self._note)
+                folder, continued = claim(place, version, restart, self.note)
             yield Draft(folder, continued, blank)
 
     @contextmanager
@@ -278,7 +278,7 @@ class Store:
         with files.reporting("write to", path):
             lock = _lock(path, self._make_place)
             if lock is None:
-                self._note(f"waiting for another process that works on {what}")
+                self.note(f"waiting for another process that works on {what}")
                 lock = _lock(path, self._make_place, wait=True)
         assert lock is not None
         try:

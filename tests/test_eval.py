@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from numtok.artifact import TIMING, Artifact, verify
-from numtok.errors import DataError, NumtokError, TrainingFailed, UsageError
+from numtok.errors import DataError, NumtokError, UsageError
 from numtok.metrics.base import METRICS, Answers
 from numtok.metrics.base import figures as measured
 from numtok.nn.model import Model, ModelSettings
@@ -296,7 +296,7 @@ def test_a_report_is_found_again_and_made_again_by_its_own_command(
     numtok: Shell, world: World
 ) -> None:
     model, encoded = world.both("digits", "ar")
-    options = ("--decode", "free", "--draws", "3", "--rows", "7", "--batch", "5", "--device", "cpu")
+    options = ("--decode", "free", "--draws", "3", "--rows", "7", "--device", "cpu")
     store = "--store", str(world.store.root)
     arguments = ("eval", model.ref, encoded.ref, *options, "--metric", "adjusted-r2,p=2")
     ran = numtok(*store, *arguments, "--name", "mine")
@@ -313,13 +313,12 @@ def test_a_report_is_found_again_and_made_again_by_its_own_command(
     assert (again.code, again.out) == (0, ran.out)
 
 
-def test_only_where_numbers_are_drawn_the_version_depends_on_the_batch(world: World) -> None:
-    """Which ones are drawn together decides which random numbers each of them gets."""
+def test_the_version_does_not_depend_on_the_batch(world: World) -> None:
     model, encoded = world.both("p1000", "ar")
-    plain = [world.report(model, encoded, batch=size).ref for size in (5, 256)]
-    drawn = [world.report(model, encoded, draws=2, batch=size).ref for size in (5, 256)]
-    assert plain[0] == plain[1]
-    assert len({*plain, *drawn}) == 3
+    for draws in (0, 2):
+        first, again = (world.report(model, encoded, draws=draws, batch=size) for size in (5, 256))
+        assert first.ref == again.ref
+        assert "--batch" not in first.manifest.command
 
 
 # --- every scheme and objective ----------------------------------------------------------------
@@ -711,16 +710,30 @@ def test_an_autoregressive_model_has_no_fill(world: World) -> None:
     )
 
 
-def test_a_lack_of_memory_is_told_with_advice(
-    world: World, monkeypatch: pytest.MonkeyPatch
+def test_a_lack_of_memory_halves_the_batch_and_is_told(
+    numtok: Shell, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*arguments: object) -> None:
-        raise RuntimeError("[enforce fail at alloc_cpu.cpp:1] . DefaultCPUAllocator: no")
+    most, hidden = 4, Model.hidden
 
-    monkeypatch.setattr(Model, "hidden", fail)
-    with pytest.raises(TrainingFailed) as caught:
-        world.report(*world.both("p1000"), batch=7, rows=9)
-    assert str(caught.value) == "out of memory with --batch 7; halve it"
+    def little(self: Model, tokens: torch.Tensor, *more: Any) -> torch.Tensor:
+        if len(tokens) > most:
+            raise RuntimeError("[enforce fail at alloc_cpu.cpp:1] . DefaultCPUAllocator: no")
+        return hidden(self, tokens, *more)
+
+    model, encoded = world.both("p1000")
+    arguments = ("--store", str(world.store.root), "eval", model.ref, encoded.ref, "--rows", "9")
+    monkeypatch.setattr(Model, "hidden", little)
+    ran = numtok(*arguments, "--batch", "8", "--name", "halved")
+    assert ran.code == 0 and ran.out.startswith("halved@")
+    assert ran.err.startswith("numtok: out of memory with --batch 8; going on with 4\nreport ")
+
+    most = 0
+    ran = numtok(*arguments, "--batch", "2", "--name", "none")
+    assert (ran.code, ran.out) == (5, "")
+    assert ran.err == (
+        "numtok: out of memory with --batch 2; going on with 1\n"
+        "numtok: out of memory with --batch 1; evaluate where there is more of it\n"
+    )
 
 
 @pytest.mark.parametrize(("objective", "noted"), [("mlm:targets", True), ("ar", False)])

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from numtok.errors import UsageError
-from numtok.grammar import Grammar, Support, path_log_probability
+from numtok.grammar import Grammar, Paths, Support
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.numerals.column import Numerals
 from numtok.registry import add_plugin_folders
@@ -55,10 +55,27 @@ def listed(spec: str) -> tuple[Scheme, Support]:
 def check_grammar(scheme: Scheme) -> None:
     """Every prefix of some numbers has the answer that the scheme gives."""
     prefixes = [path[:k] for path in encoded(scheme, LITERALS) for k in range(len(path) + 1)]
-    allowed, may_end = Grammar(scheme).allowed(prefixes)
+    grammar = Grammar(scheme)
+    states = grammar.states(prefixes)
     expected = [scheme.next(prefix) for prefix in prefixes]
-    np.testing.assert_array_equal(allowed, [one.allowed for one in expected])
-    np.testing.assert_array_equal(may_end, [one.may_end for one in expected])
+    np.testing.assert_array_equal(grammar.masks(states), [one.allowed for one in expected])
+    np.testing.assert_array_equal(grammar.may_end(states), [one.may_end for one in expected])
+    assert sorted(set(states.tolist())) == list(range(len(grammar)))
+    check_paths(grammar)
+
+
+def check_paths(grammar: Grammar) -> None:
+    """Numbers token by token, the shorter ones staying as they are; then some of them alone."""
+    tokens = padded(encoded(grammar.scheme, LITERALS))
+    paths, which = Paths(grammar, len(tokens)), np.arange(len(tokens))
+    for place in range(tokens.shape[1] + 1):
+        prefixes = [tuple(t for t in row[:place] if t >= 0) for row in tokens[which].tolist()]
+        np.testing.assert_array_equal(paths.states(), grammar.states(prefixes))
+        if place == 1:
+            paths.keep(np.array([8, 0, 3, 0]))
+            which = which[[8, 0, 3, 0]]
+        if place < tokens.shape[1]:
+            paths.extend(tokens[which, place])
 
 
 # --- the grammar -------------------------------------------------------------------------------
@@ -76,8 +93,10 @@ def test_the_grammar_of_a_plugin_says_what_the_plugin_says(plugins: Path, name: 
 
 
 def test_no_prefixes_have_no_answers() -> None:
-    allowed, may_end = Grammar(P1000()).allowed([])
-    assert (allowed.shape, may_end.shape) == ((0, 926), (0,))
+    grammar = Grammar(P1000())
+    states = grammar.states([])
+    assert grammar.masks(states).shape == (0, 926)
+    assert grammar.may_end(states).shape == (0,)
 
 
 def asked_of_p1000(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
@@ -203,54 +222,6 @@ def test_the_probabilities_of_all_numbers_sum_to_one(spec: str, scale: float) ->
     found = support.log_probabilities(logits)
     assert found.shape == (3, len(support.paths))
     np.testing.assert_allclose(np.exp(found).sum(axis=1), 1.0, rtol=1e-12)
-
-
-@pytest.mark.parametrize("spec", FIXED)
-def test_one_path_has_the_probability_that_the_support_gives_it(spec: str) -> None:
-    scheme, support = listed(spec)
-    rng = np.random.default_rng(2)
-    places = rng.integers(0, len(support.paths), 40)
-    shape = 40, support.paths.shape[1], len(scheme.vocabulary())
-    logits = rng.standard_normal(shape).astype(np.float32)
-    found = path_log_probability(Grammar(scheme), logits, support.paths[places])
-    expected = support.log_probabilities(logits)[np.arange(40), places]
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
-
-
-def check_paths(scheme: Scheme) -> None:
-    """Numbers of different lengths, against plain sums."""
-    paths = encoded(scheme, LITERALS)
-    tokens = padded(paths)
-    shape = (*tokens.shape, len(scheme.vocabulary()))
-    logits = 5 * np.random.default_rng(3).standard_normal(shape)
-    expected = [
-        plain_log_probability(scheme, one, path) for one, path in zip(logits, paths, strict=True)
-    ]
-    found = path_log_probability(Grammar(scheme), logits, tokens)
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("spec", ["digits", "xval", "p1000"])
-def test_one_path_of_any_length_has_the_plain_sum(spec: str) -> None:
-    check_paths(SCHEMES.build(spec))
-
-
-@pytest.mark.parametrize("name", ["decade", "shortest"])
-def test_one_path_of_a_plugin_has_the_plain_sum(plugins: Path, name: str) -> None:
-    add_plugin_folders([PLUGINS])
-    check_paths(SCHEMES.build(name))
-
-
-def test_a_path_that_is_no_number_is_impossible_and_the_scheme_not_asked_about_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    scheme, asked = P1000(), asked_of_p1000(monkeypatch)
-    good = encoded(scheme, ["-60.2"])[0]
-    paths = [good, (good[0], good[2], good[1]), (good[1], good[0], good[2])]
-    logits = np.zeros((3, 3, len(scheme.vocabulary())))
-    found = path_log_probability(Grammar(scheme), logits, np.array(paths))
-    np.testing.assert_allclose(found, [-math.log(10 * 900 * 16), -math.inf, -math.inf])
-    assert sorted(asked) == [(), good[:1], good[:2]]
 
 
 def test_the_scheme_of_contributing_has_a_support(plugins: Path) -> None:

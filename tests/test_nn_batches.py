@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from numtok.nn.batches import PAD, Batch, Batches, generator, positions, ranges, seed_of
+from numtok.nn import batches as module
+from numtok.nn.batches import (
+    PAD,
+    Batch,
+    Batches,
+    generator,
+    positions,
+    ranges,
+    seed_of,
+    uniforms,
+)
 from numtok.nn.prefetch import prefetched
 from tests.fakemodels import batch, batches, codec, samples
 
@@ -44,6 +54,30 @@ def same(one: Batch, other: Batch) -> bool:
 
 
 # --- keys and spans ----------------------------------------------------------------------------
+
+
+def test_uniforms_are_those_of_splitmix64(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first outputs for this seed, as they are printed for many implementations."""
+    monkeypatch.setattr(module, "seed_of", lambda *key: 1234567)
+    printed = [
+        *(6457827717110365317, 3203168211198807973, 9817491932198370423),
+        *(4593380528125082431, 16408922859458223821),
+    ]
+    expected = [output / 2**64 for output in printed]
+    np.testing.assert_allclose(uniforms(np.arange(5)), expected, rtol=1e-15)
+
+
+def test_uniforms_are_a_pure_function_of_key_and_number() -> None:
+    whole = uniforms(np.arange(10_000), 0, "draws", 1)
+    some = np.random.default_rng(0).integers(0, len(whole), 50)
+    np.testing.assert_array_equal(uniforms(some, 0, "draws", 1), whole[some])
+    other = uniforms(np.arange(10_000), 0, "draws", 2)
+    assert whole.min() >= 0 and whole.max() < 1 and len(np.unique(whole)) == len(whole)
+    # Each tenth of the line has its tenth, and the keys have nothing to do with each other.
+    tenths, _ = np.histogram(whole, 10, (0, 1))
+    assert (np.abs(tenths - 1000) < 5 * 30).all()
+    assert abs(np.corrcoef(whole, other)[0, 1]) < 0.05
+    assert abs(np.corrcoef(whole[1:], whole[:-1])[0, 1]) < 0.05
 
 
 def test_a_seed_is_the_same_in_every_version() -> None:

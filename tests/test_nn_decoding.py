@@ -1,5 +1,7 @@
 """Reading numbers off a model: against plain loops that recompute everything at each token."""
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,19 +16,13 @@ from torch import Tensor
 
 from numtok.codec import Codec
 from numtok.grammar import Grammar, Support
-from numtok.nn.batches import Batch
-from numtok.nn.decoding import (
-    LONGEST,
-    Autoregressive,
-    LeftToRight,
-    Parallel,
-    Reader,
-    Reading,
-    Steps,
-)
+from numtok.nn.batches import Batch, uniforms
+from numtok.nn.decoding import LONGEST, Draw, Reader, Reading
 from numtok.nn.model import Model
 from numtok.nn.objectives.base import END, MASK
-from numtok.schemes.base import Failure
+from numtok.nn.steps import LeftToRight, Parallel, Prompts, Steps
+from numtok.schemes.base import Failure, Next, Scheme
+from numtok.schemes.p1000 import P1000
 from tests import fakemodels
 from tests.fakemodels import batch, codec, model, numbers_of
 
@@ -34,8 +30,8 @@ one_thread = fakemodels.one_thread
 
 TEXTS = ["(2 * 3.5) = -7", "8", "x 0 y 12.25 z", "ab 125", "a long text before 0.5 and 31"]
 FIXED = ["p10", "p1000", "b1999", "fp15"]
-MASKED: dict[str, type[Parallel] | type[LeftToRight]] = {
-    "parallel": Parallel,
+MASKED: dict[str, Callable[[Model, Batch, NDArray[np.bool_]], Steps]] = {
+    "parallel": Parallel.masked,
     "left to right": LeftToRight,
 }
 WAYS = (*MASKED, "autoregressive")
@@ -50,11 +46,9 @@ def first_numbers(of: Batch) -> NDArray[np.bool_]:
     return np.append(True, np.diff(of.number_row) > 0)
 
 
-def last_starts(of: Batch) -> NDArray[np.int64]:
-    """Where the last number of each row begins; every row has one."""
-    last = np.append(np.diff(of.number_row) > 0, True)
-    starts: NDArray[np.int64] = of.number_start[last]
-    return starts
+def last_numbers(of: Batch) -> NDArray[np.bool_]:
+    """The last number of each row chosen; every row has one."""
+    return np.append(np.diff(of.number_row) > 0, True)
 
 
 def room_of(scheme: str) -> int:
@@ -65,7 +59,17 @@ def steps(way: str, of: Model, scheme: str, rows: Batch) -> Steps:
     """One number of each row, whichever way."""
     if way in MASKED:
         return MASKED[way](of, rows, first_numbers(rows))
-    return Autoregressive(of, rows, last_starts(rows), room_of(scheme))
+    return said(of, scheme, rows, last_numbers(rows))
+
+
+def said(of: Model, scheme: str, rows: Batch, chosen: NDArray[np.bool_]) -> Steps:
+    """The chosen numbers, each after the text before it."""
+    return Prompts(of, rows, chosen, room_of(scheme)).steps(slice(0, None))
+
+
+def shares(n: int, *key: int) -> Draw:
+    """What ``n`` numbers are drawn by."""
+    return lambda place: uniforms(np.arange(n), *key, place)
 
 
 def model_for(way: str, scheme: str, **of: Any) -> Model:
@@ -75,8 +79,10 @@ def model_for(way: str, scheme: str, **of: Any) -> Model:
 def assert_same(one: Reading, other: Reading) -> None:
     np.testing.assert_array_equal(one.tokens, other.tokens)
     np.testing.assert_array_equal(one.on_grammar, other.on_grammar)
-    read = other.tokens >= 0
-    np.testing.assert_allclose(one.logits[read], other.logits[read], atol=1e-4)
+    if other.logits is not None:
+        assert one.logits is not None
+        read = other.tokens >= 0
+        np.testing.assert_allclose(one.logits[read], other.logits[read], atol=1e-4)
     if other.parameters is not None:
         assert one.parameters is not None
         np.testing.assert_allclose(one.parameters, other.parameters, atol=1e-4)
@@ -88,11 +94,12 @@ def assert_same(one: Reading, other: Reading) -> None:
 class Told(Steps):
     """Logits [n, W, vocabulary], place after place; the last for all that follow."""
 
-    def __init__(self, logits: NDArray[np.float64], lengths: list[int] | None = None) -> None:
+    def __init__(self, logits: NDArray[np.floating[Any]], lengths: list[int] | None = None) -> None:
         self.logits = torch.from_numpy(logits)
         self.lengths = None if lengths is None else np.array(lengths)
         self.taken: list[list[int]] = []
         self.values: list[list[float]] = []
+        self.open = np.arange(len(logits))
 
     def first(self) -> Tensor:
         return self.logits[:, 0]
@@ -100,7 +107,13 @@ class Told(Steps):
     def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
         self.taken.append(tokens.tolist())
         self.values.append(values.tolist())
-        return self.logits[:, min(len(self.taken), self.logits.shape[1] - 1)]
+        return self.logits[self.open, min(len(self.taken), self.logits.shape[1] - 1)]
+
+    def keep(self, numbers: NDArray[np.int64]) -> None:
+        self.open = self.open[numbers]
+
+    def true(self) -> Steps:
+        return self
 
 
 def obedient(scheme: str, constrained: bool) -> Reader:
@@ -132,11 +145,12 @@ def names(scheme: str, reading: Reading) -> list[str]:
 
 def test_the_most_probable_tokens_are_read() -> None:
     spoken = told("p1000", ["-", "602", "E-1"], ["+", "125", "E+2"])
-    reading = obedient("p1000", constrained=True).read(spoken)
+    reading = obedient("p1000", constrained=True).read(spoken, keep_logits=True)
     assert names("p1000", reading) == ["- 602 E-1", "+ 125 E+2"]
     assert reading.on_grammar.tolist() == [True, True]
     assert reading.lengths.tolist() == [3, 3]
     first, end = codec("p1000").number_first, codec("p1000").text_first
+    assert reading.logits is not None
     np.testing.assert_allclose(reading.logits, spoken.logits[:, :, first:end])
     vocabulary = codec("p1000").scheme.vocabulary()
     ids = {name: first + k for k, name in enumerate(vocabulary)}
@@ -173,9 +187,8 @@ def test_the_value_goes_in_beside_the_first_token_alone() -> None:
         value_head=lambda states: states[:, :1],
         value_point=lambda parameters: parameters[:, 0],
     )
-    reading = reader(cast(Model, silent), "xval").read(spoken, given=np.zeros((2, 3), np.int64))
-    assert reading.parameters is not None
-    assert spoken.values == [reading.parameters[:, 0].tolist(), [1, 1]]
+    reader(cast(Model, silent), "xval").score(spoken, np.zeros((2, 3), np.int64))
+    assert spoken.values == [spoken.logits[:, 0, 0].float().tolist(), [1, 1]]
 
 
 def test_a_number_that_does_not_end_is_none() -> None:
@@ -196,10 +209,22 @@ def test_a_number_may_be_as_long_as_the_reader_says() -> None:
 
 
 def test_reading_stops_when_all_numbers_have_ended() -> None:
-    spoken = told("digits", ["1", "'a"], ["1", "2", "'b"])
-    assert obedient("digits", constrained=True).read(spoken).tokens.shape == (2, 3)
+    spoken = told("digits", ["1", "'a"], ["1", "2", "'b"], ["3", "4", "'b"])
+    assert obedient("digits", constrained=True).read(spoken).tokens.shape == (3, 3)
     assert len(spoken.taken) == 2
     assert spoken.taken[1][0] == MASK  # of no meaning: this number has ended
+
+
+def test_numbers_that_have_ended_are_left_behind_when_they_are_half_of_all() -> None:
+    rows = [["1", *["2"] * more, "'a"] for more in (0, 3, 1, 7, 0)]
+    spoken = told("digits", *rows)
+    reading = obedient("digits", constrained=True).read(spoken)
+    assert names("digits", reading) == [" ".join(row[:-1]) for row in rows]
+    assert [len(tokens) for tokens in spoken.taken] == [5, 5, 2, 2, 1, 1, 1, 1]
+    assert spoken.open.tolist() == [3]
+    kept = obedient("digits", constrained=True).read(told("digits", *rows), keep_logits=True)
+    np.testing.assert_array_equal(kept.tokens[:, :9], reading.tokens)
+    assert kept.logits is not None and kept.logits.shape[:2] == (5, LONGEST)
 
 
 def test_the_number_of_masks_ends_a_number_and_what_is_said_behind_it_does_not_count() -> None:
@@ -217,8 +242,9 @@ def test_numbers_are_drawn_by_their_probability() -> None:
     width, draws = support.paths.shape[1], 20_000
     logits = np.random.default_rng(3).normal(0, 1.5, (1, width, one.vocabulary_size))
     spoken = Told(np.repeat(logits, draws, axis=0))
-    reading = obedient(spec, constrained=True).read(spoken, random=np.random.default_rng(4))
-    expected = np.exp(support.log_probabilities(reading.logits[:1]))[0]
+    reading = obedient(spec, constrained=True).read(spoken, shares(draws))
+    of_numbers = logits[:, :, one.number_first : one.text_first]
+    expected = np.exp(support.log_probabilities(of_numbers))[0]
     place = {tuple(path): k for k, path in enumerate(support.paths.tolist())}
     drawn = [place[tuple(path)] for path in reading.tokens.tolist()]
     counts = np.bincount(drawn, minlength=len(expected))
@@ -232,7 +258,7 @@ def test_without_the_grammar_anything_is_drawn_by_its_probability() -> None:
     logits = np.random.default_rng(3).normal(0, 1, (1, 1, one.vocabulary_size))
     logits[:, :, one.number_first] += 6
     spoken = Told(np.repeat(logits, draws, axis=0))
-    reading = obedient("xval", constrained=False).read(spoken, random=np.random.default_rng(4))
+    reading = obedient("xval", constrained=False).read(spoken, shares(draws))
     numbers = slice(one.number_first, one.text_first)
     expected = (np.exp(logits[0, 0]) / np.exp(logits[0, 0]).sum())[numbers]
     counts = np.bincount(reading.tokens[:, 0] + 1, minlength=1 + len(expected))
@@ -240,14 +266,130 @@ def test_without_the_grammar_anything_is_drawn_by_its_probability() -> None:
     assert 0 < counts[0] < draws
 
 
-def test_a_draw_is_a_pure_function_of_its_generator() -> None:
+def test_the_end_is_drawn_as_often_as_all_tokens_that_end_a_number() -> None:
+    """Of the tokens of the text each has little, all together have a third."""
+    one, draws = codec("digits"), 20_000
+    logits = np.full((draws, 2, one.vocabulary_size), -np.inf)
+    logits[:, 0, one.number_first + 1] = 0.0
+    logits[:, 1, one.number_first + 2] = math.log(2)
+    logits[:, 1, one.text_first :] = -math.log(one.vocabulary_size - one.text_first)
+    reading = obedient("digits", constrained=True).read(Told(logits), shares(draws))
+    ended = np.count_nonzero(reading.tokens[:, 1] < 0)
+    assert abs(ended - draws / 3) <= 5 * math.sqrt(draws * 2 / 9)
+
+
+def test_a_draw_is_a_pure_function_of_what_it_is_drawn_by() -> None:
     logits = np.random.default_rng(0).normal(size=(50, 5, codec("p10").vocabulary_size))
 
     def drawn(seed: int) -> Reading:
-        return obedient("p10", True).read(Told(logits), random=np.random.default_rng(seed))
+        return obedient("p10", True).read(Told(logits), shares(50, seed))
 
     np.testing.assert_array_equal(drawn(0).tokens, drawn(0).tokens)
     assert not np.array_equal(drawn(0).tokens, drawn(1).tokens)
+
+
+# --- the probability of given numbers ----------------------------------------------------------
+
+
+def plain_score(scheme: Scheme, logits: NDArray[np.float64], path: list[int]) -> float:
+    """Logarithms of softmaxes over what is allowed, the largest score taken out of each sum."""
+    total = 0.0
+    for place, token in enumerate(path):
+        allowed = scheme.next(tuple(path[:place])).allowed
+        scores = [s for s, ok in zip(logits[place].tolist(), allowed, strict=True) if ok]
+        most = max(scores)
+        norm = math.fsum(math.exp(score - most) for score in scores)
+        total += float(logits[place, token]) - most - math.log(norm)
+    return total
+
+
+@pytest.mark.parametrize("scheme", [*FIXED, "xval", "digits"])
+def test_given_numbers_have_the_plain_sums(scheme: str) -> None:
+    one, rows = codec(scheme), batch(scheme, TEXTS)
+    paths = [
+        (rows.tokens[row, start : start + length] - one.number_first).tolist()
+        for row, start, length in zip(
+            rows.number_row, rows.number_start, rows.number_length, strict=True
+        )
+    ]
+    width = max(map(len, paths))
+    tokens = np.array([path + [-1] * (width - len(path)) for path in paths])
+    shape = len(paths), width, one.vocabulary_size
+    logits = 5 * np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+    found = obedient(scheme, constrained=True).score(Told(logits.copy()), tokens)
+    of_numbers = logits[:, :, one.number_first : one.text_first].astype(np.float64)
+    expected = [
+        plain_score(one.scheme, scores, path)
+        for scores, path in zip(of_numbers, paths, strict=True)
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("scheme", FIXED)
+def test_one_number_has_the_probability_that_the_support_gives_it(scheme: str) -> None:
+    one, random = codec(scheme), np.random.default_rng(2)
+    support = Support.of(Grammar(one.scheme))
+    places = random.integers(0, len(support.paths), 40)
+    shape = 40, support.paths.shape[1], one.vocabulary_size
+    logits = random.standard_normal(shape).astype(np.float32)
+    of_numbers = logits[:, :, one.number_first : one.text_first].copy()
+    found = obedient(scheme, True).score(Told(logits), support.paths[places].astype(np.int64))
+    expected = support.log_probabilities(of_numbers)[np.arange(40), places]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_what_is_no_number_is_impossible_and_the_scheme_not_asked_about_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[int, ...]] = []
+    answer = P1000.next
+
+    def noted(scheme: P1000, prefix: tuple[int, ...]) -> Next:
+        asked.append(prefix)
+        return answer(scheme, prefix)
+
+    monkeypatch.setattr(P1000, "next", noted)
+    good = (1, 504, 909)  # - 602 E-1
+    paths = np.array([good, (1, 909, 504), (504, 1, 909)])
+    logits = np.zeros((3, 3, codec("p1000").vocabulary_size))
+    found = obedient("p1000", constrained=True).score(Told(logits), paths)
+    np.testing.assert_allclose(found, [-math.log(10 * 900 * 16), -math.inf, -math.inf])
+    assert sorted(asked) == [(), good[:1], good[:2]]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scheme", ["p10", "p1000", "fp15"])
+def test_what_was_read_has_the_probability_of_the_logits_it_was_read_by(
+    scheme: str, way: str
+) -> None:
+    of, rows = model_for(way, scheme), batch(scheme, TEXTS)
+    read, one = reader(of, scheme), codec(scheme)
+    taken = steps(way, of, scheme, rows)
+    reading = read.read(taken, keep_logits=True)
+    assert reading.logits is not None
+    expected = [
+        plain_score(one.scheme, logits, path)
+        for logits, path in zip(
+            reading.logits.astype(np.float64), reading.tokens.tolist(), strict=True
+        )
+    ]
+    np.testing.assert_allclose(read.score(taken, reading.tokens), expected, atol=1e-5)
+    # The same steps can be taken again, in any order.
+    assert_same(read.read(taken, keep_logits=True), reading)
+
+
+@pytest.mark.parametrize("scheme", ["p10", "p1000"])
+def test_true_tokens_are_scored_alike_from_one_pass_and_one_after_the_other(scheme: str) -> None:
+    of, rows, one = model_for("autoregressive", scheme), batch(scheme, TEXTS), codec(scheme)
+    chosen = numbers_of(rows)
+    width = room_of(scheme)
+    columns = rows.number_start[:, None] + np.arange(width)
+    truth = rows.tokens[rows.number_row[:, None], columns] - one.number_first
+    taken, read = said(of, scheme, rows, chosen), reader(of, scheme)
+    assert taken.true() is not taken
+    scores = read.score(taken.true(), truth), read.score(taken, truth)
+    np.testing.assert_allclose(*scores, atol=1e-5)
+    assert np.ptp(scores[0]) > 1
 
 
 # --- masked models -----------------------------------------------------------------------------
@@ -290,17 +432,21 @@ def test_masked_numbers_are_read_as_by_a_plain_loop(way: str, scheme: str) -> No
 @pytest.mark.parametrize("scheme", ["fp15", "xval"])
 def test_left_to_right_is_parallel_where_numbers_have_one_token(scheme: str) -> None:
     of, rows = model(scheme, "mlm"), batch(scheme, TEXTS)
-    both = [reader(of, scheme).read(way(of, rows, numbers_of(rows))) for way in MASKED.values()]
+    both = [
+        reader(of, scheme).read(way(of, rows, numbers_of(rows)), keep_logits=True)
+        for way in MASKED.values()
+    ]
     assert_same(*both)
-    np.testing.assert_array_equal(both[0].logits, both[1].logits)
 
 
 def test_left_to_right_is_not_parallel_where_numbers_have_several() -> None:
     of, rows = model("p10", "mlm"), batch("p10", TEXTS)
     one, other = (
-        reader(of, "p10").read(way(of, rows, numbers_of(rows))) for way in MASKED.values()
+        reader(of, "p10").read(way(of, rows, numbers_of(rows)), keep_logits=True)
+        for way in MASKED.values()
     )
-    np.testing.assert_array_equal(one.logits[:, 0], other.logits[:, 0])
+    assert one.logits is not None and other.logits is not None
+    np.testing.assert_allclose(one.logits[:, 0], other.logits[:, 0], atol=1e-4)
     assert not np.isclose(one.logits[:, 1:], other.logits[:, 1:]).all()
 
 
@@ -316,7 +462,7 @@ def test_chosen_numbers_are_hidden_from_each_other(way: str) -> None:
 
 def test_the_value_of_a_masked_number_is_that_of_the_head_at_its_first_token() -> None:
     of, rows = model("xval", "mlm"), batch("xval", ["a 1 b 2"])
-    reading = reader(of, "xval").read(Parallel(of, rows, np.array([False, True])))
+    reading = reader(of, "xval").read(Parallel.masked(of, rows, np.array([False, True])))
     tokens, values = rows.tokens.copy(), rows.values()
     tokens[0, 6], values[0, 6] = MASK, 1
     assert of.value_head is not None
@@ -330,6 +476,7 @@ def test_the_value_of_a_masked_number_is_that_of_the_head_at_its_first_token() -
 def test_left_to_right_fills_values_in_beside_tokens() -> None:
     of, rows = model("xval", "mlm"), batch("xval", ["a 1 b 2"])
     filled = LeftToRight(of, rows, np.array([True, False]))
+    filled.first()
     number = codec("xval").number_first
     found = filled.next(np.array([number]), np.array([-7.5], np.float32))
     expected = batch("xval", ["a -7.5 b 2"])
@@ -346,12 +493,12 @@ class Recomputed(Steps):
 
     lengths = None
 
-    def __init__(self, of: Model, rows: Batch, starts: NDArray[np.int64]) -> None:
+    def __init__(self, of: Model, rows: Batch, chosen: NDArray[np.bool_]) -> None:
         self.model = of
         values = rows.values()
         self.rows = [
             ([END, *rows.tokens[k, :start].tolist()], [1.0, *values[k, :start].tolist()])
-            for k, start in enumerate(starts.tolist())
+            for k, start in zip(rows.number_row[chosen], rows.number_start[chosen], strict=True)
         ]
 
     def first(self) -> Tensor:
@@ -360,6 +507,12 @@ class Recomputed(Steps):
             for tokens, values in self.rows
         ]
         return torch.stack(states)
+
+    def keep(self, numbers: NDArray[np.int64]) -> None:
+        self.rows = [self.rows[number] for number in numbers.tolist()]
+
+    def true(self) -> Steps:
+        raise NotImplementedError
 
     def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
         for row, token, value in zip(self.rows, tokens.tolist(), values.tolist(), strict=True):
@@ -375,21 +528,25 @@ def test_a_cache_changes_nothing(scheme: str, constrained: bool, positions: str)
     size = f"nano,layers=2,heads=2,width=16,positions={positions}"
     of, rows = model_for("autoregressive", scheme, size=size), batch(scheme, TEXTS)
     read = reader(of, scheme, constrained)
-    starts = last_starts(rows)
-    cached = read.read(Autoregressive(of, rows, starts, room_of(scheme)))
-    assert_same(cached, read.read(Recomputed(of, rows, starts)))
-    assert len(np.unique(starts)) > 3  # rows of different lengths
+    for chosen in (last_numbers(rows), numbers_of(rows)):  # one of each row, and several
+        taken = said(of, scheme, rows, chosen)
+        expected = read.read(Recomputed(of, rows, chosen))
+        assert_same(read.read(taken), expected)
+        with_logits = read.read(Recomputed(of, rows, chosen), keep_logits=True)
+        assert_same(read.read(taken, keep_logits=True), with_logits)
+        assert_same(read.read(taken), expected)
+        assert len(np.unique(rows.number_start[chosen])) > 3  # rows of different lengths
 
 
 def test_a_cache_changes_nothing_where_values_go_in() -> None:
     of, rows = model_for("autoregressive", "xval"), batch("xval", TEXTS)
-    starts = last_starts(rows)
-    cached, plain = Autoregressive(of, rows, starts, 4), Recomputed(of, rows, starts)
+    chosen = last_numbers(rows)
+    cached, plain = Prompts(of, rows, chosen, 4).steps(slice(0, 9)), Recomputed(of, rows, chosen)
     with torch.no_grad():
         torch.testing.assert_close(cached.first(), plain.first(), rtol=0, atol=1e-5)
         for value in (-3.5, 0.25, 4.0):
-            tokens = np.full(len(starts), codec("xval").number_first)
-            values = np.linspace(value, 2 * value, len(starts), dtype=np.float32)
+            tokens = np.full(len(rows.tokens), codec("xval").number_first)
+            values = np.linspace(value, 2 * value, len(tokens), dtype=np.float32)
             found, expected = cached.next(tokens, values), plain.next(tokens, values)
             torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
 
@@ -397,24 +554,63 @@ def test_a_cache_changes_nothing_where_values_go_in() -> None:
 def test_what_comes_after_a_number_is_not_seen() -> None:
     of = model_for("autoregressive", "p1000")
     rows = [batch("p1000", [text]) for text in ("ab 125 and 7", "ab 9 or so, and more: 8")]
-    both = [reader(of, "p1000").read(Autoregressive(of, one, np.array([3]), 3)) for one in rows]
+    both = [
+        reader(of, "p1000").read(said(of, "p1000", one, first_numbers(one)), keep_logits=True)
+        for one in rows
+    ]
     assert_same(*both)
+
+
+@pytest.mark.parametrize("scheme", ["digits", "p1000"])
+@pytest.mark.parametrize("size", [1, 2, 5, 6])
+def test_numbers_of_one_row_can_be_said_a_part_at_a_time(scheme: str, size: int) -> None:
+    """The rows are read once; what is said of a part must not get into what comes after."""
+    texts = ["1 and 2.5", "7", "a 1 b 22 c 3 d 4.5"]
+    of, rows = model_for("autoregressive", scheme), batch(scheme, texts)
+    whole = reader(of, scheme).read(said(of, scheme, rows, numbers_of(rows)))
+    prompts = Prompts(of, rows, numbers_of(rows), room_of(scheme))
+    for first in [*range(0, 7, size), 0]:
+        part = slice(first, first + size)
+        tokens = reader(of, scheme).read(prompts.steps(part)).tokens
+        width = tokens.shape[1]
+        np.testing.assert_array_equal(tokens, whole.tokens[part, :width])
+        assert (whole.tokens[part, width:] == -1).all()
+
+
+def test_prompts_use_the_memory_of_earlier_ones() -> None:
+    of = model_for("autoregressive", "p1000")
+    rows = batch("p1000", TEXTS)
+    prompts = Prompts(of, rows, last_numbers(rows), 3)
+    expected = reader(of, "p1000").read(prompts.steps(slice(0, None)))
+    again = Prompts(of, rows, last_numbers(rows), 3, prompts.cache)
+    assert_same(reader(of, "p1000").read(again.steps(slice(0, None))), expected)
+
+
+def test_numbers_of_one_token_need_no_cache() -> None:
+    of, rows = model_for("autoregressive", "fp15"), batch("fp15", TEXTS)
+    prompts = Prompts(of, rows, numbers_of(rows), 1)
+    assert prompts.cache is None
+    found = reader(of, "fp15").read(prompts.steps(slice(0, None)))
+    assert_same(found, reader(of, "fp15").read(Recomputed(of, rows, numbers_of(rows))))
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary"])
 def test_a_number_that_leaves_the_context_is_read_rightly_up_to_there(positions: str) -> None:
     size = f"nano,layers=2,heads=2,width=16,positions={positions},context=40"
     of, rows = model("digits", "ar", size=size), batch("digits", TEXTS)
-    tokens = np.tile(np.arange(10), (len(TEXTS), 6))
-    starts = last_starts(rows)
-    reading = reader(of, "digits").read(Autoregressive(of, rows, starts, LONGEST), given=tokens)
-    assert reading.tokens.tolist() == tokens.tolist()
-    for row, start in enumerate(starts.tolist()):
-        whole = 40 - start  # states of the context from the number's first token on
-        alone = batch("digits", [TEXTS[row]])
-        recomputed = Recomputed(of, alone, starts[row : row + 1])
-        expected = reader(of, "digits").read(recomputed, given=tokens[row : row + 1, :whole])
-        np.testing.assert_allclose(reading.logits[row, :whole], expected.logits[0], atol=1e-4)
+    cached = said(of, "digits", rows, last_numbers(rows))
+    tokens = np.tile(np.arange(10) + codec("digits").number_first, (len(TEXTS), 6))
+    ones = np.ones(len(TEXTS), np.float32)
+    with torch.no_grad():
+        found = [cached.first(), *(cached.next(column, ones) for column in tokens.T)]
+        for row, start in enumerate(rows.number_start[last_numbers(rows)].tolist()):
+            alone = batch("digits", [TEXTS[row]])
+            plain = Recomputed(of, alone, last_numbers(alone))
+            expected = plain.first()
+            for place in range(40 - start):  # states of the context from the first token on
+                torch.testing.assert_close(found[place][row], expected[0], rtol=0, atol=1e-4)
+                if start + place + 1 < 40:
+                    expected = plain.next(tokens[row : row + 1, place], ones[:1])
 
 
 # --- whichever way -----------------------------------------------------------------------------
@@ -426,8 +622,8 @@ def test_a_number_that_leaves_the_context_is_read_rightly_up_to_there(positions:
 @settings(max_examples=8)
 def test_what_is_read_by_the_grammar_is_always_a_number(scheme: str, way: str, seed: int) -> None:
     of, rows = model_for(way, scheme, seed=seed, spread=0.5), batch(scheme, TEXTS)
-    for random in (None, np.random.default_rng(seed)):
-        reading = reader(of, scheme).read(steps(way, of, scheme, rows), random=random)
+    for draw in (None, shares(len(TEXTS), seed)):
+        reading = reader(of, scheme).read(steps(way, of, scheme, rows), draw)
         assert (reading.tokens >= 0).all()
         decoded = codec(scheme).decode_numbers(
             reading.tokens.reshape(-1).astype(np.uint32), reading.lengths
@@ -457,13 +653,19 @@ def test_without_the_grammar_some_of_what_is_read_is_no_number(scheme: str, way:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scheme", ["digits", "p10", "xval"])
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_the_size_of_a_batch_changes_nothing(scheme: str, way: str, size: int) -> None:
+@pytest.mark.parametrize("drawn", [False, True])
+def test_the_size_of_a_batch_changes_nothing(scheme: str, way: str, size: int, drawn: bool) -> None:
     of = model_for(way, scheme)
     read = reader(of, scheme)
-    whole = read.read(steps(way, of, scheme, batch(scheme, TEXTS)))
+
+    def by(numbers: range) -> Draw | None:
+        return (lambda place: uniforms(np.array(numbers), place)) if drawn else None
+
+    whole = read.read(steps(way, of, scheme, batch(scheme, TEXTS)), by(range(len(TEXTS))))
     for first in range(0, len(TEXTS), size):
         rows = batch(scheme, TEXTS[first : first + size])
-        part = read.read(steps(way, of, scheme, rows))
+        numbers = range(first, first + len(rows.tokens))
+        part = read.read(steps(way, of, scheme, rows), by(numbers))
         width = part.tokens.shape[1]
         of_whole = slice(first, first + size)
         assert (whole.tokens[of_whole, width:] == -1).all()
@@ -471,25 +673,11 @@ def test_the_size_of_a_batch_changes_nothing(scheme: str, way: str, size: int) -
             Reading(
                 whole.tokens[of_whole, :width],
                 whole.on_grammar[of_whole],
-                whole.logits[of_whole, :width],
+                None,
                 None if whole.parameters is None else whole.parameters[of_whole],
             ),
             part,
         )
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("scheme", ["digits", "p10", "p1000", "xval"])
-def test_given_tokens_have_the_logits_that_they_were_read_by(scheme: str, way: str) -> None:
-    of, rows = model_for(way, scheme), batch(scheme, TEXTS)
-    read = reader(of, scheme).read(steps(way, of, scheme, rows))
-    again = reader(of, scheme).read(steps(way, of, scheme, rows), given=read.tokens)
-    np.testing.assert_array_equal(again.tokens, read.tokens)
-    np.testing.assert_array_equal(again.logits, read.logits)
-    other = np.where(read.tokens >= 0, 0, -1)
-    if way != "parallel" and read.tokens.shape[1] > 1:
-        scored = reader(of, scheme).read(steps(way, of, scheme, rows), given=other)
-        assert not np.isclose(scored.logits[:, 1:], read.logits[:, 1:]).all()
 
 
 @pytest.mark.parametrize("constrained", [False, True])
@@ -497,7 +685,7 @@ def test_numbers_of_any_length_end_by_a_token_of_the_text(constrained: bool) -> 
     one, random = codec("digits"), np.random.default_rng(0)
     logits = random.normal(size=(200, LONGEST, one.vocabulary_size))
     logits[:, :, one.number_first : one.text_first] += 3
-    reading = obedient("digits", constrained).read(Told(logits), random=random)
+    reading = obedient("digits", constrained).read(Told(logits), shares(200))
     assert reading.lengths.max() <= LONGEST
     assert len(np.unique(reading.lengths)) > 5
     for path, length in zip(reading.tokens.tolist(), reading.lengths.tolist(), strict=True):

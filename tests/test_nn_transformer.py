@@ -3,10 +3,9 @@
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
@@ -140,45 +139,108 @@ def test_dropout_is_of_training_only() -> None:
 
 
 @torch.no_grad()
-def in_pieces(of: Transformer, x_BLD: Tensor, counts: list[list[int]], room: int) -> Tensor:
-    """The same states, read ``counts`` tokens of each row at a time, with noise for pads."""
-    cache = Cache(of.shape, len(x_BLD), room, x_BLD)
-    found = torch.full_like(x_BLD, torch.nan)
-    done = [0] * len(x_BLD)
-    for count in counts:
-        piece = embedded(len(x_BLD), max(1, *count), seed=99)
-        for row, many in enumerate(count):
-            piece[row, :many] = x_BLD[row, done[row] : done[row] + many]
-        new = of.extend(piece, cache, torch.tensor(count))
-        for row, many in enumerate(count):
-            found[row, done[row] : done[row] + many] = new[row, :many]
-            done[row] += many
-    assert cache.length.tolist() == done
+def prompted(of: Transformer, x_BLD: Tensor, lengths: list[int], cache: Cache) -> Tensor:
+    """The states of the beginnings of rows, which the cache then holds."""
+    found = of.extend(x_BLD[:, : max(lengths)], cache)
+    cache.rewind(torch.tensor(lengths), max(lengths))
+    return found
+
+
+@torch.no_grad()
+def continued(of: Transformer, x_BLD: Tensor, lengths: list[int], cache: Cache) -> Tensor:
+    """The state of the token behind each row's ``lengths``."""
+    at = torch.tensor(lengths)
+    found: Tensor = of.extend(x_BLD[torch.arange(len(at)), at][:, None], cache)[:, 0]
     return found
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
-@given(st.data())
-def test_reading_in_pieces_with_a_cache_gives_the_same_states(
-    positions: str, data: st.DataObject
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(0, 6))
+def test_reading_token_by_token_with_a_cache_gives_the_same_states(
+    positions: str, lengths: list[int], further: int
 ) -> None:
-    counts = data.draw(st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=1))
-    of, lengths = trunk(True, positions), np.sum(counts, axis=0).tolist()
-    room = max(1, *lengths) + 4
-    assume(room <= of.shape.context)
-    x = embedded(3, room)
-    whole, pieces = states(of, x), in_pieces(of, x, counts, room)
+    of, room = trunk(True, positions), max(lengths) + further
+    x = embedded(len(lengths), room + 1)
+    cache, whole = Cache(of.shape, len(lengths), room, x), states(of, x)
+    found = prompted(of, x, lengths, cache)
     for row, length in enumerate(lengths):
-        torch.testing.assert_close(
-            pieces[row, :length], whole[row, :length], rtol=0, atol=1e-5, msg=f"row {row}"
-        )
+        torch.testing.assert_close(found[row, :length], whole[row, :length], rtol=0, atol=1e-5)
+    for step in range(further):
+        at = [length + step for length in lengths]
+        expected = whole[torch.arange(len(at)), torch.tensor(at)]
+        torch.testing.assert_close(continued(of, x, at, cache), expected, rtol=0, atol=1e-5)
+    assert cache.length.tolist() == [length + further for length in lengths]
+    assert cache.longest == room
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_pads_behind_the_last_token_of_a_full_row_change_nothing(positions: str) -> None:
-    of, x = trunk(True, positions), embedded(2, 32)
-    pieces = in_pieces(of, x, [[31, 1], [1, 4], [0, 27]], room=32)
-    torch.testing.assert_close(pieces, states(of, x), rtol=0, atol=1e-5)
+def test_first_states_that_are_asked_for_are_those_of_all(positions: str) -> None:
+    of, x, asked = trunk(True, positions), embedded(3, 9), torch.tensor([[8, 0], [2, 3], [0, 0]])
+    with torch.no_grad():
+        some = of.extend(x, Cache(of.shape, 3, 9, x), asked)
+    expected = states(of, x)[torch.arange(3)[:, None], asked]
+    torch.testing.assert_close(some, expected, rtol=0, atol=1e-6)
+
+
+def test_a_cache_can_be_rewound_and_what_stood_behind_is_written_over() -> None:
+    of, x, other = trunk(True), embedded(2, 9), embedded(2, 9, seed=2)
+    cache = Cache(of.shape, 2, 9, x)
+    prompted(of, x, [7, 7], cache)
+    once = torch.cat([x[:, :3], other[:, 3:]], dim=1)
+    cache.rewind(torch.tensor([3, 3]), 3)
+    for at in (3, 4, 5):
+        expected = states(of, once)[:, at]
+        found = continued(of, once, [at, at], cache)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+
+
+def test_rows_taken_from_a_cache_go_on_by_themselves() -> None:
+    """One of them twice, one not at all, in another order, and with room for one token more."""
+    of, x, lengths, rows = trunk(True), embedded(3, 8), [5, 2, 7], [2, 0, 2]
+    cache = Cache(of.shape, 3, 7, x)
+    prompted(of, x, lengths, cache)
+    taken = cache.take(torch.tensor(rows), 8)
+    assert (taken.rows, taken.tokens, taken.length.tolist()) == (3, 8, [7, 5, 7])
+    for row in range(3):  # what becomes of the first cache does not matter
+        cache.rewind(torch.tensor([1, 1, 1]), 1)
+        continued(of, embedded(3, 8, seed=row + 5), [1, 1, 1], cache)
+    whole = states(of, x)
+    found = continued(of, x[rows], [7, 5, 7], taken)
+    expected = torch.stack([whole[2, 7], whole[0, 5], whole[2, 7]])
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+
+
+def test_the_memory_of_a_cache_serves_the_next_one_where_it_is_enough() -> None:
+    of, x = trunk(True), embedded(4, 12)
+    large = Cache(of.shape, 4, 12, x)
+    prompted(of, x, [12, 12, 12, 12], large)
+
+    def memory(cache: Cache) -> int:
+        """Where the keys of the first layer lie."""
+        token = torch.zeros(cache.rows, 2, 1, 8)
+        return cache.put(0, token, token)[0].data_ptr()
+
+    place = memory(large)
+    small = large.resized(3, 9)
+    assert (small.rows, small.tokens, small.longest) == (3, 9, 0)
+    found = prompted(of, x[:3], [9, 9, 9], small)
+    torch.testing.assert_close(found, states(of, x[:3, :9]), rtol=0, atol=1e-5)
+    assert memory(small) == place
+    larger = small.resized(4, 13)
+    assert (larger.rows, larger.tokens, larger.longest) == (4, 13, 0)
+    prompted(of, x, [12, 12, 12, 12], larger)
+    assert memory(larger) != place
+
+
+def test_a_token_behind_a_full_cache_changes_no_other_row() -> None:
+    of, x, lengths = trunk(True), embedded(2, 9), [8, 3]
+    cache = Cache(of.shape, 2, 8, x)
+    prompted(of, x, lengths, cache)
+    for step in range(3):
+        at = torch.tensor([8, 3 + step])
+        with torch.no_grad():
+            found = of.extend(x[torch.arange(2), at][:, None], cache)[1, 0]
+        torch.testing.assert_close(found, states(of, x)[1, 3 + step], rtol=0, atol=1e-5)
 
 
 def test_a_cache_has_room_for_the_tokens_it_was_made_for() -> None:

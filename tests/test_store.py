@@ -778,7 +778,7 @@ def test_one_lock_is_held_once_although_lock_files_come_and_go(store: Store) -> 
                     done[0] += 1
             store.collect()
 
-    store._note = lambda note: None
+    store.note = lambda note: None
     # Locks belong to open files, so threads exclude each other as processes do.
     with ThreadPoolExecutor(4) as pool:
         for result in [pool.submit(work) for _ in range(4)]:

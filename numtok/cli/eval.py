@@ -43,7 +43,9 @@ def command(
     metric: Annotated[
         list[str] | None, typer.Option(metavar="SPEC", help="One more: adjusted-r2,p=4 ...")
     ] = None,
-    batch: Annotated[int, typer.Option(metavar="ROWS", help="Rows at a time.")] = 256,
+    batch: Annotated[
+        int, typer.Option(metavar="ROWS", help="Rows at a time; fewer where memory is out.")
+    ] = 256,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     against: AgainstOption = None,
     column: ColumnOption = None,

@@ -1,19 +1,14 @@
 """Numbers out of a model: token by token, by the scheme's grammar or free of it.
 
-Whatever the objective, reading ``n`` numbers is the same loop; what differs is
-how the hidden state that predicts a number's next token is come by:
+Scores stay on the model's device. Of the whole vocabulary a number can only go on
+with the scheme's own tokens or end, so all other tokens count as one: the end.
 
-- :class:`Parallel`: all tokens of a masked number at once (as in the xVal paper);
-- :class:`LeftToRight`: a masked number token by token, each filled in before the
-  next is read, with one pass over the rows a token;
-- :class:`Autoregressive`: a number after the text before it, with a cache of keys
-  and values.
-
-Token ids are those of the whole vocabulary here, and local ones in ``Grammar``.
+Token ids are those of the whole vocabulary for ``Steps``, and local ones in
+``Grammar`` and :class:`Reading`.
 """
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -21,120 +16,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.codec import Codec
-from numtok.grammar import Grammar
-from numtok.nn.batches import Batch
-from numtok.nn.model import Given, Model
-from numtok.nn.objectives.base import MASK, Example, masked, moved
-from numtok.nn.transformer import Cache
+from numtok.grammar import Grammar, Paths
+from numtok.nn.model import Model
+from numtok.nn.objectives.base import MASK
+from numtok.nn.steps import Steps
 
 LONGEST = 64  # tokens of a number where nothing says how many
 
-
-class Steps(ABC):
-    """The hidden states [n, D] that predict the tokens of ``n`` numbers, one after the other."""
-
-    #: How many tokens each number has, where the number of masks says so; int64[n].
-    lengths: NDArray[np.int64] | None
-
-    @abstractmethod
-    def first(self) -> Tensor:
-        """The states that predict each number's first token."""
-
-    @abstractmethod
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
-        """The states that predict what follows, now that these tokens [n] stand there.
-
-        ``values`` [n] go in beside the tokens; 1 where there is none.
-        """
-
-
-class Parallel(Steps):
-    """The chosen numbers (bool[M]) of a batch masked, and all read from one pass."""
-
-    def __init__(self, model: Model, batch: Batch, chosen: NDArray[np.bool_]) -> None:
-        self._rows, self._starts, self.lengths = _chosen(batch, chosen)
-        example = masked(batch, batch.number_tokens(chosen))
-        self._hidden = _hidden(model, example)
-        self._place = 0
-
-    def first(self) -> Tensor:
-        return self._at(self._starts)
-
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
-        self._place += 1
-        assert self.lengths is not None
-        return self._at(self._starts + np.minimum(self._place, self.lengths - 1))
-
-    def _at(self, columns: NDArray[np.int64]) -> Tensor:
-        return self._hidden[torch.from_numpy(self._rows), torch.from_numpy(columns)]
-
-
-class LeftToRight(Steps):
-    """As :class:`Parallel`, but each token is put into the rows before the next is read."""
-
-    def __init__(self, model: Model, batch: Batch, chosen: NDArray[np.bool_]) -> None:
-        self._model = model
-        self._rows, self._starts, self.lengths = _chosen(batch, chosen)
-        self._example = masked(batch, batch.number_tokens(chosen))
-        self._place = 0
-
-    def first(self) -> Tensor:
-        return self._read()
-
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
-        assert self.lengths is not None
-        open_ = self._place < self.lengths
-        rows, columns = self._rows[open_], self._starts[open_] + self._place
-        self._example.tokens[rows, columns] = tokens[open_]
-        self._example.values[rows, columns] = values[open_]
-        self._place += 1
-        return self._read()
-
-    def _read(self) -> Tensor:
-        assert self.lengths is not None
-        columns = self._starts + np.minimum(self._place, self.lengths - 1)
-        hidden = _hidden(self._model, self._example)
-        return hidden[torch.from_numpy(self._rows), torch.from_numpy(columns)]
-
-
-class Autoregressive(Steps):
-    """One number of each row of a batch, after the row's own tokens before it.
-
-    ``starts`` int64[n]: the number's first token in each of the ``n`` rows.
-    """
-
-    def __init__(self, model: Model, batch: Batch, starts: NDArray[np.int64], room: int) -> None:
-        self._model = model
-        tokens, values = moved(batch)
-        longest = int(starts.max(initial=0)) + 1
-        self._tokens, self._values = tokens[:, :longest], values[:, :longest]
-        self._starts = torch.from_numpy(starts)
-        # What stands behind the prompt is read too, and then written over.
-        context = min(longest + room, model.settings.shape.context)
-        like = next(model.parameters())
-        self._cache = Cache(model.settings.shape, len(starts), context, like)
-        self.lengths = None
-
-    def first(self) -> Tensor:
-        device = self._cache.length.device
-        hidden = self._model.extend(
-            torch.from_numpy(self._tokens).to(device),
-            torch.from_numpy(self._values).to(device),
-            self._cache,
-            (self._starts + 1).to(device),
-        )
-        return hidden[torch.arange(len(hidden)), self._starts]
-
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
-        device = self._cache.length.device
-        one = torch.ones(len(tokens), dtype=torch.int64, device=device)
-        hidden = self._model.extend(
-            torch.from_numpy(tokens)[:, None].to(device),
-            torch.from_numpy(values)[:, None].to(device),
-            self._cache,
-            one,
-        )
-        return hidden[:, 0]
+#: What is drawn by: a place in the numbers to float64[n] in [0, 1), one for each number.
+Draw = Callable[[int], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +33,7 @@ class Reading:
 
     tokens: NDArray[np.int64]  # [n, W], local ids, -1 behind a number's end
     on_grammar: NDArray[np.bool_]  # [n] every token was the most probable of the whole vocabulary
-    logits: NDArray[np.float32]  # [n, W, number tokens]
+    logits: NDArray[np.float32] | None  # [n, W, number tokens], where they were to be kept
     parameters: NDArray[np.float32] | None  # [n, P] of the value head
 
     @property
@@ -169,63 +59,88 @@ class Reader:
     grammar: Grammar
     constrained: bool
     longest: int = LONGEST
+    _rules: "_Rules" = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_rules", _Rules(self.grammar))
 
     @torch.no_grad()
-    def read(
-        self,
-        steps: Steps,
-        given: NDArray[np.int64] | None = None,
-        random: np.random.Generator | None = None,
-    ) -> Reading:
-        """The most probable token each time; drawn by its probability with ``random``.
+    def read(self, steps: Steps, draw: Draw | None = None, keep_logits: bool = False) -> Reading:
+        """The most probable token each time, or one drawn by its probability.
 
-        ``given`` int64[n, W], local ids, -1 behind the end: those tokens instead, to score them.
+        ``keep_logits``: at all places, those behind a number's end too. Takes
+        n * W * number tokens * 4 bytes.
         """
         state = steps.first()
         n = len(state)
         parameters, inputs = self._values(state)
         fixed = self.codec.scheme.tokens_per_number
         limit = fixed or self.longest
-        if given is not None:
-            limit = given.shape[1]
-        elif steps.lengths is not None:
+        if steps.lengths is not None:
             limit = int(steps.lengths.max(initial=0))
-        going, on_grammar = np.ones(n, np.bool_), np.ones(n, np.bool_)
-        prefixes: list[tuple[int, ...]] = [()] * n
-        taken, kept = [], []
+        tokens, on_grammar = np.full((n, limit), -1), np.ones(n, np.bool_)
+        numbers, going = np.arange(n), np.ones(n, np.bool_)  # those gone on with; not yet ended
+        paths = Paths(self.grammar, n)
+        kept: list[Tensor] = []
         for place in range(limit):
             if steps.lengths is not None:
-                going &= place < steps.lengths
-            scores = self.model.token_head(state).float().cpu().numpy()
-            kept.append(scores[:, self._first : self._end].copy())  # not a view of all
-            if given is not None:
-                local = given[:, place]
-            else:
-                local, usual = self._choose(scores, prefixes, random)
-                on_grammar &= usual | ~going
-            local = np.where(going, local, -1)
-            going = local >= 0
-            taken.append(local)
-            prefixes = [
-                (*prefix, token) if token >= 0 else prefix
-                for prefix, token in zip(prefixes, local.tolist(), strict=True)
-            ]
-            if not going.any() or place + 1 == limit:
+                going &= place < steps.lengths[numbers]
+            scores = self._scores(state)
+            if keep_logits:
+                kept.append(scores.numbers)
+            drawn = None if draw is None else draw(place)[numbers]
+            chosen, usual = self._choose(scores, paths, drawn)
+            chosen[~going] = -1
+            on_grammar[numbers] &= usual | ~going
+            tokens[numbers, place] = chosen
+            going = chosen >= 0
+            if place + 1 == limit or not (going.any() or keep_logits):
                 break
-            state = steps.next(np.where(going, local + self._first, MASK), inputs)
-            inputs = np.ones(n, np.float32)
-        tokens = np.stack(taken, axis=1)
-        if fixed is None and steps.lengths is None and given is None:
-            tokens[going] = -1  # a number that does not end is none
-        return Reading(tokens, on_grammar, np.stack(kept, axis=1), parameters)
+            if 2 * np.count_nonzero(going) <= len(going) and not keep_logits:
+                still = np.flatnonzero(going)
+                numbers, chosen, inputs = numbers[still], chosen[still], inputs[still]
+                going = going[still]
+                steps.keep(still)
+                paths.keep(still)
+            if self.constrained:
+                paths.extend(chosen)
+            state = steps.next(np.where(going, chosen + self.codec.number_first, MASK), inputs)
+            inputs = np.ones(len(numbers), np.float32)
+        tokens = tokens[:, : place + 1]
+        if fixed is None and steps.lengths is None:
+            tokens[numbers[going]] = -1  # a number that does not end is none
+        logits = torch.stack(kept, dim=1).cpu().numpy() if kept else None
+        return Reading(tokens, on_grammar, logits, parameters)
 
-    @property
-    def _first(self) -> int:
-        return self.codec.number_first
+    @torch.no_grad()
+    def score(self, steps: Steps, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+        """float64[n]: the log-probability of given numbers, in nats.
 
-    @property
-    def _end(self) -> int:
-        return self.codec.text_first
+        tokens
+            int64[n, W], local ids; a shorter number ends with -1.
+
+        log P = sum_k logits_k[t_k] - logsumexp of logits_k over what the grammar allows after
+        t_0 ... t_(k-1). It is -inf for what is not well-formed. That the number ends after its
+        last token is not part of it: where lengths vary, a token of the text says so.
+        """
+        state = steps.first()
+        _, inputs = self._values(state)
+        total, paths = np.zeros(len(tokens)), Paths(self.grammar, len(tokens))
+        token = np.full(len(tokens), -1)
+        for place, column in enumerate(tokens.T):
+            if place:
+                token[np.isinf(total)] = -1  # the scheme is not asked about what is no number
+                paths.extend(token)
+                ids = np.where(token >= 0, token + self.codec.number_first, MASK)
+                state = steps.next(ids, inputs)
+                inputs = np.ones(len(tokens), np.float32)
+            token = np.where(np.isinf(total), -1, column)
+            scores = self._scores(state).numbers.double()
+            allowed, _ = self._rules.of(paths, scores.device)
+            log_p = scores.masked_fill(~allowed, -torch.inf).log_softmax(dim=1)
+            at = torch.from_numpy(np.maximum(token, 0)).to(log_p.device)[:, None]
+            total += np.where(token >= 0, log_p.gather(1, at)[:, 0].cpu().numpy(), 0.0)
+        return total
 
     def _values(self, state: Tensor) -> tuple[NDArray[np.float32] | None, NDArray[np.float32]]:
         """What the value head says, and what goes in beside each number's first token."""
@@ -237,37 +152,70 @@ class Reader:
             return parameters, ones
         return parameters, self.model.value_point(parameters).astype(np.float32)
 
+    def _scores(self, state: Tensor) -> "_Scores":
+        scores = self.model.token_head(state).float()
+        first, end = self.codec.number_first, self.codec.text_first
+        numbers = scores[:, first:end].clone()  # not a view that would keep all others
+        scores[:, first:end] = -torch.inf
+        return _Scores(numbers, scores)
+
     def _choose(
-        self,
-        scores: NDArray[np.float32],
-        prefixes: list[tuple[int, ...]],
-        random: np.random.Generator | None,
+        self, scores: "_Scores", paths: Paths, drawn: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The next local token of each number, -1 for its end; and whether that is what the model
         would have said without a grammar."""
-        free = scores.argmax(axis=1)
-        allowed = np.ones(scores.shape, np.bool_)
+        numbers, end = scores.numbers, scores.others.amax(dim=1)
+        free = chosen = _largest(numbers, end)
+        if drawn is not None:
+            end = scores.others.logsumexp(dim=1)
         if self.constrained:
-            tokens, may_end = self.grammar.allowed(prefixes)
-            allowed[:] = may_end[:, None]  # what is no number token ends the number
-            allowed[:, self._first : self._end] = tokens
-        scored = np.where(allowed, scores, -np.inf)
-        if random is not None:
-            # Gumbel's trick: the largest of logits with such noise is a draw by probability.
-            scored = scored + random.gumbel(size=scored.shape)
-        chosen = scored.argmax(axis=1)
-        number = (chosen >= self._first) & (chosen < self._end)
-        return np.where(number, chosen - self._first, -1), chosen == free
+            allowed, may_end = self._rules.of(paths, numbers.device)
+            numbers = numbers.masked_fill(~allowed, -torch.inf)
+            end = end.masked_fill(~may_end, -torch.inf)
+        if drawn is not None:
+            chosen = _drawn(numbers, end, torch.from_numpy(drawn).to(numbers.device))
+        elif self.constrained:
+            chosen = _largest(numbers, end)
+        both = torch.stack([chosen, (chosen == free).long()]).cpu().numpy()  # one copy
+        return both[0], both[1].astype(np.bool_)
 
 
-def _chosen(
-    batch: Batch, chosen: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    return batch.number_row[chosen], batch.number_start[chosen], batch.number_length[chosen]
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """Logits of ``n`` next tokens."""
+
+    numbers: Tensor  # [n, number tokens]
+    others: Tensor  # [n, vocabulary], -inf for the tokens of numbers
 
 
-@torch.no_grad()
-def _hidden(model: Model, example: Example) -> Tensor:
-    device = next(model.parameters()).device
-    given = Given.of(example, device)
-    return model.hidden(given.tokens, given.values, given.real)
+class _Rules:
+    """What a grammar allows in each state that was met so far, on a device."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self._tables: tuple[Tensor, Tensor] | None = None  # bool[states, tokens], bool[states]
+
+    def of(self, paths: Paths, device: torch.device) -> tuple[Tensor, Tensor]:
+        """bool[n, number tokens], what may come next, and bool[n], whether a number may end."""
+        states = paths.states()
+        if self._tables is None or len(self._tables[1]) < len(self._grammar):
+            every = np.arange(len(self._grammar))
+            masks, may_end = self._grammar.masks(every), self._grammar.may_end(every)
+            self._tables = torch.from_numpy(masks).to(device), torch.from_numpy(may_end).to(device)
+        masks_SV, may_end_S = self._tables
+        which = torch.from_numpy(states).to(device)
+        return masks_SV[which], may_end_S[which]
+
+
+def _largest(numbers: Tensor, end: Tensor) -> Tensor:
+    """int64[n]: the token of the largest score, -1 for the end."""
+    best, token = numbers.max(dim=1)
+    return torch.where(end > best, -1, token)
+
+
+def _drawn(numbers: Tensor, end: Tensor, shares: Tensor) -> Tensor:
+    """int64[n]: where the cumulated probability reaches a share in [0, 1); -1 for the end."""
+    weights = torch.cat([numbers, end[:, None]], dim=1).double().softmax(dim=1).cumsum(dim=1)
+    wanted = shares[:, None] * weights[:, -1:]
+    token = torch.searchsorted(weights, wanted, right=True)[:, 0]
+    return torch.where(token == numbers.shape[1], -1, token)

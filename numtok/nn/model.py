@@ -120,9 +120,15 @@ class Model(nn.Module):
         """
         return cast(Tensor, self.trunk(self.embedder(tokens_BL, values_BL), real_BL, asked_BQ))
 
-    def extend(self, tokens_BL: Tensor, values_BL: Tensor, cache: Cache, count_B: Tensor) -> Tensor:
-        """[B, L, D] of further tokens of rows whose beginning is in the cache."""
-        return self.trunk.extend(self.embedder(tokens_BL, values_BL), cache, count_B)
+    def extend(
+        self,
+        tokens_BL: Tensor,
+        values_BL: Tensor,
+        cache: Cache,
+        asked_BQ: Tensor | None = None,
+    ) -> Tensor:
+        """As :meth:`hidden`, of rows that go on from what is in the cache."""
+        return self.trunk.extend(self.embedder(tokens_BL, values_BL), cache, asked_BQ)
 
     def losses(self, given: "Given") -> Losses:
         """Token and value losses of a batch.

@@ -54,27 +54,65 @@ class Shape:
 class Cache:
     """Keys and values of what a causal trunk has read, for ``B`` rows of up to ``T`` tokens.
 
-    Rows may be of different lengths: ``length`` says how much of each is filled.
+    Rows may be of different lengths: ``length`` [B] says how much of each is filled. What stands
+    behind that is not looked at, and is written over.
     """
 
-    def __init__(self, shape: Shape, rows: int, tokens: int, like: Tensor) -> None:
-        # One more slot takes the pads behind a full row, so that they write over nothing.
+    def __init__(
+        self, shape: Shape, rows: int, tokens: int, like: Tensor, memory: Tensor | None = None
+    ) -> None:
+        self._shape = shape
+        self._rows = torch.arange(rows, device=like.device)
+        # One more slot takes what stands behind a full row.
         size = (shape.layers, 2, rows, shape.heads, tokens + 1, shape.width // shape.heads)
-        self._store = like.new_zeros(size)
+        if memory is None or memory.numel() < math.prod(size):
+            # Not empty: what is masked has no weight, but 0 times NaN would be NaN.
+            memory = like.new_zeros(math.prod(size))
+        self._memory = memory
+        self._store = memory[: math.prod(size)].view(size)
         self.length = torch.zeros(rows, dtype=torch.int64, device=like.device)
+        self.longest = 0  # of the lengths, so that a device need not be asked
+
+    @property
+    def rows(self) -> int:
+        """B."""
+        return len(self._rows)
 
     @property
     def tokens(self) -> int:
         """T, the most tokens that fit."""
         return self._store.shape[4] - 1
 
-    def put(self, layer: int, k_BHLE: Tensor, v_BHLE: Tensor, at_BL: Tensor) -> tuple[Tensor, ...]:
-        """Write keys and values at their positions; all of the layer's [B, H, T + 1, E]."""
-        rows = torch.arange(len(at_BL), device=at_BL.device)[:, None]
-        k_BHTE, v_BHTE = self._store[layer, 0], self._store[layer, 1]
-        k_BHTE[rows, :, at_BL] = k_BHLE.transpose(1, 2)
-        v_BHTE[rows, :, at_BL] = v_BHLE.transpose(1, 2)
-        return k_BHTE, v_BHTE
+    def resized(self, rows: int, tokens: int) -> "Cache":
+        """An empty one in the same memory, if that is enough; this one is then of no more use."""
+        return Cache(self._shape, rows, tokens, self._memory, self._memory)
+
+    def take(self, rows: Tensor, tokens: int) -> "Cache":
+        """A copy of some rows (int64), one as often as it is named, with room for ``tokens``."""
+        taken = Cache(self._shape, len(rows), tokens, self._memory)
+        filled = min(self.longest, self.tokens, tokens)
+        taken._store[..., :filled, :] = self._store[..., :filled, :].index_select(2, rows)
+        taken.length, taken.longest = self.length[rows], self.longest
+        return taken
+
+    def rewind(self, length: Tensor, longest: int) -> None:
+        """Say how much of each row (int64[B]) is filled, and how much of the longest."""
+        self.length, self.longest = length, longest
+
+    def put(self, layer: int, k_BHLE: Tensor, v_BHLE: Tensor) -> tuple[Tensor, Tensor]:
+        """Write keys and values: of L tokens into an empty cache, else of one behind each row.
+
+        Returns those of everything that the new tokens may look at.
+        """
+        k_BHTE, v_BHTE = self._store[layer]
+        if not self.longest:
+            k_BHTE[:, :, : k_BHLE.shape[2]] = k_BHLE
+            v_BHTE[:, :, : v_BHLE.shape[2]] = v_BHLE
+            return k_BHLE, v_BHLE
+        at_B = self.length.clamp(max=self.tokens)
+        k_BHTE[self._rows, :, at_B] = k_BHLE[:, :, 0]
+        v_BHTE[self._rows, :, at_B] = v_BHLE[:, :, 0]
+        return k_BHTE[:, :, : self.longest + 1], v_BHTE[:, :, : self.longest + 1]
 
 
 class Transformer(nn.Module):
@@ -129,22 +167,34 @@ class Transformer(nn.Module):
         asked = _Asked(asked_BQ, self._turn(asked_BQ))
         return cast(Tensor, self.norm(last(x_BLD, turn, mask, False, asked=asked)))
 
-    def extend(self, x_BLD: Tensor, cache: Cache, count_B: Tensor) -> Tensor:
-        """Hidden states of further tokens: ``count_B`` of each row's ``L`` are real.
+    def extend(self, x_BLD: Tensor, cache: Cache, asked_BQ: Tensor | None = None) -> Tensor:
+        """Hidden states of further tokens, which see what the cache holds, and are added to it.
 
-        Reads what the cache holds of the row, and adds the new tokens to it.
+        Of an empty cache these are the first ``L`` of each row, and ``cache.rewind`` says
+        afterwards how many of them are real; else one token a row. ``asked_BQ`` as in
+        :meth:`forward`, for first tokens.
         """
-        length = x_BLD.shape[1]
-        at_BL = cache.length[:, None] + torch.arange(length, device=x_BLD.device)
-        at_BL = at_BL.clamp(max=cache.tokens)
-        seen_BLT = torch.arange(cache.tokens + 1, device=x_BLD.device) <= at_BL[:, :, None]
-        placed_BL = at_BL.clamp(max=self.shape.context - 1)
-        x_BLD = self._placed(x_BLD, placed_BL)
-        for layer, block in enumerate(self.blocks):
-            x_BLD = cast(_Block, block)(
-                x_BLD, self._turn(placed_BL), seen_BLT[:, None], False, (cache, layer, at_BL)
-            )
-        cache.length += count_B
+        first = not cache.longest
+        if first:
+            at = torch.arange(x_BLD.shape[1], device=x_BLD.device)
+            mask = None
+        else:
+            seen = torch.arange(cache.longest + 1, device=x_BLD.device)
+            mask = (seen <= cache.length[:, None])[:, None, None]
+            at = cache.length[:, None].clamp(max=self.shape.context - 1)
+        x_BLD = self._placed(x_BLD, at)
+        turn = self._turn(at)
+        *blocks, last = cast(list[_Block], self.blocks)
+        for layer, block in enumerate(blocks):
+            x_BLD = block(x_BLD, turn, mask, first, cached=(cache, layer))
+        asked = None
+        if asked_BQ is not None:
+            mask = (at <= asked_BQ[:, :, None])[:, None]
+            asked = _Asked(asked_BQ, self._turn(asked_BQ))
+        causal = first and asked is None
+        x_BLD = last(x_BLD, turn, mask, causal, cached=(cache, len(blocks)), asked=asked)
+        if not first:
+            cache.rewind(cache.length + 1, min(cache.longest + 1, cache.tokens))
         return cast(Tensor, self.norm(x_BLD))
 
     def _placed(self, x_BLD: Tensor, at: Tensor) -> Tensor:
@@ -206,7 +256,7 @@ class _Block(nn.Module):
         turn: Tensor | None,
         mask: Tensor | None,
         causal: bool,
-        cached: tuple[Cache, int, Tensor] | None = None,
+        cached: tuple[Cache, int] | None = None,
         asked: _Asked | None = None,
     ) -> Tensor:
         """Of every place or, with ``asked``, of those: Q is L in the names below but for it."""
@@ -221,8 +271,8 @@ class _Block(nn.Module):
         if turn is not None and turn_q is not None:
             q_BHQE, k_BHLE = _rotated(q_BHQE, turn_q), _rotated(k_BHLE, turn)
         if cached is not None:
-            cache, layer, at_BL = cached
-            k_BHLE, v_BHLE = cache.put(layer, k_BHLE, v_BHLE, at_BL)
+            cache, layer = cached
+            k_BHLE, v_BHLE = cache.put(layer, k_BHLE, v_BHLE)
         y_BHQE = _attended(
             q_BHQE,
             k_BHLE,

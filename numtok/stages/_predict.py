@@ -3,11 +3,16 @@
 Asked for are the targets of each row; where a row has none, every number of it
 in turn, so that each is predicted with all others in sight. A masked model
 fills in a row's targets together, an autoregressive one says each after the
-true text before it.
+true text before it, and reads the row once for all of them.
+
+What is predicted does not depend on the size of the batches: what is drawn for a
+number is a pure function of the number, and only the last bits of sums of
+floats, which a device may take in another order, differ with the shape of a batch.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,19 +21,14 @@ from numpy.typing import NDArray
 from numtok.distributions.base import Predictive
 from numtok.distributions.intervals import Intervals
 from numtok.distributions.samples import Samples as Drawn
-from numtok.errors import UsageError
-from numtok.grammar import Grammar, Support, path_log_probability
-from numtok.nn.batches import Batch, Batches, generator, positions, ranges
-from numtok.nn.decoding import (
-    LONGEST,
-    Autoregressive,
-    LeftToRight,
-    Parallel,
-    Reader,
-    Reading,
-    Steps,
-)
+from numtok.errors import TrainingFailed, UsageError
+from numtok.grammar import Grammar, Support
+from numtok.nn.batches import Batch, Batches, positions, ranges, uniforms
+from numtok.nn.decoding import LONGEST, Reader, Reading
 from numtok.nn.heads.base import ValueHead
+from numtok.nn.steps import LeftToRight, Parallel, Prompts, Steps
+from numtok.nn.training import naming_memory
+from numtok.nn.transformer import Cache
 from numtok.reports import QUANTILES
 from numtok.samples import Samples
 from numtok.schemes.base import Failure
@@ -37,9 +37,12 @@ from numtok.stages._models import LoadedModel
 
 PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregressive"
 POINTS = ("mode", "median", "mean")
-_AT_ONCE = 256  # numbers whose distributions are held at a time
+_AT_ONCE = 16  # numbers whose distributions are held at a time: more leave a core's cache
+# Tokens of a batch, at most: more leave a core's cache, and take half as long again and more.
+_TOKENS = {"cpu": 1 << 12, "cuda": 1 << 16}
 
 Progress = Callable[[int, int], None]  # numbers done, of all
+Note = Callable[[str], None]  # what a waiting user should know
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,9 @@ class Options:
         ``mode``: what greedy decoding gives; ``median`` or ``mean`` of the distribution.
     draws
         Numbers drawn for the distribution where it has no exact form (autoregressive tokens).
+    batch
+        Rows that are read at a time, at most (fewer where they are long), and numbers that are
+        then told from what was read.
     """
 
     fill: str
@@ -84,8 +90,11 @@ class Predicted(NamedTuple):
     quantiles: NDArray[np.float64]  # [a, len(QUANTILES)]
 
 
-def asked_for(samples: Samples, one_by_one: bool) -> Asked:
-    """The targets of each row, or each number in turn; ``one_by_one``: each a query of its own."""
+def asked_for(samples: Samples, causal: bool) -> Asked:
+    """The targets of each row, or each number in turn.
+
+    A ``causal`` model sees none of them before it says it, so all of a row are one query.
+    """
     counts = np.diff(samples.number_rows)
     with_targets = np.zeros(len(samples), np.bool_)
     with_targets[samples.target_row] = True
@@ -97,8 +106,7 @@ def asked_for(samples: Samples, one_by_one: bool) -> Asked:
     order = np.lexsort((numbers, rows))
     numbers, rows, targets = numbers[order], rows[order], targets[order]
     together = np.zeros(len(rows), np.bool_)
-    if not one_by_one:
-        together[1:] = (rows[1:] == rows[:-1]) & (targets[1:] >= 0)
+    together[1:] = (rows[1:] == rows[:-1]) & (causal | (targets[1:] >= 0))
     queries = np.cumsum(~together) - 1
     return Asked(rows[~together], numbers, queries, targets)
 
@@ -117,6 +125,9 @@ class Predictor:
         self.longest = max(LONGEST, int(samples.number_length.max(initial=0)))
         self.reader = Reader(loaded.model, codec, self.grammar, options.constrained, self.longest)
         self.asked = asked_for(samples, options.fill == AUTOREGRESSIVE)
+        self._cache: Cache | None = None  # its memory serves all batches
+        # Of a batch, for as long as memory is enough.
+        self._tokens = _TOKENS[next(loaded.model.parameters()).device.type]
         self.support = self._support()
         if options.point != "mode" and not self.has_distribution:
             raise UsageError(
@@ -148,32 +159,56 @@ class Predictor:
         except UsageError:  # too many numbers, as p10 has with five digits
             return None
 
-    def run(self, progress: Progress) -> Predicted:
-        """Predict every number that is asked for, in the order of :attr:`asked`."""
+    def run(self, progress: Progress, note: Note) -> Predicted:
+        """Predict every number that is asked for, in the order of :attr:`asked`.
+
+        Where memory is out, batches of half as many tokens follow, down to one row; then
+        TrainingFailed.
+        """
         parts, order = [], []
-        done = 0
-        for queries in self._query_batches():
+        lengths = self._lengths()
+        # Of like length together, since pads cost time; what needs most memory first.
+        waiting, done = np.argsort(-lengths, kind="stable"), 0
+        while len(waiting):
+            size = min(self._fitting(int(lengths[waiting[0]])), len(waiting))
+            queries = waiting[:size]
             first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
             asked = ranges(first, end - first)
-            parts.append(self._predict(self.asked.rows[queries], asked, end - first))
+            try:
+                with naming_memory("--batch 1; evaluate where there is more of it"):
+                    part = self._predict(self.asked.rows[queries], asked, end - first)
+            except TrainingFailed:
+                self._cache = None
+                if size == 1:
+                    raise
+                self._tokens = size * int(lengths[waiting[0]]) // 2
+                note(f"out of memory with --batch {size}; going on with {size // 2}")
+                continue
+            parts.append(part)
             order.append(asked)
+            waiting = waiting[size:]
             done += len(asked)
             progress(done, len(self.asked.numbers))
         place = np.argsort(np.concatenate(order))
         return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
 
-    def _query_batches(self) -> Iterator[NDArray[np.int64]]:
-        """Queries of like length together: pads cost time, and change nothing else."""
-        if self.options.fill == AUTOREGRESSIVE:
-            lengths = self.samples.number_start[self.asked.numbers].astype(np.int64)
-        else:
-            lengths = self.samples.lengths[self.asked.rows]
-        order = np.argsort(lengths, kind="stable")
-        for first in range(0, len(order), self.options.batch):
-            yield order[first : first + self.options.batch]
+    def _fitting(self, longest: int) -> int:
+        """How many rows of a length go through the model at a time."""
+        return max(1, min(self.options.batch, self._tokens // max(1, longest)))
+
+    def _lengths(self) -> NDArray[np.int64]:
+        """How many tokens of each query's row are read."""
+        if self.options.fill != AUTOREGRESSIVE:
+            return self.samples.lengths[self.asked.rows]
+        ends = self.samples.number_start.astype(np.int64) + self.samples.number_length
+        last = np.searchsorted(self.asked.queries, np.arange(len(self.asked.rows)), "right") - 1
+        return ends[self.asked.numbers[last]]
 
     def _predict(
-        self, rows: NDArray[np.int64], asked: NDArray[np.int64], counts: NDArray[np.int64]
+        self,
+        rows: NDArray[np.int64],
+        asked: NDArray[np.int64],
+        counts: NDArray[np.int64],
     ) -> Predicted:
         """Of some rows, one a query, the numbers ``asked``, ``counts`` of them in each."""
         batch = self.batches.of(rows)
@@ -182,15 +217,41 @@ class Predictor:
         wanted = np.repeat(np.arange(len(rows)), counts) * many + self.asked.numbers[asked]
         every = batch.number_row * many + batch.number
         chosen = np.isin(every, wanted)
+        tokens, numbers = self._true_tokens(batch, chosen), batch.number[chosen]
+        parts = [
+            self._predicted(steps, numbers[part], tokens[part])
+            for part, steps in self._steps(batch, chosen)
+        ]
+        place = np.searchsorted(every[chosen], wanted)  # one number can be two targets
+        return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
 
-        reading = self.reader.read(self._steps(batch, chosen))
+    def _steps(self, batch: Batch, chosen: NDArray[np.bool_]) -> Iterator[tuple[slice, Steps]]:
+        """The chosen numbers; where they do not depend on each other, some at a time."""
+        model, width = self.loaded.model, self.loaded.codec.scheme.tokens_per_number
+        size = max(len(batch.tokens), self._fitting(batch.tokens.shape[1]))
+        parts = [slice(first, first + size) for first in range(0, int(chosen.sum()), size)]
+        if self.options.fill == AUTOREGRESSIVE:
+            prompts = Prompts(model, batch, chosen, width or self.longest, self._cache)
+            self._cache = prompts.cache
+            yield from ((part, prompts.steps(part)) for part in parts)
+        elif self.options.fill == LEFT_TO_RIGHT and width != 1:
+            yield slice(None), LeftToRight(model, batch, chosen)
+        else:
+            masked = Parallel.masked(model, batch, chosen)
+            yield from ((part, masked.part(part)) for part in parts)
+
+    def _predicted(
+        self, steps: Steps, numbers: NDArray[np.int64], tokens: NDArray[np.int64]
+    ) -> Predicted:
+        """Of numbers of the split, by their indices; ``tokens`` are the true ones."""
+        reading = self.reader.read(steps, keep_logits=self.support is not None)
         values, literals, valid = self._read_off(reading)
-        truth = self.samples.numbers[batch.number[chosen]]
+        truth = self.samples.numbers[numbers]
         log_density, crps = np.full((2, len(truth)), np.nan)
         quantiles = np.full((len(truth), len(QUANTILES)), np.nan)
         if self._only_path:
-            log_density = self._path_density(batch, chosen, truth)
-        for part, predictive in self._distributions(batch, chosen, reading):
+            log_density = self._path_density(steps.true(), tokens)
+        for part, predictive in self._distributions(steps, numbers, reading):
             if not self._only_path:
                 log_density[part] = predictive.log_density(truth[part])
             crps[part] = predictive.crps(truth[part])
@@ -202,18 +263,7 @@ class Predictor:
             literals = np.array([repr(value) for value in values.tolist()], object)
         literals[~valid] = None
         values[~valid] = np.nan
-        columns = (values, literals, valid, reading.on_grammar, log_density, crps, quantiles)
-        place = np.searchsorted(every[chosen], wanted)  # one number can be two targets
-        return Predicted._make(column[place] for column in columns)
-
-    def _steps(self, batch: Batch, chosen: NDArray[np.bool_]) -> Steps:
-        model = self.loaded.model
-        if self.options.fill == PARALLEL:
-            return Parallel(model, batch, chosen)
-        if self.options.fill == LEFT_TO_RIGHT:
-            return LeftToRight(model, batch, chosen)
-        room = self.loaded.codec.scheme.tokens_per_number or self.longest
-        return Autoregressive(model, batch, batch.number_start[chosen], room)
+        return Predicted(values, literals, valid, reading.on_grammar, log_density, crps, quantiles)
 
     def _read_off(
         self, reading: Reading
@@ -242,7 +292,7 @@ class Predictor:
         return self.loaded.model.value_head is None and self.support is None
 
     def _distributions(
-        self, batch: Batch, chosen: NDArray[np.bool_], reading: Reading
+        self, steps: Steps, numbers: NDArray[np.int64], reading: Reading
     ) -> Iterator[tuple[slice, Predictive]]:
         """The distributions of a part of the numbers at a time."""
         model = self.loaded.model
@@ -257,44 +307,36 @@ class Predictor:
                 ),
             )
         elif self.support is not None:
-            if not self.options.constrained:  # it may have ended before a number's last token
-                given = self._true_tokens(batch, chosen)
-                reading = self.reader.read(self._steps(batch, chosen), given=given)
-            for first in range(0, len(reading.logits), _AT_ONCE):
+            assert reading.logits is not None
+            low, high, values = self.support.low, self.support.high, self.support.values
+            for first in range(0, len(numbers), _AT_ONCE):
                 part = slice(first, first + _AT_ONCE)
                 mass = self.support.log_probabilities(reading.logits[part])
-                low, high, values = self.support.low, self.support.high, self.support.values
                 yield part, Intervals(low, high, values, mass)
         elif self.draws:
-            yield slice(None), self._drawn(batch, chosen)
+            yield slice(None), self._drawn(steps, numbers)
 
-    def _path_density(
-        self, batch: Batch, chosen: NDArray[np.bool_], truth: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _path_density(self, steps: Steps, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
         """The probability of the truth's own tokens, spread over the interval they stand for.
 
         NaN where the tokens stand for one value alone (``digits``): there it is no density.
         """
-        densities = np.full(len(truth), np.nan)
+        densities = np.full(len(tokens), np.nan)
         scheme, normalizer = self.loaded.codec.scheme, self.loaded.codec.normalizer
         if scheme.tokens_per_number is None:
             return densities
-        tokens = self._true_tokens(batch, chosen)
-        reading = self.reader.read(self._steps(batch, chosen), given=tokens)
-        log_mass = path_log_probability(self.grammar, reading.logits, tokens)
+        log_mass = self.reader.score(steps, tokens)
         for index, path in enumerate(tokens.tolist()):
             low, high = normalizer.inverse(np.array(scheme.interval(tuple(path))))
             atom = low == high or not np.isfinite(high - low)
             densities[index] = log_mass[index] - (0.0 if atom else np.log(high - low))
         return densities
 
-    def _drawn(self, batch: Batch, chosen: NDArray[np.bool_]) -> Predictive:
+    def _drawn(self, steps: Steps, numbers: NDArray[np.int64]) -> Predictive:
         """Numbers drawn from the model, again and again."""
         draws = []
-        first = int(batch.number[chosen][0])
         for draw in range(self.draws):
-            random = generator(0, "draws", first, draw)
-            reading = self.reader.read(self._steps(batch, chosen), random=random)
+            reading = self.reader.read(steps, partial(uniforms, numbers, 0, "draws", draw))
             values, _, valid = self._read_off(reading)
             draws.append(np.where(valid, values, np.nan))
         return Drawn(np.column_stack(draws))

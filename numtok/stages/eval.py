@@ -21,7 +21,7 @@ from numtok import files
 from numtok.artifact import TIMING, Artifact
 from numtok.errors import DataError, UsageError
 from numtok.metrics.base import METRICS, Answers, Metric, figures
-from numtok.nn.training import device_of, naming_memory
+from numtok.nn.training import device_of
 from numtok.records import ENCODED, GROUP, MODEL, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.reports import (
@@ -54,7 +54,7 @@ from numtok.stages._reports import answers as answers_of
 from numtok.stages._reports import scored
 from numtok.store import Store
 
-REVISION = 1
+REVISION = 2
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
@@ -76,8 +76,9 @@ class Config:
     """What ``numtok eval`` was asked for.
 
     ``fill`` is for masked models: ``parallel`` (None means that) or ``left-to-right``. ``decode``
-    is ``constrained`` by the scheme's grammar or ``free``. ``point`` and ``draws`` as in
-    ``_predict.Options``.
+    is ``constrained`` by the scheme's grammar or ``free``. ``point``, ``draws`` and ``batch`` as
+    in ``_predict.Options``; the size of a batch is no setting of the report, since predictions
+    do not depend on it, and densities in the last bits alone.
     """
 
     model: str
@@ -148,8 +149,6 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         "decode": config.decode,
         "point": config.point,
         "draws": config.draws,
-        # Which numbers are drawn together decides which random numbers each of them gets.
-        "batch": config.batch if config.draws else None,
         "rows": config.rows,
         "metrics": [settings_of(metric) for metric in metrics],
         "device": device.type,
@@ -167,8 +166,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             return Result(draft, made=False)
         started = time.monotonic()
         evaluation = _Evaluation.of(config, loaded, encoded, store, options, metrics)
-        with naming_memory(f"--batch {config.batch}; halve it"):
-            predicted = evaluation.predictor.run(partial(progress, "predicting"))
+        predicted = evaluation.predictor.run(partial(progress, "predicting"), store.note)
         table = evaluation.table(predicted)
         _write_table(draft.path / PREDICTIONS_FILE, table)
         report = evaluation.report(table, predicted, progress)
@@ -202,7 +200,7 @@ def _command(
     words += ["--fill", options.fill] if options.fill != AUTOREGRESSIVE else []
     words += ["--decode", config.decode, "--point", config.point]
     if config.draws:
-        words += ["--draws", str(config.draws), "--batch", str(config.batch)]
+        words += ["--draws", str(config.draws)]
     words += ["--rows", str(config.rows)] if config.rows is not None else []
     for metric in config.metrics:
         words += ["--metric", metric]

@@ -1,0 +1,385 @@
+"""How fast eval predicts numbers, beside one pass a token and beside plain batches.
+
+    python benchmarks/eval.py
+
+A `nano` model of random weights is asked for the targets of two sets of rows: *arithmetic*,
+rows of one length, and *mixed*, where half of the rows are lists of natural lengths (a few
+numbers to a hundred) with every fourth number asked for. Four ways, each in a process of its own:
+
+- `eval`: `Predictor.run` of numtok, whole: numbers, densities, CRPS, quantiles;
+- `reading`: the same without CRPS and quantiles, which no other way here works out;
+- `plain`: rows in their order, --batch at a time, padded to the longest; logits of the whole
+  vocabulary at all places; from left to right no cache, so a pass for each further token, until
+  all numbers of a batch have ended. A causal row is there once for each of its targets. The
+  first rows alone, as many as --plain says;
+- `naive`: one pass for each token of each number, one number at a time; some of the numbers.
+
+All read greedily and by the grammar. `same` is the share of numbers that plain and naive read as
+eval does: near 1, since ties of logits within the last bits go either way. Numbers a second of one
+core (CPU seconds, one thread), so that other work on the machine matters less; MiB are what a way
+took at its peak, beyond model and data. Nothing is asserted; compare columns of one run only.
+"""
+
+import argparse
+import json
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from numtok.codec import Codec
+from numtok.nn.batches import Batch
+from numtok.nn.model import Given, Model, ModelSettings
+from numtok.nn.objectives.base import Example, masked, moved
+from numtok.nn.presets import preset
+from numtok.samples import Samples
+from numtok.schemes.base import Next
+from numtok.stages._data import read_codec, read_split
+from numtok.stages._models import LoadedModel, Trained
+from numtok.stages._predict import AUTOREGRESSIVE, PARALLEL, Options, Predictor
+from numtok.stages.encode import Config as EncodeConfig
+from numtok.stages.encode import run as encode
+from numtok.stages.gen import Config as GenConfig
+from numtok.stages.gen import run as gen
+from numtok.store import Store
+
+TASK = "arithmetic,operands=4,places=2,low=-99.99,high=99.99"
+MODELS = (
+    ("p1000", "mlm:targets"),
+    ("xval", "mlm:targets"),
+    ("p1000", "ar"),
+    ("digits", "ar"),
+)
+WAYS = ("eval", "reading", "plain", "naive")
+WORDS = ("depth", "at", "and", "then", "mean of the last", "rises to", "was", "over")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One way of one model on one set of rows."""
+
+    store: Path
+    data: str
+    scheme: str
+    objective: str
+    way: str
+    batch: int
+    plain: int  # rows of the plain way
+    few: int  # numbers of the naive way
+
+
+class Measured(NamedTuple):
+    """``literals`` by place among the numbers asked for."""
+
+    numbers: int
+    seconds: float
+    bytes: int
+    literals: dict[int, str]
+
+
+# --- the rows ----------------------------------------------------------------------------------
+
+
+def mixed(rows: int) -> list[str]:
+    """Lists of natural lengths as lines of JSONL, every fourth number and the last asked for."""
+    random = np.random.default_rng(0)
+    lines = []
+    for row in range(rows):
+        text, targets = "", {}
+        count = int(np.clip(np.exp(random.normal(np.log(8), 0.8)), 2, 100))
+        for number in range(count):
+            text += f"{random.choice(WORDS)} "
+            literal = f"{random.normal() * 10.0 ** random.integers(-2, 4):.4g}"
+            if number % 4 == 3 or number == count - 1:
+                targets[f"y{number}"] = [[len(text), len(text) + len(literal)]]
+            text += f"{literal} "
+        lines.append(json.dumps({"id": f"mixed {row}", "text": text, "targets": targets}))
+    return lines
+
+
+def prepare(store: Store, rows: int) -> dict[str, tuple[str, ...]]:
+    """The inputs of each set of rows."""
+    made = gen(GenConfig(TASK, rows), store, quiet).artifact
+    assert made is not None
+    path = store.root / "mixed.jsonl"
+    half = [line for part in made.path.glob("train-*.jsonl") for line in part.open()][: rows // 2]
+    lines = [*map(str.strip, half), *mixed(rows - len(half))]
+    order = np.random.default_rng(1).permutation(len(lines))
+    path.write_text("".join(lines[place] + "\n" for place in order))
+    return {"arithmetic": (made.ref,), "mixed": (str(path),)}
+
+
+def quiet(*_: object) -> None:
+    """Progress and notes that nobody looks at."""
+
+
+# --- the ways ----------------------------------------------------------------------------------
+
+
+class Plain:
+    """Reads numbers of a batch by whole passes, with the scheme's own word on what may follow."""
+
+    def __init__(self, model: Model, codec: Codec, longest: int) -> None:
+        self.model, self.codec, self.longest = model, codec, longest
+        self.next: Callable[[tuple[int, ...]], Next] = cache(codec.scheme.next)
+
+    @torch.no_grad()
+    def read(self, batch: Batch, chosen: NDArray[np.bool_]) -> list[str]:
+        """The literals of the chosen numbers."""
+        rows, starts = batch.number_row[chosen], batch.number_start[chosen]
+        if not self.model.objective.causal:
+            lengths = batch.number_length[chosen]
+            hidden = self._hidden(masked(batch, batch.number_tokens(chosen)))
+            logits = self.model.token_head(hidden).numpy()
+            paths: list[tuple[int, ...]] = [()] * len(rows)
+            for place in range(int(lengths.max())):
+                for which in np.flatnonzero(place < lengths).tolist():
+                    scores = logits[rows[which], starts[which] + place]
+                    paths[which] = self._longer(paths[which], scores)[0]
+            return self._literals(paths, hidden, rows, starts)
+        tokens, values = moved(batch)
+        room = self.codec.scheme.tokens_per_number or self.longest
+        tokens = np.pad(tokens, ((0, 0), (0, room)))[rows]
+        values = np.pad(values, ((0, 0), (0, room)), constant_values=1)[rows]
+        paths, going = [()] * len(rows), np.ones(len(rows), np.bool_)
+        for place in range(room):
+            end = int(starts[going].max()) + place + 1
+            if end > self.model.settings.shape.context:
+                break
+            hidden = self._hidden(seen(tokens[:, :end], values[:, :end]))
+            logits = self.model.token_head(hidden).numpy()
+            for which in np.flatnonzero(going).tolist():
+                at = starts[which] + place
+                paths[which], going[which] = self._longer(paths[which], logits[which, at])
+                if going[which]:
+                    tokens[which, at + 1] = paths[which][-1] + self.codec.number_first
+                    values[which, at + 1] = 1
+            if place == 0:
+                first = hidden
+            if not going.any():
+                break
+        if self.codec.scheme.tokens_per_number is None:
+            paths = [() if open_ else path for path, open_ in zip(paths, going, strict=True)]
+        return self._literals(paths, first, np.arange(len(rows)), starts)
+
+    def read_slowly(self, batch: Batch, chosen: NDArray[np.bool_]) -> list[str]:
+        """The one number that is asked for, of a batch of one row, by a pass for each token."""
+        if not self.model.objective.causal:
+            for _ in range(int(batch.number_length[chosen][0]) - 1):
+                self.read(batch, chosen)  # what was read for one token is not kept for the next
+        return self.read(batch, chosen)
+
+    def _hidden(self, example: Example) -> torch.Tensor:
+        given = Given.of(example, torch.device("cpu"))
+        return self.model.hidden(given.tokens, given.values, given.real)
+
+    def _longer(
+        self, path: tuple[int, ...], scores: NDArray[np.float32]
+    ) -> tuple[tuple[int, ...], bool]:
+        """With the next token, and whether it goes on."""
+        allowed, may_end = self.next(path)
+        every = np.full(len(scores), may_end)
+        first, end = self.codec.number_first, self.codec.text_first
+        every[first:end] = allowed
+        chosen = int(np.where(every, scores, -np.inf).argmax())
+        if not first <= chosen < end:
+            return path, False
+        width = self.codec.scheme.tokens_per_number
+        return (*path, chosen - first), width is None or len(path) + 1 < width
+
+    def _literals(
+        self,
+        paths: list[tuple[int, ...]],
+        hidden: torch.Tensor,
+        rows: NDArray[np.int64],
+        starts: NDArray[np.int64],
+    ) -> list[str]:
+        channel = None
+        if self.model.value_head is not None:
+            states = hidden[torch.from_numpy(rows), torch.from_numpy(starts)]
+            parameters = self.model.value_head(states).numpy()
+            channel = self.model.value_point(parameters).astype(np.float32)
+        tokens = np.array([token for path in paths for token in path], np.uint32)
+        lengths = np.array([len(path) for path in paths], np.int32)
+        decoded = self.codec.decode_numbers(tokens, lengths, channel)
+        return [decoded.literal(index) for index in range(len(paths))]
+
+
+def seen(tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Example:
+    """Rows of which everything is looked at."""
+    none = np.zeros(0, np.int64)
+    real = np.ones(tokens.shape, np.bool_)
+    return Example(tokens, values, real, none, none, none, np.zeros(0, np.float32))
+
+
+def by_hand(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:
+    """Places among the numbers asked for, and what is read there, one of the two other ways."""
+    plain = Plain(predictor.loaded.model, predictor.loaded.codec, predictor.longest)
+    asked, queries = predictor.asked, np.unique(predictor.asked.queries)
+    slow = job.way == "naive"
+    places = np.arange(len(asked.numbers))
+    if slow:  # some of the numbers, spread over all rows
+        places = places[:: max(1, len(places) // job.few)]
+        parts = [places[k : k + 1] for k in range(len(places))]
+    else:
+        parts = np.split(places, np.searchsorted(asked.queries, queries[job.batch :: job.batch]))
+    literals: list[str] = []
+    for part in parts:
+        # A masked row hides all that is asked for in it, whichever of these is read.
+        of = np.unique(asked.queries[part])
+        batch = predictor.batches.of(asked.rows[of])
+        hidden = np.isin(asked.queries, of)
+        chosen = np.isin(batch.number, asked.numbers[hidden])
+        found = (plain.read_slowly if slow else plain.read)(batch, chosen)
+        read = batch.number[chosen].tolist()
+        literals += [found[read.index(number)] for number in asked.numbers[part].tolist()]
+    return places.tolist(), literals
+
+
+def measure(job: Job) -> Measured:
+    """Run one way, in a process of its own."""
+    torch.set_num_threads(1)
+    store = Store(job.store)
+    encoded = store.resolve(f"{job.data}-{job.scheme}", kinds={"encoded"})
+    codec, samples = read_codec(encoded), read_split(encoded, "train")
+    causal = job.objective == "ar"
+    settings = ModelSettings.of(
+        preset("nano"),
+        vocabulary=codec.vocabulary_size,
+        context=samples.longest + 80,
+        embedder=codec.scheme.embedder,
+        head=codec.scheme.head,
+        objective=job.objective,
+    )
+    torch.manual_seed(0)
+    model = Model(settings).eval()
+    with torch.no_grad():
+        model.get_parameter("token_head.weight").mul_(10)  # so that few logits are nearly equal
+        if causal and codec.scheme.tokens_per_number is None:
+            # Numbers of some six tokens, as written ones have: without training most never end.
+            model.trunk.norm.bias[0] = 1.0
+            model.get_parameter("token_head.weight")[codec.text_first :, 0] += 0.8
+    trained = Trained({}, 0, {"deviation": 0.5}, None, 0.0, 0, 0, 0, 0.0)
+    loaded = LoadedModel(encoded, model, codec, trained)
+    fill = AUTOREGRESSIVE if causal else PARALLEL
+    options = Options(fill, constrained=True, point="mode", draws=0, batch=job.batch)
+
+    def run(of: Samples) -> tuple[list[int], list[str]]:
+        predictor = Predictor(loaded, of, options)
+        if job.way in ("plain", "naive"):
+            return by_hand(job, predictor)
+        if job.way == "reading":
+            predictor._distributions = lambda *_: iter(())  # type: ignore[method-assign]
+        literals = predictor.run(quiet, quiet).literals.tolist()
+        return list(range(len(literals))), literals
+
+    samples = samples.head(job.plain if job.way == "plain" else None)
+    run(samples.head(4))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.process_time()
+    places, literals = run(samples)
+    seconds = time.process_time() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return Measured(len(places), seconds, peak * 1024, dict(zip(places, literals, strict=True)))
+
+
+# --- the table ---------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Measure what the options ask for and print the table."""
+    parser = argparse.ArgumentParser(
+        description="Measure how fast eval predicts numbers.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--rows", type=int, default=2048)
+    parser.add_argument("--plain", type=int, default=256, help="rows of the plain way")
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--few", type=int, default=200, help="numbers of the naive way")
+    options = parser.parse_args()
+    table = Table(title=f"nano, {options.rows:,} rows, batches of {options.batch}")
+    for heading in ("rows", "scheme", "objective"):
+        table.add_column(heading)
+    for heading in (*(f"{way}/s" for way in WAYS), "reading : naive", "reading : plain"):
+        table.add_column(heading, justify="right")
+    for heading in ("MiB eval", "MiB plain", "same"):
+        table.add_column(heading, justify="right")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as alone,
+    ):
+        store = Store(Path(folder))
+        for data, inputs in prepare(store, options.rows).items():
+            for scheme in dict.fromkeys(scheme for scheme, _ in MODELS):
+                config = EncodeConfig(inputs, scheme=scheme, name=f"{data}-{scheme}", workers=1)
+                encode(config, store, quiet)
+            for scheme, objective in MODELS:
+                found = {
+                    way: alone.submit(
+                        measure,
+                        Job(
+                            store.root,
+                            data,
+                            scheme,
+                            objective,
+                            way,
+                            options.batch,
+                            options.plain,
+                            options.few,
+                        ),
+                    ).result()
+                    for way in WAYS
+                }
+                table.add_row(data, scheme, objective, *figures(found))
+    Console(width=130).print(table)
+
+
+def figures(found: dict[str, Measured]) -> list[str]:
+    """One line of the table: speeds, ratios, memory, agreement."""
+    speed = {way: one.numbers / one.seconds for way, one in found.items()}
+    pairs = [
+        (found["eval"].literals[place], literal)
+        for way in ("plain", "naive")
+        for place, literal in found[way].literals.items()
+    ]
+    return [
+        *(f"{speed[way]:,.0f}" for way in WAYS),
+        f"{speed['reading'] / speed['naive']:.1f}",
+        f"{speed['reading'] / speed['plain']:.2f}",
+        f"{found['eval'].bytes / 2**20:.0f}",
+        f"{found['plain'].bytes / 2**20:.0f}",
+        f"{np.mean([same(*pair) for pair in pairs]):.4f}",
+    ]
+
+
+def same(one: str | None, other: str) -> bool:
+    """Equal literals, or values equal but for the last bits of a float32."""
+    if one is None or one == other:
+        return one == other or not np.isfinite(value(other))
+    return abs(value(one) - value(other)) <= 1e-4 * (1 + abs(value(one)))
+
+
+def value(literal: str) -> float:
+    """NaN for what is no number."""
+    try:
+        return float(literal)
+    except ValueError:
+        return float("nan")
+
+
+if __name__ == "__main__":
+    main()
