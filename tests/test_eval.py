@@ -717,9 +717,10 @@ def test_a_lack_of_memory_is_told_with_advice(
     def fail(*arguments: object) -> None:
         raise RuntimeError("[enforce fail at alloc_cpu.cpp:1] . DefaultCPUAllocator: no")
 
+    both = world.both("p1000")
     monkeypatch.setattr(Model, "hidden", fail)
     with pytest.raises(TrainingFailed) as caught:
-        world.report(*world.both("p1000"), batch=7, rows=9)
+        world.report(*both, batch=7, rows=9)
     assert str(caught.value) == "out of memory with --batch 7; halve it"
 
 
