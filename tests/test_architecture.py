@@ -381,7 +381,11 @@ def test_a_break_is_found_in_every_spelling(module: str, source: str) -> None:
         ("numtok.schemes.p10", "numtok.stages.encode", "stages is above schemes"),
         ("numtok.metrics.r2", "numtok.numerals", "numerals is beside metrics"),
         ("numtok.engines.local", "numtok.nn.mlp", "nn is beside engines"),
-        ("numtok.schemes.p10", "numtok.store", "only __main__, cli, engines, stages, sweeps import"),
+        (
+            "numtok.schemes.p10",
+            "numtok.store",
+            "only __main__, cli, engines, stages, sweeps import",
+        ),
         ("numtok.codec", "numtok.artifact", "only __main__, cli, engines, stages, sweeps import"),
         ("numtok.store", "numtok.kernels", "store imports only errors, files, records"),
         ("numtok.artifact", "numtok.stages.encode", "artifact imports only errors, files, records"),

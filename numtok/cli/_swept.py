@@ -74,7 +74,7 @@ def _print_choices(result: "Result", format: Format) -> None:
     columns = ["", "best", metric, *([] if reach is None else ["reached"])]
     columns += ["samples", "tokens", "FLOPs", "train"]
     title = "the best" if reach is None else f"cost to reach {metric} {number(reach)}"
-    title += " on the validation split, the mean over seeds"
+    title += " (validation split, mean over seeds)"
     print_figures(title, columns, rows, format)
 
 

@@ -51,7 +51,7 @@ def run_units(
     except BrokenProcessPool:
         raise StoreError(
             "a worker process died (killed, or out of memory); run the same command again: what "
-            "is finished is kept; fewer --workers need less memory"
+            "is finished is kept; fewer --workers or --jobs need less memory"
         ) from None
     finally:
         processes = list((getattr(pool, "_processes", None) or {}).values())

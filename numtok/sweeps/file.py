@@ -29,6 +29,7 @@ and no option here.
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
@@ -178,8 +179,13 @@ class _Reader:
 
     def sweep(self) -> Sweep:
         for name, table in self.tables.items():
-            if name != "data" and not (name in _TABLES and isinstance(table, dict)):
+            if name not in ("data", *_TABLES):
                 raise unknown(f"table in {self.path}", name, ["data", *_TABLES])
+            if name != "data" and not isinstance(table, dict):
+                raise UsageError(
+                    f"{self.path}: {name} = {table!r} is no table; write [{name}] and its options "
+                    "below it"
+                )
         if ("data" in self.tables) == ("gen" in self.tables):
             raise UsageError(
                 f"{self.path} needs data = INPUT or a table [gen], one of the two: what the "
@@ -267,29 +273,36 @@ class _Reader:
             for key, value in options.items()
         }
         try:
-            made = msgspec.convert(values | given, kind, strict=False)
-            for key, check in _CHECKS.items():
-                value = values.get(known.get(key, ""))
-                for spec in value if isinstance(value, list) else [value]:
-                    if spec is not None:
-                        check(spec)
+            with self._naming(name):
+                made = msgspec.convert(values | given, kind, strict=False)
+                for key, check in _CHECKS.items():
+                    value = values.get(known.get(key, ""))
+                    for spec in value if isinstance(value, list) else [value]:
+                        if spec is not None:
+                            check(spec)
         except msgspec.ValidationError as error:
             what, _, where = str(error).partition(" - at `$.")
             field = re.split(r"[`.\[]", where)[0]
-            key = next((key for key, one in known.items() if one == field), field)
+            key = next(key for key, one in known.items() if one == field)
             what = what.replace(" | null", "").replace("`", "")
-            told = (
-                f"{key} = {options[key]!r} cannot be used" if key in options else "cannot be used"
-            )
-            raise UsageError(f"{self.path}: [{name}] {told}: {what}") from None
-        except UsageError as error:
-            raise UsageError(f"{self.path}: [{name}] {error}") from None
+            raise UsageError(
+                f"{self.path}: [{name}] {key} = {options[key]!r} cannot be used: {what}"
+            ) from None
         return made
+
+    @contextmanager
+    def _naming(self, table: str) -> Iterator[None]:
+        """Say where it stands that an option cannot be used."""
+        try:
+            yield
+        except UsageError as error:
+            raise UsageError(f"{self.path}: [{table}] {error}") from None
 
     def _compare(self) -> compare.Config:
         made = self._configured("compare", compare.Config, self._table("compare"), reports=())
         if made.against is not None and made.column is not None:
-            published(made.against).column(made.column)
+            with self._naming("compare"):
+                published(made.against).column(made.column)
         return made
 
     def _select(self, sweep: Sweep) -> Select | None:

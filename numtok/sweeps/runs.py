@@ -137,6 +137,8 @@ class Runner:
     failed: list[Failed]
 
     def __call__(self, runs: Sequence[Run]) -> dict[int, Path]:
+        if not runs:
+            return {}
         look, outcomes, left = RunUnit(self.root, make=False), [], []
         for run in runs:
             try:
@@ -144,9 +146,12 @@ class Runner:
             except Absent:
                 left.append(run)
         found = len(outcomes)
-        jobs = "one" if self.side.jobs == 1 else self.side.jobs
-        told = f"{len(runs)} runs, {found} are there already"
-        told += f"; {jobs} at a time{self.side.note}" if len(left) > 1 else ""
+        splits = " and ".join(sorted({run.eval.split for run in runs}))
+        told = f"{len(runs)} run{'s' if len(runs) > 1 else ''} on {splits}"
+        told += f", {found} of them there already" if found else ""
+        if len(left) > 1:
+            jobs = "one" if self.side.jobs == 1 else min(self.side.jobs, len(left))
+            told += f"; {jobs} at a time{self.side.note}"
         self.progress(Update(told, found, len(runs)))
         started = time.monotonic()
         for outcome in run_units(RunUnit(self.root, self.side.threads), left, self.side.jobs):

@@ -72,6 +72,8 @@ class Selection:
                 for shared, group in groups.items()
                 if not self._reached(best.get(shared))
             }
+            if not waiting:
+                break
             for shared, ranked in self._ranked(waiting).items():
                 better = {self._place(one.runs[0]) for one in ranked[: -(-len(ranked) // 2)]}
                 groups[shared] = [run for run in groups[shared] if self._place(run) in better]
