@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from numtok.cli._swept import Runs
 from numtok.records import DATA, ENCODED, MODEL
 from numtok.reports import REPORT
 from numtok.stages._experiments import Spent
@@ -183,6 +184,10 @@ def test_what_is_under_way_is_told(tmp_path: Path) -> None:
     told.clear()
     run(Config(str(path), ("train.seed=1",)), store_of(tmp_path), told.append)
     assert told[2] == Update("1 run on test, 1 of them there already", 1, 1)
+    told.clear()
+    changes = ("train.seed=1", "train.warmup=[2, 0.05, 3]")
+    run(Config(str(path), changes), store_of(tmp_path), told.append)
+    assert told[2].what == "3 runs on test, 1 of them there already, 2 cannot be"
 
 
 # --- choosing ----------------------------------------------------------------------------------
@@ -336,6 +341,28 @@ def test_the_command_shows_a_table_a_data_set(tmp_path: Path, numtok: Shell) -> 
     assert (quiet.code, quiet.out, quiet.err) == (0, ran.out, "")
     marked = numtok("sweep", "sweep.toml", "--format", "md", "--set", "encode.scheme=xval")
     assert re.findall("^## .*", marked.out, re.M) == ["## operands=2", "## operands=3"]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_terminal_has_a_bar_below_the_lines(monkeypatch: pytest.MonkeyPatch, quiet: bool) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "stderr", stream := _Terminal())
+    with Runs(quiet) as show:
+        show(Update("data"))
+        show(Update("8 runs on test", 0, 8))
+        show(Update("scheme=[xval]", 1, 8, 3725.5))
+    if quiet:
+        assert stream.getvalue() == ""
+        return
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue())
+    assert [line for line in ("data\n", "8 runs on test\n") if line not in shown] == []
+    assert "1/8 scheme=[xval]\n" in shown
+    assert re.search(r"runs ━+╸?╺?━+ 1/8 about 1.03 h left", shown)
 
 
 def test_what_is_chosen_is_shown_in_every_format(tmp_path: Path, numtok: Shell) -> None:

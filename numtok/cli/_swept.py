@@ -33,7 +33,8 @@ class Runs(Live):
     def __call__(self, update: "Update") -> None:
         what, done, total, left = update
         if total:
-            self.show("runs", done, total, f"{duration(left)} left" if left else "")
+            told = f"about {duration(float(f'{left:.2g}'))} left" if left else ""
+            self.show("runs", done, total, told)
         self.say(what if left is None else f"{done}/{total} {what}")
 
 

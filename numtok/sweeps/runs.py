@@ -148,7 +148,9 @@ class Runner:
         found = len(outcomes)
         splits = " and ".join(sorted({run.eval.split for run in runs}))
         told = f"{len(runs)} run{'s' if len(runs) > 1 else ''} on {splits}"
-        told += f", {found} of them there already" if found else ""
+        refused = sum(one.problem is not None for one in outcomes)
+        told += f", {found - refused} of them there already" if found > refused else ""
+        told += f", {refused} cannot be" if refused else ""
         if len(left) > 1:
             jobs = "one" if self.side.jobs == 1 else min(self.side.jobs, len(left))
             told += f"; {jobs} at a time{self.side.note}"
