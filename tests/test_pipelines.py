@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from numtok.stages import gen
-from numtok.sweeps.file import Sweep, read_sweep
+from numtok.sweeps.file import read_sweep
+from numtok.sweeps.plan import Sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted((ROOT / "pipelines").glob("*.sh"))

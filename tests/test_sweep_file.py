@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from numtok.errors import UsageError
 from numtok.stages import gen
-from numtok.sweeps.file import Sweep, label_of, read_sweep
+from numtok.sweeps.file import read_sweep
+from numtok.sweeps.plan import Sweep, label_of
 
 
 def written(folder: Path, text: str) -> Path:

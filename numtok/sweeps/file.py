@@ -13,7 +13,7 @@
     scheme = ["p1000", "xval"]
 
     [train]
-    steps = 2000
+    steps = 2000                    # or tokens, or minutes: what is equal for all
     lr = [5e-4, 1e-3, 2e-3]
     seed = [0, 1, 2]
 
@@ -47,15 +47,13 @@ from numtok.normalizers.base import NORMALIZERS
 from numtok.published import published
 from numtok.schemes.base import SCHEMES
 from numtok.stages import compare, encode, eval, gen, train
+from numtok.sweeps.plan import BUDGETS, Point, Select, Sweep
 from numtok.tasks.base import TASKS
 
 Stage = TypeVar("Stage")
-#: Where on the axes: the value of each, as written, by the name of its option.
-Point = Mapping[str, str]
 
 _STAGES = ("gen", "encode", "train", "eval")
 _TABLES = (*_STAGES, "compare", "select")
-_BUDGETS = ("steps", "tokens", "minutes")
 # Fields whose option has another name, fields that are lists themselves, and those that are not
 # for a sweep to set.
 _NAMES = {"learning_rate": "lr", "metrics": "metric"}
@@ -78,53 +76,6 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
 }
 
 
-@dataclass(frozen=True)
-class Select:
-    """The table ``select``.
-
-    With ``reach`` the budgets of ``train`` are tried from the smallest on, until ``metric`` is
-    ``reach`` or better; after each, the better half of the candidates goes on.
-    """
-
-    metric: str
-    over: tuple[str, ...] = ()
-    reach: float | None = None
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """A sweep as its file says it.
-
-    Each list holds the points of one stage's axes with the options there, as a configuration
-    without what comes from the stage before. Of ``data`` these are the inputs of ``encode``, or
-    a configuration of ``gen``. ``budget`` is the option of ``train`` that says how long, where
-    that is an axis.
-    """
-
-    data: tuple[tuple[Point, tuple[str, ...] | gen.Config], ...]
-    encode: tuple[tuple[Point, encode.Config], ...]
-    train: tuple[tuple[Point, train.Config], ...]
-    eval: tuple[tuple[Point, eval.Config], ...]
-    compare: compare.Config
-    select: Select | None = None
-    budget: str | None = None
-
-    @property
-    def size(self) -> int:
-        """How many runs it is, before anything is chosen."""
-        return len(self.data) * len(self.encode) * len(self.train) * len(self.eval)
-
-    @property
-    def timed(self) -> bool:
-        """Whether some run trains for a time rather than for so many steps or tokens."""
-        return any("minutes" in one.budget for _, one in self.train)
-
-    @property
-    def seeds(self) -> list[str]:
-        """The name of the axis of training seeds, if there is one."""
-        return [name for name in self.train[0][0] if name in ("seed", "train.seed")]
-
-
 def read_sweep(path: Path, changes: Sequence[str] = ()) -> Sweep:
     """The sweep in a file, with ``TABLE.KEY=VALUE`` of ``changes`` in place of what it says.
 
@@ -139,11 +90,6 @@ def read_sweep(path: Path, changes: Sequence[str] = ()) -> Sweep:
     for change in changes:
         _change(tables, change)
     return _Reader(path, tables).sweep()
-
-
-def label_of(point: Point) -> str:
-    """``{"scheme": "xval", "lr": "1e-3"} -> "scheme=xval, lr=1e-3"``"""
-    return ", ".join(f"{name}={value}" for name, value in point.items())
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -197,7 +143,7 @@ class _Reader:
             train=tuple(self._points("train", train.Config, encoded="")),
             eval=tuple(self._points("eval", eval.Config, model="", encoded="")),
             compare=self._compare(),
-            budget=next((key for key in _BUDGETS if self._is_axis("train", key)), None),
+            budget=next((key for key in BUDGETS if self._is_axis("train", key)), None),
         )
         return replace(made, select=self._select(made))
 

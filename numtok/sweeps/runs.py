@@ -19,7 +19,7 @@ from numtok.errors import NumtokError, UsageError
 from numtok.nn.training import device_of
 from numtok.stages import eval, train
 from numtok.store import Absent, Store
-from numtok.sweeps.file import Point, Sweep, label_of
+from numtok.sweeps.plan import Point, Sweep, label_of
 
 
 @dataclass(frozen=True)

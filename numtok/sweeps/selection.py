@@ -21,7 +21,7 @@ from numtok.stages._experiments import Spent, spent
 from numtok.stages._reports import Evaluation, Predictions, read
 from numtok.stages.train import VALIDATION
 from numtok.store import Store
-from numtok.sweeps.file import Point, Select, Sweep, label_of
+from numtok.sweeps.plan import Point, Select, Sweep, label_of
 from numtok.sweeps.runs import Run
 
 #: What some runs share: the value of each axis in which they do not differ.

@@ -17,7 +17,8 @@ from numtok.stages import compare, encode, gen
 from numtok.stages._data import splits
 from numtok.stages.train import VALIDATION
 from numtok.store import Store
-from numtok.sweeps.file import Select, Sweep, label_of, read_sweep
+from numtok.sweeps.file import read_sweep
+from numtok.sweeps.plan import Select, Sweep, label_of
 from numtok.sweeps.runs import Failed, Progress, Run, Runner, Update, side_by_side
 from numtok.sweeps.selection import Choice, Selection
 
