@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from numtok.cli._swept import Runs
 from numtok.records import DATA, ENCODED, MODEL
 from numtok.reports import REPORT
+from numtok.stages import train
 from numtok.stages._experiments import Spent
 from numtok.stages._reports import read
 from numtok.store import Store
@@ -259,6 +261,37 @@ def test_a_run_that_cannot_be_stops_no_other(tmp_path: Path) -> None:
         "--warmup 3.0 is not possible; it is 0 or more, below 1"
     )
     assert of_kind(tmp_path, REPORT) == 1
+
+
+def test_a_head_that_cannot_read_a_scheme_costs_no_training(tmp_path: Path) -> None:
+    text = BOTH + 'steps = 2\nhead = ["token", "scalar"]\n'
+    result = swept(tmp_path, text)
+    assert [(one.label, one.problem.exit_code) for one in result.failed] == [
+        ("scheme=xval, head=token", 2)
+    ]
+    assert len(result.tables[0].comparison.experiments) == of_kind(tmp_path, MODEL) == 3
+
+
+def test_a_bug_in_one_run_loses_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numtok: Shell
+) -> None:
+    real = train.run
+
+    def faulty(config: train.Config, *others: Any) -> train.Result:
+        if config.seed == 1:
+            raise ZeroDivisionError("oh")
+        return real(config, *others)
+
+    monkeypatch.setattr(train, "run", faulty)
+    written(tmp_path, XVAL + "steps = 2\nseed = [0, 1, 2]\n")
+    ran = numtok("sweep", "sweep.toml", "--jobs", "1")
+    assert ran.code == 70
+    assert "xval (2 seeds)" in ran.out
+    assert "Traceback (most recent call last)" in ran.err
+    assert ran.err.splitlines()[-1] == (
+        "numtok: seed=1 failed: this is a bug; please report it with its traceback: "
+        "ZeroDivisionError('oh')"
+    )
 
 
 PRODUCTS = XVAL.replace("operands = 2", 'kind = "product"\ndigits = [1, 3]') + "steps = 2\n"

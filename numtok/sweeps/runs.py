@@ -7,6 +7,7 @@ no other run.
 
 import os
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -38,6 +39,10 @@ class Failed(NamedTuple):
 
     label: str
     problem: NumtokError
+
+
+class Bug(NumtokError):
+    """A run failed in a way that no user can cause; the traceback is on stderr."""
 
 
 class Outcome(NamedTuple):
@@ -81,6 +86,12 @@ class RunUnit:
                 report = eval.run(evaluation, store, lambda what, done, total: None).artifact
             except NumtokError as error:
                 return Outcome(run, None, error)
+            except Absent:
+                raise
+            except Exception as error:  # nor shall this lose the runs that go on beside it
+                traceback.print_exc()
+                told = f"this is a bug; please report it with its traceback: {error!r}"
+                return Outcome(run, None, Bug(told))
         return Outcome(run, report.path)
 
 
