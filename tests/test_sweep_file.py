@@ -12,6 +12,8 @@ from numtok.stages import gen
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import Sweep, label_of
 
+ROOT = Path(__file__).resolve().parents[1]
+
 
 def written(folder: Path, text: str) -> Path:
     path = folder / "sweep.toml"
@@ -82,6 +84,15 @@ def test_several_metrics_are_those_of_one_evaluation(tmp_path: Path) -> None:
     )
     assert [one.metrics for _, one in sweep.eval] == [("mse", "mae")] * 2
     assert sweep.compare.metrics == ("mse",)
+
+
+def test_the_example_of_the_readme_is_a_sweep(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    example = readme.partition("**Sweep.**")[2].partition("```toml\n")[2].partition("```")[0]
+    sweep = read_sweep(written(tmp_path, example), ["train.steps=[250, 500]", "select.reach=0.05"])
+    assert sweep.size == 2 * 2 * 3 * 3
+    assert sweep.select is not None
+    assert (sweep.select.over, sweep.select.reach) == (("lr",), 0.05)
 
 
 @pytest.mark.parametrize(
