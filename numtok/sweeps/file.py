@@ -22,8 +22,8 @@
     metric = "median-relative-error"
 
 Every combination is a run. A list within the list of ``data`` is one data set of
-several inputs; paths begin at the working folder, as in commands. What names, redoes or parallelises is the sweep's own business,
-and no option here.
+several inputs; paths begin at the working folder, as in commands. What names,
+redoes or parallelises is the sweep's own business, and no option here.
 """
 
 import re
