@@ -60,16 +60,32 @@ class Swept:
     bytes: int
 
 
+class Absent(Exception):
+    """A store that makes nothing was asked for an artifact that is not there."""
+
+
 @final
 class Store:
     """The artifacts below one folder. ``note`` is given what a waiting user should know.
 
+    With ``any_name``, :meth:`draft` finds what is to be made under other names too; with ``make``
+    false it raises Absent where there is nothing to find.
+
     Every method raises StoreError where the disk fails or what is on it is damaged.
     """
 
-    def __init__(self, root: Path, note: Callable[[str], None] = _to_stderr) -> None:
+    def __init__(
+        self,
+        root: Path,
+        note: Callable[[str], None] = _to_stderr,
+        *,
+        any_name: bool = False,
+        make: bool = True,
+    ) -> None:
         self.root = root
         self.note = note
+        self._any_name = any_name
+        self._make = make
 
     def artifacts(self) -> list[Artifact]:
         """All artifacts, by kind, name and version; looks at folder names only."""
@@ -148,9 +164,11 @@ class Store:
                 )
         blank = _blank_manifest(kind, name, settings, parents, command)
         version, place = blank.version, self.root / kind / name
-        if not force and (found := self.find(kind, name, version)):
+        if not force and (found := self._made(kind, name, version)):
             yield found
             return
+        if not self._make:
+            raise Absent(f"{kind}/{name}@{version}")
         with self._locked(place, version, f"{kind}/{name}@{version}"):
             # Another process may have finished it while this one waited.
             if not force and (found := self.find(kind, name, version)):
@@ -232,6 +250,16 @@ class Store:
                 if place != self.root:
                     _remove_if_empty(place, place.parent)
         return swept
+
+    def _made(self, kind: str, name: str, version: str) -> Artifact | None:
+        """The artifact of that version: of that name, or of any where the store looks for it."""
+        found = self.find(kind, name, version)
+        if found is None and self._any_name:
+            with files.reporting("list", self.root / kind):
+                names = _folders(self.root / kind, NAME)
+            every = (self.find(kind, other, version) for other in names)
+            found = next(filter(None, every), None)
+        return found
 
     def _has_kind(self, kind: str) -> bool:
         with files.reporting("look at", self.root):

@@ -1,7 +1,8 @@
-# The sizes of all pipelines and how they run, sourced by each: SCALE=smoke|cpu|gpu|paper.
+# The sizes of all pipelines, sourced by each: SCALE=smoke|cpu|gpu|paper.
 #
 #   smoke   does the chain run at all: a minute
-#   cpu     two cores, hours (the default): a small model, three seeds, four budgets
+#   cpu     two cores, hours (the default, and what the sweep files say): a small model, three
+#           seeds, four budgets
 #   gpu     one GPU, hours: the paper's model
 #   paper   the paper's model for the 500,000 steps of its temperature runs; of arithmetic it
 #           does not say how long it trained, nor on how much
@@ -9,10 +10,9 @@
 # SAMPLES  rows of each data set, 1% of them for validation, 1% for testing; there are only 810,000
 #          products of three digits
 # SHARES   a budget is STEPS / share; each is a run of its own, with its own warm-up and decay
-# JOBS     runs at a time; each uses NUMTOK_THREADS threads (1 unless set)
 #
-# SEEDS, SHARES, JOBS, NUMTOK_THREADS and SCHEMES can be set from outside, and so can OPERANDS of
-# Table 3 and DIGITS of Table 2.
+# SEEDS, SHARES and SCHEMES can be set from outside, and so can OPERANDS of Table 3 and DIGITS of
+# Table 2; JOBS is how many runs go on side by side, NUMTOK_THREADS how many cores they share.
 #
 # Every run is an artifact of its own, so a pipeline that was stopped goes on where it stood.
 
@@ -35,26 +35,20 @@ case "${SCALE:=cpu}" in
         ;;
     *) echo "SCALE=$SCALE is none of smoke, cpu, gpu, paper" >&2 && exit 2 ;;
 esac
-case $SCALE in
-    smoke | cpu) : "${JOBS:=$(getconf _NPROCESSORS_ONLN)}" "${NUMTOK_THREADS:=1}" ;;
-    *) : "${JOBS:=1}" "${NUMTOK_THREADS:=$(getconf _NPROCESSORS_ONLN)}" ;;
-esac
 SCHEMES=${SCHEMES:-p10 p1000 b1999 fp15 xval}
-SPLIT=validation=0.01,test=0.01
-export PRESET BATCH STEPS NUMTOK_THREADS
 command -v numtok > /dev/null || PATH="$PWD/.venv/bin:$PATH"
 
-# What is left to do stands on standard input: one line a run, for `learn`.
-run_all() {
-    xargs -P "$JOBS" -L 1 bash -euo pipefail -c 'learn "$@"' learn
+# A list as sweep files have it: `list 2 3` gives ["2", "3"].
+list() {
+    local quoted
+    printf -v quoted '"%s", ' "$@"
+    echo "[${quoted%, }]"
 }
 
-# One run: a name, encoded data, a seed, a share of the budget. Model and report get the name.
-learn() {
-    local model
-    model=$(numtok -q train "$2" --preset "$PRESET" --batch "$BATCH" --steps $((STEPS / $4)) \
-        --seed "$3" --name "$1")
-    numtok -q eval "$model" "$2" --name "$1" > /dev/null
-    echo "$1" >&2
+# The sweep in a file beside this one, at the scale and with further options: sweep FILE [...].
+sweep() {
+    numtok sweep "$(dirname "${BASH_SOURCE[0]}")/$1" --set gen.samples="$SAMPLES" \
+        --set encode.scheme="$(list $SCHEMES)" --set train.preset="$PRESET" \
+        --set train.batch="$BATCH" --set train.seed="$(list $SEEDS)" \
+        ${JOBS:+--jobs "$JOBS"} "${@:2}"
 }
-export -f learn

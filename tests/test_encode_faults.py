@@ -551,7 +551,7 @@ def test_a_run_that_loses_a_worker_says_so_and_keeps_what_is_finished(
         4,
         "",
         "numtok: a worker process died (killed, or out of memory); run the same command again: "
-        "what is finished is kept; fewer --workers need less memory\n",
+        "what is finished is kept; fewer --workers or --jobs need less memory\n",
     )
     assert (f"{RECEIPTS}/00000.json" in finished(large.scenario, root)) == (
         when != "a worker starts"

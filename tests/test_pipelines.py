@@ -3,9 +3,14 @@
 import os
 import subprocess
 import sys
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
+
+from numtok.stages import gen
+from numtok.sweeps.file import read_sweep
+from numtok.sweeps.plan import Sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted((ROOT / "pipelines").glob("*.sh"))
@@ -31,7 +36,7 @@ def test_a_pipeline_is_shell(script: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("scale", ["smoke", "cpu", "gpu", "paper"])
 def test_every_scale_says_all_sizes(scale: str, tmp_path: Path) -> None:
     script = f'. {ROOT}/pipelines/scales.sh; set -u; echo "$PRESET $SAMPLES $BATCH $STEPS"'
-    done = shell(f"{script}; echo $SEEDS $SHARES $JOBS $NUMTOK_THREADS", tmp_path, SCALE=scale)
+    done = shell(f"{script}; echo $SEEDS $SHARES", tmp_path, SCALE=scale)
     assert done.returncode == 0, done.stderr
     preset, *sizes = done.stdout.split()
     assert preset.partition(",")[0] in ("nano", "xval")
@@ -42,6 +47,56 @@ def test_an_unknown_scale_is_refused(tmp_path: Path) -> None:
     done = shell(f"{TABLES[0]}", tmp_path, SCALE="huge")
     assert done.returncode == 2
     assert done.stderr == "SCALE=huge is none of smoke, cpu, gpu, paper\n"
+
+
+Runs = set[tuple[object, ...]]
+
+
+def runs(sweep: Sweep) -> Runs:
+    """What makes the runs of a sweep."""
+    stages = sweep.data, sweep.encode, sweep.train, sweep.eval
+    return set(product(*([one for _, one in stage] for stage in stages)))
+
+
+def asked_for(script: Path, folder: Path, **environment: str) -> list[Sweep]:
+    """The sweeps that a script calls, read as numtok would."""
+    recorder = folder / "numtok"
+    recorder.write_text('#!/bin/sh\nfor word; do echo "$word"; done >> calls; echo >> calls\n')
+    recorder.chmod(0o755)
+    done = shell(f"PATH={folder}:$PATH {script}", folder, **environment)
+    assert done.returncode == 0, done.stderr
+    calls = [call.splitlines() for call in (folder / "calls").read_text().split("\n\n") if call]
+    assert all(call[0] == "sweep" for call in calls)
+    return [
+        read_sweep(
+            Path(call[1]),
+            [value for option, value in pairwise(call) if option == "--set"],
+        )
+        for call in calls
+    ]
+
+
+@pytest.mark.parametrize("script", TABLES, ids=lambda path: path.name)
+def test_the_script_at_cpu_scale_makes_the_runs_of_the_sweep_file(
+    script: Path, tmp_path: Path
+) -> None:
+    alone = runs(read_sweep(script.with_suffix(".toml")))
+    assert len(alone) == (180 if "table3" in script.name else 45)
+    sweeps = asked_for(script, tmp_path, SCALE="cpu")
+    assert set().union(*map(runs, sweeps)) == alone
+
+
+def test_what_is_set_from_outside_reaches_the_runs(tmp_path: Path) -> None:
+    small = {"SCALE": "smoke", "SCHEMES": "xval", "OPERANDS": "3", "SEEDS": "5 6", "SHARES": "4 2"}
+    sweeps = asked_for(ROOT / "pipelines/xval-table3.sh", tmp_path, **small, JOBS="3")
+    assert (tmp_path / "calls").read_text().count("--jobs\n3\n") == len(sweeps) == 3
+    assert [sweep.train[0][1].steps for sweep in sweeps] == [5, 10, 20]
+    assert [one.seed for _, one in sweeps[0].train] == [5, 6]
+    assert [one.scheme for _, one in sweeps[0].encode] == ["xval"]
+    ((_, data),) = sweeps[0].data
+    assert isinstance(data, gen.Config)
+    assert (data.task, data.samples) == ("arithmetic,operands=3,low=1.00,high=9.99", 2000)
+    assert [sweep.compare.by for sweep in sweeps] == [None, None, "operator"]
 
 
 @pytest.mark.slow
@@ -61,7 +116,8 @@ def test_a_pipeline_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path
 
 @pytest.mark.parametrize("scale", ["smoke", "cpu", "gpu", "paper"])
 def test_there_are_as_many_expressions_as_a_scale_asks_for(scale: str, tmp_path: Path) -> None:
-    script = f". {ROOT}/pipelines/scales.sh; numtok gen $TASK --samples $SAMPLES --split $SPLIT"
+    shares = "validation=0.01,test=0.01"
+    script = f". {ROOT}/pipelines/scales.sh; numtok gen $TASK --samples $SAMPLES --split {shares}"
     for task in ("arithmetic,operands=2,low=1.00,high=9.99", "arithmetic,kind=product,digits=3"):
         done = shell(f"{script} --dry-run", tmp_path, SCALE=scale, TASK=task)
         assert done.returncode == 0, done.stderr

@@ -35,7 +35,7 @@ from numtok.artifact import (
 )
 from numtok.errors import NegativeVerdict, NumtokError, StoreError, UsageError
 from numtok.provenance import Provenance, provenance
-from numtok.store import Store
+from numtok.store import Absent, Store
 from tests import fakestage
 from tests.fakestage import make
 from tests.faults import Plan, installed, points
@@ -286,6 +286,22 @@ def test_a_manifest_that_nobody_could_read_is_refused_before_any_work(
         store.draft("k", "n", {"a": "x" * 1000}, [], []),
     ):
         pass
+
+
+def test_a_store_finds_what_is_to_be_made_under_any_name(store: Store) -> None:
+    first = make(store, name="mine")
+    open_minded = Store(store.root, silent, any_name=True)
+    assert make(open_minded, name="yours") == first
+    assert make(store, name="yours").ref != first.ref  # under its own name it was not there
+    assert make(open_minded, name="yours").name == "yours"  # which comes first
+
+
+def test_a_store_that_makes_nothing_tells_what_is_absent(store: Store) -> None:
+    looking = Store(store.root, silent, make=False)
+    with pytest.raises(Absent, match="fake/toy@"):
+        make(looking)
+    assert not store.root.exists()
+    assert make(store) == make(looking)
 
 
 # --- receipts ----------------------------------------------------------------------------------

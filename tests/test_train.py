@@ -283,7 +283,8 @@ def test_the_version_follows_what_changes_the_model_and_nothing_else(store: Stor
         replace(config, **change)
         for change in (
             {"seed": 1}, {"steps": 3}, {"batch": 65}, {"learning_rate": 0.5}, {"warmup": 0.1},
-            {"weight_decay": 0.1}, {"clip": 0.5}, {"precision": "bfloat16"}, {"head": "token"},
+            {"weight_decay": 0.1}, {"clip": 0.5}, {"precision": "bfloat16"},
+            {"head": "scalar,layers=1"},
             {"objective": "mlm"}, {"objective": "ar"}, {"preset": TINY + ",dropout=0.1"},
             {"encoded": "arithmetic-p1000"}, {"accumulate": 2},
         )
@@ -795,7 +796,7 @@ def test_init_refuses_another_shape(numtok: Shell, store: Store) -> None:
     for more, name, there, here in (
         (("--preset", "nano,layers=1,width=48,heads=2"), "embedder.table.weight", "32", "48"),
         (("--preset", f"{TINY},context=9"), "trunk.positions", (16, 32), (9, 32)),
-        (("--head", "token"), "value_head.0.bias", (128,), None),
+        (("--head", "scalar,layers=1"), "value_head.0.bias", (128,), None),
     ):
         ran = trained(numtok, "--init", first, *more)
         shapes = f"its {name} is {there}, here it is {here};"
@@ -811,6 +812,11 @@ def test_init_refuses_another_shape(numtok: Shell, store: Store) -> None:
         (("--warmup", "2"), "--warmup 2.0 is not possible"),
         (("--clip", "-1"), "--clip -1.0 is not possible"),
         (("--preset", "nano,positions=rotary"), "does not go with positions=rotary"),
+        (
+            ("--head", "token"),
+            "--head token cannot read xval, where every number is the same token; give one that "
+            "reads values, such as scalar",
+        ),
         (("--preset", "nano,heads=3"), "width=128 is not possible with 3 heads"),
     ],
 )

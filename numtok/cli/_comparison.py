@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numtok.stages.compare import Comparison, Difference, Floor, Part, Standing
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """A row of CSV, one figure: of an experiment, a floor, a cost or a published table."""
 
     kind: str
@@ -53,7 +53,7 @@ def print_comparison(comparison: "Comparison", format: Format) -> None:
         print_json(msgspec.to_builtins(comparison))
         return
     if format is Format.CSV:
-        print_table("", _Row._fields, list(_flat(comparison)), format)
+        print_table("", Row._fields, list(flat(comparison)), format)
         return
     for part in comparison.parts:
         _print_part(comparison, part, format)
@@ -172,7 +172,8 @@ def _print_costs(comparison: "Comparison", format: Format) -> None:
     print_figures("costs, the mean over seeds", head, rows, format)
 
 
-def _flat(comparison: "Comparison") -> Iterator[_Row]:
+def flat(comparison: "Comparison") -> Iterator[Row]:
+    """The rows of CSV."""
     from msgspec.structs import asdict
 
     for part in comparison.parts:
@@ -183,25 +184,25 @@ def _flat(comparison: "Comparison") -> Iterator[_Row]:
         for metric, one in floor.figures.items():
             if metric in comparison.metrics:
                 figures = one.value, None, None, one.n, one.low, one.high
-                yield _Row("floor", _floor_name(floor), metric, *figures)
+                yield Row("floor", _floor_name(floor), metric, *figures)
     for experiment in comparison.experiments:
         seeds = len(experiment.seeds)
-        yield _Row("cost", experiment.label, "invalid", experiment.invalid, seeds=seeds)
+        yield Row("cost", experiment.label, "invalid", experiment.invalid, seeds=seeds)
         for what, value in asdict(experiment.spent).items():
-            yield _Row("cost", experiment.label, what.replace("_", "-"), value, seeds=seeds)
+            yield Row("cost", experiment.label, what.replace("_", "-"), value, seeds=seeds)
     if comparison.against is not None:
         kind = f"printed in {comparison.against.table}"
         for beside in comparison.against.cells:
             if beside.cell is not None:
                 printed = float(beside.cell.value)
-                yield _Row(kind, beside.label, beside.metric, printed, value=beside.column)
+                yield Row(kind, beside.label, beside.metric, printed, value=beside.column)
 
 
 def _standing(
     comparison: "Comparison", part: "Part", label: str, metric: str, standing: "Standing"
-) -> _Row:
+) -> Row:
     found, apart = standing.figure, standing.difference
-    row = _Row(
+    row = Row(
         "experiment",
         label,
         metric,

@@ -16,6 +16,7 @@ class Live:
     """
 
     def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
         self._progress: RichProgress | None = None
         self._tasks: dict[str, TaskID] = {}
         if not quiet and sys.stderr.isatty():
@@ -37,6 +38,13 @@ class Live:
         if name not in self._tasks:
             self._tasks[name] = self._progress.add_task(name, total=total, told=told)
         self._progress.update(self._tasks[name], completed=done, total=total, told=told)
+
+    def say(self, line: str) -> None:
+        """Print a line that stays, above those that are drawn anew."""
+        if self._progress is not None:
+            self._progress.console.print(line, markup=False, highlight=False)
+        elif not self._quiet:
+            print(line, file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:
         if self._progress is not None:

@@ -69,7 +69,7 @@ class Workers:
         except BrokenProcessPool:
             raise StoreError(
                 "a worker process died (killed, or out of memory); run the same command again: "
-                "what is finished is kept; fewer --workers need less memory"
+                "what is finished is kept; fewer --workers or --jobs need less memory"
             ) from None
 
     def _processes(self, soon: type | None = None) -> ProcessPoolExecutor:

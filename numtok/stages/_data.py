@@ -30,6 +30,12 @@ def read_codec(artifact: Artifact) -> Codec:
     return Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
 
 
+def same_codec(first: Artifact, second: Artifact) -> bool:
+    """Whether two encoded or model artifacts write texts in one way."""
+    one, other = (files.read_bytes(each.path / SCHEME_FILE, 1 << 30) for each in (first, second))
+    return one == other or Codec.from_json(one).digest == Codec.from_json(other).digest
+
+
 def splits(artifact: Artifact) -> dict[str, list[Path]]:
     """The shards of each split, in order."""
     found: dict[str, list[Path]] = {}

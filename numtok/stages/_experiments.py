@@ -78,7 +78,7 @@ def described(groups: Sequence[Sequence[Evaluation]]) -> list[Experiment]:
             [evaluation.ref for evaluation in group],
             [evaluation.report.seed for evaluation in group],
             _mean([evaluation.report.invalid for evaluation in group]),
-            _spent(group),
+            spent(group),
         )
         for label, one, group in zip(labels, settings, groups, strict=True)
     ]
@@ -110,7 +110,9 @@ def _labels(
     return labels
 
 
-def _spent(group: Sequence[Evaluation]) -> Spent:
+def spent(group: Sequence[Evaluation]) -> Spent:
+    """What some seeds of one experiment cost."""
+
     def clock(seconds: list[float | None]) -> float | None:
         known = [value for value in seconds if value is not None]
         return _mean(known) if len(known) == len(seconds) else None

@@ -20,6 +20,7 @@ from numtok.artifact import Artifact
 from numtok.codec import Codec
 from numtok.errors import StoreError, UsageError
 from numtok.nn.model import Model, ModelSettings
+from numtok.nn.objectives.base import OBJECTIVES
 from numtok.records import SCHEME_FILE
 
 FORMAT = 1  # of model.json
@@ -89,12 +90,15 @@ def write_model(folder: Path, model: Model, codec: Codec, trained: Trained) -> N
     files.write_atomic(folder / SCHEME_FILE, codec.to_json())
 
 
-def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
-    """The model, ready for evaluation.
+def is_causal(artifact: Artifact) -> bool:
+    """Whether the model predicts from left to right; nothing of its weights is read.
 
-    Raises StoreError where files are damaged or do not belong together, UsageError for a format
-    or a revision that this numtok does not know.
+    Raises as :func:`read_model`.
     """
+    return OBJECTIVES.from_settings(_read_file(artifact).settings.objective).causal
+
+
+def _read_file(artifact: Artifact) -> _ModelFile:
     path = artifact.path / MODEL_FILE
     try:
         data = files.read_bytes(path, 1 << 30)
@@ -103,11 +107,21 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
                 f"{path} has format {format}, this numtok knows {FORMAT}; "
                 "use the numtok that made it, or a newer one"
             )
-        content = msgspec.json.decode(data, type=_ModelFile)
+        return msgspec.json.decode(data, type=_ModelFile)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise StoreError(
             f"{path} is damaged ({error}); `numtok verify {artifact.ref}` says what else is"
         ) from error
+
+
+def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
+    """The model, ready for evaluation.
+
+    Raises StoreError where files are damaged or do not belong together, UsageError for a format
+    or a revision that this numtok does not know.
+    """
+    path = artifact.path / MODEL_FILE
+    content = _read_file(artifact)
     codec = Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
     if content.settings.vocabulary != codec.vocabulary_size:
         raise StoreError(

@@ -8,7 +8,7 @@ interval, over all, by target and by group, and set beside the floors
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +36,9 @@ from numtok.reports import (
     quantile_column,
 )
 from numtok.samples import Samples
-from numtok.stages._data import read_codec, read_split, splits
+from numtok.stages._data import read_split, same_codec, splits
 from numtok.stages._floors import floors
-from numtok.stages._models import LoadedModel, read_model
+from numtok.stages._models import LoadedModel, is_causal, read_model
 from numtok.stages._options import check_name
 from numtok.stages._predict import (
     AUTOREGRESSIVE,
@@ -131,16 +131,15 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     model = store.resolve(config.model, kinds={MODEL})
     encoded = store.resolve(config.encoded, kinds={ENCODED})
     device = device_of(config.device)
-    loaded = read_model(model, device)
-    if loaded.codec.digest != read_codec(encoded).digest:
+    if not same_codec(model, encoded):
         raise UsageError(
             f"{encoded.ref} is encoded in another way than {model.ref} was trained on; "
             f"`numtok encode --like {model.ref} INPUT` encodes data for it"
         )
     if config.split not in splits(encoded):
         read_split(encoded, config.split)  # says which splits there are
-    metrics = [METRICS.build(spec) for spec in (*_METRICS, *config.metrics)]
-    options = _options(config, loaded)
+    metrics = [*_usual_metrics(), *map(METRICS.build, config.metrics)]
+    options = _options(config, model)
     settings = {
         "stage": "eval",
         "revision": REVISION,
@@ -165,6 +164,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         started = time.monotonic()
+        loaded = read_model(model, device)  # only now: a report that is there needs no weights
         evaluation = _Evaluation.of(config, loaded, encoded, store, options, metrics)
         predicted = evaluation.predictor.run(partial(progress, "predicting"), store.note)
         table = evaluation.table(predicted)
@@ -180,12 +180,17 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         return Result(artifact, made=True)
 
 
-def _options(config: Config, loaded: LoadedModel) -> Options:
+@cache
+def _usual_metrics() -> list[Metric]:
+    return [METRICS.build(spec) for spec in _METRICS]
+
+
+def _options(config: Config, model: Artifact) -> Options:
     fill = config.fill or PARALLEL
-    if loaded.model.objective.causal:
+    if is_causal(model):
         if config.fill is not None:
             raise UsageError(
-                f"--fill {config.fill} is for masked models; {loaded.artifact.ref} is "
+                f"--fill {config.fill} is for masked models; {model.ref} is "
                 "autoregressive, leave it away"
             )
         fill = AUTOREGRESSIVE

@@ -241,6 +241,11 @@ class _Plan:
             check_compiler()
         plan.recipe(1)
         plan.model_settings(codec, 1)
+        if codec.scheme.channel and not isinstance(HEADS.build(plan.head), ValueHead):
+            raise UsageError(
+                f"--head {plan.head} cannot read {spec_of(codec.scheme)}, where every number is "
+                f"the same token; give one that reads values, such as {codec.scheme.head}"
+            )
         return plan
 
     @property

@@ -1,0 +1,298 @@
+"""The file of a sweep: one table a stage, with the options of its command; a list is an axis.
+
+::
+
+    data = "mine.jsonl"             # what encode reads; instead of it, [gen] makes data
+
+    [gen]
+    task = "arithmetic"
+    operands = [2, 3]               # two data sets
+    samples = 300000
+
+    [encode]
+    scheme = ["p1000", "xval"]
+
+    [train]
+    steps = 2000                    # or tokens, or minutes: what is equal for all
+    lr = [5e-4, 1e-3, 2e-3]
+    seed = [0, 1, 2]
+
+    [select]                        # of the runs that differ only in these, the best one
+    over = ["lr"]                   # on the validation split is evaluated on the test split
+    metric = "median-relative-error"
+
+Every combination is a run. A list within the list of ``data`` is one data set of
+several inputs; paths begin at the working folder, as in commands. What names,
+redoes or parallelises is the sweep's own business, and no option here.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from itertools import product
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from numtok.errors import UsageError, unknown
+from numtok.metrics.base import METRICS
+from numtok.nn.embedders.base import EMBEDDERS
+from numtok.nn.heads.base import HEADS
+from numtok.nn.objectives.base import OBJECTIVES
+from numtok.nn.presets import preset
+from numtok.normalizers.base import NORMALIZERS
+from numtok.published import published
+from numtok.schemes.base import SCHEMES
+from numtok.stages import compare, encode, eval, gen, train
+from numtok.sweeps.plan import BUDGETS, Point, Select, Sweep
+from numtok.tasks.base import TASKS
+
+Stage = TypeVar("Stage")
+
+_STAGES = ("gen", "encode", "train", "eval")
+_TABLES = (*_STAGES, "compare", "select")
+# Fields whose option has another name, fields that are lists themselves, and those that are not
+# for a sweep to set.
+_NAMES = {"learning_rate": "lr", "metrics": "metric"}
+_LISTS = ("metrics", "over")
+_MANAGED = {
+    "name", "restart", "force", "dry_run", "inputs", "like", "encoded", "model", "init", "reports",
+    "require", "workers", "checkpoint_steps", "batch_workers",
+}  # fmt: skip
+# What is refused before anything is made, rather than when its turn comes.
+_CHECKS: Mapping[str, Callable[[str], object]] = {
+    "task": TASKS.build,
+    "scheme": SCHEMES.build,
+    "normalize": NORMALIZERS.build,
+    "preset": preset,
+    "objective": OBJECTIVES.build,
+    "embedder": EMBEDDERS.build,
+    "head": HEADS.build,
+    "metric": METRICS.build,
+    "against": published,
+}
+
+
+def read_sweep(path: Path, changes: Sequence[str] = ()) -> Sweep:
+    """The sweep in a file, with ``TABLE.KEY=VALUE`` of ``changes`` in place of what it says.
+
+    Raises UsageError for whatever is not understood.
+    """
+    try:
+        tables = _parsed(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file; check the path") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+    for change in changes:
+        _change(tables, change)
+    return _Reader(path, tables).sweep()
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """Numbers with a point stay as they are written: 1.00 has two decimals."""
+    return tomllib.loads(text, parse_float=str)
+
+
+def _change(tables: dict[str, Any], change: str) -> None:
+    """Set one value of a file; a word needs no quotes."""
+    match = re.fullmatch(r"\s*(?:([a-z]+)\.)?([a-z-]+)\s*=(.*)", change, re.DOTALL)
+    try:
+        if match is None:
+            raise ValueError
+        table, key, text = match.groups()
+        word = re.fullmatch(r"\s*[A-Za-z][^\"'\[\]]*", text)
+        value = text.strip() if word and text.strip() not in ("true", "false") else _value(text)
+        (tables if table is None else tables.setdefault(table, {}))[key] = value
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"--set {change!r} is not understood; write TABLE.KEY=VALUE with the value as in the "
+            "file, such as train.steps=2000 or 'train.seed=[0, 1]'"
+        ) from None
+
+
+def _value(text: str) -> Any:
+    return _parsed(f"value = {text}")["value"]
+
+
+@dataclass(frozen=True)
+class _Reader:
+    path: Path
+    tables: dict[str, Any]
+
+    def sweep(self) -> Sweep:
+        for name, table in self.tables.items():
+            if name not in ("data", *_TABLES):
+                raise unknown(f"table in {self.path}", name, ["data", *_TABLES])
+            if name != "data" and not isinstance(table, dict):
+                raise UsageError(
+                    f"{self.path}: {name} = {table!r} is no table; write [{name}] and its options "
+                    "below it"
+                )
+        if ("data" in self.tables) == ("gen" in self.tables):
+            raise UsageError(
+                f"{self.path} needs data = INPUT or a table [gen], one of the two: what the "
+                "schemes are tried on"
+            )
+        made = Sweep(
+            data=tuple(self._data()),
+            encode=tuple(self._points("encode", encode.Config, inputs=())),
+            train=tuple(self._points("train", train.Config, encoded="")),
+            eval=tuple(self._points("eval", eval.Config, model="", encoded="")),
+            compare=self._compare(),
+            budget=next((key for key in BUDGETS if self._is_axis("train", key)), None),
+        )
+        return replace(made, select=self._select(made))
+
+    def _table(self, name: str) -> dict[str, Any]:
+        table: dict[str, Any] = self.tables.get(name, {})
+        return table
+
+    def _is_axis(self, table: str, key: str) -> bool:
+        """A list is one; but several metrics are metrics of one evaluation."""
+        return key != "metric" and isinstance(self._table(table).get(key), list)
+
+    def _data(self) -> Iterator[tuple[Point, tuple[str, ...] | gen.Config]]:
+        if "gen" in self.tables:
+            for point, options in self._grid("gen"):
+                yield point, self._gen(options)
+            return
+        given = self.tables["data"]
+        several = isinstance(given, list)
+        if not given or (several and len(set(map(str, given))) < len(given)):
+            raise self._no_axis("data", given)
+        for one in given if several else [given]:
+            inputs = one if isinstance(one, list) else [one]
+            if not inputs or not all(isinstance(text, str) for text in inputs):
+                raise UsageError(
+                    f"{self.path}: data is an input, a list of them, or a list of lists of inputs "
+                    f"that belong together, got {one!r}"
+                )
+            yield ({"data": " ".join(inputs)} if several else {}), tuple(inputs)
+
+    def _gen(self, options: dict[str, Any]) -> gen.Config:
+        """The options of ``gen`` and those of its task, which become its spec."""
+        if not isinstance(task := options.pop("task", None), str):
+            raise UsageError(f"{self.path}: [gen] needs task, the name of what makes the data")
+        own = {name: options.pop(name) for name in _options(gen.Config) if name in options}
+        settings = [f"{key.replace('-', '_')}={_written(value)}" for key, value in options.items()]
+        return self._configured("gen", gen.Config, own | {"task": ",".join([task, *settings])})
+
+    def _points(self, name: str, kind: type[Stage], **given: Any) -> Iterator[tuple[Point, Stage]]:
+        for point, options in self._grid(name):
+            yield point, self._configured(name, kind, options, **given)
+
+    def _grid(self, name: str) -> Iterator[tuple[Point, dict[str, Any]]]:
+        """Every combination of a table's axes, with the options there."""
+        table = self._table(name)
+        axes = {key: values for key, values in table.items() if self._is_axis(name, key)}
+        for key, values in axes.items():
+            if not values or len(set(map(_written, values))) < len(values):
+                raise self._no_axis(f"[{name}] {key}", values)
+        for values in product(*axes.values()):
+            here = dict(zip(axes, values, strict=True))
+            point = {self._named(name, key): _written(value) for key, value in here.items()}
+            yield point, table | here
+
+    def _no_axis(self, what: str, values: object) -> UsageError:
+        return UsageError(
+            f"{self.path}: {what} = {values!r} is no axis; it needs values, each of them once"
+        )
+
+    def _named(self, table: str, key: str) -> str:
+        """An axis is called as its option, with the stage where two stages have it."""
+        alone = sum(self._is_axis(other, key) for other in _STAGES) == 1
+        return key if alone else f"{table}.{key}"
+
+    def _configured(
+        self, name: str, kind: type[Stage], options: Mapping[str, Any], **given: Any
+    ) -> Stage:
+        known = _options(kind)
+        for key in options:
+            if key not in known:
+                raise unknown(f"key in [{name}] of {self.path}", key, known)
+        values = {
+            known[key]: [value] if known[key] in _LISTS and isinstance(value, str) else value
+            for key, value in options.items()
+        }
+        try:
+            with self._naming(name):
+                made = msgspec.convert(values | given, kind, strict=False)
+                for key, check in _CHECKS.items():
+                    value = values.get(known.get(key, ""))
+                    for spec in value if isinstance(value, list) else [value]:
+                        if spec is not None:
+                            check(spec)
+        except msgspec.ValidationError as error:
+            what, _, where = str(error).partition(" - at `$.")
+            field = re.split(r"[`.\[]", where)[0]
+            key = next(key for key, one in known.items() if one == field)
+            what = what.replace(" | null", "").replace("`", "")
+            raise UsageError(
+                f"{self.path}: [{name}] {key} = {options[key]!r} cannot be used: {what}"
+            ) from None
+        return made
+
+    @contextmanager
+    def _naming(self, table: str) -> Iterator[None]:
+        """Say where it stands that an option cannot be used."""
+        try:
+            yield
+        except UsageError as error:
+            raise UsageError(f"{self.path}: [{table}] {error}") from None
+
+    def _compare(self) -> compare.Config:
+        made = self._configured("compare", compare.Config, self._table("compare"), reports=())
+        if made.against is not None and made.column is not None:
+            with self._naming("compare"):
+                published(made.against).column(made.column)
+        return made
+
+    def _select(self, sweep: Sweep) -> Select | None:
+        if "select" not in self.tables:
+            return None
+        if "metric" not in (table := self._table("select")):
+            raise UsageError(f"{self.path}: [select] needs metric, the figure that decides")
+        select = self._configured("select", Select, table)
+        if METRICS.build(select.metric).better == "neither":
+            raise UsageError(
+                f"{self.path}: [select] metric = {select.metric!r} cannot decide, neither more nor "
+                "less of it is better; choose by another"
+            )
+        if any(one.split == train.VALIDATION for _, one in sweep.eval):
+            raise UsageError(
+                f"{self.path}: [eval] split = {train.VALIDATION!r} is what [select] chooses on; "
+                "what is chosen is evaluated on another split"
+            )
+        if select.reach is not None and sweep.budget is None:
+            raise UsageError(
+                f"{self.path}: [select] reach needs several budgets to try; give [train] steps, "
+                "tokens or minutes as a list"
+            )
+        if select.reach is None and not select.over:
+            raise UsageError(
+                f"{self.path}: [select] needs over, the axes of which the best is taken, or reach"
+            )
+        # The mean over seeds decides, so a seed is no choice; nor is a budget that is climbed.
+        taken = {*sweep.seeds, sweep.budget if select.reach is not None else None}
+        free = [axis for axis in (*sweep.encode[0][0], *sweep.train[0][0]) if axis not in taken]
+        for name in select.over:
+            if name not in free:
+                raise unknown(f"axis in [select] over of {self.path}", name, free)
+        return select
+
+
+def _options(kind: type) -> dict[str, str]:
+    """The options of a command that a sweep can set, and their fields."""
+    names = [one.name for one in fields(kind) if one.name not in _MANAGED]
+    return {_NAMES.get(name, name).replace("_", "-"): name for name in names}
+
+
+def _written(value: Any) -> str:
+    """A value as it would be written on a command line."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

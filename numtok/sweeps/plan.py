@@ -1,0 +1,62 @@
+"""What a sweep tries: the points of its axes, with the options of each stage there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from numtok.stages import compare, encode, eval, gen, train
+
+BUDGETS = ("steps", "tokens", "minutes")
+#: Where on the axes: the value of each, as written, by the name of its option.
+Point = Mapping[str, str]
+
+
+def label_of(point: Point) -> str:
+    """``{"scheme": "xval", "lr": "1e-3"} -> "scheme=xval, lr=1e-3"``"""
+    return ", ".join(f"{name}={value}" for name, value in point.items())
+
+
+@dataclass(frozen=True)
+class Select:
+    """The table ``select``.
+
+    With ``reach`` the budgets of ``train`` are tried from the smallest on, until ``metric`` is
+    ``reach`` or better; after each, the better half of the candidates goes on.
+    """
+
+    metric: str
+    over: tuple[str, ...] = ()
+    reach: float | None = None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep as its file says it.
+
+    Each list holds the points of one stage's axes with the options there, as a configuration
+    without what comes from the stage before. Of ``data`` these are the inputs of ``encode``, or
+    a configuration of ``gen``. ``budget`` is the option of ``train`` that says how long, where
+    that is an axis.
+    """
+
+    data: tuple[tuple[Point, tuple[str, ...] | gen.Config], ...]
+    encode: tuple[tuple[Point, encode.Config], ...]
+    train: tuple[tuple[Point, train.Config], ...]
+    eval: tuple[tuple[Point, eval.Config], ...]
+    compare: compare.Config
+    select: Select | None = None
+    budget: str | None = None
+
+    @property
+    def size(self) -> int:
+        """How many runs it is, before anything is chosen."""
+        return len(self.data) * len(self.encode) * len(self.train) * len(self.eval)
+
+    @property
+    def timed(self) -> bool:
+        """Whether some run trains for a time rather than for so many steps or tokens."""
+        return any("minutes" in one.budget for _, one in self.train)
+
+    @property
+    def seeds(self) -> list[str]:
+        """The name of the axis of training seeds, if there is one."""
+        return [name for name in self.train[0][0] if name in ("seed", "train.seed")]

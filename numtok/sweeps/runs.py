@@ -1,0 +1,180 @@
+"""The runs of a sweep: a training and its evaluation each, done side by side, in any order.
+
+A run that is there already is found without a process of its own; the others are
+units for the engine. An error that a user can cause is a run's outcome: it stops
+no other run.
+"""
+
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from numtok.config import threads
+from numtok.engines.local import run_units
+from numtok.errors import NumtokError, UsageError
+from numtok.nn.training import device_of
+from numtok.stages import eval, train
+from numtok.store import Absent, Store
+from numtok.sweeps.plan import Point, Sweep, label_of
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training and its evaluation, where on the axes it stands, and in which table."""
+
+    index: int
+    table: str
+    point: Point
+    train: train.Config
+    eval: eval.Config
+
+
+class Failed(NamedTuple):
+    """Something that was not made: where on the axes, and why."""
+
+    label: str
+    problem: NumtokError
+
+
+class Bug(NumtokError):
+    """A run failed in a way that no user can cause; the traceback is on stderr."""
+
+
+class Outcome(NamedTuple):
+    """What became of a run: the folder of its report, or why there is none."""
+
+    run: Run
+    report: Path | None
+    problem: NumtokError | None = None
+
+
+class Update(NamedTuple):
+    """What was done last; of the runs under way how many are done, and about how long the others
+    take. ``total`` is 0 while data are made and compared."""
+
+    what: str
+    done: int = 0
+    total: int = 0
+    seconds_left: float | None = None
+
+
+Progress = Callable[[Update], None]
+
+
+@dataclass(frozen=True)
+class RunUnit:
+    """Does a run, in any process. With ``make`` false Absent is raised for one that is not there.
+
+    ``threads`` is how many it uses, None for as many as the environment allows.
+    """
+
+    root: Path
+    threads: int | None = None
+    make: bool = True
+
+    def __call__(self, run: Run) -> Outcome:
+        store = Store(self.root, lambda note: None, any_name=True, make=self.make)
+        with _threads(self.threads):
+            try:
+                model = train.run(run.train, store, lambda update: None).artifact
+                evaluation = replace(run.eval, model=str(model.path))
+                report = eval.run(evaluation, store, lambda what, done, total: None).artifact
+            except NumtokError as error:
+                return Outcome(run, None, error)
+            except Absent:
+                raise
+            except Exception as error:  # nor shall this lose the runs that go on beside it
+                traceback.print_exc()
+                told = f"this is a bug; please report it with its traceback: {error!r}"
+                return Outcome(run, None, Bug(told))
+        return Outcome(run, report.path)
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """NUMTOK_THREADS for as long as the block lasts."""
+    before = os.environ.get(name := "NUMTOK_THREADS")
+    if count is not None:
+        os.environ[name] = str(count)
+    try:
+        yield
+    finally:
+        if count is not None and before is None:
+            del os.environ[name]
+        elif before is not None:
+            os.environ[name] = before
+
+
+class Side(NamedTuple):
+    """How many runs go on side by side, the threads of each, and what there is to say of it."""
+
+    jobs: int
+    threads: int | None
+    note: str = ""
+
+
+def side_by_side(sweep: Sweep, asked: int | None) -> Side:
+    """As many jobs as asked for; else one a core, so that cores are shared, and one alone where
+    runs would disturb each other: on a GPU, or where their budget is a time.
+
+    The same for the whole of a sweep however much of it is left, because what a run learns
+    depends, in its last digits, on the number of threads.
+    """
+    if asked is not None and asked < 1:
+        raise UsageError(f"--jobs {asked} is not possible; at least 1 is needed")
+    cores = threads() or os.cpu_count() or 1
+    on_gpu = any(device_of(one.device).type == "cuda" for _, one in sweep.train)
+    jobs = asked or (1 if on_gpu or sweep.timed else min(cores, sweep.size))
+    note = ""
+    if sweep.timed:
+        note = ", as their budget is a time"
+        if jobs > 1:
+            note = ", which makes each of them slower: their budget is a time, better --jobs 1"
+    return Side(jobs, None if jobs == 1 else max(1, cores // jobs), note)
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Called with runs: does those that are left, and gives the report of each by its index."""
+
+    root: Path
+    side: Side
+    progress: Progress
+    failed: list[Failed]
+
+    def __call__(self, runs: Sequence[Run]) -> dict[int, Path]:
+        if not runs:
+            return {}
+        look, outcomes, left = RunUnit(self.root, make=False), [], []
+        for run in runs:
+            try:
+                outcomes.append(look(run))
+            except Absent:
+                left.append(run)
+        found = len(outcomes)
+        splits = " and ".join(sorted({run.eval.split for run in runs}))
+        told = f"{len(runs)} run{'s' if len(runs) > 1 else ''} on {splits}"
+        refused = sum(one.problem is not None for one in outcomes)
+        told += f", {found - refused} of them there already" if found > refused else ""
+        told += f", {refused} cannot be" if refused else ""
+        if len(left) > 1:
+            jobs = "one" if self.side.jobs == 1 else min(self.side.jobs, len(left))
+            told += f"; {jobs} at a time{self.side.note}"
+        self.progress(Update(told, found, len(runs)))
+        started = time.monotonic()
+        for outcome in run_units(RunUnit(self.root, self.side.threads), left, self.side.jobs):
+            outcomes.append(outcome)
+            done = len(outcomes)
+            seconds = (time.monotonic() - started) / (done - found) * (len(runs) - done)
+            failure = f": {outcome.problem}" if outcome.problem else ""
+            label = label_of(outcome.run.point)
+            self.progress(Update(f"{label}{failure}", done, len(runs), seconds))
+        for run, _, problem in outcomes:
+            if problem is not None:
+                self.failed.append(Failed(label_of(run.point), problem))
+        return {run.index: report for run, report, _ in outcomes if report is not None}
