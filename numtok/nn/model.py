@@ -139,7 +139,7 @@ class Model(nn.Module):
         flat = hidden.flatten(0, 1)
         # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
         # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
-        logits = self.token_head(flat if given.where is None else flat[given.where]).float()
+        logits = self.token_head(given.predicting(hidden)).float()
         token = _cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
         value = torch.zeros_like(token)
         if self.value_head is not None:
@@ -193,6 +193,11 @@ class Given(NamedTuple):
     labels: Tensor
     number_where: Tensor
     number_values: Tensor
+
+    def predicting(self, hidden_BQD: Tensor) -> Tensor:
+        """[K, D] of these states those that predict a token."""
+        flat = hidden_BQD.flatten(0, 1)
+        return flat if self.where is None else flat[self.where]
 
     @classmethod
     def of(cls, example: Example, device: torch.device) -> "Given":

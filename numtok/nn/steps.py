@@ -246,7 +246,7 @@ def _states(model: Model, example: Example, cache: Cache | None = None) -> Tenso
         hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
     else:
         hidden = model.extend(given.tokens, given.values, cache, given.asked)
-    return hidden.flatten(0, 1)[given.where]
+    return given.predicting(hidden)
 
 
 def _moved(array: NDArray[np.int64] | NDArray[np.float32], device: torch.device) -> Tensor:
