@@ -526,7 +526,7 @@ def test_a_model_of_an_earlier_numtok_is_shown_without_what_is_not_known_of_it(
 def test_a_profile_has_a_trace_and_a_table_and_changes_nothing(
     numtok: Shell, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "300")
     first = trained(numtok)
     before = contents(store.resolve(first.out.strip()))
     assert numtok("rm", first.out.strip()).code == 0
@@ -538,7 +538,7 @@ def test_a_profile_has_a_trace_and_a_table_and_changes_nothing(
     assert names.count("Optimizer.step#AdamW.step") == 5
     title, columns, _, *lines = ran.err.splitlines()
     assert (title, columns.split()) == ("what a step costs", ["operation", "ms", "share", "calls"])
-    costs = [line.split() for line in lines[: lines.index("")]]
+    costs = [re.split(r"\s{2,}", line.strip()) for line in lines[: lines.index("")]]
     assert {cost[0] for cost in costs} <= set(names)
     shares = [float(cost[2].removesuffix("%")) for cost in costs]
     assert shares == sorted(shares, reverse=True) and 0 < sum(shares) <= 100.5
