@@ -10,8 +10,8 @@ numbers to a hundred) with every fourth number asked for. Four ways, each in a p
 - `reading`: the same without CRPS and quantiles, which no other way here works out;
 - `plain`: rows in their order, --batch at a time, padded to the longest; logits of the whole
   vocabulary at all places; from left to right no cache, so a pass for each further token, until
-  all numbers of a batch have ended. A causal row is there once for each of its targets. The
-  first rows alone, as many as --plain says;
+  all numbers of a batch have ended; a causal row is there once for each of its targets, and
+  only the first --plain rows are read;
 - `naive`: one pass for each token of each number, one number at a time; some of the numbers.
 
 All read greedily and by the grammar. `same` is the share of numbers that plain and naive read as
@@ -45,7 +45,6 @@ from numtok.nn.batches import Batch
 from numtok.nn.model import Given, Model, ModelSettings
 from numtok.nn.objectives.base import Example, masked, moved
 from numtok.nn.presets import preset
-from numtok.samples import Samples
 from numtok.schemes.base import Next
 from numtok.stages._data import read_codec, read_split
 from numtok.stages._models import LoadedModel, Trained
@@ -77,7 +76,7 @@ class Job:
     objective: str
     way: str
     batch: int
-    plain: int  # rows of the plain way
+    plain: int  # rows of the plain way, if causal
     few: int  # numbers of the naive way
 
 
@@ -277,8 +276,7 @@ def measure(job: Job) -> Measured:
     fill = AUTOREGRESSIVE if causal else PARALLEL
     options = Options(fill, constrained=True, point="mode", draws=0, batch=job.batch)
 
-    def run(of: Samples) -> tuple[list[int], list[str]]:
-        predictor = Predictor(loaded, of, options)
+    def run(predictor: Predictor) -> tuple[list[int], list[str]]:
         if job.way in ("plain", "naive"):
             return by_hand(job, predictor)
         if job.way == "reading":
@@ -286,11 +284,12 @@ def measure(job: Job) -> Measured:
         literals = predictor.run(quiet, quiet).literals.tolist()
         return list(range(len(literals))), literals
 
-    samples = samples.head(job.plain if job.way == "plain" else None)
-    run(samples.head(4))
+    some = samples.head(job.plain if causal and job.way == "plain" else None)
+    run(Predictor(loaded, some.head(4), options))
+    predictor = Predictor(loaded, some, options)  # lists the numbers of the scheme, once
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.process_time()
-    places, literals = run(samples)
+    places, literals = run(predictor)
     seconds = time.process_time() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     return Measured(len(places), seconds, peak * 1024, dict(zip(places, literals, strict=True)))
@@ -306,7 +305,7 @@ def main() -> None:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--rows", type=int, default=2048)
-    parser.add_argument("--plain", type=int, default=256, help="rows of the plain way")
+    parser.add_argument("--plain", type=int, default=256, help="rows of the plain way, if causal")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--few", type=int, default=200, help="numbers of the naive way")
     options = parser.parse_args()
