@@ -625,7 +625,7 @@ class _Terminal(io.StringIO):
 
 @pytest.mark.parametrize("quiet", [False, True])
 def test_progress_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, quiet: bool) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "80")
     update = Update(3, 1200, 0.125, Speed(12_345.6, 2.5e6, 1e11, 0.625), 1_250_000_000, 61.0)
     shown = {}
     for stream in (_Terminal(), io.StringIO()):
@@ -638,7 +638,7 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, q
         assert shown[_Terminal] == ""
     else:
         assert "step 3/1,200" in shown[_Terminal]
-        told = "loss 0.125  2.5M numbers/s 12.3k tokens/s  62% MFU  1.25 GB  1:01 left"
+        told = "1:01 left  loss 0.125  2.5M num/s  12.3k tok/s  62% MFU  1.25 GB"
         assert told in shown[_Terminal]
 
 

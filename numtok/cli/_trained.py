@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 
 
 class TrainingBar(Live):
-    """Steps, loss, numbers and tokens a second, MFU, peak memory, time left."""
+    """Steps, time left, loss, numbers and tokens a second, MFU, peak memory: in 80 columns."""
 
     def columns(self) -> "list[ProgressColumn]":
-        from rich.progress import BarColumn, TextColumn
+        from rich.progress import TextColumn
 
         return [
             TextColumn("step {task.completed:,.0f}/{task.total:,.0f}"),
-            BarColumn(bar_width=10),
             TextColumn("{task.fields[told]}"),
         ]
 
@@ -33,9 +32,9 @@ class TrainingBar(Live):
         speed = update.speed
         minutes, seconds = divmod(round(update.seconds_left), 60)
         told = (
-            f"loss {update.loss:.3g}  {amount(speed.numbers_per_second)} numbers/s "
-            f"{amount(speed.tokens_per_second)} tokens/s  {speed.mfu:.0%} MFU  "
-            f"{Size(update.peak_memory)}  {minutes}:{seconds:02d} left"
+            f"{minutes}:{seconds:02d} left  loss {update.loss:.3g}  "
+            f"{amount(speed.numbers_per_second)} num/s  {amount(speed.tokens_per_second)} tok/s  "
+            f"{speed.mfu:.0%} MFU  {Size(update.peak_memory)}"
         )
         self.show("training", update.step, update.steps, told)
 

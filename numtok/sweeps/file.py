@@ -60,7 +60,7 @@ _NAMES = {"learning_rate": "lr", "metrics": "metric"}
 _LISTS = ("metrics", "over")
 _MANAGED = {
     "name", "restart", "force", "dry_run", "inputs", "like", "encoded", "model", "init", "reports",
-    "require", "workers", "checkpoint_steps", "batch_workers",
+    "require", "workers", "checkpoint_steps", "batch_workers", "profile",
 }  # fmt: skip
 # What is refused before anything is made, rather than when its turn comes.
 _CHECKS: Mapping[str, Callable[[str], object]] = {
