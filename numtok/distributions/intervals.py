@@ -170,8 +170,7 @@ def _given(log_mass: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _cumulated(log_mass: NDArray[np.float64]) -> NDArray[np.float64]:
     """float64[n, k + 1]: the sums of :func:`_given` before each interval, and then 1."""
-    mass = _given(log_mass)
-    sums = np.zeros((len(mass), mass.shape[1] + 1))
-    np.cumsum(mass, axis=1, out=sums[:, 1:])
+    sums = np.zeros((len(log_mass), log_mass.shape[1] + 1))
+    np.cumsum(np.exp(log_mass - log_mass.max(axis=1, keepdims=True)), axis=1, out=sums[:, 1:])
     sums /= sums[:, -1:]
     return sums
