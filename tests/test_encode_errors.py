@@ -364,17 +364,17 @@ UNPACK = "the file is damaged or cut short, so fetch or compress it again"
         ),
         (
             "a.jsonl.gz",
-            gzip.compress(b""),
+            gzip.compress(b"", mtime=0),
             "the input has no rows, only blank lines; give a file with at least one",
         ),
         (
             "a.jsonl.gz",
-            gzip.compress(ROWS)[:-9],
+            gzip.compress(ROWS, mtime=0)[:-9],
             f"a.jsonl.gz: cannot be unpacked (Truncated compressed stream); {UNPACK}",
         ),
         (
             "a.jsonl.gz",
-            gzip.compress(ROWS)[:5],
+            gzip.compress(ROWS, mtime=0)[:5],
             f"a.jsonl.gz: cannot be unpacked (Truncated compressed stream); {UNPACK}",
         ),
         (
@@ -385,13 +385,13 @@ UNPACK = "the file is damaged or cut short, so fetch or compress it again"
         ),
         (
             "a.jsonl.gz",
-            gzip.compress(ROWS) + b"more",
+            gzip.compress(ROWS, mtime=0) + b"more",
             "a.jsonl.gz: cannot be unpacked (zlib inflate failed: incorrect header check); "
             + UNPACK,
         ),
         (
             "a.jsonl.gz",
-            gzip.compress(ROWS)[:-6] + b"\0" + gzip.compress(ROWS)[-5:],
+            gzip.compress(ROWS, mtime=0)[:-6] + b"\0" + gzip.compress(ROWS, mtime=0)[-5:],
             "a.jsonl.gz: cannot be unpacked (zlib inflate failed: incorrect data check); " + UNPACK,
         ),
         (
