@@ -16,7 +16,7 @@ from numtok.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DATA, ENCODED, MODEL = "data", "encoded", "model"  # kinds of artifacts
+DATA, TABLE, ENCODED, MODEL = "data", "table", "encoded", "model"  # kinds of artifacts
 SCHEME_FILE = "scheme.json"  # of an encoded or model artifact: the codec
 TRAIN = "train"  # the split that vocabularies and normalisations are fitted on
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")

@@ -25,7 +25,7 @@ LAYERS: tuple[frozenset[str], ...] = (  # lowest first
     frozenset({"kernels"}),
     frozenset({"metrics", "normalizers", "numerals", "text_tokenizers"}),
     frozenset({"schemes"}),
-    frozenset({"codec", "contract", "distributions", "grammar", "samples"}),
+    frozenset({"codec", "contract", "distributions", "grammar", "samples", "tables"}),
     frozenset({"engines", "nn", "tasks"}),
     frozenset({"stages"}),
     frozenset({"sweeps"}),

@@ -1,0 +1,155 @@
+"""The table artifact's files: what is written is read back, damage is named."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from numtok.errors import StoreError, UsageError
+from numtok.files import Sink
+from numtok.tables import (
+    Feature,
+    TableFile,
+    number_column,
+    read_table,
+    rows_name,
+    write_rows,
+    write_table_file,
+)
+
+FILE = TableFile(
+    target="y",
+    features=[Feature("a", "number"), Feature("colour", "category"), Feature("b", "number")],
+    splits=["split_0", "split_1"],
+    notes=["the target is made up"],
+)
+
+
+def rows(a: list[float], colour: list[str | None], y: list[float]) -> pa.Table:
+    nan = [float("nan")] * len(a)
+    return pa.table(
+        [
+            number_column(np.array(a)),
+            pa.array(colour, pa.string()),
+            number_column(np.array(nan)),
+            number_column(np.array(y)),
+            pa.array((["train", "test"] * len(a))[: len(a)], pa.string()),
+            pa.array((["test", None] * len(a))[: len(a)], pa.string()),
+        ],
+        schema=FILE.schema,
+    )
+
+
+def written(folder: Path) -> list[str]:
+    """A table of five rows in two files."""
+    write_table_file(folder, FILE)
+    for k, part in enumerate(
+        [rows([1, 2, 3], ["r", None, ""], [7, 8, 9]), rows([4, 5], ["r"] * 2, [0, 1])]
+    ):
+        with Sink(folder / rows_name(k)) as sink:
+            write_rows(sink, part)
+    return [rows_name(0), rows_name(1)]
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    table = read_table(tmp_path, written(tmp_path))
+    assert table.file == FILE
+    assert len(table) == 5
+    assert np.array_equal(table.numbers[:, 0], [1, 2, 3, 4, 5])
+    assert np.isnan(table.numbers[:, 1]).all()
+    assert [column.to_pylist() for column in table.categories] == [["r", None, "", "r", "r"]]
+    assert np.array_equal(table.target, [7, 8, 9, 0, 1])
+
+
+def test_a_split_is_the_rows_of_one_fold(tmp_path: Path) -> None:
+    table = read_table(tmp_path, written(tmp_path))
+    assert table.split("train", 0).tolist() == [0, 2, 3]
+    assert table.split("test", 0).tolist() == [1, 4]
+    assert table.split("test", 1).tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "fold", "message"),
+    [
+        ("tst", 0, "unknown split of fold 0 'tst'; did you mean 'test'? known: test, train"),
+        ("train", 1, "unknown split of fold 1 'train'; known: test"),
+        ("train", 2, "unknown fold '2'; known: 0, 1"),
+        ("train", -1, "unknown fold '-1'; did you mean '1'? known: 0, 1"),
+    ],
+)
+def test_a_split_or_fold_that_is_not_there_is_named(
+    tmp_path: Path, name: str, fold: int, message: str
+) -> None:
+    table = read_table(tmp_path, written(tmp_path))
+    with pytest.raises(UsageError) as caught:
+        table.split(name, fold)
+    assert str(caught.value) == message
+
+
+def test_the_bytes_depend_on_the_rows_alone() -> None:
+    whole, parts = io.BytesIO(), io.BytesIO()
+    one = rows([1, 2, 3], ["r", None, "g"], [7, 8, 9])
+    write_rows(whole, one)
+    write_rows(parts, pa.concat_tables([one.slice(0, 1), one.slice(1)]))
+    assert whole.getvalue() == parts.getvalue()
+
+
+def test_nan_is_stored_as_null(tmp_path: Path) -> None:
+    names = written(tmp_path)
+    stored = pq.read_table(tmp_path / names[0])
+    assert stored.column("b").null_count == 3
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^two columns have the same name$"):
+        TableFile(target="y", features=[Feature("y", "number")], splits=[], notes=[])
+
+
+def test_a_damaged_file_of_rows_is_named(tmp_path: Path) -> None:
+    names = written(tmp_path)
+    data = bytearray((tmp_path / names[1]).read_bytes())
+    data[8] ^= 255
+    (tmp_path / names[1]).write_bytes(data)
+    with pytest.raises(
+        StoreError, match=r"rows-00001\.parquet cannot be read \(.*\); `numtok verify` says"
+    ):
+        read_table(tmp_path, names)
+
+
+def test_rows_of_other_columns_are_refused(tmp_path: Path) -> None:
+    names = written(tmp_path)
+    with Sink(tmp_path / names[0]) as sink:
+        write_rows(sink, pa.table({"a": [1.0]}))
+    with pytest.raises(StoreError, match=r"has not the columns that table\.json says; "):
+        read_table(tmp_path, names)
+
+
+def test_a_missing_target_is_damage(tmp_path: Path) -> None:
+    names = written(tmp_path)
+    with Sink(tmp_path / names[0]) as sink:
+        write_rows(sink, rows([1], ["r"], [float("nan")]))
+    with pytest.raises(StoreError, match="has rows without a finite target 'y'; "):
+        read_table(tmp_path, names)
+
+
+def test_another_format_is_named(tmp_path: Path) -> None:
+    names = written(tmp_path)
+    content = json.loads((tmp_path / "table.json").read_text())
+    (tmp_path / "table.json").write_text(json.dumps(content | {"format": 2}))
+    with pytest.raises(UsageError, match=r"table\.json has format 2, this numtok knows 1; use "):
+        read_table(tmp_path, names)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"{", b'{"format":1}', b'{"format":1,"target":"y","features":[],"splits":[],"more":1}'],
+)
+def test_a_damaged_table_file_is_named(tmp_path: Path, content: bytes) -> None:
+    names = written(tmp_path)
+    (tmp_path / "table.json").write_bytes(content)
+    with pytest.raises(StoreError, match=r"table\.json is damaged \(.*\); `numtok verify` says"):
+        read_table(tmp_path, names)
