@@ -42,7 +42,7 @@ from rich.table import Table
 
 from numtok.codec import Codec
 from numtok.nn.batches import Batch
-from numtok.nn.model import Given, Model, ModelSettings
+from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import Example, masked, moved
 from numtok.nn.presets import preset
 from numtok.schemes.base import Next
@@ -182,7 +182,7 @@ class Plain:
         return self.read(batch, chosen)
 
     def _hidden(self, example: Example) -> torch.Tensor:
-        given = Given.of(example, torch.device("cpu"))
+        given = self.model.given(example)
         return self.model.hidden(given.tokens, given.values, given.real)
 
     def _longer(

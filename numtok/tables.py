@@ -98,17 +98,20 @@ class Table:
     def __len__(self) -> int:
         return len(self.target)
 
+    def splits(self, fold: int = 0) -> list[str]:
+        """The splits of a fold, by name; UsageError for a fold that is not there."""
+        if not 0 <= fold < len(self.assigned):
+            raise unknown("fold", str(fold), map(str, range(len(self.assigned))))
+        return sorted(pc.unique(self.assigned[fold]).drop_null().to_pylist())
+
     def split(self, name: str, fold: int = 0) -> NDArray[np.int64]:
         """The rows of a split in a fold, in order.
 
         Raises UsageError for a fold or a split that is not there.
         """
-        if not 0 <= fold < len(self.assigned):
-            raise unknown("fold", str(fold), map(str, range(len(self.assigned))))
-        rows = np.flatnonzero(pc.equal(self.assigned[fold], name).fill_null(False).to_numpy(False))
-        if not len(rows):
-            there = pc.unique(self.assigned[fold]).drop_null().to_pylist()
+        if name not in (there := self.splits(fold)):
             raise unknown(f"split of fold {fold}", name, there)
+        rows = np.flatnonzero(pc.equal(self.assigned[fold], name).fill_null(False).to_numpy(False))
         return rows.astype(np.int64)
 
 

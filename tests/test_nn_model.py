@@ -15,13 +15,13 @@ from numtok.errors import UsageError
 from numtok.nn.batches import generator
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, ValueHead
-from numtok.nn.model import Given, Losses, Model, ModelSettings, _cross_entropy
+from numtok.nn.model import Losses, Model, ModelSettings, _cross_entropy
 from numtok.nn.objectives.base import OBJECTIVES, Example
 from numtok.nn.presets import PRESETS, preset
 from numtok.registry import settings_of
 from numtok.schemes.base import SCHEMES
 from tests import fakemodels
-from tests.fakemodels import CPU, batch, codec, model
+from tests.fakemodels import batch, codec, model
 
 one_thread = fakemodels.one_thread
 
@@ -35,12 +35,12 @@ def example(scheme: str, objective: str, texts: list[str] = TEXTS, **of: list[in
 
 def hidden(of: Model, one: Example) -> Tensor:
     """The states [B * L, D]."""
-    given = Given.of(one, CPU)
+    given = of.given(one)
     return of.hidden(given.tokens, given.values, given.real).flatten(0, 1)
 
 
 def losses(of: Model, one: Example) -> Losses:
-    return of.losses(Given.of(one, CPU))
+    return of.losses(of.given(one))
 
 
 def learn(found: Losses) -> None:
@@ -183,12 +183,14 @@ def test_only_what_is_predicted_counts(objective: str) -> None:
 def test_losses_are_those_of_all_states_where_only_some_are_worked_out(objective: str) -> None:
     of = model("xval", objective, size="nano,layers=2,heads=2,width=16")
     one = example("xval", objective, TEXTS, answers=[11, -1, -1, 0, 10], targets=[2, 5])
-    assert Given.of(one, CPU).asked is not None
+    given = of.given(one)
+    assert given.asked is not None
     found, flat = losses(of, one), hidden(of, one)
-    label, value = torch.from_numpy(one.labels), torch.from_numpy(one.number_values)
+    label = torch.from_numpy(one.labels)
     token = F.cross_entropy(of.token_head(flat[one.where]), label)
-    assert isinstance(of.head, ValueHead) and of.value_head is not None
-    expected = of.head.loss(of.value_head(flat[one.number_where]), value)
+    assert of.value_head is not None
+    parameters = of.value_head(flat[one.number_where])
+    expected = of.value_head.losses(parameters, given.number_learnt).mean()
     torch.testing.assert_close(found.token, token)
     torch.testing.assert_close(found.value, expected)
 
@@ -222,17 +224,18 @@ def test_without_numbers_the_value_head_has_a_gradient_of_zero() -> None:
 def test_where_every_state_predicts_something_none_is_picked(objective: str) -> None:
     alike = ["1 + 2 = 3", "4 + 5 = 9"]
     of, one = model("p1000", objective), example("p1000", objective, alike, targets=[2, 5])
-    given = Given.of(one, CPU)
+    given = of.given(one)
     assert given.where is None
     found, picked = of.losses(given), of.losses(given._replace(where=torch.tensor(one.asked[1])))
     assert torch.equal(found.token, picked.token)
     uneven = example("p1000", objective, [*alike, "7"], targets=[2, 5, 6])
-    assert (Given.of(uneven, CPU).where is None) == (objective == "mlm:targets")
+    assert (of.given(uneven).where is None) == (objective == "mlm:targets")
 
 
 def test_pads_are_hidden_only_where_there_are_some() -> None:
-    assert Given.of(example("p1000", "mlm", ["ab", "cd"]), CPU).real is None
-    assert Given.of(example("p1000", "mlm", ["ab", "c"]), CPU).real is not None
+    of = model("p1000", "mlm")
+    assert of.given(example("p1000", "mlm", ["ab", "cd"])).real is None
+    assert of.given(example("p1000", "mlm", ["ab", "c"])).real is not None
 
 
 # --- heads -------------------------------------------------------------------------------------
@@ -245,10 +248,11 @@ def test_the_scalar_head_learns_by_the_squared_error(layers: int) -> None:
     built, states = head.build(8), torch.randn(5, 8)
     parameters = built(states)
     assert parameters.shape == (5, 1)
-    values = torch.tensor([1.0, -2.0, 0.0, 3.5, 4.0])
-    expected = (parameters[:, 0] - values).square().sum() / 5
-    torch.testing.assert_close(head.loss(parameters, values), expected)
-    found = head.point(parameters.detach().numpy())
+    values = [1.0, -2.0, 0.0, 3.5, 4.0]
+    expected = (parameters[:, 0] - torch.tensor(values)).square()
+    learnt = torch.from_numpy(head.learnt(np.array(values)))
+    torch.testing.assert_close(built.losses(parameters, learnt), expected)
+    found = built.point(parameters.detach())
     assert found.dtype == np.float64
     assert found.tolist() == parameters[:, 0].tolist()
 
@@ -257,24 +261,23 @@ def test_a_head_of_two_layers_is_wide_between_them_with_gelu() -> None:
     head = HEADS.build("scalar")
     assert isinstance(head, ValueHead)
     built, states = head.build(8), torch.randn(5, 8)
-    assert isinstance(built, nn.Sequential)
     weights = dict(built.named_parameters())
-    assert [tuple(weights[f"{k}.weight"].shape) for k in (0, 2)] == [(32, 8), (1, 32)]
-    inner = F.gelu(F.linear(states, weights["0.weight"], weights["0.bias"]))
-    expected = F.linear(inner, weights["2.weight"], weights["2.bias"])
+    assert [tuple(weights[f"module.{k}.weight"].shape) for k in (0, 2)] == [(32, 8), (1, 32)]
+    inner = F.gelu(F.linear(states, weights["module.0.weight"], weights["module.0.bias"]))
+    expected = F.linear(inner, weights["module.2.weight"], weights["module.2.bias"])
     torch.testing.assert_close(built(states), expected)
 
 
 def test_the_scalar_head_is_calibrated_by_its_mean_squared_error() -> None:
     head = HEADS.build("scalar")
     assert isinstance(head, ValueHead)
-    parameters = np.array([[1.0], [2.0], [-3.0]], np.float32)
-    found = head.calibrate(parameters, np.array([1.0, 5.0, 1.0], np.float32))
+    built, parameters = head.build(8), torch.tensor([[1.0], [2.0], [-3.0]])
+    found = built.calibrate(parameters, np.array([1.0, 5.0, 1.0]))
     assert found == {"deviation": pytest.approx(math.sqrt((0 + 9 + 16) / 3))}
     assert head.describe() == (
-        "Gaussian around the scalar head's prediction, its deviation the validation error"
+        "Gaussian around the head's prediction, its deviation the validation error"
     )
-    exact = head.calibrate(parameters, parameters[:, 0])
+    exact = built.calibrate(parameters, parameters[:, 0].double().numpy())
     assert exact == {"deviation": 1e-12}
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from numtok.errors import TrainingFailed, UsageError
 from numtok.nn.batches import generator
-from numtok.nn.model import Given, Model
+from numtok.nn.model import Model
 from numtok.nn.objectives.base import OBJECTIVES, Example
 from numtok.nn.training import Execution, Recipe, Trainer, device_of, naming_memory
 from tests import fakemodels
@@ -114,7 +114,7 @@ def test_steps_are_those_of_plain_adamw(clip: float) -> None:
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate(step)
         optimizer.zero_grad()
-        sum(plain.losses(Given.of(one, CPU))).backward()  # type: ignore[union-attr]
+        sum(plain.losses(plain.given(one))).backward()  # type: ignore[union-attr]
         gradients = [p.grad for _, p in named if p.grad is not None]
         norms.append(math.sqrt(sum(float(g.double().square().sum()) for g in gradients)))
         if clip and norms[-1] > clip:
@@ -185,7 +185,7 @@ def test_validation_changes_nothing_and_drops_nothing_out() -> None:
     before = weights(trained.model.train())
     first = trained.validate(one)
     assert trained.validate(one) == first
-    expected = trained.model.eval().losses(Given.of(one, CPU))
+    expected = trained.model.eval().losses(trained.model.given(one))
     assert first == (expected.token.item(), expected.value.item())
     assert all(torch.equal(after, before[name]) for name, after in weights(trained.model).items())
     assert (trained.step, trained.tokens) == (0, 0)

@@ -892,8 +892,8 @@ def test_a_value_head_says_the_number_where_the_tokens_say_that_it_is_one(bench:
     predictor = bench.predictor("p1000", "mlm", normalize="scale:5", head="scalar")
     constant(predictor, {"-": 1, "602": 3, "E-1": 2})
     with torch.no_grad():
-        bias = predictor.loaded.model.get_parameter("value_head.2.bias")
-        weight = predictor.loaded.model.get_parameter("value_head.2.weight")
+        bias = predictor.loaded.model.get_parameter("value_head.module.2.bias")
+        weight = predictor.loaded.model.get_parameter("value_head.module.2.weight")
         weight.zero_()
         bias.fill_(2.0)
     factor = predictor.loaded.codec.normalizer.constants["factor"]
@@ -909,7 +909,7 @@ def test_a_value_that_leaves_float64_is_invalid(bench: Bench) -> None:
     predictor = bench.predictor("p1000", "mlm", normalize="signed-log", head="scalar")
     constant(predictor, {"-": 1, "602": 3, "E-1": 2})
     with torch.no_grad():
-        predictor.loaded.model.get_parameter("value_head.2.weight").zero_()
-        predictor.loaded.model.get_parameter("value_head.2.bias").fill_(800.0)  # e^800 - 1
+        predictor.loaded.model.get_parameter("value_head.module.2.weight").zero_()
+        predictor.loaded.model.get_parameter("value_head.module.2.bias").fill_(800.0)  # e^800 - 1
     found = run(predictor)
     assert not found.valid.any() and np.isnan(found.values).all()

@@ -796,7 +796,7 @@ def test_init_refuses_another_shape(numtok: Shell, store: Store) -> None:
     for more, name, there, here in (
         (("--preset", "nano,layers=1,width=48,heads=2"), "embedder.table.weight", "32", "48"),
         (("--preset", f"{TINY},context=9"), "trunk.positions", (16, 32), (9, 32)),
-        (("--head", "scalar,layers=1"), "value_head.0.bias", (128,), None),
+        (("--head", "scalar,layers=1"), "value_head.module.0.bias", (128,), None),
     ):
         ran = trained(numtok, "--init", first, *more)
         shapes = f"its {name} is {there}, here it is {here};"

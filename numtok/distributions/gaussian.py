@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from numtok.distributions import piecewise
 from numtok.distributions.base import Predictive, checked
-from numtok.normalizers.base import FittedNormalizer
+from numtok.normalizers.base import Scaling
 
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
@@ -45,7 +45,7 @@ class Gaussian(Predictive):
 
     center: NDArray[np.float64]  # [n], normalised
     deviation: NDArray[np.float64] | float  # [n], or one for all; normalised
-    normalizer: FittedNormalizer
+    normalizer: Scaling
 
     def __post_init__(self) -> None:
         if not (np.asarray(self.deviation) > 0).all():
@@ -76,7 +76,7 @@ class Gaussian(Predictive):
         Else numerical, to some 1e-5 of the spread, from the 12 deviations around the center; not
         finite where these leave the range of float64.
         """
-        if self.normalizer.normalizer.linear:
+        if self.normalizer.linear:
             return self.mode()
         mass = np.diff(_HEIGHTS)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -93,7 +93,7 @@ class Gaussian(Predictive):
 
         Else numerical, as :meth:`mean`.
         """
-        if not self.normalizer.normalizer.linear:
+        if not self.normalizer.linear:
             pairs = zip(self._grids(), values.tolist(), strict=True)
             with np.errstate(over="ignore", invalid="ignore"):
                 scores = [piecewise.crps(x, _HEIGHTS, value) for x, value in pairs]

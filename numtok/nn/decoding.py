@@ -34,7 +34,7 @@ class Reading:
     tokens: NDArray[np.int64]  # [n, W], local ids, -1 behind a number's end
     on_grammar: NDArray[np.bool_]  # [n] every token was the most probable of the whole vocabulary
     logits: NDArray[np.float32] | None  # [n, W, number tokens], where they were to be kept
-    parameters: NDArray[np.float32] | None  # [n, P] of the value head
+    parameters: Tensor | None  # [n, P] of the value head, on the model's device
 
     @property
     def lengths(self) -> NDArray[np.int32]:
@@ -142,12 +142,12 @@ class Reader:
             total += np.where(token >= 0, log_p.gather(1, at)[:, 0].cpu().numpy(), 0.0)
         return total
 
-    def _values(self, state: Tensor) -> tuple[NDArray[np.float32] | None, NDArray[np.float32]]:
+    def _values(self, state: Tensor) -> tuple[Tensor | None, NDArray[np.float32]]:
         """What the value head says, and what goes in beside each number's first token."""
         ones = np.ones(len(state), np.float32)
         if self.model.value_head is None:
             return None, ones
-        parameters = self.model.value_head(state).float().cpu().numpy()
+        parameters = self.model.value_head(state.float())
         if not self.codec.scheme.channel:
             return parameters, ones
         return parameters, self.model.value_point(parameters).astype(np.float32)

@@ -14,17 +14,24 @@ from torch.nn import functional as F
 
 from numtok.errors import UsageError
 from numtok.nn.embedders.base import EMBEDDERS
-from numtok.nn.heads.base import HEADS, ValueHead, projection
+from numtok.nn.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
 from numtok.nn.objectives.base import OBJECTIVES, Example
 from numtok.nn.presets import Preset
 from numtok.nn.transformer import Cache, Shape, Transformer
+from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.registry import settings_of
 
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """Everything that a model is but its weights; ``embedder``, ``head`` and ``objective`` are
-    expanded settings (``registry.settings_of``)."""
+    """Everything that a model is but its weights.
+
+    embedder, head, objective
+        Expanded settings (``registry.settings_of``).
+    scaling
+        How a value head that is bounded normalises what the encoding normalised already: expanded
+        settings of a normaliser under ``normalizer``, and its ``constants``. None: not at all.
+    """
 
     vocabulary: int
     shape: Shape
@@ -33,6 +40,7 @@ class ModelSettings:
     embedder: dict[str, Any]
     head: dict[str, Any]
     objective: dict[str, Any]
+    scaling: dict[str, Any] | None = None
 
     @classmethod
     def of(
@@ -44,6 +52,7 @@ class ModelSettings:
         embedder: str,
         head: str,
         objective: str,
+        scaling: FittedNormalizer | None = None,
     ) -> "ModelSettings":
         """From a preset and specs; ``context`` is used where the preset names none.
 
@@ -72,11 +81,17 @@ class ModelSettings:
             settings_of(made),
             settings_of(HEADS.build(head)),
             settings_of(OBJECTIVES.build(objective)),
+            None
+            if scaling is None
+            else {
+                "normalizer": settings_of(scaling.normalizer),
+                "constants": scaling.constants,
+            },
         )
 
 
 class Losses(NamedTuple):
-    """Means over what is predicted, in nats and squared normalised units.
+    """Means over what is predicted: tokens in nats, values in units of their head's own.
 
     Without a value head ``value`` is 0. What is learnt is their sum.
     """
@@ -99,9 +114,17 @@ class Model(nn.Module):
         self.token_head = projection(width, settings.vocabulary, settings.head_layers, bias=False)
         if settings.tied:
             cast(nn.Linear, self.token_head).weight = self._table
-        self.value_head: nn.Module | None = None
+        self.value_head: ValueReader | None = None
         if isinstance(self.head, ValueHead):
             self.value_head = self.head.build(width)
+        scaling = settings.scaling or {
+            "normalizer": settings_of(NORMALIZERS.build("none")),
+            "constants": {},
+        }
+        #: From the values of the encoding to those of the head.
+        self.scaling = FittedNormalizer(
+            NORMALIZERS.from_settings(scaling["normalizer"]), scaling["constants"]
+        )
 
     @property
     def _table(self) -> nn.Parameter:
@@ -143,18 +166,26 @@ class Model(nn.Module):
         token = _cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
         value = torch.zeros_like(token)
         if self.value_head is not None:
-            assert isinstance(self.head, ValueHead)
             # Not in bfloat16, whose 8 bits are a grid that a value could not leave.
             with torch.autocast(flat.device.type, enabled=False):
                 parameters = self.value_head(flat[given.number_where].float())
-            there = len(given.number_values)
-            value = self.head.loss(parameters, given.number_values) if there else parameters.sum()
+            there = len(given.number_learnt)
+            value = parameters.sum()
+            if there:
+                value = self.value_head.losses(parameters, given.number_learnt).mean()
         return Losses(token, value)
 
-    def value_point(self, parameters: NDArray[np.float32]) -> NDArray[np.float64]:
-        """[N] the normalised values that a value head's parameters [N, P] predict."""
-        assert isinstance(self.head, ValueHead)
-        return self.head.point(parameters)
+    def given(self, example: Example) -> "Given":
+        """An example on the model's device, its numbers as the value head learns them."""
+        values, learnt = example.number_values, example.number_values[:, None]
+        if isinstance(self.head, ValueHead) and len(values):
+            learnt = self.head.learnt(self.scaling.forward(values.astype(np.float64)))
+        return Given.of(example, learnt, self._table.device)
+
+    def value_point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        """[N] the values, normalised as the encoding does, that a value head predicts."""
+        assert self.value_head is not None
+        return self.scaling.inverse(self.value_head.point(parameters_NP))
 
     def parameter_counts(self) -> tuple[int, int]:
         """Parameters in all, and of these in the tables of tokens and positions."""
@@ -172,9 +203,9 @@ class Model(nn.Module):
         """
         rows, length = example.tokens.shape
         asked, _, _ = example.asked
-        heads = 2 * len(example.where) * _weights(self.token_head)
+        heads = linear_flops(self.token_head, len(example.where))
         if self.value_head is not None:
-            heads += 2 * len(example.number_where) * _weights(self.value_head)
+            heads += self.value_head.flops(len(example.number_where))
         return self.trunk.flops(rows, length, length if asked is None else asked.shape[1]) + heads
 
 
@@ -192,7 +223,7 @@ class Given(NamedTuple):
     where: Tensor | None
     labels: Tensor
     number_where: Tensor
-    number_values: Tensor
+    number_learnt: Tensor  # [N, W]
 
     def predicting(self, hidden_BQD: Tensor) -> Tensor:
         """[K, D] of these states those that predict a token."""
@@ -200,7 +231,7 @@ class Given(NamedTuple):
         return flat if self.where is None else flat[self.where]
 
     @classmethod
-    def of(cls, example: Example, device: torch.device) -> "Given":
+    def of(cls, example: Example, learnt_NW: NDArray[Any], device: torch.device) -> "Given":
         """Copied to ``device``."""
 
         def move(array: Any) -> Tensor:
@@ -216,7 +247,7 @@ class Given(NamedTuple):
             None if len(where) == places else move(where),
             move(example.labels),
             move(number_where),
-            move(example.number_values),
+            move(learnt_NW),
         )
 
 
@@ -239,7 +270,3 @@ class _CrossEntropy(torch.autograd.Function):
         gradient_KV = log_KV.exp_()  # the probability, less 1 for what is right
         gradient_KV.scatter_add_(1, labels_K[:, None], -torch.ones_like(log_KV[:, :1]))
         return gradient_KV.mul_(given[0] / len(labels_K)), None
-
-
-def _weights(module: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in module.parameters() if parameter.dim() == 2)

@@ -1,10 +1,14 @@
 """Sizes of models by name, and what each is trained with unless asked otherwise."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from numtok.errors import UsageError, unknown
+from numtok.nn.mlp import Mlp
 from numtok.registry import parse_spec
+
+T = TypeVar("T", "Preset", Mlp)
 
 
 @dataclass(frozen=True)
@@ -52,23 +56,35 @@ PRESETS = {
 }
 
 
+TRUNKS = {"mlp": Mlp()}  # for tables
+
+
 def preset(spec: str) -> Preset:
     """A preset with some settings changed: ``nano,layers=2,positions=rotary``.
 
     Raises UsageError for an unknown name or setting.
     """
+    return _changed(PRESETS, spec)
+
+
+def trunk(spec: str) -> Mlp:
+    """As :func:`preset`, for tables: ``mlp,layers=3,width=256``."""
+    return _changed(TRUNKS, spec)
+
+
+def _changed(known: Mapping[str, T], spec: str) -> T:
     name, positional, options = parse_spec(spec, "preset")
-    if name not in PRESETS:
-        raise unknown("preset", name, PRESETS)
+    if name not in known:
+        raise unknown("preset", name, known)
     if positional is not None:
         raise UsageError(f"preset {name!r} takes no value after ':', got {spec!r}")
-    types = {field.name: field.type for field in fields(Preset)}
+    types = {field.name: field.type for field in fields(known[name])}
     changes: dict[str, Any] = {}
     for key, text in options.items():
         if key not in types:
             raise unknown(f"setting of preset {name!r}", key, types)
         changes[key] = _read(str(types[key]), key, text)
-    return replace(PRESETS[name], **changes)
+    return replace(known[name], **changes)
 
 
 def _read(kind: str, key: str, text: str) -> Any:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.nn.batches import Batch, ranges
-from numtok.nn.model import Given, Model
+from numtok.nn.model import Model
 from numtok.nn.objectives.base import Example, masked, moved
 from numtok.nn.transformer import Cache
 
@@ -241,7 +241,7 @@ def _seen(
 @torch.no_grad()
 def _states(model: Model, example: Example, cache: Cache | None = None) -> Tensor:
     """[K, D] the states at the places where something is predicted; rows go into the cache."""
-    given = Given.of(example, next(model.parameters()).device)
+    given = model.given(example)
     if cache is None:
         hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
     else:

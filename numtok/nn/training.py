@@ -169,7 +169,7 @@ class Trainer:
         """Of each part of a batch, so that they add up to the means over all of it."""
         for part in example.parts(self.execution.accumulate):
             with self._precision():
-                token, value = losses(Given.of(part, self.device))
+                token, value = losses(self.model.given(part))
             tokens, numbers = len(example.where), len(example.number_where)
             token = token * (len(part.where) / max(1, tokens))
             value = value * (len(part.number_where) / max(1, numbers))

@@ -7,7 +7,7 @@ out of the fit and pass through unchanged.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,12 +94,34 @@ class Normalizer(ABC):
         """
 
 
+class Scaling(Protocol):
+    """Raw values to normalised ones and back, with all constants known."""
+
+    @property
+    def linear(self) -> bool:
+        """Whether the slope is the same everywhere."""
+
+    def forward(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n] raw values to normalised ones."""
+
+    def inverse(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n] normalised values to raw ones."""
+
+    def log_slope(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n]: log of d(normalised) / d(raw) at finite raw values."""
+
+
 @dataclass(frozen=True)
 class FittedNormalizer:
     """A normaliser with its constants."""
 
     normalizer: Normalizer
     constants: Constants
+
+    @property
+    def linear(self) -> bool:
+        """Whether the slope is the same everywhere."""
+        return self.normalizer.linear
 
     def forward(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """float64[n] raw values to normalised ones."""
@@ -114,6 +136,31 @@ class FittedNormalizer:
     def log_slope(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """float64[n]: log of d(normalised) / d(raw) at finite raw values."""
         return self.normalizer.log_slope(values, self.constants)
+
+
+@dataclass(frozen=True)
+class Chained:
+    """Two normalisations: what the first gives is normalised by the second."""
+
+    first: Scaling
+    second: Scaling
+
+    @property
+    def linear(self) -> bool:
+        """Whether the slope is the same everywhere."""
+        return self.first.linear and self.second.linear
+
+    def forward(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n] raw values to normalised ones."""
+        return self.second.forward(self.first.forward(values))
+
+    def inverse(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n] normalised values to raw ones."""
+        return self.first.inverse(self.second.inverse(values))
+
+    def log_slope(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n]: log of d(normalised) / d(raw) at finite raw values."""
+        return self.first.log_slope(values) + self.second.log_slope(self.first.forward(values))
 
 
 def fit(normalizer: Normalizer, moments: Moments) -> FittedNormalizer:

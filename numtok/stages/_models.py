@@ -136,7 +136,7 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
             f"{path} has sizes that no model has; `numtok verify {artifact.ref}` says what is "
             "damaged"
         ) from error
-    weights = _load_weights(artifact.path / WEIGHTS, shapes)
+    weights = load_weights(artifact.path / WEIGHTS, shapes)
     model = Model(content.settings)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -144,7 +144,7 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
     return LoadedModel(artifact, model.to(device).eval(), codec, content.trained)
 
 
-def _load_weights(path: Path, shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
+def load_weights(path: Path, shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
     """The tensors of a safetensors file: float32, of exactly these names and shapes."""
     try:
         with safe_open(path, "pt") as file:

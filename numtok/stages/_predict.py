@@ -25,10 +25,10 @@ from numtok.errors import TrainingFailed, UsageError
 from numtok.grammar import Grammar, Support
 from numtok.nn.batches import Batch, Batches, positions, ranges, uniforms
 from numtok.nn.decoding import LONGEST, Reader, Reading
-from numtok.nn.heads.base import ValueHead
 from numtok.nn.steps import LeftToRight, Parallel, Prompts, Steps
 from numtok.nn.training import naming_memory
 from numtok.nn.transformer import Cache
+from numtok.normalizers.base import Chained
 from numtok.reports import QUANTILES
 from numtok.samples import Samples
 from numtok.schemes.base import Failure
@@ -296,14 +296,13 @@ class Predictor:
     ) -> Iterator[tuple[slice, Predictive]]:
         """The distributions of a part of the numbers at a time."""
         model = self.loaded.model
-        if isinstance(model.head, ValueHead):
+        if model.value_head is not None:
             assert reading.parameters is not None
+            scaling = Chained(self.loaded.codec.normalizer, model.scaling)
             yield (
                 slice(None),
-                model.head.predictive(
-                    reading.parameters,
-                    self.loaded.trained.calibration,
-                    self.loaded.codec.normalizer,
+                model.value_head.predictive(
+                    reading.parameters, self.loaded.trained.calibration, scaling
                 ),
             )
         elif self.support is not None:

@@ -21,6 +21,7 @@ from numtok import files
 from numtok.artifact import TIMING, Artifact
 from numtok.errors import DataError, UsageError
 from numtok.metrics.base import METRICS, Answers, Metric, figures
+from numtok.nn.heads.base import ValueHead
 from numtok.nn.training import device_of
 from numtok.records import ENCODED, GROUP, MODEL, TRAIN
 from numtok.registry import settings_of, spec_of
@@ -243,7 +244,8 @@ class _Evaluation:
                 f"split {config.split!r} of {encoded.ref} has a row of {samples.longest:,} tokens, "
                 f"{loaded.artifact.ref} reads {context:,}; train with a --preset of more context"
             )
-        if loaded.model.value_head is not None and not loaded.trained.calibration:
+        head = loaded.model.head
+        if isinstance(head, ValueHead) and head.calibrated and not loaded.trained.calibration:
             raise DataError(
                 f"{loaded.artifact.ref} has no spread for its value head: no number of the split "
                 "that it is measured on was asked for; train on data with more numbers in it"

@@ -25,15 +25,16 @@ from numtok.nn.batches import seed_of
 from numtok.nn.device import check_compiler, keep_freed_memory
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, Calibration, ValueHead
-from numtok.nn.model import Given, Model, ModelSettings
+from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES, Objective
 from numtok.nn.presets import preset
 from numtok.nn.training import WHOLE_STEP, Execution, Recipe, device_of, naming_memory
+from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.records import ENCODED, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.samples import Samples
 from numtok.stages._checkpoint import Finished, drop_checkpoint, read_finished, write_finished
-from numtok.stages._data import has_targets, read_codec, read_split, splits
+from numtok.stages._data import has_targets, learnt_values, read_codec, read_split, splits
 from numtok.stages._models import (
     METRICS,
     MODEL_FILE,
@@ -333,7 +334,9 @@ class _Plan:
             config.seed,
         )
 
-    def model_settings(self, codec: Codec, context: int) -> ModelSettings:
+    def model_settings(
+        self, codec: Codec, context: int, scaling: FittedNormalizer | None = None
+    ) -> ModelSettings:
         """With ``context`` where the preset names none."""
         return ModelSettings.of(
             preset(self.config.preset),
@@ -342,12 +345,13 @@ class _Plan:
             embedder=self.embedder,
             head=self.head,
             objective=self.objective,
+            scaling=scaling,
         )
 
-    def model(self, codec: Codec, context: int) -> Model:
-        """The model before its first step: a pure function of the settings and the seed."""
+    def model(self, codec: Codec, context: int, scaling: FittedNormalizer | None) -> Model:
+        """The model before its first step: a pure function of the settings, seed and scaling."""
         torch.manual_seed(seed_of(self.config.seed, "init"))
-        model = Model(self.model_settings(codec, context))
+        model = Model(self.model_settings(codec, context, scaling))
         if self.init is not None:
             _begin_with(model, self.init)
         return model
@@ -386,11 +390,12 @@ def _train(
             f"{encoded.ref} has a row of {longest:,} tokens, --preset {config.preset} reads "
             f"{context:,}; write --preset {config.preset},context={longest}"
         )
+    scaling = _scaling(plan, codec, train.samples)
     training = Training(
         draft,
         train,
         validation,
-        lambda: plan.model(codec, context),
+        lambda: plan.model(codec, context, scaling),
         plan.recipe,
         execution=plan.execution,
         batch_workers=config.batch_workers,
@@ -400,7 +405,7 @@ def _train(
     costs = training.profile(config.profile) if config.profile else ()
     trainer = training.run(config.budget)
     looked_at = validation or train
-    calibration = _calibration(trainer.model, looked_at, plan.device, config.accumulate)
+    calibration = _calibration(trainer.model, looked_at, config.accumulate)
     split = VALIDATION if validation else TRAIN
     trained = Trained(
         configuration=plan.configuration(codec),
@@ -426,6 +431,15 @@ def _train(
         "parameters": parameters,
     }
     return Finished(counts, training.timing(trainer)), costs
+
+
+def _scaling(plan: _Plan, codec: Codec, samples: Samples) -> FittedNormalizer | None:
+    """For a bounded head: the numbers of the train split, as they are encoded, into its bounds."""
+    head = HEADS.build(plan.head)
+    if not isinstance(head, ValueHead) or not head.bounded:
+        return None
+    values = learnt_values(samples, codec)(np.arange(len(samples.numbers)))
+    return fit(NORMALIZERS.build(head.normalizer), Moments.of(values.astype(np.float64)))
 
 
 def _check_learnable(objective: Objective, samples: Samples, encoded: Artifact) -> None:
@@ -460,22 +474,23 @@ def _begin_with(model: Model, init: LoadedModel) -> None:
 
 
 @torch.no_grad()
-def _calibration(model: Model, split: Split, device: torch.device, accumulate: int) -> Calibration:
+def _calibration(model: Model, split: Split, accumulate: int) -> Calibration:
     """What the head's distribution needs, from the rows of a split."""
     if model.value_head is None:
         return {}
-    assert isinstance(model.head, ValueHead)
     parameters, values = [], []
     model.eval()
     for example in (part for whole in split.asked() for part in whole.parts(accumulate)):
-        given = Given.of(example, device)
+        given = model.given(example)
         hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
         flat = hidden.flatten(0, 1)
-        parameters.append(model.value_head(flat[given.number_where]).float().cpu().numpy())
-        values.append(example.number_values)
-    predicted, true = np.concatenate(parameters), np.concatenate(values)
-    valid = np.isfinite(predicted).all(axis=1)  # beside a 1e30 that is seen they are NaN
-    return model.head.calibrate(predicted[valid], true[valid]) if valid.any() else {}
+        parameters.append(model.value_head(flat[given.number_where].float()))
+        values.append(example.number_values.astype(np.float64))
+    predicted, true = torch.cat(parameters), model.scaling.forward(np.concatenate(values))
+    valid = predicted.isfinite().all(dim=1)  # beside a 1e30 that is seen they are NaN
+    if not valid.any():
+        return {}
+    return model.value_head.calibrate(predicted[valid], true[valid.cpu().numpy()])
 
 
 def _mean(samples: Samples) -> float | None:

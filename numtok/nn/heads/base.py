@@ -1,20 +1,25 @@
 """The contract of a head: hidden states where numbers are predicted, to numbers.
 
-Every model has a token head, which says what is a number in the first place.
-With the head ``token`` it says the number as well, token by token. A
-:class:`ValueHead` reads the number from the hidden state at its first token.
+Every model of texts has a token head, which says what is a number in the first
+place. With the head ``token`` it says the number as well, token by token. A
+:class:`ValueHead` reads the number from one hidden state: that at the number's
+first token in a text, that of all features in a table. What it was made of, its
+settings, is one object, and the module with its weights, :class:`ValueReader`, another.
+
+Shapes: N numbers, D the width of hidden states, P parameters of a number's
+distribution, W columns in which a number is learnt.
 """
 
 from abc import ABC, abstractmethod
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from numtok.distributions.base import Predictive
-from numtok.normalizers.base import FittedNormalizer
+from numtok.normalizers.base import Scaling
 from numtok.registry import Registry
 
 Calibration = dict[str, float]  # what a head's distribution needs, measured after training
@@ -32,37 +37,79 @@ class Head(ABC):
 
 
 class ValueHead(Head):
-    """A head that predicts the normalised value itself, with ``P`` parameters a number."""
+    """A head that predicts a number as a whole.
+
+    normalizer
+        The spec of the normalisation in which it learns the numbers of a table.
+    bounded
+        Whether it knows no numbers outside the normalised train split. In a text, whose numbers
+        are normalised by the encoding already, such a head adds its own normalisation.
+    calibrated
+        Whether its distribution needs something that is measured after training.
+    """
+
+    calibrated: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def normalizer(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def bounded(self) -> bool: ...
 
     @abstractmethod
-    def build(self, width: int) -> nn.Module:
-        """The module: hidden states [N, D] to parameters [N, P]."""
+    def learnt(self, values: NDArray[np.float64]) -> NDArray[Any]:
+        """[N, W]: normalised values (float64[N]) as the loss takes them: float32 or int64.
+
+        A value that cannot be learnt becomes the nearest that can.
+        """
 
     @abstractmethod
-    def loss(self, parameters_NP: Tensor, values_N: Tensor) -> Tensor:
-        """The mean loss of N > 0 numbers, a scalar."""
+    def build(self, width: int) -> "ValueReader":
+        """The module for hidden states of that width."""
+
+
+class ValueReader(nn.Module, ABC):
+    """The weights of a :class:`ValueHead`."""
 
     @abstractmethod
-    def point(self, parameters: NDArray[np.float32]) -> NDArray[np.float64]:
-        """[N] the one value that is predicted."""
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        """[N, P], float32: the parameters of each number's distribution."""
 
     @abstractmethod
-    def calibrate(
-        self, parameters: NDArray[np.float32], values: NDArray[np.float32]
-    ) -> Calibration:
-        """What :meth:`predictive` needs, from predictions on data that were not learnt."""
+    def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+        """[N]: the loss of each number, in units of the head's own."""
+
+    @abstractmethod
+    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        """float64[N], normalised: the one value that is predicted unless a distribution is asked.
+
+        It goes in again where a number is said from left to right, so it is quick to have.
+        """
 
     @abstractmethod
     def predictive(
-        self,
-        parameters: NDArray[np.float32],
-        calibration: Calibration,
-        normalizer: FittedNormalizer,
+        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
         """The distribution of N numbers in raw units."""
 
+    @abstractmethod
+    def flops(self, numbers: int) -> int:
+        """Multiplications and additions of matrix products in one forward pass and loss."""
+
+    def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
+        """What :meth:`predictive` needs, from predictions on data that were not learnt."""
+        return {}
+
 
 HEADS: Registry[Head] = Registry("numtok.nn.heads", "head")
+
+
+def linear_flops(module: nn.Module, numbers: int) -> int:
+    """Of a module whose matrices each multiply every number once."""
+    weights = sum(parameter.numel() for parameter in module.parameters() if parameter.dim() == 2)
+    return 2 * numbers * weights
 
 
 def projection(width: int, out: int, layers: int, bias: bool) -> nn.Module:

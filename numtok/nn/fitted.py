@@ -1,0 +1,154 @@
+"""From columns and targets to a fitted model, and from the model to predictive distributions.
+
+What the target is scaled by, what inputs are made of and the model itself belong
+together: whoever fits a table, the ``train`` command or ``numtok.sklearn``, goes
+through here.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from numtok.distributions.base import Predictive
+from numtok.nn.batches import seed_of
+from numtok.nn.features import Columns, Inputs
+from numtok.nn.fitting import Fitting, FittingRecipe, Rows, held_back
+from numtok.nn.heads.base import Calibration, ValueHead
+from numtok.nn.mlp import Mlp
+from numtok.nn.regressor import Regressor, RegressorSettings
+from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
+from numtok.registry import settings_of
+
+_AT_ONCE = 1 << 14  # rows that go through the model at a time
+
+
+class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The train split: its rows, and of its raw targets the range, the mean and the resolution.
+
+    resolution
+        The smallest gap between two different targets; 0 where there is one alone.
+    """
+
+    rows: int
+    low: float
+    high: float
+    mean: float
+    resolution: float
+
+    @classmethod
+    def of(cls, target: NDArray[np.float64]) -> "LearntFrom":
+        """Of at least one target, float64[n]."""
+        gaps = np.diff(np.unique(target))
+        low, high, mean = (float(of(target)) for of in (np.min, np.max, np.mean))
+        return cls(
+            len(target), low, high, mean, float(gaps.min(initial=np.inf)) if len(gaps) else 0.0
+        )
+
+
+class Fit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How fitting went.
+
+    Epochs until it ended, the one whose weights were kept and its validation loss; batches that
+    were learnt, and rows, each as often as it was.
+    """
+
+    epochs: int
+    best_epoch: int
+    best_loss: float
+    steps: int
+    samples: int
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A model with everything that its predictions need."""
+
+    model: Regressor
+    inputs: Inputs
+    scaling: FittedNormalizer
+    calibration: Calibration
+    learnt_from: LearntFrom
+    fit: Fit
+
+    def predictive(self, columns: Columns) -> Predictive:
+        """The distribution of the target of each row, in raw units."""
+        parameters = self.parameters(self.inputs.of(columns))
+        return self.model.reader.predictive(parameters, self.calibration, self.scaling)
+
+    @torch.no_grad()
+    def parameters(self, inputs: NDArray[np.float32]) -> Tensor:
+        """[n, P] of the head, from inputs [n, inputs]."""
+        device = next(self.model.parameters()).device
+        parts = torch.split(torch.from_numpy(inputs), _AT_ONCE)
+        return torch.cat([self.model(part.to(device)) for part in parts])
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """A model before its first epoch, with what it learns from."""
+
+    fitting: Fitting
+    inputs: Inputs
+    scaling: FittedNormalizer
+    learnt_from: LearntFrom
+    looked_at: Rows
+    looked_at_values: NDArray[np.float64]  # normalised
+
+    @classmethod
+    def of(
+        cls,
+        columns: Columns,
+        target: NDArray[np.float64],
+        validation: tuple[Columns, NDArray[np.float64]] | None,
+        *,
+        head: ValueHead,
+        trunk: Mlp,
+        normalizer: str,
+        recipe: FittingRecipe,
+        device: torch.device,
+    ) -> "Preparation":
+        """From at least two rows: columns [n] and finite targets float64[n].
+
+        ``validation``: rows to look at; None: a share of the others is held back. Constants are
+        fitted on all rows that are given to learn from, those held back among them.
+        """
+        inputs = Inputs.fit(columns)
+        scaling = fit(NORMALIZERS.build(normalizer), Moments.of(target))
+        values = scaling.forward(target)
+        every = inputs.of(columns)
+        if validation is None:
+            mine, others = held_back(len(target), recipe.validation, recipe.seed)
+            looked_at, looked_at_values = every[others], values[others]
+            every, values = every[mine], values[mine]
+        else:
+            looked_at, looked_at_values = (
+                inputs.of(validation[0]),
+                scaling.forward(validation[1]),
+            )
+        torch.manual_seed(seed_of(recipe.seed, "init"))
+        model = Regressor(RegressorSettings(inputs.width, trunk, settings_of(head)))
+        looking = Rows(looked_at, head.learnt(looked_at_values))
+        fitting = Fitting(model, Rows(every, head.learnt(values)), looking, recipe, device)
+        learnt_from = LearntFrom.of(target)
+        return cls(fitting, inputs, scaling, learnt_from, looking, looked_at_values)
+
+    def finished(self) -> Fitted:
+        """The model after its best epoch, its doubts measured on the rows that were looked at."""
+        fitting = self.fitting
+        model = fitting.finish()
+        fit = Fit(
+            fitting.epoch,
+            fitting.best_epoch,
+            fitting.best_loss,
+            fitting.step,
+            fitting.epoch * fitting.rows,
+        )
+        bare = Fitted(model, self.inputs, self.scaling, {}, self.learnt_from, fit)
+        with torch.no_grad():
+            parameters = bare.parameters(self.looked_at.inputs)
+            calibration = model.reader.calibrate(parameters, self.looked_at_values)
+        return Fitted(model, self.inputs, self.scaling, calibration, self.learnt_from, fit)

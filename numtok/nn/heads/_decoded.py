@@ -1,0 +1,242 @@
+"""The distribution of numbers that a decoder writes, asked of the decoder itself.
+
+Where the codec's tokens stand in the order of the values they lead to, the distribution function
+is a sum along one number's tokens, and a quantile is found by going down, token by token: both
+exact, whatever the number of cells. Else (``hamming``, repeated tokens) they come from draws.
+Within a cell the density is uniform.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from numtok.distributions.base import Predictive, checked
+from numtok.distributions.samples import Samples
+from numtok.nn.heads._written import cells, written
+from numtok.normalizers.base import Scaling
+
+if TYPE_CHECKING:
+    from numtok.nn.heads._decoder import DecoderReader
+
+_AT_ONCE = 1 << 15  # numbers that are written at a time: their keys and values take memory
+_DRAWS = 512  # where there is no exact form
+_LEVELS = (np.arange(128) + 0.5) / 128  # quantiles that stand for the whole distribution
+_BEAMS = 16
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn.
+
+    temperature
+        Logits are divided by it; below 1 the probable becomes more probable.
+    top_k
+        Only so many most probable tokens; 0: all.
+    top_p
+        Only the fewest most probable tokens that together have this probability (nucleus).
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value, good, allowed in (
+            ("temperature", self.temperature, self.temperature > 0, "above 0"),
+            ("top_k", self.top_k, self.top_k >= 0, "0 (all) or more"),
+            ("top_p", self.top_p, 0 < self.top_p <= 1, "above 0, up to 1"),
+        ):
+            if not good:
+                raise ValueError(f"{name}={value} is not possible; it is {allowed}")
+
+    def of(self, log_p_MV: Tensor) -> Tensor:
+        """The log-probabilities to draw by, [M, V], not normalised; -inf stays."""
+        scores = log_p_MV / self.temperature
+        if 0 < self.top_k < scores.shape[1]:
+            least = scores.topk(self.top_k, dim=1).values[:, -1:]
+            scores = scores.masked_fill(scores < least, -torch.inf)
+        if self.top_p < 1:
+            falling, order = scores.softmax(dim=1).sort(dim=1, descending=True)
+            before = falling.cumsum(dim=1) - falling
+            left_out = torch.zeros_like(before, dtype=torch.bool).scatter(
+                1, order, before >= self.top_p
+            )
+            scores = scores.masked_fill(left_out, -torch.inf)
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded(Predictive):
+    """``n`` distributions, each of one feature vector; what is normalised is undone."""
+
+    reader: "DecoderReader"
+    parameters: Tensor  # [n, D]
+    scaling: Scaling
+
+    # --- exact ------------------------------------------------------------------------------------
+
+    def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See the base: the probability of the number's own tokens over the width of their cell.
+
+        With repeated tokens that is the exact repetition alone, so it is a lower bound.
+        """
+        tokens, beyond = written(self.reader.scheme, self.scaling.forward(values))
+        low, high = cells(self.reader.scheme, tokens)
+        log_p, _ = self._along(tokens)
+        with np.errstate(divide="ignore"):
+            logs = log_p - np.log(high - low) + self._log_slope(values)
+        return np.where(beyond, -np.inf, logs)
+
+    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not self.reader.automaton.ordered:
+            return self._drawn.cdf(values)
+        tokens, _ = written(self.reader.scheme, self.scaling.forward(values))
+        low, high = cells(self.reader.scheme, tokens)
+        log_p, below = self._along(tokens)
+        within = (self.scaling.forward(values) - low) / (high - low)
+        total = below + np.exp(log_p) * np.clip(within, 0.0, 1.0)
+        total = np.where(np.isposinf(values), 1.0, np.where(np.isneginf(values), 0.0, total))
+        return np.where(np.isnan(values), np.nan, np.clip(total, 0.0, 1.0))
+
+    def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
+        array = checked(levels)
+        if not self.reader.automaton.ordered:
+            return self._drawn.quantiles(levels)
+        return self._inverted(np.tile(array, (len(self.parameters), 1)))
+
+    def mean(self) -> NDArray[np.float64]:
+        """The mean of 128 quantiles, evenly spaced: the rarest 0.4% on each side count as much as
+        their middle, so one number that is said once in a thousand does not sway it."""
+        return self._stand_ins.mean(axis=1)
+
+    def mode(self) -> NDArray[np.float64]:
+        """What the most probable token sequence is read as, found with 16 beams; see the base."""
+        parts = []
+        for part in self._parts(_AT_ONCE // _BEAMS):
+            tokens, _ = self.reader.beams(self.parameters[part], _BEAMS)
+            parts.append(self.reader.values(tokens[:, 0]))
+        return self.scaling.inverse(np.concatenate(parts))
+
+    def crps(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See the base, of 128 quantiles in place of the distribution."""
+        points = self._stand_ins
+        count = points.shape[1]
+        away = np.abs(points - values[:, None]).mean(axis=1)
+        spread = (np.sort(points, axis=1) * (2 * np.arange(count) - count + 1)).sum(axis=1)
+        return away - spread / count**2
+
+    # --- drawn ------------------------------------------------------------------------------------
+
+    def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        return self.drawn(count, rng, Sampling())
+
+    def drawn(
+        self, count: int, rng: np.random.Generator, sampling: Sampling
+    ) -> NDArray[np.float64]:
+        """float64[n, count]: what draws are read as, one value a cell, as a decoder says them.
+
+        :meth:`sample` is this with plain sampling.
+        """
+        made = np.empty((len(self.parameters), count))
+        for part in self._parts(max(1, _AT_ONCE // count)):
+            shares = rng.random((part.stop - part.start, count, self.reader.trunk.shape.context))
+            made[part] = self._drawn_part(part, shares, sampling)
+        return self.scaling.inverse(made.ravel()).reshape(made.shape)
+
+    @torch.no_grad()
+    def _drawn_part(
+        self, part: slice, shares: NDArray[np.float64], sampling: Sampling
+    ) -> NDArray[np.float64]:
+        begun = self.reader.begun(self.parameters[part])
+        rows, count, width = shares.shape
+        which = torch.arange(rows, device=begun.state.device).repeat_interleave(count)
+        wanted = torch.from_numpy(shares.reshape(-1, width)).to(which.device)
+        tokens = []
+        for place in range(width):
+            sums = sampling.of(begun.log_p).softmax(dim=1).cumsum(dim=1)  # of beginnings, not draws
+            share = wanted[:, place : place + 1] * sums[which, -1:]
+            token = torch.searchsorted(sums[which], share, right=True)[:, 0]
+            tokens.append(token)
+            if place + 1 < width:
+                which = begun.extend(which, token)
+        return self.reader.values(torch.stack(tokens, dim=1)).reshape(rows, count)
+
+    # --- how it is found --------------------------------------------------------------------------
+
+    @cached_property
+    def _stand_ins(self) -> NDArray[np.float64]:
+        """float64[n, 128]: quantiles at the middles of 128 equal shares, or as many draws."""
+        return self.quantiles(_LEVELS.tolist())
+
+    @cached_property
+    def _drawn(self) -> Samples:
+        return Samples(self.drawn(_DRAWS, np.random.default_rng(0), Sampling()))
+
+    def _parts(self, size: int) -> list[slice]:
+        n = len(self.parameters)
+        return [slice(first, min(first + size, n)) for first in range(0, n, size)]
+
+    def _log_slope(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.scaling.log_slope(np.where(np.isfinite(values), values, 0.0))
+
+    @torch.no_grad()
+    def _along(self, tokens: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """float64[n] each, of whole numbers: log p, and the probability of all smaller ones."""
+        reader, device = self.reader, self.parameters.device
+        rank_SV = reader.get_buffer("rank")
+        logs, belows = [], []
+        for part in self._parts(_AT_ONCE // 8):
+            tokens_NK = torch.from_numpy(tokens[part]).to(device)
+            states_NK = torch.from_numpy(reader.automaton.states(tokens[part])).to(device)
+            log_NKV = reader.log_probabilities(self.parameters[part], tokens_NK, states_NK).double()
+            chosen_NK = log_NKV.gather(2, tokens_NK[:, :, None])[:, :, 0]
+            rank_NKV = rank_SV[states_NK]
+            smaller = rank_NKV < rank_NKV.gather(2, tokens_NK[:, :, None])
+            below_NK = (log_NKV.exp() * smaller).sum(dim=2)
+            before_NK = chosen_NK.cumsum(dim=1) - chosen_NK
+            logs.append(chosen_NK.sum(dim=1).cpu().numpy())
+            belows.append((before_NK.exp() * below_NK).sum(dim=1).cpu().numpy())
+        return np.concatenate(logs), np.concatenate(belows)
+
+    def _inverted(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n, q]: where the distribution function reaches shares in (0, 1)."""
+        made = np.empty(shares.shape)
+        for part in self._parts(max(1, _AT_ONCE // shares.shape[1])):
+            tokens, left = self._descended(part, shares[part])
+            low, high = cells(self.reader.scheme, tokens)
+            made[part] = (low + left * (high - low)).reshape(made[part].shape)
+        return self.scaling.inverse(made.ravel()).reshape(made.shape)
+
+    @torch.no_grad()
+    def _descended(
+        self, part: slice, shares: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The tokens [m, K] of the cell that holds each share, and the share within the cell."""
+        reader = self.reader
+        begun = reader.begun(self.parameters[part])
+        rows, count = shares.shape
+        which = torch.arange(rows, device=begun.state.device).repeat_interleave(count)
+        left = torch.from_numpy(shares.ravel()).to(which.device)[:, None]
+        tokens = []
+        for place in range(reader.trunk.shape.context):
+            order_UV = reader.get_buffer("order")[begun.state]
+            p_UV = begun.log_p.exp().gather(1, order_UV)
+            sums_UV = p_UV.cumsum(dim=1)
+            sums_UV = sums_UV / sums_UV[:, -1:]
+            # Not behind the last that is possible, whatever rounding says.
+            found = torch.searchsorted(sums_UV[which], left)
+            last = (begun.log_p > -torch.inf).sum(dim=1, keepdim=True) - 1
+            found = torch.minimum(found, last[which])
+            upto, own = sums_UV[which].gather(1, found), p_UV[which].gather(1, found)
+            left = ((left - (upto - own)) / own.clamp(min=1e-300)).clamp(0.0, 1.0)
+            token = order_UV[which].gather(1, found)[:, 0]
+            tokens.append(token)
+            if place + 1 < reader.trunk.shape.context:
+                which = begun.extend(which, token)
+        return torch.stack(tokens, dim=1).cpu().numpy(), left[:, 0].cpu().numpy()

@@ -1,0 +1,165 @@
+"""A model of tables as an artifact: ``weights.safetensors``, ``regressor.json``, ``metrics.jsonl``.
+
+One artifact holds a model for each fold that was asked for, since their results
+only mean something together. Loading trusts nothing: names, types and shapes are
+compared with what the settings give before anything is copied.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from safetensors.torch import save
+from torch import Tensor
+
+from numtok import files
+from numtok.artifact import Artifact
+from numtok.errors import StoreError, UsageError
+from numtok.nn.features import Inputs
+from numtok.nn.fitted import Fit, Fitted, LearntFrom
+from numtok.nn.heads.base import Calibration
+from numtok.nn.mlp import Mlp
+from numtok.nn.regressor import Regressor, RegressorSettings
+from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.stages._models import WEIGHTS, load_weights
+from numtok.tables import Feature
+
+FORMAT = 1  # of regressor.json
+REGRESSOR_FILE = "regressor.json"
+
+
+class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was fitted on one fold's train split, beside the weights; see ``nn.fitted.Fitted``.
+
+    scaling
+        Constants of the normalisation of the target.
+    flops
+        Of training; a multiplication and an addition count as two.
+    """
+
+    fold: int
+    inputs: Inputs
+    scaling: dict[str, float]
+    calibration: Calibration
+    learnt_from: LearntFrom
+    fit: Fit
+    flops: float
+
+
+class RegressorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``regressor.json``.
+
+    head, normalizer
+        Expanded settings (``registry.settings_of``).
+    configuration
+        What was asked for, the seed apart, in a form for people: what reports are grouped by.
+    """
+
+    target: str
+    features: list[Feature]
+    trunk: Mlp
+    head: dict[str, Any]
+    normalizer: dict[str, Any]
+    configuration: dict[str, Any]
+    seed: int
+    folds: list[Fold]
+    format: int = FORMAT
+
+
+class _Format(msgspec.Struct):
+    """All that is sure of a ``regressor.json`` that another numtok wrote."""
+
+    format: int
+
+
+@dataclass(frozen=True)
+class LoadedRegressor:
+    """A model artifact in memory: what it says, and a fitted model for each fold in it."""
+
+    artifact: Artifact
+    file: RegressorFile
+    fitted: dict[int, Fitted]
+
+
+def is_regressor(artifact: Artifact) -> bool:
+    """Whether a model artifact is one of tables."""
+    return any(output.path == REGRESSOR_FILE for output in artifact.files())
+
+
+def write_regressor(folder: Path, file: RegressorFile, models: Sequence[Regressor]) -> None:
+    """Write what :func:`read_regressor` reads; a model for each of the file's folds."""
+    weights = {
+        name: parameter.detach().cpu().contiguous()
+        for fold, model in zip(file.folds, models, strict=True)
+        for name, parameter in _named(fold, model).items()
+    }
+    files.write_atomic(folder / WEIGHTS, save(weights))
+    content = msgspec.json.format(msgspec.json.encode(file), indent=1)
+    files.write_atomic(folder / REGRESSOR_FILE, content + b"\n")
+
+
+def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
+    """The models, ready for evaluation.
+
+    Raises StoreError where files are damaged or do not belong together, UsageError for a format
+    or a revision that this numtok does not know.
+    """
+    file = read_regressor_file(artifact)
+    settings = {one.fold: _settings(file, one) for one in file.folds}
+    try:
+        with torch.device("meta"):  # takes no memory: the sizes may be anything
+            shapes = {
+                name: parameter.shape
+                for one in file.folds
+                for name, parameter in _named(one, Regressor(settings[one.fold])).items()
+            }
+    except RuntimeError as error:
+        raise StoreError(
+            f"{artifact.path / REGRESSOR_FILE} has sizes that no model has; "
+            f"`numtok verify {artifact.ref}` says what is damaged"
+        ) from error
+    weights = load_weights(artifact.path / WEIGHTS, shapes)
+    normalizer = NORMALIZERS.from_settings(file.normalizer)
+    fitted = {}
+    for one in file.folds:
+        model = Regressor(settings[one.fold])
+        with torch.no_grad():
+            for name, parameter in _named(one, model).items():
+                parameter.copy_(weights[name])
+        fitted[one.fold] = Fitted(
+            model.to(device).eval(),
+            one.inputs,
+            FittedNormalizer(normalizer, one.scaling),
+            one.calibration,
+            one.learnt_from,
+            one.fit,
+        )
+    return LoadedRegressor(artifact, file, fitted)
+
+
+def read_regressor_file(artifact: Artifact) -> RegressorFile:
+    """What the models are; nothing of their weights is read. Raises as :func:`read_regressor`."""
+    path = artifact.path / REGRESSOR_FILE
+    try:
+        data = files.read_bytes(path, 1 << 30)
+        if (format := msgspec.json.decode(data, type=_Format).format) != FORMAT:
+            raise UsageError(
+                f"{path} has format {format}, this numtok knows {FORMAT}; "
+                "use the numtok that made it, or a newer one"
+            )
+        return msgspec.json.decode(data, type=RegressorFile)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StoreError(
+            f"{path} is damaged ({error}); `numtok verify {artifact.ref}` says what else is"
+        ) from error
+
+
+def _settings(file: RegressorFile, fold: Fold) -> RegressorSettings:
+    return RegressorSettings(fold.inputs.width, file.trunk, file.head)
+
+
+def _named(fold: Fold, model: Regressor) -> Mapping[str, Tensor]:
+    return {f"fold{fold.fold}.{name}": one for name, one in model.named_parameters()}
