@@ -8,6 +8,7 @@ What each answer makes of them:
 
 ============  =================================================================
 log_density   NaN, infinities and overflow have their mass
+log_interval  as the cdf, but not given anything: NaN has its mass, overflow lies at infinity
 sample        NaN, and an infinity for an overflow
 cdf, quantiles, median    given that it is a number, so without NaN; overflow lies at infinity
 mean, crps    given that it is a finite number
@@ -30,6 +31,18 @@ class Predictive(ABC):
 
         The density is per raw unit, so in other units it shifts by a constant; a mass does not.
         Raises TypeError where there is no density.
+        """
+
+    @abstractmethod
+    def log_interval(
+        self, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """float64[n], nats: log P(low < X <= high), for ends of float64[n].
+
+        The likelihood of a number that was recorded at a resolution, or is an atom, which
+        compares where densities do not. It keeps its digits where the probability is tiny; -inf
+        where it is 0 and where low >= high, NaN for a NaN. Raises TypeError where there is no
+        density.
         """
 
     @abstractmethod

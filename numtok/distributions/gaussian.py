@@ -13,22 +13,13 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.distributions import piecewise
+from numtok.distributions import normal, piecewise
 from numtok.distributions.base import Predictive, checked
 from numtok.normalizers.base import Scaling
 
-_erfc = np.vectorize(math.erfc, otypes=[np.float64])
-
-
-def _cumulative(t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The standard normal distribution function."""
-    lower: NDArray[np.float64] = 0.5 * _erfc(-t / math.sqrt(2))
-    return lower
-
-
 # Corners for what has no closed form, in deviations. Its error falls with the square of the step.
 _GRID = np.linspace(-12, 12, 4801)
-_HEIGHTS = _cumulative(_GRID)
+_HEIGHTS = normal.cumulative(_GRID)
 _HEIGHTS[[0, -1]] = 0.0, 1.0
 
 
@@ -54,18 +45,23 @@ class Gaussian(Predictive):
     def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         finite = np.isfinite(values)
         inside = np.where(finite, values, 0.0)
-        with np.errstate(over="ignore"):
-            exponent = -np.square(self._standardised(inside)) / 2
-        peak = np.log(self.deviation) + math.log(2 * math.pi) / 2
-        logs = exponent - peak + self.normalizer.log_slope(inside)
-        return np.where(finite, logs, -np.inf)
+        logs = normal.log_density(self._standardised(inside)) - np.log(self.deviation)
+        return np.where(finite, logs + self.normalizer.log_slope(inside), -np.inf)
+
+    def log_interval(
+        self, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        with np.errstate(invalid="ignore"):  # between equal infinities is nothing
+            width = self.normalizer.forward(high) - self.normalizer.forward(low)
+        ends = self._standardised(low), self._standardised(high)
+        return normal.log_interval(*ends, width / self.deviation)
 
     def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _cumulative(self._standardised(values))
+        return normal.cumulative(self._standardised(values))
 
     def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
-        normal = NormalDist()
-        return self._raw(np.array([normal.inv_cdf(level) for level in checked(levels).tolist()]))
+        standard = NormalDist()
+        return self._raw(np.array([standard.inv_cdf(level) for level in checked(levels).tolist()]))
 
     def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
         return self._raw(rng.standard_normal((len(self.center), count)))
@@ -100,9 +96,7 @@ class Gaussian(Predictive):
             return np.array(scores, np.float64)
         unit = np.exp(-self.normalizer.log_slope(np.zeros(len(values))))  # raw, of 1 normalised
         t = self._standardised(values)
-        with np.errstate(over="ignore"):
-            bell = np.exp(-np.square(t) / 2) * math.sqrt(2 / math.pi)
-        score = t * (2 * _cumulative(t) - 1) + bell - 1 / math.sqrt(math.pi)
+        score = normal.mean_distance(t) - 1 / math.sqrt(math.pi)
         return np.asarray(unit * self.deviation * score, np.float64)
 
     def _standardised(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -102,6 +102,24 @@ class Intervals(Predictive):
         logs: NDArray[np.float64] = total - np.log(share)
         return logs
 
+    def log_interval(
+        self, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        last = np.searchsorted(self._start[self._numbers], high, "right")
+        first = np.searchsorted(self._end[self._numbers], low, "right")
+        logs = np.where(np.isnan(low) | np.isnan(high), np.nan, -np.inf)
+        for row in np.flatnonzero((low < high) & (first < last)).tolist():
+            held = slice(first[row], last[row])
+            width = self._width[held]
+            bounded = width > 0  # of an atom, and of an overflow, all is held
+            inside = np.minimum(self.high[held], high[row]) - np.maximum(self.low[held], low[row])
+            share = np.divide(inside, width, where=bounded, out=np.ones(len(width)))
+            mass = self.log_mass[row, held]
+            top = mass.max()
+            if top > -np.inf:
+                logs[row] = np.log(np.sum(share * np.exp(mass - top))) + top
+        return logs
+
     def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         rows, count = np.arange(len(values)), self._numbers.stop
         place = np.searchsorted(self._end[self._numbers], values, "right")  # all before are below
