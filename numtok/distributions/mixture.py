@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from numtok.distributions import normal, piecewise
 from numtok.distributions.base import Predictive, checked
-from numtok.normalizers.base import FittedNormalizer
+from numtok.normalizers.base import Scaling
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Mixture(Predictive):
     log_weights: Floats  # [n, k]
     centers: Floats  # [n, k], normalised
     deviations: Floats  # [n, k], normalised
-    normalizer: FittedNormalizer
+    normalizer: Scaling
 
     def __post_init__(self) -> None:
         shapes = {array.shape for array in (self.log_weights, self.centers, self.deviations)}
@@ -166,7 +166,7 @@ class Mixture(Predictive):
 
         Else numerical, from corners on all components, to some 1e-4 of the spread.
         """
-        if self.normalizer.normalizer.linear:
+        if self.normalizer.linear:
             return self.normalizer.inverse(_dot(self._weights, self.centers))
         with np.errstate(over="ignore", invalid="ignore"):
             means = [np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)) for x, f in self._corners()]
@@ -211,7 +211,7 @@ class Mixture(Predictive):
         mean |X - y| - mean |X - X'| / 2, the second over all pairs of components, which takes
         n k^2 / 2 terms. Else numerical, as :meth:`mean`.
         """
-        if not self.normalizer.normalizer.linear:
+        if not self.normalizer.linear:
             with np.errstate(over="ignore", invalid="ignore"):
                 scores = [
                     piecewise.crps(x, f, value)

@@ -6,10 +6,10 @@ exact, whatever the number of cells. Else (``hamming``, repeated tokens) they co
 Within a cell the density is uniform.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numtok.nn.heads._decoder import DecoderReader
 
 _AT_ONCE = 1 << 15  # numbers that are written at a time: their keys and values take memory
+_FOLLOWED = 1 << 12  # rows whose probabilities at every token are held at a time
 _DRAWS = 512  # where there is no exact form
 _LEVELS = (np.arange(128) + 0.5) / 128  # quantiles that stand for the whole distribution
 _BEAMS = 16
@@ -86,22 +87,34 @@ class Decoded(Predictive):
 
         With repeated tokens that is the exact repetition alone, so it is a lower bound.
         """
-        tokens, beyond = written(self.reader.scheme, self.scaling.forward(values))
+        scaled = self.scaling.forward(values)
+        tokens, beyond = written(self.reader.scheme, scaled)
         low, high = cells(self.reader.scheme, tokens)
-        log_p, _ = self._along(tokens)
-        with np.errstate(divide="ignore"):
-            logs = log_p - np.log(high - low) + self._log_slope(values)
-        return np.where(beyond, -np.inf, logs)
+        log_p = np.concatenate([one.log_p for one in self._followed(tokens)])
+        slope = self.scaling.log_slope(np.where(np.isfinite(values), values, 0.0))
+        return np.where(beyond, -np.inf, log_p - np.log(high - low) + slope)
+
+    def log_interval(
+        self, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """See the base; a sum of what lies between, never a difference."""
+        if not self.reader.automaton.ordered:
+            raise TypeError("numbers of this codec are only drawn; score them by crps")
+        (first, start), (second, end) = (self._placed(one) for one in (low, high))
+        logs = []
+        for part, lower, upper in zip(
+            self._parts(_FOLLOWED), self._followed(first), self._followed(second), strict=True
+        ):
+            logs.append(lower.log_between(upper, start[part], end[part]))
+        found = np.where(low < high, np.concatenate(logs), -np.inf)
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
 
     def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self.reader.automaton.ordered:
             return self._drawn.cdf(values)
-        tokens, _ = written(self.reader.scheme, self.scaling.forward(values))
-        low, high = cells(self.reader.scheme, tokens)
-        log_p, below = self._along(tokens)
-        within = (self.scaling.forward(values) - low) / (high - low)
-        total = below + np.exp(log_p) * np.clip(within, 0.0, 1.0)
-        total = np.where(np.isposinf(values), 1.0, np.where(np.isneginf(values), 0.0, total))
+        tokens, within = self._placed(values)
+        parts = zip(self._parts(_FOLLOWED), self._followed(tokens), strict=True)
+        total = np.concatenate([one.up_to(within[part]) for part, one in parts])
         return np.where(np.isnan(values), np.nan, np.clip(total, 0.0, 1.0))
 
     def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
@@ -185,24 +198,27 @@ class Decoded(Predictive):
     def _log_slope(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.scaling.log_slope(np.where(np.isfinite(values), values, 0.0))
 
+    def _placed(self, values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The tokens of raw values, int64[n, K], and where each lies in its cell, in [0, 1]."""
+        scaled = self.scaling.forward(values)
+        tokens, _ = written(self.reader.scheme, scaled)
+        low, high = cells(self.reader.scheme, tokens)
+        with np.errstate(invalid="ignore"):
+            return tokens, np.clip(np.nan_to_num((scaled - low) / (high - low)), 0.0, 1.0)
+
     @torch.no_grad()
-    def _along(self, tokens: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """float64[n] each, of whole numbers: log p, and the probability of all smaller ones."""
+    def _followed(self, tokens: NDArray[np.int64]) -> Iterator["_Followed"]:
+        """What is said at each token of whole numbers (int64[n, K]), some rows at a time."""
         reader, device = self.reader, self.parameters.device
-        rank_SV = reader.get_buffer("rank")
-        logs, belows = [], []
-        for part in self._parts(_AT_ONCE // 8):
+        for part in self._parts(_FOLLOWED):
             tokens_NK = torch.from_numpy(tokens[part]).to(device)
             states_NK = torch.from_numpy(reader.automaton.states(tokens[part])).to(device)
-            log_NKV = reader.log_probabilities(self.parameters[part], tokens_NK, states_NK).double()
-            chosen_NK = log_NKV.gather(2, tokens_NK[:, :, None])[:, :, 0]
-            rank_NKV = rank_SV[states_NK]
-            smaller = rank_NKV < rank_NKV.gather(2, tokens_NK[:, :, None])
-            below_NK = (log_NKV.exp() * smaller).sum(dim=2)
-            before_NK = chosen_NK.cumsum(dim=1) - chosen_NK
-            logs.append(chosen_NK.sum(dim=1).cpu().numpy())
-            belows.append((before_NK.exp() * below_NK).sum(dim=1).cpu().numpy())
-        return np.concatenate(logs), np.concatenate(belows)
+            log_NKV = reader.log_probabilities(self.parameters[part], tokens_NK, states_NK)
+            yield _Followed(
+                log_NKV.double().cpu().numpy(),
+                reader.automaton.rank[states_NK.cpu().numpy()],
+                tokens[part],
+            )
 
     def _inverted(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """float64[n, q]: where the distribution function reaches shares in (0, 1)."""
@@ -240,3 +256,70 @@ class Decoded(Predictive):
             if place + 1 < reader.trunk.shape.context:
                 which = begun.extend(which, token)
         return torch.stack(tokens, dim=1).cpu().numpy(), left[:, 0].cpu().numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class _Followed:
+    """``n`` whole numbers, and what the decoder says at each of their tokens."""
+
+    log_p_NKV: NDArray[np.float64]
+    rank_NKV: NDArray[np.int64]  # of each token, by the values it leads to
+    tokens_NK: NDArray[np.int64]
+
+    @cached_property
+    def _chosen(self) -> NDArray[np.float64]:
+        return self._at(self.log_p_NKV)
+
+    def _at(self, of_NKV: NDArray[Any]) -> NDArray[Any]:
+        return np.take_along_axis(of_NKV, self.tokens_NK[:, :, None], axis=2)[:, :, 0]
+
+    @property
+    def log_p(self) -> NDArray[np.float64]:
+        """float64[n]: of the whole number."""
+        total: NDArray[np.float64] = self._chosen.sum(axis=1)
+        return total
+
+    @cached_property
+    def _rank(self) -> NDArray[np.int64]:
+        return self._at(self.rank_NKV)
+
+    def _beside(self, larger: bool, within: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n, K + 1]: given the tokens before a place, the probability of what is smaller
+        (or larger) than the number; at last what of its cell is on that side."""
+        other = self.rank_NKV, self._rank[:, :, None]
+        beside_NKV = other[0] > other[1] if larger else other[0] < other[1]
+        there_NK = (np.exp(self.log_p_NKV) * beside_NKV).sum(axis=2)
+        sums = np.empty((len(there_NK), there_NK.shape[1] + 1))
+        sums[:, -1] = 1 - within if larger else within
+        for place in reversed(range(there_NK.shape[1])):
+            sums[:, place] = there_NK[:, place] + np.exp(self._chosen[:, place]) * sums[:, place + 1]
+        return sums
+
+    def up_to(self, within: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n]: P(X <= what lies there in its cell)."""
+        return self._beside(False, within)[:, 0]
+
+    def log_between(
+        self, other: "_Followed", start: NDArray[np.float64], end: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """float64[n]: log P of all from ``start`` of this number's cell to ``end`` of the other's.
+
+        Where their tokens part, it is what lies between, what this one's token leads to above it,
+        and what the other's leads to below it.
+        """
+        rows, width = np.arange(len(start)), self.tokens_NK.shape[1]
+        differing = self.tokens_NK != other.tokens_NK
+        place = np.where(differing.any(axis=1), differing.argmax(axis=1), width)
+        before = np.concatenate(
+            [np.zeros((len(rows), 1)), np.cumsum(self._chosen, axis=1)], axis=1
+        )[rows, place]
+        at = np.minimum(place, width - 1)
+        rank_NV = self.rank_NKV[rows, at]
+        low, high = self._rank[rows, at], other._rank[rows, at]
+        inside = (rank_NV > low[:, None]) & (rank_NV < high[:, None])
+        between = (np.exp(self.log_p_NKV[rows, at]) * inside).sum(axis=1)
+        above = np.exp(self._chosen[rows, at]) * self._beside(True, start)[rows, at + 1]
+        below = np.exp(other._chosen[rows, at]) * other._beside(False, end)[rows, at + 1]
+        parted = between + above + below
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return before + np.log(np.where(place < width, parted, end - start))
