@@ -445,7 +445,8 @@ def test_a_preset_that_cannot_be_is_refused(spec: str, message: str) -> None:
         (
             "nano",
             {"head": "scaler"},
-            "unknown head 'scaler'; did you mean 'scalar'? known: decoder, mdn, pointwise, riemann, scalar, token",
+            "unknown head 'scaler'; did you mean 'scalar'? known: decoder, mdn, pointwise, "
+            "riemann, scalar, token",
         ),
         (
             "nano",

@@ -6,7 +6,7 @@ interval, over all, by target and by group, and set beside the floors
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -16,11 +16,12 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from numtok import files
 from numtok.artifact import TIMING, Artifact
 from numtok.errors import DataError, UsageError
-from numtok.metrics.base import METRICS, Answers, Metric, figures
+from numtok.metrics.base import METRICS, Metric
 from numtok.nn.heads.base import ValueHead
 from numtok.nn.training import device_of
 from numtok.records import ENCODED, GROUP, MODEL, TRAIN
@@ -31,7 +32,6 @@ from numtok.reports import (
     REPORT,
     REPORT_FILE,
     Costs,
-    Figures,
     Report,
     predictions_schema,
     quantile_column,
@@ -51,8 +51,7 @@ from numtok.stages._predict import (
     Predicted,
     Predictor,
 )
-from numtok.stages._reports import answers as answers_of
-from numtok.stages._reports import scored
+from numtok.stages._scoring import Progress, floor_figures, score
 from numtok.store import Store
 
 REVISION = 2
@@ -67,9 +66,6 @@ _IN_GROUPS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "median-relative-error", "relative-error-over",
     "exact-match,digits=3",
 )  # fmt: skip
-_MOST_GROUPS = 64  # values of one group that get figures of their own
-
-Progress = Callable[[str, int, int], None]  # what, done, of all
 
 
 @dataclass(frozen=True)
@@ -315,22 +311,8 @@ class _Evaluation:
     def report(self, table: "pa.Table", predicted: Predicted, progress: Progress) -> Report:
         """Every figure of the report, from the rows of predictions.parquet."""
         loaded, config, asked = self.loaded, self.config, self.asked
-        kept = scored(table)
-        if not kept.num_rows:
-            raise DataError("no number that is asked for is finite; there is nothing to score")
-        answers = answers_of(kept, self.train_mean, loaded.artifact.ref)
-        parts = dict(self._parts(kept))
         few = [METRICS.build(spec) for spec in (*_IN_GROUPS, *config.metrics)]
-        total = 2 + len(parts)
-        progress("scoring", 0, total)
-        metrics = figures(self.metrics, answers)
-        progress("scoring", 1, total)
-        everything_valid = bool(answers.valid.all())
-        found: dict[tuple[str, str], Figures] = {}
-        for done, (part, rows) in enumerate(parts.items()):
-            # A group of one value is everything: what is known of that need not be found again.
-            found[part] = metrics if rows.all() else figures(few, answers.take(rows))
-            progress("scoring", 2 + done, total)
+        scores = score(table, self.metrics, few, self.train_mean, loaded.artifact.ref, progress)
         total_parameters, tables = loaded.model.parameter_counts()
         trained = loaded.trained
         constrained = self.predictor.options.constrained
@@ -345,19 +327,14 @@ class _Evaluation:
             decoding=self._decoding(),
             rows=len(self.samples),
             numbers=len(asked.numbers),
-            invalid=float(1 - answers.valid.mean()),
+            invalid=float(1 - scores.answers.valid.mean()),
             off_grammar=float(1 - predicted.on_grammar.mean()) if constrained else None,
             train_mean=self.train_mean,
-            metrics=metrics,
-            valid_metrics={}
-            if everything_valid
-            else figures(self.metrics, answers.take(answers.valid)),
-            by_target={name: figs for (kind, name), figs in found.items() if not kind},
-            groups={
-                group: {name: figs for (kind, name), figs in found.items() if kind == group}
-                for group in sorted({kind for kind, _ in found if kind})
-            },
-            floors=self._floors(few, answers),
+            metrics=scores.metrics,
+            valid_metrics=scores.valid_metrics,
+            by_target=scores.by_target,
+            groups=scores.groups,
+            floors=floor_figures(few, scores.answers, self._floors(), self.train_mean),
             costs=Costs(
                 trained.samples,
                 trained.tokens,
@@ -367,36 +344,16 @@ class _Evaluation:
                 tables,
                 float(self.samples.number_length[asked.numbers].mean()),
             ),
-            notes=list(self._notes(len(asked.numbers) - kept.num_rows)),
+            notes=list(self._notes(scores.left_out)),
         )
 
-    def _parts(
-        self, kept: "pa.Table"
-    ) -> Iterator[tuple[tuple[str, str], "np.typing.NDArray[np.bool_]"]]:
-        """The parts that get figures of their own: ("", target), (group, value)."""
-        columns = {"": "target"} | {name: GROUP + name for name in self.samples.groups}
-        for group, column in columns.items():
-            values = np.array(kept.column(column).fill_null("none").to_pylist(), object)
-            present = sorted(set(values.tolist()))
-            if (1 if group else 2) <= len(present) <= _MOST_GROUPS:
-                for value in present:
-                    yield (group, value), values == value
-
-    def _floors(self, metrics: list[Metric], answers: Answers) -> dict[str, Figures]:
+    def _floors(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
+        """Of the numbers that are scored."""
         finite = np.isfinite(self.samples.numbers[self.asked.numbers])
-        mean = 0.0 if self.train_mean is None else self.train_mean
-        found = {}
         for name, values in floors(
             self.loaded.codec, self.samples, self.asked, self.train, self.train_mean
         ):
-            values = values[finite]
-            valid = np.isfinite(values)
-            told = [repr(v) if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
-            floor = answers._replace(
-                prediction=np.where(valid, values, mean), valid=valid, prediction_literal=told
-            )
-            found[name] = figures(metrics, floor)
-        return found
+            yield name, values[finite]
 
     def _decoding(self) -> dict[str, Any]:
         options = self.predictor.options
@@ -443,7 +400,7 @@ def _train_split(loaded: LoadedModel, encoded: Artifact, store: Store) -> Sample
     return read_split(found, TRAIN) if found is not None else None
 
 
-def _nullable(column: "np.typing.NDArray[np.float64]") -> "pa.Array[Any]":
+def _nullable(column: NDArray[np.float64]) -> "pa.Array[Any]":
     return pa.array(column, mask=np.isnan(column))
 
 

@@ -292,7 +292,9 @@ class _Followed:
         sums = np.empty((len(there_NK), there_NK.shape[1] + 1))
         sums[:, -1] = 1 - within if larger else within
         for place in reversed(range(there_NK.shape[1])):
-            sums[:, place] = there_NK[:, place] + np.exp(self._chosen[:, place]) * sums[:, place + 1]
+            sums[:, place] = (
+                there_NK[:, place] + np.exp(self._chosen[:, place]) * sums[:, place + 1]
+            )
         return sums
 
     def up_to(self, within: NDArray[np.float64]) -> NDArray[np.float64]:

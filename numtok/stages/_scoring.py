@@ -1,0 +1,113 @@
+"""From a table of predictions to the figures of a report: over all numbers, by part, of floors."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.errors import DataError
+from numtok.metrics.base import Answers, Metric, figures
+from numtok.records import GROUP
+from numtok.reports import Figures
+from numtok.stages._reports import answers as answers_of
+from numtok.stages._reports import scored
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MOST_GROUPS = 64  # values of one group that get figures of their own
+
+Progress = Callable[[str, int, int], None]  # what, done, of all
+
+
+class Scores(NamedTuple):
+    """The figures of a report, and what they are of.
+
+    answers
+        The predictions that can be scored: those whose truth is finite.
+    left_out
+        How many cannot.
+    """
+
+    answers: Answers
+    left_out: int
+    metrics: Figures
+    valid_metrics: Figures  # over the valid predictions alone; empty where all are valid
+    by_target: dict[str, Figures]
+    groups: dict[str, dict[str, Figures]]
+
+
+def score(
+    table: "pa.Table",
+    metrics: Sequence[Metric],
+    few: Sequence[Metric],
+    train_mean: float | None,
+    ref: str,
+    progress: Progress,
+) -> Scores:
+    """Score predictions (``reports.predictions_schema``); ``few`` are for each target and group.
+
+    Raises DataError where there is nothing to score.
+    """
+    kept = scored(table)
+    if not kept.num_rows:
+        raise DataError("no number that is asked for is finite; there is nothing to score")
+    answers = answers_of(kept, train_mean, ref)
+    parts = dict(_parts(kept))
+    total = 2 + len(parts)
+    progress("scoring", 0, total)
+    every = figures(metrics, answers)
+    progress("scoring", 1, total)
+    found: dict[tuple[str, str], Figures] = {}
+    for done, (part, rows) in enumerate(parts.items()):
+        # A group of one value is everything: what is known of that need not be found again.
+        found[part] = every if rows.all() else figures(few, answers.take(rows))
+        progress("scoring", 2 + done, total)
+    valid = {} if answers.valid.all() else figures(metrics, answers.take(answers.valid))
+    return Scores(
+        answers,
+        table.num_rows - kept.num_rows,
+        every,
+        valid,
+        {name: figs for (kind, name), figs in found.items() if not kind},
+        {
+            group: {name: figs for (kind, name), figs in found.items() if kind == group}
+            for group in sorted({kind for kind, _ in found if kind})
+        },
+    )
+
+
+def floor_figures(
+    few: Sequence[Metric],
+    answers: Answers,
+    floors: Iterable[tuple[str, NDArray[np.float64]]],
+    train_mean: float | None,
+) -> dict[str, Figures]:
+    """The figures of predictions float64[n] that need no model, by name; NaN is invalid."""
+    mean, found = 0.0 if train_mean is None else train_mean, {}
+    for name, values in floors:
+        valid = np.isfinite(values)
+        told = [repr(v) if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
+        floor = Answers(  # of columns of a distribution it has none
+            answers.truth,
+            np.where(valid, values, mean),
+            valid,
+            answers.truth_literal,
+            told,
+            sample=answers.sample,
+        )
+        found[name] = figures(few, floor)
+    return found
+
+
+def _parts(kept: "pa.Table") -> Iterator[tuple[tuple[str, str], NDArray[np.bool_]]]:
+    """The parts that get figures of their own: ("", target), (group, value)."""
+    groups = [name for name in kept.column_names if name.startswith(GROUP)]
+    for column in ("target", *groups):
+        group = column.removeprefix(GROUP) if column in groups else ""
+        values = np.array(kept.column(column).fill_null("none").to_pylist(), object)
+        present = sorted(set(values.tolist()))
+        if (1 if group else 2) <= len(present) <= _MOST_GROUPS:
+            for value in present:
+                yield (group, value), values == value
