@@ -150,6 +150,7 @@ def sample(scheme: Scheme, seed: int) -> list[str]:
         *_bit_patterns(rng, 150),
         *_decimals(rng, 200, _decade_of(low, -300), _decade_of(high, 300)),
         *_decimals(rng, 100, -4, 6),
+        *_decimals(rng, 200 if scheme.unit_interval else 0, -4, -1),
     ]
 
 
@@ -304,6 +305,8 @@ def _allowed_outcomes(scheme: Scheme, literal: str, value: float) -> tuple[Outco
         return (Outcome(Outcome.POSITIVE_INFINITY + twin),)
     if exact == 0:
         return Outcome.NUMBER, Outcome(Outcome.ZERO + twin)
+    if scheme.unit_interval and value < 0:
+        return (Outcome.NEGATIVE_OVERFLOW,)
     low, high = scheme.bounds
     size, rounding = abs(value), scheme.relative_error + _SLACK
     if low <= size <= high and (low == 0 or size > 0) and (math.isinf(high) or size < math.inf):
@@ -346,6 +349,10 @@ def _decoding_error(
     exact = Decimal(plain_literal(literal))
     if failure:
         return f"got {shown}, expected about {value!r}"
+    if scheme.unit_interval and math.isfinite(value):
+        if abs(got - value) <= scheme.relative_error + _SLACK:
+            return ""
+        return f"got {shown}, expected at most {scheme.relative_error:.3g} from it"
     if exact != 0 and (value == 0 or (math.isinf(value) and exact.is_finite())):
         # Beyond float64, yet written: then the literal must say it.
         right = Decimal(plain_literal(decoded.literal(index))) == exact

@@ -144,14 +144,18 @@ class Support:
     def of(cls, grammar: Grammar) -> "Support":
         """List the numbers of a scheme.
 
-        Raises UsageError for a scheme with a value channel, with numbers of different lengths, or
-        with more than :data:`MOST_NUMBERS` numbers.
+        Raises UsageError for a scheme with a value channel, with numbers of different lengths,
+        with more than :data:`MOST_NUMBERS` numbers, or with several ways to write a number.
         """
         scheme = grammar.scheme
         paths, levels = _enumerated(grammar, _fixed_width(scheme))
-        bounds = [scheme.interval(path) for path in map(tuple, paths.tolist())]
-        low, high = np.array(bounds, np.float64).T
+        low, high = scheme.cells(paths)
         order = np.lexsort((high, low))  # ascending; NaN comes last
+        if (low[order][1:] < high[order][:-1]).any():
+            raise UsageError(
+                f"scheme {spec_of(scheme)!r} has several ways to write the same number, whose "
+                "probabilities would have to be summed; use samples, or the scheme with repeat=1"
+            )
         last = levels[-1]
         levels[-1] = last._replace(parents=last.parents[order], steps=last.steps[order])
         paths = paths[order]

@@ -15,15 +15,18 @@ from tests.test_cli_store import Shell, process
 
 numtok = test_cli_store.numtok
 
-SCHEMES = ["b1999", "digits", "fp15", "p10", "p1000", "xval"]
+SCHEMES = ["b1999", "digits", "fp15", "hamming", "nd", "p10", "p1000", "ud", "xval"]
 
 #: Table 1 of the xVal paper for -6.02x10^1, which is the literal -60.2.
 TABLE_1 = {
     "b1999": ("-602 E-1", 2),
     "digits": ("- 6 0 . 2", 5),
     "fp15": ("-602E-1", 1),
+    "hamming": (" ".join(["-OVERFLOW"] * 8), 8),  # numbers of [0, 1] alone
+    "nd": (" ".join(["-OVERFLOW"] * 4), 4),
     "p10": ("- 6 0 2 E-1", 5),
     "p1000": ("- 602 E-1", 3),
+    "ud": ("- + 0 1 6 0 2 0", 8),  # of another paper
     "xval": ("[NUM]", 1),
 }
 
@@ -43,7 +46,7 @@ def explained(numtok: Shell, *arguments: str) -> list[dict[str, object]]:
 def test_explain_prints_the_first_table_of_the_paper(numtok: Shell) -> None:
     rows = explained(numtok, "-60.2")
     assert {row["scheme"]: (row["tokens"], row["count"]) for row in rows} == TABLE_1
-    assert {row["read back"] for row in rows} == {"-60.2", "-60.20000076293945"}
+    assert {row["read back"] for row in rows} == {"-60.2", "-60.20000076293945", "overflow"}
     channels = {row["scheme"]: row["channel"] for row in rows}
     assert channels == dict.fromkeys(TABLE_1) | {"xval": -60.20000076293945}
 
@@ -165,8 +168,8 @@ def refused(number: str, reads: str, policy: str = "default") -> str:
         (["+5", "--numerals", "xval"], refused("+5", "5", "xval")),
         (
             ["5", "--scheme", "p100"],
-            "unknown scheme 'p100'; did you mean 'p1000'? known: b1999, digits, fp15, p10, p1000, "
-            "xval",
+            "unknown scheme 'p100'; did you mean 'p1000'? known: b1999, digits, fp15, hamming, nd, "
+            "p10, p1000, ud, xval",
         ),
         (
             ["5", "--scheme", "p10,exponent=0..4"],
@@ -248,22 +251,30 @@ def test_schemes_prints_what_the_paper_counts(numtok: Shell) -> None:
         "b1999": "1816",
         "digits": "18",
         "fp15": "28800",
+        "hamming": "2",
+        "nd": "10",
         "p10": "28",
         "p1000": "918",
+        "ud": "12",
         "xval": "1",
     }
     assert {name: row["tokens"] for name, row in rows.items()} == {
         "b1999": 2,
         "digits": "varies",
         "fp15": 1,
+        "hamming": 8,
+        "nd": 4,
         "p10": 5,
         "p1000": 3,
+        "ud": 8,
         "xval": 1,
     }
     for name in ("b1999", "fp15", "p10", "p1000"):
         assert (rows[name]["magnitudes"], rows[name]["error"]) == ("1e-6..9.99e9", "0.005")
         assert rows[name]["source"] == "xVal, Table 1"
     assert rows["digits"]["error"] == "0"
+    assert (rows["ud"]["magnitudes"], rows["ud"]["error"]) == ("1e-99..1e100", "0.0005")
+    assert (rows["nd"]["magnitudes"], rows["nd"]["error"]) == ("0..1", "5e-5 of 1")
 
 
 def test_the_table_of_schemes_fits_80_columns(numtok: Shell) -> None:
@@ -290,8 +301,8 @@ def test_a_scheme_that_does_not_exist_cannot_be_checked(numtok: Shell) -> None:
     ran = numtok("schemes", "--check", "p11")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == (
-        "numtok: unknown scheme 'p11'; did you mean 'p10'? known: b1999, digits, fp15, p10, "
-        "p1000, xval\n"
+        "numtok: unknown scheme 'p11'; did you mean 'p10'? known: b1999, digits, fp15, hamming, "
+        "nd, p10, p1000, ud, xval\n"
     )
 
 

@@ -703,7 +703,8 @@ def test_bad_rows_stop_the_run_or_are_left_out(tmp_path: Path, numtok: Shell) ->
          "unknown numeral policy 'python'; known: default, xval; "
          "give for example --numerals default,thousands=yes"),
         (["--scheme", "p11", "a.jsonl"], 2,
-         "unknown scheme 'p11'; did you mean 'p10'? known: b1999, digits, fp15, p10, p1000, xval"),
+         "unknown scheme 'p11'; did you mean 'p10'? known: b1999, digits, fp15, hamming, "
+         "nd, p10, p1000, ud, xval"),
         (["--text-field", "id", "a.jsonl"], 2,
          "--text-field 'id' is not possible: the field has a meaning of its own (id, targets, "
          "label, answer_start, group, split), or no name; name the field that holds the text"),

@@ -24,7 +24,7 @@ from numtok.registry import (
     settings_of,
     spec_of,
 )
-from numtok.schemes._decimal import compose
+from numtok.schemes._radix import compose
 from numtok.schemes.base import SCHEMES, Failure, Outcome, Scheme, names_of
 from numtok.schemes.p10 import P10
 from numtok.schemes.p1000 import P1000
@@ -298,7 +298,7 @@ def test_settings_are_complete_and_ready_for_json() -> None:
     }
 
 
-KNOWN = "b1999, digits, fp15, p10, p1000, xval"
+KNOWN = "b1999, digits, fp15, hamming, nd, p10, p1000, ud, xval"
 SPEC_ERRORS = [
     ("p1001", f"unknown scheme 'p1001'; did you mean 'p1000'? known: {KNOWN}"),
     ("P1000", f"unknown scheme 'P1000'; did you mean 'p1000'? known: {KNOWN}"),

@@ -18,6 +18,8 @@ def command(
 ) -> None:
     """List the schemes: tokens per number, vocabulary, range, error bound, source.
 
+    Errors are relative to the number, "of 1" where all numbers are scaled to [0, 1].
+
     Example: numtok schemes --check p1000
     """
     from numtok.schemes.base import SCHEMES
@@ -46,7 +48,7 @@ def command(
                 scheme.tokens_per_number or "varies",
                 f"{scheme.counted} + {extras}",
                 f"{low}..{high}",
-                _compact(scheme.relative_error),
+                _compact(scheme.relative_error) + " of 1" * scheme.unit_interval,
                 scheme.source,
             )
         )

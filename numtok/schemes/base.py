@@ -10,7 +10,7 @@ shifts them into the vocabulary of a whole text. The contract suite in
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,10 @@ class Scheme(ABC):
     equation), ``counted`` is the number of tokens the paper counts, ``embedder`` and ``head``
     name the defaults that training resolves, ``golden`` is a table of (literal, tokens, decoded
     literal) that the contract suite checks and digests, ``digest`` the digest of a fixed sample.
+    ``unit_interval`` says that only numbers of [0, 1] are written, on a grid: any other one
+    overflows, and errors are absolute. ``contiguous`` says that the numbers that begin with the
+    same tokens are an interval, which :meth:`interval` gives for a prefix; behind the first token
+    ids rise or fall with the values.
     """
 
     revision: ClassVar[int]
@@ -105,6 +109,8 @@ class Scheme(ABC):
     head: ClassVar[str] = "token"
     normalizer: ClassVar[str] = "none"
     channel: ClassVar[bool] = False
+    unit_interval: ClassVar[bool] = False
+    contiguous: ClassVar[bool] = False
     golden: ClassVar[tuple[tuple[str, str, str], ...]]
     digest: ClassVar[str]
 
@@ -126,7 +132,8 @@ class Scheme(ABC):
     @property
     @abstractmethod
     def relative_error(self) -> float:
-        """The largest |decoded - value| / |value| of a number within :attr:`bounds`."""
+        """The largest |decoded - value| / |value| of a number within :attr:`bounds`; of a scheme of
+        the unit interval the largest |decoded - value|."""
 
     @abstractmethod
     def vocabulary(self) -> tuple[str, ...]:
@@ -155,8 +162,49 @@ class Scheme(ABC):
 
         A point (low == high) where it stands for one value alone, as zero does; (NaN, NaN) for
         NaN. Intervals of different sequences overlap at most in their ends, and together they
-        cover the line.
+        cover the line. (Where several copies are written, sequences with the same majority have
+        the same interval.)
+
+        A contiguous scheme takes prefixes, too: then it is all from the lowest to the highest
+        value that begins so, and the whole line where what follows decides.
         """
+
+    def cells(
+        self, tokens: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """:meth:`interval` of the rows of int[n, k]: float64[n] low and high ends.
+
+        ``k`` is the scheme's width; a contiguous scheme takes shorter rows, too.
+
+        >>> SCHEMES.build("nd").cells(np.array([[0, 2], [9, 9]]))
+        (array([0.02, 0.99]), array([0.03, 1.  ]))
+        """
+        intervals = [self.interval(path) for path in map(tuple, tokens.tolist())]
+        low, high = np.array(intervals, np.float64).reshape(-1, 2).T
+        return low, high
+
+    def ascending(self, prefix: tuple[int, ...]) -> NDArray[np.int64] | None:
+        """What may follow a prefix, in the order of the values it leads to; NaN comes last.
+
+        With it a distribution function and its inverse are exact, digit by digit. None for a
+        scheme that is not contiguous, and where several copies are written.
+
+        >>> SCHEMES.build("nd,base=4").ascending((3,))
+        array([0, 1, 2, 3])
+        """
+        if not self.contiguous:
+            return None
+        tokens = np.flatnonzero(self.next(prefix).allowed)
+        if prefix:  # the ids rise or fall with the values
+            first, last = (self.interval((*prefix, int(token))) for token in tokens[[0, -1]])
+            tokens = tokens if first.low <= last.low else tokens[::-1]
+            apart = len(tokens) == 1 or first.low != last.low
+        else:
+            low, high = self.cells(tokens[:, None])
+            order = np.lexsort((high, low))
+            tokens, low, high = tokens[order], low[order], high[order]
+            apart = not (low[1:] < high[:-1]).any()
+        return tokens if apart else None
 
 
 SCHEMES: Registry[Scheme] = Registry("numtok.schemes", "scheme")

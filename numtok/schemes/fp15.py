@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.registry import Interval
-from numtok.schemes._decimal import SIGNS, DecimalScheme, check_exponents, exponent_tokens
+from numtok.schemes._decimal import DecimalScheme, check_exponents, exponent_tokens
+from numtok.schemes._slots import SIGNS
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,10 @@ def badness(verdict: Verdict) -> float:
 
 
 def keeps(scheme: Scheme) -> str:
-    """How exact a scheme is: ``keeps 3 digits``, ``is exact to 1.2%``."""
+    """How exact a scheme is: ``keeps 3 digits``, ``is exact to 1.2%`` (or ``of its range``)."""
     error = scheme.relative_error
+    if scheme.unit_interval:
+        return f"is exact to {percent(error)} of its range"
     if error == 0:
         return "keeps all digits"
     kept, exactly = digits_kept(error)

@@ -1,0 +1,157 @@
+"""Numbers as ``mantissa * base^exponent`` of few digits, and back, exactly and in any base.
+
+No logarithm is taken: a number's exponent is found among the powers of the base, its mantissa by
+one division, and where rounding could change that, by integers.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.numerals.column import Numerals, Rounded
+from numtok.registry import Interval
+
+_LARGEST = int(np.finfo(np.float64).max)
+_POWERS_OF_TEN = np.uint64(10) ** np.arange(20, dtype=np.uint64)
+_DOUBT = 2.0**-48  # relative; three roundings are 2^-51 together
+
+
+@lru_cache(1 << 14)
+def _power(base: int, exponent: int) -> int:
+    return int(base**exponent)
+
+
+def scaled(numerator: int, base: int, exponent: int, denominator: int = 1) -> float:
+    """The float64 nearest to ``numerator * base^exponent / denominator``.
+
+    >>> scaled(60200, 10, -3), scaled(3, 10, 0, 2)
+    (60.2, 1.5)
+    """
+    if exponent >= 0:  # the quotient of two integers is correctly rounded
+        return numerator * _power(base, exponent) / denominator
+    return numerator / (denominator * _power(base, -exponent))
+
+
+@lru_cache
+def exponents_of(base: int) -> Interval:
+    """All exponents ``e`` for which float64 holds everything from ``base^e`` to ``base^(e+1)``, in
+    full precision.
+
+    >>> exponents_of(10), exponents_of(2)
+    (Interval(first=-307, last=307), Interval(first=-1022, last=1022))
+    """
+    high, low = 0, 0
+    while base ** (high + 2) <= _LARGEST:
+        high += 1
+    while base ** (low + 1) <= 2**1022:
+        low += 1
+    return Interval(-low, high)
+
+
+@lru_cache
+def _powers(base: int) -> NDArray[np.float64]:
+    """Powers of the base as float64, from one below :func:`exponents_of` to one above it."""
+    exponents = exponents_of(base)
+    powers = range(exponents.first - 1, exponents.last + 2)
+    return np.array([scaled(1, base, exponent) for exponent in powers])
+
+
+@lru_cache
+def _exact_powers(base: int) -> NDArray[np.float64]:
+    """The powers of the base, from 0 on, that float64 holds exactly."""
+    powers, power = [], 1
+    while power <= _LARGEST and int(float(power)) == power:
+        powers.append(float(power))
+        power *= base
+    return np.array(powers)
+
+
+def rounded(numerals: Numerals, base: int, digits: int, nearest: bool) -> Rounded:
+    """Numbers to ``digits`` digits of a base: half to even, or cut off if not ``nearest``.
+
+    In base 10 the digits are those of the literal as written. In another base they are those of
+    the float64, and a mantissa is not cut off below what :func:`compose` reads it as. Numbers
+    outside :func:`exponents_of` have an exponent that is outside, too; zero, NaN and infinities
+    have the mantissa 0.
+    """
+    if base == 10:
+        return numerals.rounded(digits) if nearest else _cut(numerals, digits)
+    values, sizes, known = numerals.values, np.abs(numerals.values), exponents_of(base)
+    powers, lead = _powers(base), base ** (digits - 1)
+    above, below = numerals.out_of_float64()
+    place = np.searchsorted(powers, sizes, "right") - 1
+    normal = np.isfinite(values) & (place >= 0)
+    place, sizes = np.where(normal, place, 1), np.where(normal, sizes, powers[1])
+    exponent = place + known.first - 1
+
+    quotient = sizes / powers[place] * lead
+    mantissa = np.rint(quotient) if nearest else np.floor(quotient)
+    off = np.abs(quotient - np.floor(quotient) - 0.5)  # how near to where it is decided
+    doubtful = (off if nearest else 0.5 - off) <= quotient * _DOUBT
+    mantissa = mantissa.astype(np.int64)
+    doubtful |= place == 0  # subnormal powers have fewer digits
+    for index in np.flatnonzero(doubtful & (exponent <= known.last)).tolist():
+        unit = int(exponent[index]) - digits + 1
+        mantissa[index] = (
+            _nearest(float(sizes[index]), base, unit)
+            if nearest
+            else _below(float(sizes[index]), int(mantissa[index]), base, unit)
+        )
+    carried = mantissa == base**digits
+    mantissa[carried] = lead
+    exponent = exponent + carried
+    exponent[above] = known.last + 1
+    exponent[~normal & ~above] = known.first - 1
+    mantissa[(~np.isfinite(values) & ~above) | ((values == 0) & ~below)] = 0
+    return Rounded(np.signbit(values), mantissa, (exponent - digits + 1).astype(np.int32))
+
+
+def _cut(numerals: Numerals, digits: int) -> Rounded:
+    """Decimal digits as written, without those behind the first few."""
+    words, exponents, negative, _ = numerals.significands
+    excess = np.searchsorted(_POWERS_OF_TEN, words, "right") - digits
+    kept = words // _POWERS_OF_TEN[np.maximum(excess, 0)]
+    mantissa = kept * _POWERS_OF_TEN[np.maximum(-excess, 0)]
+    exponent = np.where(words == 0, 0, exponents + excess).astype(np.int32)
+    return Rounded(negative, mantissa.astype(np.int64), exponent)
+
+
+def _nearest(size: float, base: int, unit: int) -> int:
+    """``size / base^unit`` as an integer, half to even."""
+    numerator, denominator = size.as_integer_ratio()
+    numerator *= _power(base, max(-unit, 0))
+    denominator *= _power(base, max(unit, 0))
+    mantissa, rest = divmod(numerator, denominator)
+    return mantissa + (2 * rest > denominator or (2 * rest == denominator and mantissa % 2 == 1))
+
+
+def _below(size: float, guess: int, base: int, unit: int) -> int:
+    """The largest mantissa that is read as at most ``size``."""
+    while size < scaled(guess, base, unit):
+        guess -= 1
+    while size >= scaled(guess + 1, base, unit):
+        guess += 1
+    return guess
+
+
+def compose(
+    negative: NDArray[np.bool_],
+    mantissa: NDArray[np.int64],
+    exponent: NDArray[np.int64],
+    base: int = 10,
+    denominator: int = 1,
+) -> NDArray[np.float64]:
+    """The float64 nearest to each ``mantissa * base^exponent / denominator``, a denominator of 1
+    or 2: bit for bit what ``float("602E-1")`` gives in base 10.
+
+    One division or multiplication of exact operands is correctly rounded; only larger exponents
+    need integers.
+    """
+    magnitude, powers = mantissa.astype(np.float64), _exact_powers(base)
+    power = powers[np.minimum(np.abs(exponent), len(powers) - 1)]
+    with np.errstate(over="ignore"):
+        values = np.where(exponent < 0, magnitude / power, magnitude * power) / denominator
+    for index in np.flatnonzero((np.abs(exponent) >= len(powers)) | (mantissa >= 2**53)).tolist():
+        values[index] = scaled(int(mantissa[index]), base, int(exponent[index]), denominator)
+    return np.where(negative, -values, values)
