@@ -241,6 +241,40 @@ def test_outside_all_intervals_the_density_is_zero() -> None:
     np.testing.assert_array_equal(first_row(one, odd), -math.inf)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (-4.0, -1.0, 0.3),
+        (-2.5, 1.0, 0.3 / 2 + 0.1 + 0.05 + 0.2 / 2),
+        (-0.5, 0.0, 0.1 / 2 + 0.05),  # an atom counts at the upper end,
+        (0.0, 0.5, 0.2 / 4),  # not at the lower one
+        (-math.inf, math.inf, 0.3 + 0.1 + 0.05 + 0.2 + 0.15 + 0.05),
+        (2.0, 1e300, 0.0),  # what overflows lies at infinity
+        (2.0, math.inf, 0.2),
+        (1.0, 1.0, 0.0),
+        (1.0, 0.5, 0.0),
+        (math.nan, 1.0, math.nan),
+        (1.0, math.nan, math.nan),
+    ],
+)
+def test_the_probability_of_an_interval_is_a_sum_of_masses(
+    low: float, high: float, expected: float
+) -> None:
+    one = of_masses(LOW, HIGH, MASS)
+    found = np.exp(one.log_interval(np.array([low]), np.array([high])))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_the_probability_of_an_interval_keeps_its_digits_where_it_is_tiny() -> None:
+    logs = np.array([[0.0, -5000.0, -5000.0 + math.log(3)]])
+    low, high = np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0])
+    one = Intervals(low, high, np.zeros(3), logs)
+    found = one.log_interval(np.array([1.5]), np.array([3.0]))[0]
+    assert found == pytest.approx(-5000 + math.log(1 / 2 + 3), rel=1e-15)
+    never = Intervals(low, high, np.zeros(3), np.array([[0.0, -np.inf, -np.inf]]))
+    assert never.log_interval(np.array([1.5]), np.array([3.0]))[0] == -math.inf
+
+
 def test_an_interval_as_narrow_as_rounding_is_an_atom() -> None:
     one = of_masses([0.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 2.0], [0.1, 0.2, 0.3, 0.4])
     np.testing.assert_allclose(np.exp(first_row(one, np.array([1.0]))), 0.5)
@@ -428,6 +462,14 @@ def test_the_density_of_a_gaussian_is_that_worked_out_by_hand() -> None:
     assert found == pytest.approx(math.log(math.exp(-0.5) / (0.5 * math.sqrt(2 * math.pi)) * 0.05))
 
 
+@given(st.floats(-12.0, 12.0), st.floats(1e-3, 20.0))
+def test_the_interval_of_a_gaussian_is_the_difference_of_its_cdf(low: float, width: float) -> None:
+    ends = np.array([low]), np.array([low + width])
+    one = gaussian("scale", 0.1, 0.2)
+    expected = one.cdf(ends[1])[0] - one.cdf(ends[0])[0]
+    assert np.exp(one.log_interval(*ends)[0]) == pytest.approx(expected, rel=1e-9)
+
+
 def test_what_is_not_finite_is_impossible_for_a_gaussian() -> None:
     for value in (math.nan, math.inf, -math.inf, 1e308):
         assert gaussian("none", 0.0, 1.0).log_density(np.array([value]))[0] == -math.inf
@@ -540,6 +582,8 @@ def test_the_crps_of_samples_is_of_the_finite_draws() -> None:
 def test_samples_have_no_density() -> None:
     with pytest.raises(TypeError, match=r"^samples have no density; score them by crps$"):
         Samples(DRAWS).log_density(np.zeros(3))
+    with pytest.raises(TypeError, match=r"^samples have no density; score them by crps$"):
+        Samples(DRAWS).log_interval(np.zeros(3), np.ones(3))
 
 
 # --- of all ------------------------------------------------------------------------------------
@@ -564,3 +608,5 @@ def test_no_numbers_have_no_answers() -> None:
         assert one.quantiles([0.1, 0.5]).shape == (0, 2)
         assert one.sample(3, np.random.default_rng(0)).shape == (0, 3)
         assert one.mode().shape == one.median().shape == (0,)
+    for exact in (tokens, normal):
+        assert exact.log_density(none).shape == exact.log_interval(none, none).shape == (0,)

@@ -112,12 +112,14 @@ class Intervals(Predictive):
             held = slice(first[row], last[row])
             width = self._width[held]
             bounded = width > 0  # of an atom, and of an overflow, all is held
-            inside = np.minimum(self.high[held], high[row]) - np.maximum(self.low[held], low[row])
-            share = np.divide(inside, width, where=bounded, out=np.ones(len(width)))
+            share = np.ones(len(width))
+            ends = np.minimum(self.high[held], high[row]), np.maximum(self.low[held], low[row])
+            np.subtract(*ends, where=bounded, out=share)
+            np.divide(share, width, where=bounded, out=share)
             mass = self.log_mass[row, held]
-            top = mass.max()
-            if top > -np.inf:
-                logs[row] = np.log(np.sum(share * np.exp(mass - top))) + top
+            shift = max(mass.max(), np.finfo(np.float64).min)  # where all are -inf, not that
+            with np.errstate(divide="ignore"):  # an end can touch what lies beside it
+                logs[row] = np.log(np.sum(share * np.exp(mass - shift))) + shift
         return logs
 
     def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
