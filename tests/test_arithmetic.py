@@ -212,7 +212,9 @@ def shape_of(text: str) -> str:
 
 def split_of_all(spec: str, count: int, begin: int = 0, end: int = SHARES) -> list[str]:
     """Texts of one split."""
-    content = TASKS.build(spec).unit(0, Split("train", count, begin, end), 0)
+    task = TASKS.build(spec)
+    assert isinstance(task, Arithmetic)
+    content = task.unit(0, Split("train", count, begin, end), 0)
     return [row.text for row in msgspec.json.Decoder(Row).decode_lines(content)]
 
 

@@ -289,7 +289,7 @@ def test_help_shows_a_task_and_its_options(numtok: Shell) -> None:
     every = numtok("gen", "--help")
     assert every.code == 0
     assert "Usage: numtok gen [OPTIONS]" in every.out
-    assert every.out.endswith("Tasks: arithmetic\n")
+    assert every.out.endswith(f"Tasks: {KNOWN}\n")
 
 
 def test_encode_finds_splits_targets_and_groups(numtok: Shell) -> None:
@@ -314,6 +314,7 @@ def test_encode_finds_splits_targets_and_groups(numtok: Shell) -> None:
 
 # --- errors ------------------------------------------------------------------------------------
 
+KNOWN = ", ".join(TASKS)
 OPTIONS = (
     "--digits, --dry-run, --figures, --force, --format, --help, --high, --json, --kind, --low, "
     "--name, --operands, --operators, --places, --restart, --samples, --seed, --spaces, --split, "
@@ -325,13 +326,13 @@ SHARE = (
     "clipped nor rejected)"
 )
 WRONG = [
-    ("", "gen needs the name of a task; known: arithmetic; `numtok gen TASK --help` says what it "
+    ("", f"gen needs the name of a task; known: {KNOWN}; `numtok gen TASK --help` says what it "
      "makes"),
     ("--operands 3 arithmetic", "gen needs the name of a task, before --operands; known: "
-     "arithmetic; `numtok gen TASK --help` says what it makes"),
-    ("arithmatic", "unknown task 'arithmatic'; did you mean 'arithmetic'? known: arithmetic"),
+     f"{KNOWN}; `numtok gen TASK --help` says what it makes"),
+    ("arithmatic", f"unknown task 'arithmatic'; did you mean 'arithmetic'? known: {KNOWN}"),
     ("arithmatic --help", "unknown task 'arithmatic'; did you mean 'arithmetic'? known: "
-     "arithmetic"),
+     f"{KNOWN}"),
     ("arithmetic --operand 3", "unknown option of gen arithmetic '--operand'; did you mean "
      f"'--operands'? known: {OPTIONS}"),
     ("arithmetic --sample=3", "unknown option of gen arithmetic '--sample'; did you mean "

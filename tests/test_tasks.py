@@ -1,9 +1,12 @@
 """What every task must do, whichever it is; a new file in numtok/tasks/ is tested by its name."""
 
+import doctest
 import hashlib
+import importlib
 from dataclasses import fields, is_dataclass, replace
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -12,46 +15,76 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import Row
 from numtok.registry import settings_of, spec_of
-from numtok.tasks.base import SHARES, TASKS, Split
+from numtok.tasks import _draws
+from numtok.tasks.base import SHARES, TASKS, Split, TableTask, TextTask
 
 TRAIN = Split("train", 100)  # with all places: the sample that digests are taken over
 TEST = Split("test", 60, SHARES - SHARES // 10, SHARES)
 REST = Split("rest", 300, 0, SHARES - SHARES // 10)
+TEXTS = [name for name in TASKS if issubclass(TASKS[name], TextTask)]
+TABLES = [name for name in TASKS if issubclass(TASKS[name], TableTask)]
+
+
+def text_task(name: str) -> TextTask:
+    task = TASKS.build(name)
+    assert isinstance(task, TextTask)
+    return task
+
+
+def table_task(name: str) -> TableTask:
+    task = TASKS.build(name)
+    assert isinstance(task, TableTask)
+    return task
 
 
 def rows(content: bytes) -> list[Row]:
     return msgspec.json.Decoder(Row).decode_lines(content)
 
 
+def unit(name: str, seed: int, split: Split, index: int) -> bytes:
+    """A unit as bytes, whatever kind of task makes it."""
+    task = TASKS.build(name)
+    if isinstance(task, TextTask):
+        return task.unit(seed, split, index)
+    assert isinstance(task, TableTask)
+    x, y = task.unit(seed, split, index)
+    values = np.column_stack([x, y]).tolist()
+    return "".join(" ".join(f"{value:.9g}" for value in row) + "\n" for row in values).encode()
+
+
+def test_there_are_tasks_of_both_kinds() -> None:
+    assert TEXTS and TABLES
+    assert sorted(TEXTS + TABLES) == list(TASKS)
+
+
 @pytest.mark.parametrize("name", TASKS.names())
 def test_a_task_gives_what_its_revision_gave(name: str) -> None:
-    task = TASKS.build(name)
-    digest = hashlib.sha256(task.unit(0, TRAIN, 0)).hexdigest()[:16]
-    assert digest == task.digest, "raise the task's revision"
+    digest = hashlib.sha256(unit(name, 0, TRAIN, 0)).hexdigest()[:16]
+    assert digest == TASKS[name].digest, "raise the task's revision"
 
 
 @pytest.mark.parametrize("name", TASKS.names())
 def test_a_unit_depends_on_nothing_but_seed_split_and_index(name: str) -> None:
-    long = replace(REST, rows=TASKS.build(name).unit_rows + 10)
-    first = [TASKS.build(name).unit(3, long, index) for index in (0, 1)]
-    again = [TASKS.build(name).unit(3, long, index) for index in (1, 0)]
+    long = replace(REST, rows=TASKS[name].unit_rows + 10)
+    first = [unit(name, 3, long, index) for index in (0, 1)]
+    again = [unit(name, 3, long, index) for index in (1, 0)]
     assert first == again[::-1]
-    assert TASKS.build(name).unit(4, long, 1) != first[1]
-    assert [part.count(b"\n") for part in first] == [TASKS.build(name).unit_rows, 10]
+    assert unit(name, 4, long, 1) != first[1]
+    assert [part.count(b"\n") for part in first] == [TASKS[name].unit_rows, 10]
 
 
-@pytest.mark.parametrize("name", TASKS.names())
+@pytest.mark.parametrize("name", TEXTS)
 def test_rows_are_those_of_records_and_no_text_or_id_comes_twice(name: str) -> None:
-    task = TASKS.build(name)
+    task = text_task(name)
     made = [row for split in (TEST, REST) for row in rows(task.unit(0, split, 0))]
     assert len(made) == TEST.rows + REST.rows
     assert len({row.text for row in made}) == len({row.id for row in made}) == len(made)
     assert all(isinstance(row.id, str) and row.split is None for row in made)
 
 
-@pytest.mark.parametrize("name", TASKS.names())
+@pytest.mark.parametrize("name", TEXTS)
 def test_every_target_is_exactly_one_number(name: str) -> None:
-    made = rows(TASKS.build(name).unit(0, REST, 0))
+    made = rows(text_task(name).unit(0, REST, 0))
     texts = Texts.of(pa.array([row.text for row in made], pa.string()))
     starts, ends, counts = (found.tolist() for found in scan(*texts, NumeralPolicy()))
     place = 0
@@ -66,9 +99,38 @@ def test_every_target_is_exactly_one_number(name: str) -> None:
             assert (start, end - start) in found, row.text
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_has_as_many_features_as_it_names_and_finite_targets(name: str) -> None:
+    task = table_task(name)
+    x, y = task.unit(0, REST, 0)
+    assert x.shape == (REST.rows, len(task.features)) and y.shape == (REST.rows,)
+    assert np.isfinite(x).all() and np.isfinite(y).all()
+    assert len({"y", "split", *task.features}) == 2 + len(task.features)
+    assert all(note and "\n" not in note for note in task.notes)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_shares_no_target_between_splits_and_units(name: str) -> None:
+    task = table_task(name)
+    long = replace(REST, rows=task.unit_rows + 100)
+    parts = [task.unit(0, TEST, 0)[1], *(task.unit(0, long, k)[1] for k in (0, 1))]
+    assert len(np.unique(np.concatenate(parts))) == sum(map(len, parts))
+
+
 @pytest.mark.parametrize("name", TASKS.names())
 def test_every_setting_has_help_and_is_read_back(name: str) -> None:
     task = TASKS.build(name)
     assert is_dataclass(task)
     assert all(field.metadata["help"].endswith(".") for field in fields(task))
     assert TASKS.build(spec_of(task)) == TASKS.from_settings(settings_of(task)) == task
+
+
+@pytest.mark.parametrize("name", TASKS.names())
+def test_the_examples_of_a_task_are_true(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(TASKS[name].__module__))
+    assert (found.failed, bool(found.attempted)) == (0, True)
+
+
+def test_the_examples_of_random_draws_are_true() -> None:
+    found = doctest.testmod(_draws)
+    assert (found.failed, bool(found.attempted)) == (0, True)

@@ -4,7 +4,9 @@ from typing import Any
 
 from numtok.artifact import TIMING, Artifact
 from numtok.cli._shared import Format, Size, print_json, print_made, print_table
+from numtok.records import TABLE
 from numtok.stages.gen import Result
+from numtok.tables import read_table_file
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
@@ -25,7 +27,9 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     task = result.artifact.manifest.command[2]
     title = f"made by {task}" if result.made else f"found, not made again: {task}"
     rows = _rows(result.artifact, result.made)
-    print_made(title, result.ref, rows, format, quiet)
+    is_table = result.artifact.kind == TABLE
+    notes = read_table_file(result.artifact.path).notes if is_table else []
+    print_made(title, result.ref, rows, format, quiet, notes)
 
 
 def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
@@ -33,8 +37,12 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
     counts = manifest.counts
     rows: list[tuple[str, object]] = [("rows", counts["rows"])]
     rows += [
-        (f"  {key.removeprefix('rows_')}", counts[key]) for key in sorted(counts) if key != "rows"
+        (f"  {key.removeprefix('rows_')}", counts[key])
+        for key in sorted(counts)
+        if key.startswith("rows_")
     ]
+    if "features" in counts:
+        rows.append(("features", counts["features"]))
     rows += [("seed", manifest.seed), ("size", Size(manifest.bytes))]
     if made:
         timing = artifact.decoded(TIMING, dict[str, Any])

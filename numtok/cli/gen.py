@@ -48,7 +48,7 @@ def command(
         bool, typer.Option("--help", help="Show this message, or a task's options, and exit.")
     ] = False,
 ) -> None:
-    """Make data from a seed: JSONL of every split, and print the artifact's REF.
+    """Make data from a seed, texts or a table of every split, and print the artifact's REF.
 
     Example: numtok gen arithmetic --operands 3 --samples 100000
     """

@@ -94,6 +94,9 @@ class DecimalScheme(SlotScheme):
     def follow(self, prefix: tuple[int, ...]) -> range:
         return self.slots()[len(prefix)]
 
+    def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:
+        return ()
+
     def span(self, tokens: tuple[int, ...]) -> Bounds:
         table = np.array([tokens], np.int64)
         negative, mantissa, exponent = (part.item() for part in self.read(table))

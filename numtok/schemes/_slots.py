@@ -102,6 +102,10 @@ class SlotScheme(Scheme):
         """The ids that may follow a prefix of an ordinary number, shorter than one copy."""
 
     @abstractmethod
+    def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:
+        """All of a prefix of an ordinary number that what follows depends on, but its length."""
+
+    @abstractmethod
     def span(self, tokens: tuple[int, ...]) -> Bounds:
         """The interval of an ordinary number, or where the scheme is contiguous of a prefix."""
 
@@ -177,11 +181,13 @@ class SlotScheme(Scheme):
         copy = prefix[len(prefix) - len(prefix) % (width // self.repeat) :]
         if copy and copy[0] >= counted:
             allowed[copy[0]] = True
+            state = copy[:1]
         else:
+            state = self.remembered(copy)
             ids = self.follow(copy)
             allowed[slice(ids.start, ids.stop) if isinstance(ids, range) else ids] = True
             allowed[counted:] = not copy
-        return Next(allowed, may_end=False)
+        return Next(allowed, may_end=False, state=state)
 
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
         copy = tokens[: self.tokens_per_number // self.repeat]

@@ -107,6 +107,9 @@ class UnitScheme(SlotScheme):
     def follow(self, prefix: tuple[int, ...]) -> range:
         return range(self.digits)
 
+    def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:
+        return ()
+
     def span(self, tokens: tuple[int, ...]) -> Bounds:
         cells = self.cells_from(tokens)
         twice = 2 * self._steps

@@ -8,6 +8,7 @@ shifts them into the vocabulary of a whole text. The contract suite in
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple
@@ -88,6 +89,9 @@ class Next(NamedTuple):
 
     allowed: NDArray[np.bool_]  # [vocabulary]
     may_end: bool  # the prefix is a whole number
+    #: Equal for prefixes of one length that are followed by the same, now and later, and in the
+    #: same order of values; None where that is not known, so that each prefix stands for itself.
+    state: Hashable = None
 
 
 class Scheme(ABC):

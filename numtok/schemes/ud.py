@@ -151,6 +151,10 @@ class UD(SlotScheme):
         first, last = self._sizes(prefix[1] == 1)
         return np.flatnonzero((least + wide > first) & (least <= last)) + _FIRST_DIGIT
 
+    def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:
+        # Behind the exponent any digit may follow; the sign says which are the smaller numbers.
+        return prefix[:1] if len(prefix) >= 2 + self.exponent else prefix
+
     def span(self, tokens: tuple[int, ...]) -> Bounds:
         first, last = self.exponents.first, self.exponents.last
         if len(tokens) > 1:

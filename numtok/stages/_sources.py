@@ -57,7 +57,7 @@ def find_sources(
             found = _of_artifact(path, split, store)
             stem = found[0].owner.where.partition("@")[0] if found[0].owner else path
         sources += found
-        name = name or _as_name(stem)
+        name = name or as_name(stem)
     if sum(source.shown == _STDIN for source in sources) > 1:
         raise UsageError("standard input (-) can be given once")
     seen: set[Path] = set()
@@ -155,7 +155,7 @@ def _of_artifact(ref: str, split: str | None, store: Store) -> list[Source]:
     return sources
 
 
-def _as_name(stem: str) -> str:
+def as_name(stem: str) -> str:
     """A file name as an artifact's name: ``My Data.jsonl.gz`` -> ``my-data``."""
     for suffix in FORMATS:
         stem = stem.removesuffix(suffix)

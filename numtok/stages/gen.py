@@ -1,10 +1,11 @@
-"""Gen: a task and a seed -> JSONL of every split.
+"""Gen: a task and a seed -> rows of every split: JSONL of texts, or a table.
 
-Each unit of the task becomes one file, ``train-00000.jsonl``, with a receipt.
-Units are independent, so they run in any process, and a killed run continues
-with those that are left.
+Each unit of the task becomes one file, ``train-00000.jsonl`` or ``rows-00000.parquet``, with a
+receipt. Units are independent, so they run in any process, and a killed run continues with those
+that are left.
 """
 
+import io
 import re
 import time
 from collections import Counter
@@ -13,18 +14,28 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
+
+import pyarrow as pa
 
 from numtok.artifact import Artifact, Output, version_of, write_receipt
 from numtok.draft import Draft
 from numtok.engines.local import run_units
 from numtok.errors import UsageError
 from numtok.files import Sink
-from numtok.records import DATA, SPLIT_RULE, TRAIN, is_split
+from numtok.records import DATA, SPLIT_RULE, TABLE, TRAIN, is_split
 from numtok.registry import name_of, settings_of, spec_of
 from numtok.stages._options import check_name, check_workers, workers_for
 from numtok.store import Store
-from numtok.tasks.base import SHARES, TASKS, Split, Task
+from numtok.tables import (
+    Feature,
+    TableFile,
+    number_column,
+    rows_name,
+    write_rows,
+    write_table_file,
+)
+from numtok.tasks.base import SHARES, TASKS, Split, TableTask, Task, TextTask
 
 REVISION = 1
 SPLITS = "train=0.8,validation=0.1,test=0.1"
@@ -81,14 +92,15 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class Unit:
-    """Some rows of a split: what one file holds."""
+    """Some rows of a split: what one file holds, and its name."""
 
     split: Split
     index: int
+    file: str
 
     @property
     def name(self) -> str:
-        return f"{self.split.name}-{self.index:05d}"
+        return self.file.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -101,8 +113,8 @@ class GenUnit:
     settings: str
 
     def __call__(self, unit: Unit) -> dict[str, Any]:
-        with Sink(self.draft / f"{unit.name}.jsonl") as sink:
-            sink.write(self.task.unit(self.seed, unit.split, unit.index))
+        with Sink(self.draft / unit.file) as sink:
+            _write(sink, self.task, self.seed, unit.split, unit.index)
         rows = self.task.rows_of(unit.split, unit.index)
         facts = {"split": unit.split.name, "rows": rows, "bytes": sink.bytes}
         output = Output(sink.path.name, sink.bytes, sink.sha256)
@@ -131,9 +143,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             f"{spec_of(task)} has only {task.possible:,} different rows, and --samples asks for "
             f"{config.samples:,}; give fewer, or settings with more rows"
         )
-    units = [
-        Unit(split, index) for split in splits for index in range(-(-split.rows // task.unit_rows))
-    ]
+    kind = TABLE if isinstance(task, TableTask) else DATA
+    units = _units(task, splits)
     workers = workers_for(len(units), config.workers, _FEW_UNITS)
     settings = {
         "stage": "gen",
@@ -145,17 +156,20 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     }
     name = config.name or name_of(task)
     if config.dry_run:
-        version = version_of(DATA, settings, [])
-        found = store.find(DATA, name, version)
+        version = version_of(kind, settings, [])
+        found = store.find(kind, name, version)
         estimate = None if found else _estimate(task, config.seed, splits)
         return Result(f"{name}@{version}", found, made=False, estimate=estimate)
     command = _command(config, task, name)
     with store.draft(
-        DATA, name, settings, [], command, restart=config.restart, force=config.force
+        kind, name, settings, [], command, restart=config.restart, force=config.force
     ) as draft:
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
         counts = _make(draft, task, config, units, workers, progress)
+        if isinstance(task, TableTask):
+            write_table_file(draft.path, _table_file(task))
+            counts["features"] = len(task.features)
         timing = {"seconds": time.monotonic() - started, "workers": workers}
         artifact = draft.publish(counts, timing)
         return Result(artifact.ref, artifact, made=True)
@@ -202,6 +216,33 @@ def split_rows(text: str, samples: int) -> list[Split]:
     return splits
 
 
+def _units(task: Task, splits: list[Split]) -> list[Unit]:
+    units: list[Unit] = []
+    for split in splits:
+        for index in range(-(-split.rows // task.unit_rows)):
+            is_table = isinstance(task, TableTask)
+            file = rows_name(len(units)) if is_table else f"{split.name}-{index:05d}.jsonl"
+            units.append(Unit(split, index, file))
+    return units
+
+
+def _write(sink: Sink | IO[bytes], task: Task, seed: int, split: Split, index: int) -> None:
+    """Make one unit's file."""
+    if isinstance(task, TableTask):
+        x, y = task.unit(seed, split, index)
+        columns = [*map(number_column, x.T), number_column(y)]
+        columns.append(pa.repeat(pa.scalar(split.name, pa.string()), len(y)))
+        write_rows(sink, pa.Table.from_arrays(columns, schema=_table_file(task).schema))
+    else:
+        assert isinstance(task, TextTask)
+        sink.write(task.unit(seed, split, index))
+
+
+def _table_file(task: TableTask) -> TableFile:
+    features = [Feature(name, "number") for name in task.features]
+    return TableFile(target="y", features=features, splits=["split"], notes=task.notes)
+
+
 def _make(
     draft: Draft, task: Task, config: Config, units: list[Unit], workers: int, progress: Progress
 ) -> dict[str, int]:
@@ -229,7 +270,9 @@ def _estimate(task: Task, seed: int, splits: list[Split]) -> Estimate:
     size = 0
     for split in splits:
         rows = min(split.rows, _SAMPLE)
-        size += len(task.unit(seed, replace(split, rows=rows), 0)) * split.rows // rows
+        sample = io.BytesIO()
+        _write(sample, task, seed, replace(split, rows=rows), 0)
+        size += len(sample.getvalue()) * split.rows // rows
     return Estimate(sum(split.rows for split in splits), size)
 
 

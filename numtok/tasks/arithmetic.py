@@ -10,7 +10,7 @@ from typing import ClassVar
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 from numtok.tasks._expressions import Operands, Space, draw, shapes
-from numtok.tasks.base import Split, Task, setting
+from numtok.tasks.base import Split, TextTask, setting
 
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 _SETTINGS_OF = {
@@ -20,7 +20,7 @@ _SETTINGS_OF = {
 
 
 @dataclass(frozen=True)
-class Arithmetic(Task):
+class Arithmetic(TextTask):
     """Random expressions and their exact values: trees of decimals, products of whole numbers.
 
     ``kind=tree`` is the multi-operand task of xVal: a binary tree drawn uniformly among all with

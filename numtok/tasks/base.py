@@ -1,4 +1,4 @@
-"""The contract of a task: rows of data, made from a seed.
+"""The contract of a task: rows of data, texts or tables, made from a seed.
 
 A task is a frozen dataclass whose fields are its settings, each declared with
 :func:`setting`. It makes the rows of a split a unit at a time. A unit is a pure
@@ -9,6 +9,9 @@ be made in any order, by any process, and again.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from numtok.registry import Registry
 
@@ -40,12 +43,13 @@ def setting(default: T, help: str) -> T:
 
 
 class Task(ABC):
-    """A maker of data. Subclasses are final frozen dataclasses; their fields are settings.
+    """A maker of data. Subclasses are final frozen dataclasses, each a :class:`TextTask` or a
+    :class:`TableTask`; their fields are settings.
 
     Class attributes: ``revision`` (rises when the rows change), ``source`` (paper, section),
     ``unit_rows`` (rows in a unit, but for the last of a split: about a second of work or less)
     and ``digest``, the first 16 hexadecimal digits of the sha256 of a fixed sample, which is
-    ``unit(0, Split("train", 100), 0)`` with default settings.
+    the unit of ``(0, Split("train", 100), 0)`` with default settings.
     """
 
     revision: ClassVar[int]
@@ -58,6 +62,14 @@ class Task(ABC):
     def possible(self) -> int | None:
         """How many different rows there are; None if they never run out."""
 
+    def rows_of(self, split: Split, index: int) -> int:
+        """How many rows a unit has."""
+        return min(self.unit_rows, split.rows - index * self.unit_rows)
+
+
+class TextTask(Task):
+    """A maker of texts full of numbers."""
+
     @abstractmethod
     def unit(self, seed: int, split: Split, index: int) -> bytes:
         """Rows ``index * unit_rows`` and on of a split: JSONL of ``records.Row``, ASCII or UTF-8.
@@ -66,9 +78,32 @@ class Task(ABC):
         different in all splits. Raises UsageError where there are too few rows to be had.
         """
 
-    def rows_of(self, split: Split, index: int) -> int:
-        """How many rows a unit has."""
-        return min(self.unit_rows, split.rows - index * self.unit_rows)
+
+class TableTask(Task):
+    """A maker of tables for regression: number features and the target ``y``.
+
+    The last bits of functions such as exp differ between processors, and so do those of the rows;
+    ``digest`` is therefore of values written with nine significant digits.
+    """
+
+    @property
+    @abstractmethod
+    def features(self) -> list[str]:
+        """The names of the features, in order."""
+
+    @property
+    @abstractmethod
+    def notes(self) -> list[str]:
+        """Sentences that a user of the table must know."""
+
+    @abstractmethod
+    def unit(
+        self, seed: int, split: Split, index: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Rows ``index * unit_rows`` and on of a split: features [n, d] and target [n], finite.
+
+        Drawn independently, so no row is in two places but by a chance that nobody will meet.
+        """
 
 
 TASKS: Registry[Task] = Registry("numtok.tasks", "task")

@@ -1,0 +1,203 @@
+"""Columns of any table to those of a table artifact; shared by the stages table and fetch."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from numtok.errors import DataError
+from numtok.files import Sink
+from numtok.records import SPLIT_RULE, TRAIN, is_split
+from numtok.tables import Feature, Kind, TableFile, rows_name, write_rows, write_table_file
+
+# A decimal as people write it, alone in its field.
+_NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+_FEATURES = "features are numbers, booleans and strings"
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A table on its way into an artifact.
+
+    where
+        What error lines begin with: the file, or the data set.
+    target [n]
+        Finite float64.
+    features [n] each
+        float64 for a number, string for a category; null is missing.
+    assigned [n] each
+        The split columns by name, strings; null is in no split.
+    """
+
+    where: str
+    target_name: str
+    target: "pa.Array[Any]"
+    features: "dict[str, pa.Array[Any]]"
+    assigned: "dict[str, pa.Array[Any]]"
+    notes: tuple[str, ...]
+
+
+def feature_column(
+    where: str, name: str, column: "pa.ChunkedArray[Any]"
+) -> "tuple[pa.Array[Any], str | None]":
+    """A column as a feature, and a note where a reader might expect another kind.
+
+    Numbers become float64, strings and booleans a category. Raises DataError for dates and
+    whatever else is neither, and for infinities.
+    """
+    column = _plain(column)
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return pc.if_else(column, "true", "false").combine_chunks(), None
+    if pa.types.is_string(kind):
+        return column.combine_chunks(), _nearly_numbers(name, column)
+    if not _is_number(kind):
+        what = "holds text that is not UTF-8" if pa.types.is_binary(kind) else f"is of type {kind}"
+        raise DataError(
+            f"{where}: the column {name!r} {what}; {_FEATURES}; write it as one of these, or "
+            f"leave it out (--drop {name})"
+        )
+    values = column.cast(pa.float64(), safe=False).combine_chunks()
+    values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+    if (row := _first(pc.is_inf(values))) is not None:
+        raise DataError(
+            f"{where}: the feature {name!r} is {values[row].as_py()} in row {row + 1}; features "
+            f"are finite or missing; correct it, or leave the column out (--drop {name})"
+        )
+    return values, None
+
+
+def target_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
+    """The target [n] as finite float64.
+
+    Numbers written as strings are read. Raises DataError for anything else, naming the first bad
+    value and its row, and for a target that is the same in every row.
+    """
+    column = _plain(column)
+    if pa.types.is_string(column.type):
+        wrong = pc.invert(pc.match_substring_regex(column, _NUMBER))
+        if (row := _first(wrong)) is not None:
+            raise DataError(
+                f"{where}: the target {name!r} is {column[row].as_py()!r} in row {row + 1}; a "
+                "target is a number in every row; correct it, or name another column by --target"
+            )
+        column = pc.utf8_trim_whitespace(column).cast(pa.float64())
+    elif not _is_number(column.type) and not pa.types.is_null(column.type):
+        raise DataError(
+            f"{where}: the target {name!r} is of type {column.type}; a target is a number in "
+            "every row; name another column by --target"
+        )
+    values = column.cast(pa.float64(), safe=False).combine_chunks()
+    if (row := _first(pc.invert(pc.is_finite(values).fill_null(False)))) is not None:
+        got = "missing" if (value := values[row].as_py()) is None else str(value)
+        raise DataError(
+            f"{where}: the target {name!r} is {got} in row {row + 1}; a target is a finite number "
+            "in every row; correct or remove the row"
+        )
+    check_varies(where, name, values)
+    return values
+
+
+def check_varies(where: str, name: str, target: "pa.Array[Any]") -> None:
+    """DataError for fewer than two rows, and for a target of one value."""
+    if len(target) < 2:
+        rows = "one row" if len(target) else "no rows"
+        raise DataError(f"{where} has {rows}; a table needs at least two")
+    if pc.min(target).as_py() == pc.max(target).as_py():
+        raise DataError(
+            f"{where}: the target {name!r} is {target[0].as_py():g} in every row; there is nothing "
+            "to predict; name another column by --target"
+        )
+
+
+def split_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
+    """The split of each row [n]; DataError for what can be no split's name."""
+    column = _plain(column)
+    if not pa.types.is_string(column.type):
+        raise DataError(
+            f"{where}: the split column {name!r} is of type {column.type}; it holds names such as "
+            f"train and test; write these, or leave it out (--drop {name})"
+        )
+    splits = column.combine_chunks()
+    for split in pc.unique(splits.drop_null()).to_pylist():
+        if not is_split(split):
+            row = _first(pc.equal(splits, split))
+            assert row is not None
+            raise DataError(
+                f"{where}: the split column {name!r} is {split!r} in row {row + 1}; a split's name "
+                f"is {SPLIT_RULE}"
+            )
+    return splits
+
+
+def write_columns(folder: Path, columns: Columns) -> dict[str, int]:
+    """Write the files of a table artifact; its counts.
+
+    Raises DataError where there is no feature, or a fold has no row to train on.
+    """
+    where = columns.where
+    if not columns.features:
+        raise DataError(
+            f"{where}: no column is left for a feature; a table needs one beside the target "
+            f"{columns.target_name!r}"
+        )
+    notes = list(columns.notes)
+    counts: dict[str, int] = {}
+    for fold, assigned in columns.assigned.items():
+        counts = dict(Counter(assigned.drop_null().to_pylist()))
+        if TRAIN not in counts:
+            raise DataError(
+                f"{where}: no row is in the split {TRAIN!r} of {fold!r}; at least one is needed"
+            )
+        if "test" not in counts:
+            notes.append(f"no row is in the split 'test' of {fold!r}; eval needs another --split")
+    file = TableFile(
+        target=columns.target_name,
+        features=[Feature(name, _kind(values)) for name, values in columns.features.items()],
+        splits=list(columns.assigned),
+        notes=notes,
+    )
+    rows = [*columns.features.values(), columns.target, *columns.assigned.values()]
+    with Sink(folder / rows_name(0)) as sink:
+        write_rows(sink, pa.Table.from_arrays(rows, schema=file.schema))
+    write_table_file(folder, file)
+    found = {"rows": len(columns.target), "features": len(columns.features)}
+    if len(columns.assigned) == 1:
+        found |= {f"rows_{split}": counts[split] for split in sorted(counts)}
+    return found
+
+
+def _kind(values: "pa.Array[Any]") -> Kind:
+    return "number" if pa.types.is_floating(values.type) else "category"
+
+
+def _plain(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
+    """Without a dictionary, and of the types of strings only the plain one."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    is_other = pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type)
+    return column.cast(pa.string()) if is_other else column
+
+
+def _is_number(kind: "pa.DataType") -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def _first(wrong: "pa.ChunkedArray[Any]") -> int | None:
+    """The first place that is true."""
+    place: int = pc.index(wrong, True).as_py()
+    return None if place < 0 else place
+
+
+def _nearly_numbers(name: str, column: "pa.ChunkedArray[Any]") -> str | None:
+    """A note where most values are numbers, and one that is not made a category of them."""
+    numbers = pc.match_substring_regex(column, _NUMBER)
+    if not pc.sum(numbers).as_py() or 2 * pc.sum(numbers).as_py() < len(column):
+        return None
+    if (row := _first(pc.invert(numbers))) is None:
+        return f"{name!r} is a category, because its numbers are stored as strings"
+    return f"{name!r} is a category, because {column[row].as_py()!r} in row {row + 1} is no number"

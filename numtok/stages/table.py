@@ -1,0 +1,204 @@
+"""Table: a user's own file, CSV or Parquet -> a table artifact.
+
+A row of the file is a row of the table. Rows are counted from 1, a CSV file's header apart.
+"""
+
+import hashlib
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from numtok import files
+from numtok.artifact import Artifact, Parent
+from numtok.errors import DataError, StoreError, UsageError, unknown
+from numtok.records import TABLE
+from numtok.stages._options import check_name
+from numtok.stages._sources import as_name
+from numtok.stages._splits import SplitRule
+from numtok.stages._table import (
+    Columns,
+    feature_column,
+    split_column,
+    target_column,
+    write_columns,
+)
+from numtok.store import Store
+
+REVISION = 1
+SPLIT = "test=0.2,validation=0.1"
+FORMATS = (".csv", ".parquet")
+_SPLIT_COLUMN = re.compile(r"split(_[0-9]+)?")
+_MOST = (1 << 31) - 2  # bytes: Arrow infers types from one block, whose size is an int32
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok table`` was asked for.
+
+    split
+        Shares of the rows, by a seeded hash of the row's number; None is :data:`SPLIT`, unless
+        the file has a column ``split`` (or ``split_0``, ``split_1``, ..., one a fold).
+    features, drop
+        The columns to take, or to leave; by default all that are neither target nor split.
+    """
+
+    path: str
+    target: str
+    split: str | None = None
+    features: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    name: str | None = None
+    restart: bool = False
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if not self.path.endswith(FORMATS):
+            raise UsageError(
+                f"{self.path}: cannot tell what kind of table this is; allowed are "
+                f"{' and '.join(FORMATS)}"
+            )
+        if self.features and self.drop:
+            raise UsageError("--features and --drop exclude each other; give one of them")
+        for option, names in (("--features", self.features), ("--drop", self.drop)):
+            if self.target in names:
+                raise UsageError(f"{option} names the target {self.target!r}; leave it out there")
+
+
+class Result(NamedTuple):
+    """The artifact and whether this call made it."""
+
+    ref: str
+    artifact: Artifact
+    made: bool
+
+
+def run(config: Config, store: Store) -> Result:
+    """Make a table artifact of a file, or find the one that is there.
+
+    Raises UsageError, DataError (naming the column, and the row where it is one) and StoreError.
+    """
+    started = time.monotonic()
+    data = _read(Path(config.path))
+    rule = SplitRule.parse(config.split or SPLIT)
+    settings = {
+        "stage": "table",
+        "revision": REVISION,
+        "format": Path(config.path).suffix,
+        "target": config.target,
+        "split": rule.settings() if config.split else None,
+        "seed": rule.seed if config.split else None,
+        "features": list(config.features),
+        "drop": sorted(config.drop),
+    }
+    name = config.name or as_name(Path(config.path).stem)
+    parent = Parent("file", config.path, hashlib.sha256(data).hexdigest(), len(data))
+    with store.draft(
+        TABLE,
+        name,
+        settings,
+        [parent],
+        _command(config, name),
+        restart=config.restart,
+        force=config.force,
+    ) as draft:
+        if isinstance(draft, Artifact):
+            return Result(draft.ref, draft, made=False)
+        counts = write_columns(draft.path, _columns(config, _parsed(config.path, data), rule))
+        artifact = draft.publish(counts, {"seconds": time.monotonic() - started})
+        return Result(artifact.ref, artifact, made=True)
+
+
+def _read(path: Path) -> bytes:
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such file; check the path")
+    try:
+        return files.read_bytes(path, _MOST)
+    except StoreError as error:
+        raise DataError(str(error)) from error
+
+
+def _parsed(path: str, data: bytes) -> "pa.Table":
+    """The file as it is; DataError for what is no table."""
+    try:
+        if path.endswith(".parquet"):
+            source = pa.BufferReader(data)
+            return pq.ParquetFile(source, page_checksum_verification=True).read()
+        if not data.strip():
+            raise DataError(f"{path} is empty; a table needs a header and rows")
+        return pyarrow.csv.read_csv(
+            pa.BufferReader(data),
+            pyarrow.csv.ReadOptions(block_size=len(data) + 1),  # types are inferred from one block
+            pyarrow.csv.ParseOptions(newlines_in_values=True),
+            pyarrow.csv.ConvertOptions(strings_can_be_null=True),
+        )
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        why = " ".join(str(error).split())
+        what = "Parquet" if path.endswith(".parquet") else "CSV (a header, fields between commas)"
+        raise DataError(f"{path}: cannot be read as {what}: {why}; write it again") from error
+
+
+def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> Columns:
+    """The columns that the settings name, checked."""
+    path, names = config.path, table.column_names
+    _check_names(path, names)
+    for option, given in (
+        ("target", [config.target]),
+        ("feature", config.features),
+        ("column to --drop", config.drop),
+    ):
+        for name in given:
+            if name not in names:
+                alone = len(names) == 1 and path.endswith(".csv")
+                hint = "there is one column; are fields separated by commas?" if alone else ""
+                raise DataError(f"{path}: {unknown(option, name, filter(None, names), hint)}")
+    left = [name for name in names if name not in (config.target, *config.drop)]
+    folds = [name for name in left if _SPLIT_COLUMN.fullmatch(name) and name not in config.features]
+    folds.sort(key=lambda name: int(name.partition("_")[2] or -1))
+    if folds and config.split is not None:
+        raise UsageError(
+            f"--split has no effect here: {path} has the column {folds[0]!r}; leave it out, or "
+            f"leave the column (--drop {folds[0]})"
+        )
+    target = target_column(path, config.target, table[config.target])
+    features, notes = {}, []
+    for name in config.features or [name for name in left if name not in folds]:
+        if not name or table[name].null_count == len(target):
+            what = (
+                f"column {names.index(name) + 1} has no name" if not name else f"{name!r} is empty"
+            )
+            notes.append(f"{what} and is left out")
+            continue
+        features[name], note = feature_column(path, name, table[name])
+        notes += [note] if note else []
+    assigned = {name: split_column(path, name, table[name]) for name in folds}
+    if not folds:
+        hashed = [rule.split_of(str(row)) for row in range(len(target))]
+        assigned = {"split": pa.array(hashed, pa.string())}
+    return Columns(path, config.target, target, features, assigned, tuple(notes))
+
+
+def _check_names(path: str, names: Sequence[str]) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            shown = f"the column {name!r}" if name else "a column without a name"
+            raise DataError(f"{path} has {shown} {count} times; give each column a name of its own")
+
+
+def _command(config: Config, name: str) -> list[str]:
+    """The command line that makes the artifact again."""
+    command = ["numtok", "table", config.path, "--target", config.target]
+    if config.split is not None:
+        command += ["--split", config.split]
+    for option, names in (("--features", config.features), ("--drop", config.drop)):
+        if names:
+            command += [option, ",".join(names)]
+    return [*command, "--name", name]

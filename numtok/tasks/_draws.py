@@ -1,0 +1,36 @@
+"""Random numbers that are a pure function of seed, split and unit, on any machine.
+
+Only the raw bits of a generator are used: numpy promises those of PCG64 for good, but not what
+its distributions make of them.
+"""
+
+import hashlib
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.tasks.base import Split
+
+
+def uniforms(seed: int, split: Split, index: int, rows: int, columns: int) -> NDArray[np.float64]:
+    """Independent numbers [columns, rows], uniform on the multiples of 2^-53 in [2^-54, 1).
+
+    >>> uniforms(0, Split("train", 10), 0, 2, 1)
+    array([[0.02715983, 0.06951194]])
+    """
+    digest = hashlib.sha256(f"{split.name} {index} {seed}".encode()).digest()
+    bits = np.random.PCG64(int.from_bytes(digest, "big")).random_raw(rows * columns)
+    # Never 0, which has no finite normal quantile.
+    drawn: NDArray[np.float64] = np.maximum((bits >> np.uint64(11)) * 2.0**-53, 2.0**-54)
+    return drawn.reshape(columns, rows)
+
+
+def normal_quantiles(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The standard normal numbers [n] that these shares [n] of all lie below.
+
+    >>> normal_quantiles(np.array([0.5, 0.975])).round(3)
+    array([0.  , 1.96])
+    """
+    quantile = NormalDist().inv_cdf
+    return np.array([quantile(share) for share in shares.tolist()])
