@@ -189,7 +189,7 @@ class Plain:
         self, path: tuple[int, ...], scores: NDArray[np.float32]
     ) -> tuple[tuple[int, ...], bool]:
         """With the next token, and whether it goes on."""
-        allowed, may_end = self.next(path)
+        allowed, may_end, _ = self.next(path)
         every = np.full(len(scores), may_end)
         first, end = self.codec.number_first, self.codec.text_first
         every[first:end] = allowed

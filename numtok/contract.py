@@ -489,7 +489,7 @@ def check_garbage(scheme: Scheme, seed: int) -> None:
 
 def _forbidden(scheme: Scheme, tokens: tuple[int, ...], step: Next, length: int) -> str:
     """What is wrong with ``next`` after the first ``length`` of ``tokens``, or an empty string."""
-    allowed, may_end = step
+    allowed, may_end, _ = step
     size, end = len(allowed), length == len(tokens)
     fixed = scheme.tokens_per_number is not None
     if not end and not (tokens[length] < size and allowed[tokens[length]]):
@@ -515,7 +515,7 @@ def check_next(scheme: Scheme, seed: int) -> None:
         for length in range(len(tokens) + 1):
             prefix = tokens[:length]
             if prefix not in known:
-                allowed, may_end = scheme.next(prefix)
+                allowed, may_end, _ = scheme.next(prefix)
                 got = f"{allowed.dtype}{list(allowed.shape)}"
                 _expect(scheme, name, f"{_short(literal)}: allowed", got, shape)
                 known[prefix] = Next(allowed, may_end)
@@ -528,7 +528,7 @@ def _walk(scheme: Scheme, rng: random.Random) -> list[int] | None:
     """A random number that ``next`` allows; None if it would not end."""
     tokens: list[int] = []
     while len(tokens) < _HOPELESS_WALK:
-        allowed, may_end = scheme.next(tuple(tokens))
+        allowed, may_end, _ = scheme.next(tuple(tokens))
         choices = np.flatnonzero(allowed)
         if may_end and (not len(choices) or len(tokens) > _LONGEST_WALK or rng.random() < 0.2):
             return tokens

@@ -71,7 +71,7 @@ class Grammar:
         return np.array(self._may_end, np.bool_)[states]
 
     def _look_up(self, prefix: tuple[int, ...]) -> int:
-        allowed, may_end = self.scheme.next(prefix)
+        allowed, may_end, _ = self.scheme.next(prefix)
         key = allowed.tobytes(), may_end
         if key not in self._known:
             self._known[key] = len(self._masks)

@@ -385,7 +385,7 @@ def test_an_autoregressive_model_says_each_target_after_the_true_text(
             state = torch.from_numpy(states(loaded.model, tokens, np.ones(len(tokens)))[-1:])
             with torch.no_grad():
                 logits = loaded.model.token_head(state)[0].numpy()
-            allowed, may_end = codec.scheme.next(path)
+            allowed, may_end, _ = codec.scheme.next(path)
             every = np.full(len(logits), may_end)
             every[codec.number_first : codec.text_first] = allowed
             chosen = int(np.where(every, logits, -np.inf).argmax()) - codec.number_first

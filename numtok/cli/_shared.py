@@ -3,13 +3,15 @@
 import csv
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
+
+from numtok.errors import UsageError
 
 if TYPE_CHECKING:
     from numtok.store import Store
@@ -106,6 +108,15 @@ def given(context: typer.Context, option: str, value: str | None) -> str | None:
     """The value of an option unless it comes from numtok.toml, then None."""
     source = context.get_parameter_source(option)
     return None if source is not None and source.name == "DEFAULT_MAP" else value
+
+
+def refuse(context: typer.Context, options: Iterable[str], of: str) -> None:
+    """Raise UsageError where one of these options was typed, which mean nothing here."""
+    for option in options:
+        source = context.get_parameter_source(option)
+        if source is not None and source.name == "COMMANDLINE":
+            flag = next(one for one in context.command.params if one.name == option).opts[0]
+            raise UsageError(f"{flag} means nothing for {of}; leave it out")
 
 
 def one_line(text: str) -> str:

@@ -1,7 +1,7 @@
 """``numtok eval``."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,14 +14,21 @@ from numtok.cli._shared import (
     JsonOption,
     RestartOption,
     open_store,
+    refuse,
 )
+
+_OF_TEXTS = ("fill", "decode", "batch")
+_OF_TABLES = ("temperature", "top_k", "top_p")
 
 
 def command(
     context: typer.Context,
     model: Annotated[str, typer.Argument(metavar="MODEL", help="REF of a model.")],
-    encoded: Annotated[
-        str, typer.Argument(metavar="ENCODED", help="REF of data encoded as the model's were.")
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA", help="REF of data encoded as the model's were, or of a table as its."
+        ),
     ],
     split: Annotated[str, typer.Option(metavar="NAME", help="The split to predict.")] = "test",
     fill: Annotated[
@@ -32,11 +39,28 @@ def command(
         str, typer.Option(help="constrained by the scheme's grammar, or free.")
     ] = "constrained",
     point: Annotated[
-        str, typer.Option(help="The prediction: mode (greedy), or the distribution's median, mean.")
-    ] = "mode",
+        str | None,
+        typer.Option(
+            help="The prediction: mode (greedy), or the distribution's median, mean; tables: raft, "
+            "too. Default: mode; tables: median."
+        ),
+    ] = None,
     draws: Annotated[
-        int, typer.Option(metavar="N", help="Numbers drawn where a distribution has no exact form.")
+        int,
+        typer.Option(
+            metavar="N",
+            help="Numbers drawn where a distribution has no exact form; tables: in its place.",
+        ),
     ] = 0,
+    temperature: Annotated[
+        float, typer.Option(metavar="T", help="Tables, with --draws: of a decoder's tokens.")
+    ] = 1.0,
+    top_k: Annotated[
+        int, typer.Option(metavar="K", help="Likewise: only the K likeliest tokens. 0: all.")
+    ] = 0,
+    top_p: Annotated[
+        float, typer.Option(metavar="P", help="Likewise: only the likeliest that make up P.")
+    ] = 1.0,
     rows: Annotated[
         int | None, typer.Option(metavar="N", help="Only the first rows of the split.")
     ] = None,
@@ -59,6 +83,7 @@ def command(
 
     Example: numtok eval era5-xval-nano era5-xval --split test
     """
+    from numtok.cli._fitted import eval_table, is_of_tables, options_of
     from numtok.cli._progress import Count
     from numtok.cli._report import print_report
     from numtok.published import published
@@ -69,25 +94,42 @@ def command(
     table = against and published(against)  # first of all, so that nothing is done in vain
     if table and column:
         table.column(column)
-    config = Config(
-        model=model,
-        encoded=encoded,
-        split=split,
-        fill=fill,
-        decode=decode,
-        point=point,
-        draws=draws,
-        rows=rows,
-        batch=batch,
-        metrics=tuple(metric or ()),
-        device=device,
-        name=name,
-        restart=restart,
-        force=force,
-    )
+    of_both: dict[str, Any] = {
+        "model": model,
+        "split": split,
+        "rows": rows,
+        "metrics": tuple(metric or ()),
+        "device": device,
+        "name": name,
+        "restart": restart,
+        "force": force,
+    }
+    of_tables = is_of_tables(context, model)
+    if of_tables:
+        refuse(context, _OF_TEXTS, "a model of tables")
+    else:
+        refuse(context, _OF_TABLES, "a model of texts")
     with Count(context.obj.quiet) as progress:
-        result = run(config, open_store(context), progress)
-    evaluation = read(result.artifact)
+        if of_tables:
+            artifact = eval_table(
+                context,
+                progress,
+                table=data,
+                options=options_of(point or "median", draws, temperature, top_k, top_p),
+                **of_both,
+            )
+        else:
+            config = Config(
+                encoded=data,
+                fill=fill,
+                decode=decode,
+                point=point or "mode",
+                draws=draws,
+                batch=batch,
+                **of_both,
+            )
+            artifact = run(config, open_store(context), progress).artifact
+    evaluation = read(artifact)
     printed = (
         beside(against, [(evaluation.report.scheme, [evaluation])], column=column)
         if against
@@ -100,4 +142,4 @@ def command(
     if not context.obj.quiet:
         print_report(evaluation, chosen, printed, sys.stderr)
         print(file=sys.stderr)
-    print(result.artifact.ref)
+    print(artifact.ref)

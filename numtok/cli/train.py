@@ -12,18 +12,35 @@ from numtok.cli._shared import (
     JsonOption,
     RestartOption,
     open_store,
+    refuse,
 )
+
+_OF_TABLES = ("normalize", "fold", "epochs", "patience", "validation")
+_OF_TEXTS = (
+    "objective", "embedder", "steps", "tokens", "minutes", "accumulate", "recompute", "compile",
+    "warmup", "clip", "init", "precision", "checkpoint_steps", "batch_workers", "profile",
+)  # fmt: skip
 
 
 def command(
     context: typer.Context,
-    encoded: Annotated[
-        str, typer.Argument(metavar="ENCODED", help="REF of encoded data with a train split.")
-    ],
-    preset: Annotated[
+    data: Annotated[
         str,
-        typer.Option(metavar="SPEC", help="nano, micro, small, xval, gpt2; nano,layers=2 ..."),
-    ] = "nano",
+        typer.Argument(
+            metavar="DATA", help="REF of encoded data or of a table; or a table's FILE, --target."
+        ),
+    ],
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Of a file: what is predicted.")
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="nano, micro, small, xval, gpt2; nano,layers=2 ... Tables: mlp,layers=3,width=256. "
+            "Default: nano, mlp.",
+        ),
+    ] = None,
     objective: Annotated[
         str | None,
         typer.Option(
@@ -36,8 +53,26 @@ def command(
         str | None, typer.Option(metavar="SPEC", help="lookup, scaled. Default: the scheme's.")
     ] = None,
     head: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="token, scalar. Default: the scheme's.")
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="token, scalar, pointwise, riemann:256, mdn:5, decoder:ud ... Default: the "
+            "scheme's; tables: pointwise.",
+        ),
     ] = None,
+    normalize: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="Tables: of the target. Default: the head's.")
+    ] = None,
+    fold: Annotated[
+        int | None, typer.Option(metavar="K", help="Tables: one fold. Default: all.")
+    ] = None,
+    epochs: Annotated[int, typer.Option(metavar="N", help="Tables: at most.")] = 300,
+    patience: Annotated[
+        int, typer.Option(metavar="N", help="Tables: epochs without a better loss. 0: never stop.")
+    ] = 5,
+    validation: Annotated[
+        float, typer.Option(metavar="SHARE", help="Tables: held back where no split is for that.")
+    ] = 0.1,
     steps: Annotated[int | None, typer.Option(metavar="N", help="Train for so many steps.")] = None,
     tokens: Annotated[
         int | None, typer.Option(metavar="N", help="Train until so many tokens went in.")
@@ -68,8 +103,9 @@ def command(
         float, typer.Option(metavar="SHARE", help="Of the steps; a cosine to 0 follows.")
     ] = 0.05,
     weight_decay: Annotated[
-        float, typer.Option(metavar="W", help="Of matrices and tables.")
-    ] = 0.01,
+        float | None,
+        typer.Option(metavar="W", help="Of matrices and tables. Default: 0.01; tables: 0."),
+    ] = None,
     clip: Annotated[float, typer.Option(metavar="NORM", help="Of the gradient; 0: none.")] = 1.0,
     seed: Annotated[int, typer.Option(metavar="S", help="Of weights, order and masks.")] = 0,
     init: Annotated[
@@ -96,19 +132,51 @@ def command(
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:
-    """Train a model on encoded data, and print the model's REF.
+    """Train a model on encoded data or on a table, and print the model's REF.
 
     A killed run goes on where it stood when the same command is given again; Ctrl-C writes a
     checkpoint first.
 
     Example: numtok train era5-xval --minutes 5
     """
+    from numtok.cli._fitted import is_table, table_of, train_table
+
+    chosen = Format.JSON if json else format
+    if target is not None:
+        data = table_of(context, data, target)
+    if is_table(context, data):
+        refuse(context, _OF_TEXTS, "a table")
+        options = {
+            "preset": preset,
+            "head": head,
+            "learning_rate": lr,
+            "weight_decay": weight_decay,
+        }
+        train_table(
+            context,
+            chosen,
+            table=data,
+            normalize=normalize,
+            fold=fold,
+            epochs=epochs,
+            patience=patience,
+            validation=validation,
+            batch=batch,
+            seed=seed,
+            device=device,
+            name=name,
+            restart=restart,
+            force=force,
+            **{key: value for key, value in options.items() if value is not None},
+        )
+        return
+    refuse(context, _OF_TABLES, "encoded data")
     from numtok.cli._trained import TrainingBar, print_result
     from numtok.stages.train import Config, run
 
     config = Config(
-        encoded=encoded,
-        preset=preset,
+        encoded=data,
+        preset=preset or "nano",
         objective=objective,
         embedder=embedder,
         head=head,
@@ -121,7 +189,7 @@ def command(
         compile=compile,
         learning_rate=lr,
         warmup=warmup,
-        weight_decay=weight_decay,
+        weight_decay=0.01 if weight_decay is None else weight_decay,
         clip=clip,
         seed=seed,
         init=init,
@@ -136,4 +204,4 @@ def command(
     )
     with TrainingBar(context.obj.quiet) as progress:
         result = run(config, open_store(context), progress)
-    print_result(result, Format.JSON if json else format, context.obj.quiet)
+    print_result(result, chosen, context.obj.quiet)

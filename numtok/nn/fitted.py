@@ -48,6 +48,10 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             len(target), low, high, mean, float(gaps.min(initial=np.inf)) if len(gaps) else 0.0
         )
 
+    def outside(self, target: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which of other targets, float64[n], lie outside that range."""
+        return (target < self.low) | (target > self.high)
+
 
 class Fit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How fitting went.

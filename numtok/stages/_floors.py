@@ -53,7 +53,7 @@ def floors(
         return  # every number in turn: each would need a fit of its own
     names = samples.target_name.to_numpy(zero_copy_only=False)[asked.targets]
     rows = asked.rows[asked.queries]
-    fits = {"linear": _linear} | ({"boosted": _boosted} if find_spec("sklearn") else {})
+    fits = {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
     for floor, fit in fits.items():
         values = np.full(len(names), np.nan)
         for name in np.unique(names):
@@ -110,9 +110,10 @@ def _features(samples: Samples) -> NDArray[np.float64] | None:
     return samples.numbers[other].reshape(len(samples), -1)
 
 
-def _linear(
+def linear(
     x: NDArray[np.float64], y: NDArray[np.float64], asked: NDArray[np.float64]
 ) -> NDArray[np.float64]:
+    """Least squares from features [m, k] and values [m]; of features [n, k], float64[n]."""
     size = np.abs(x).max(axis=0)  # first of all, so that no sum or square leaves float64
     size[size == 0] = 1.0
     mean, spread = (x / size).mean(axis=0), (x / size).std(axis=0)
@@ -125,9 +126,10 @@ def _linear(
     return np.asarray(columns(asked) @ weights)
 
 
-def _boosted(
+def boosted(
     x: NDArray[np.float64], y: NDArray[np.float64], asked: NDArray[np.float64]
 ) -> NDArray[np.float64]:
+    """As :func:`linear`, by gradient-boosted trees; needs scikit-learn."""
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 

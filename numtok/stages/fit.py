@@ -320,6 +320,7 @@ class _Fit:
         counts = {
             "folds": len(folds),
             "rows": sum(fold.learnt_from.rows for fold in folds),
+            "epochs": sum(fold.fit.epochs for fold in folds),
             "steps": sum(fold.fit.steps for fold in folds),
             "samples": sum(fold.fit.samples for fold in folds),
             "parameters": parameters,

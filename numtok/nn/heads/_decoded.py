@@ -18,6 +18,7 @@ from torch import Tensor
 
 from numtok.distributions.base import Predictive, checked
 from numtok.distributions.samples import Samples
+from numtok.errors import UsageError
 from numtok.nn.heads._written import cells, written
 from numtok.normalizers.base import Scaling
 
@@ -49,12 +50,12 @@ class Sampling:
 
     def __post_init__(self) -> None:
         for name, value, good, allowed in (
-            ("temperature", self.temperature, self.temperature > 0, "above 0"),
-            ("top_k", self.top_k, self.top_k >= 0, "0 (all) or more"),
-            ("top_p", self.top_p, 0 < self.top_p <= 1, "above 0, up to 1"),
+            ("--temperature", self.temperature, self.temperature > 0, "above 0"),
+            ("--top-k", self.top_k, self.top_k >= 0, "0 (all) or more"),
+            ("--top-p", self.top_p, 0 < self.top_p <= 1, "above 0, up to 1"),
         ):
             if not good:
-                raise ValueError(f"{name}={value} is not possible; it is {allowed}")
+                raise UsageError(f"{name} {value} is not possible; it is {allowed}")
 
     def of(self, log_p_MV: Tensor) -> Tensor:
         """The log-probabilities to draw by, [M, V], not normalised; -inf stays."""
@@ -126,7 +127,8 @@ class Decoded(Predictive):
     def mean(self) -> NDArray[np.float64]:
         """The mean of 128 quantiles, evenly spaced: the rarest 0.4% on each side count as much as
         their middle, so one number that is said once in a thousand does not sway it."""
-        return self._stand_ins.mean(axis=1)
+        means: NDArray[np.float64] = self._stand_ins.mean(axis=1)
+        return means
 
     def mode(self) -> NDArray[np.float64]:
         """What the most probable token sequence is read as, found with 16 beams; see the base."""
@@ -142,7 +144,7 @@ class Decoded(Predictive):
         count = points.shape[1]
         away = np.abs(points - values[:, None]).mean(axis=1)
         spread = (np.sort(points, axis=1) * (2 * np.arange(count) - count + 1)).sum(axis=1)
-        return away - spread / count**2
+        return np.asarray(away - spread / count**2)
 
     # --- drawn ------------------------------------------------------------------------------------
 
@@ -324,4 +326,4 @@ class _Followed:
         below = np.exp(other._chosen[rows, at]) * other._beside(False, end)[rows, at + 1]
         parted = between + above + below
         with np.errstate(divide="ignore", invalid="ignore"):
-            return before + np.log(np.where(place < width, parted, end - start))
+            return np.asarray(before + np.log(np.where(place < width, parted, end - start)))

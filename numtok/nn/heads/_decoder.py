@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from numtok.automaton import Automaton
 from numtok.distributions.base import Predictive
@@ -33,6 +34,7 @@ class DecoderReader(ValueReader):
         self.scheme = scheme
         self.automaton = automaton
         self.masked = masked
+        self.tokens_per_number = shape.context
         vocabulary = automaton.next.shape[1]
         self.project = nn.Linear(width, shape.width)
         self.table = nn.Embedding(vocabulary, shape.width)
@@ -55,6 +57,9 @@ class DecoderReader(ValueReader):
         )
         return -log_NKV.gather(2, tokens_NK[:, :, None]).sum(dim=(1, 2))
 
+    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+        return self.losses(parameters_NP, learnt_NW) / self.trunk.shape.context
+
     def log_probabilities(
         self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor | None
     ) -> Tensor:
@@ -67,7 +72,7 @@ class DecoderReader(ValueReader):
         if states_NK is not None:
             allowed = self.get_buffer("next")[states_NK] >= 0
             logits_NKV = logits_NKV.masked_fill(~allowed, -torch.inf)
-        return logits_NKV.log_softmax(dim=2)
+        return F.log_softmax(logits_NKV, dim=2)
 
     def flops(self, numbers: int) -> int:
         length, (vocabulary, width) = self.trunk.shape.context, self.table.weight.shape
@@ -162,9 +167,10 @@ class Beginnings:
 
     def first(self, which: Tensor) -> Tensor:
         """int64 like ``which``: the first token that may follow each."""
-        return self._reader.get_buffer("order")[self.state[which], 0]
+        tokens: Tensor = self._reader.get_buffer("order")[self.state[which], 0]
+        return tokens
 
     def _read(self, hidden_UD: Tensor) -> Tensor:
         scores_UV = self._reader.out(hidden_UD).double()
         allowed = self._reader.get_buffer("next")[self.state] >= 0
-        return scores_UV.masked_fill(~allowed, -torch.inf).log_softmax(dim=1)
+        return F.log_softmax(scores_UV.masked_fill(~allowed, -torch.inf), dim=1)

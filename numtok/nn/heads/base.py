@@ -71,7 +71,9 @@ class ValueHead(Head):
 
 
 class ValueReader(nn.Module, ABC):
-    """The weights of a :class:`ValueHead`."""
+    """The weights of a :class:`ValueHead`; ``tokens_per_number``: 0 where it writes none."""
+
+    tokens_per_number: int = 0
 
     @abstractmethod
     def forward(self, hidden_ND: Tensor) -> Tensor:
@@ -97,6 +99,13 @@ class ValueReader(nn.Module, ABC):
     @abstractmethod
     def flops(self, numbers: int) -> int:
         """Multiplications and additions of matrix products in one forward pass and loss."""
+
+    @abstractmethod
+    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor | None:
+        """[N]: the mean cross-entropy of a number's tokens, in nats; None where there are none.
+
+        What Tables 2 and 3 of Decoding-based Regression appear to print; it is no density.
+        """
 
     def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
         """What :meth:`predictive` needs, from predictions on data that were not learnt."""

@@ -37,6 +37,7 @@ class Decoder(ValueHead):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Sections 3 and 4, Appendix D"
+    positional: ClassVar[str] = "codec"
     codec: str = "ud"
     base: int = 0
     length: int = 0

@@ -34,6 +34,7 @@ class Mdn(ValueHead):
     source: ClassVar[str] = "Decoding-based Regression, Section 2, Appendix D; Bishop (1994)"
     normalizer: ClassVar[str] = "unit,start=-0.5"
     bounded: ClassVar[bool] = False
+    positional: ClassVar[str] = "components"
     components: int = 5
 
     def __post_init__(self) -> None:
@@ -46,13 +47,13 @@ class Mdn(ValueHead):
         return learnt(values)
 
     def build(self, width: int) -> ValueReader:
-        return MdnReader(width, self.components)
+        return _MdnReader(width, self.components)
 
     def describe(self) -> str:
         return f"mixture of {self.components} Gaussians"
 
 
-class MdnReader(ValueReader):
+class _MdnReader(ValueReader):
     """Logits of weights, centers and what makes deviations, ``K`` of each."""
 
     def __init__(self, width: int, components: int) -> None:
@@ -71,6 +72,9 @@ class MdnReader(ValueReader):
         apart = (learnt_NW - centers) / deviations
         logs = log_weights - apart.square() / 2 - deviations.log()
         return math.log(2 * math.pi) / 2 - logs.logsumexp(dim=1)
+
+    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> None:
+        return None
 
     def flops(self, numbers: int) -> int:
         return linear_flops(self, numbers)

@@ -32,6 +32,7 @@ class Riemann(ValueHead):
     source: ClassVar[str] = "Decoding-based Regression, Section 2 (histogram heads), Appendix D"
     normalizer: ClassVar[str] = "unit"
     bounded: ClassVar[bool] = True
+    positional: ClassVar[str] = "bins"
     bins: int = 256
 
     def __post_init__(self) -> None:
@@ -45,18 +46,19 @@ class Riemann(ValueHead):
         return np.clip(places, 0, self.bins - 1).astype(np.int64)[:, None]
 
     def build(self, width: int) -> ValueReader:
-        return RiemannReader(width, self.bins)
+        return _RiemannReader(width, self.bins)
 
     def describe(self) -> str:
         return f"histogram of {self.bins} equal bins over the range of the train split"
 
 
-class RiemannReader(ValueReader):
+class _RiemannReader(ValueReader):
     """Logits of bins."""
 
     def __init__(self, width: int, bins: int) -> None:
         super().__init__()
         self.bins = bins
+        self.tokens_per_number = 1
         self.linear = nn.Linear(width, bins)
 
     def forward(self, hidden_ND: Tensor) -> Tensor:
@@ -64,8 +66,11 @@ class RiemannReader(ValueReader):
         return logits.float()
 
     def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
-        surprise = F.cross_entropy(parameters_NP, learnt_NW[:, 0], reduction="none")
-        return surprise - math.log(self.bins)
+        return self.token_losses(parameters_NP, learnt_NW) - math.log(self.bins)
+
+    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+        """[N]: a bin is one token."""
+        return F.cross_entropy(parameters_NP, learnt_NW[:, 0], reduction="none")
 
     def flops(self, numbers: int) -> int:
         return linear_flops(self, numbers)

@@ -1,0 +1,109 @@
+"""Tables: what ``numtok train`` and ``eval`` do and show where their data are one."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from numtok.artifact import TIMING
+from numtok.cli._figures import number, share
+from numtok.cli._progress import Count, Live
+from numtok.cli._shared import Format, Size, open_store, print_json, print_made
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
+
+    from numtok.artifact import Artifact
+    from numtok.stages._table_predictions import TableOptions
+    from numtok.stages.fit import Result, Update
+
+
+def table_of(context: typer.Context, path: str, target: str) -> str:
+    """The REF of the table that a user's file is, which is made if it is not there."""
+    from numtok.stages.table import Config, run
+
+    result = run(Config(path, target), open_store(context))
+    if not context.obj.quiet:
+        print(f"numtok: {path} is the table {result.artifact.ref}", file=sys.stderr)
+    return result.artifact.ref
+
+
+def is_table(context: typer.Context, ref: str) -> bool:
+    """Whether a REF stands for a table rather than for encoded data; UsageError for neither."""
+    from numtok.records import ENCODED, TABLE
+
+    return open_store(context).resolve(ref, kinds={ENCODED, TABLE}).kind == TABLE
+
+
+def train_table(context: typer.Context, format: Format, **options: Any) -> None:
+    """Fit models to a table, and print their REF."""
+    from numtok.stages.fit import Config, run
+
+    with _FittingBar(context.obj.quiet) as progress:
+        result = run(Config(**options), open_store(context), progress)
+    _print_result(result, format, context.obj.quiet)
+
+
+def is_of_tables(context: typer.Context, ref: str) -> bool:
+    """Whether a model is one of tables; UsageError where there is no such model."""
+    from numtok.records import MODEL
+    from numtok.stages._regressors import is_regressor
+
+    return is_regressor(open_store(context).resolve(ref, kinds={MODEL}))
+
+
+def options_of(
+    point: str, draws: int, temperature: float, top_k: int, top_p: float
+) -> "TableOptions":
+    """How numbers are read off a model of tables; UsageError for what is not possible."""
+    from numtok.nn.heads._decoded import Sampling
+    from numtok.stages._table_predictions import TableOptions
+
+    return TableOptions(point, draws, Sampling(temperature, top_k, top_p))
+
+
+def eval_table(context: typer.Context, progress: Count, **options: Any) -> "Artifact":
+    """Evaluate a model of tables: the report."""
+    from numtok.stages.eval_table import Config, run
+
+    return run(Config(**options), open_store(context), progress).artifact
+
+
+class _FittingBar(Live):
+    """Which fold, which epoch, and the losses."""
+
+    def columns(self) -> "list[ProgressColumn]":
+        from rich.progress import TextColumn
+
+        return [TextColumn("{task.fields[told]}")]
+
+    def __call__(self, update: "Update") -> None:
+        epoch = update.epoch
+        told = (
+            f"fold {update.fold}  epoch {epoch.epoch} of at most {update.epochs}  "
+            f"loss {epoch.train:.4g}  held back {epoch.validation:.4g}"
+        )
+        if update.folds == 1:
+            told = told.partition("  ")[2]
+        self.show("fitting", epoch.epoch, update.epochs, told)
+
+
+def _print_result(result: "Result", format: Format, quiet: bool) -> None:
+    artifact = result.artifact
+    counts, timing = artifact.manifest.counts, artifact.decoded(TIMING, dict[str, Any])
+    if format is Format.JSON:
+        print_json({"ref": artifact.ref, "made": result.made, "counts": counts, "timing": timing})
+        return
+    rows: list[tuple[str, object]] = [
+        ("folds", counts["folds"]),
+        ("parameters", counts["parameters"]),
+        ("  in the head", share(counts["head_parameters"] / counts["parameters"])),
+        ("rows", counts["rows"]),
+        ("epochs", counts["epochs"]),
+        ("seconds", round(timing["seconds"], 1)),
+        ("rows a second", number(timing["samples_per_second"])),
+        ("MFU", share(timing["mfu"])),
+        ("peak memory", Size(timing["peak_memory"])),
+    ]
+    title = "fitted" if result.made else "found, not fitted again"
+    print_made(title, artifact.ref, rows, format, quiet)

@@ -1,0 +1,338 @@
+"""Predictions of a model of tables for a split, and the report of them.
+
+Each fold of the model predicts the rows of the split in that fold, and all of
+them are scored together; where there are several, each fold is a group as well.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from numtok.artifact import Artifact
+from numtok.distributions.base import Predictive
+from numtok.distributions.harrell_davis import harrell_davis
+from numtok.distributions.samples import Samples
+from numtok.distributions.tailed import Tailed
+from numtok.errors import DataError, UsageError
+from numtok.metrics.base import Metric
+from numtok.nn.batches import generator
+from numtok.nn.features import Columns
+from numtok.nn.fitted import Fitted, LearntFrom
+from numtok.nn.heads._decoded import Decoded, Sampling
+from numtok.nn.heads.base import HEADS, Head
+from numtok.records import GROUP, TRAIN
+from numtok.registry import spec_of
+from numtok.reports import QUANTILES, Costs, Report, predictions_schema, quantile_column
+from numtok.stages._floors import boosted, linear
+from numtok.stages._regressors import LoadedRegressor
+from numtok.stages._scoring import Progress, floor_figures, score
+from numtok.tables import Table
+
+POINTS = ("median", "mean", "mode", "raft")
+_AT_ONCE = 512  # rows whose distributions are held at a time
+_FITTED_ON = 200_000  # rows that floors are fitted on, at most
+_GRID = 100  # values that an expectation over a grid is taken over
+FOLD = "fold"
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How numbers are read off.
+
+    point
+        ``median``, ``mean`` or ``mode`` of the distribution, or ``raft``: the expectation over
+        100 evenly spaced values of the train split's range, each by its density (Lukasik et al.
+        2025, who take the probability of its tokens).
+    draws
+        Numbers drawn in place of the exact distribution; 0: none. Then the median is that of
+        Harrell and Davis.
+    sampling
+        How a decoder draws them.
+    """
+
+    point: str = "median"
+    draws: int = 0
+    sampling: Sampling = field(default_factory=Sampling)
+
+    def __post_init__(self) -> None:
+        if self.point not in POINTS:
+            raise UsageError(
+                f"--point {self.point!r} is not possible for a table; allowed are "
+                f"{', '.join(POINTS)}"
+            )
+        if self.draws == 0 and self.sampling != Sampling():
+            raise UsageError(
+                "--temperature, --top-k and --top-p change how numbers are drawn; give --draws N "
+                "with them"
+            )
+        if self.draws and self.point == "raft":
+            raise UsageError(
+                "--point raft needs densities, which draws have not; leave --draws out"
+            )
+
+
+class _Part(NamedTuple):
+    """The rows of the split in one fold."""
+
+    fold: int
+    rows: NDArray[np.int64]
+    fitted: Fitted
+
+
+@dataclass(frozen=True)
+class TableEvaluation:
+    """One model on one split of a table, in memory."""
+
+    loaded: LoadedRegressor
+    source: Artifact
+    table: Table
+    split: str
+    options: TableOptions
+    metrics: Sequence[Metric]
+    few: Sequence[Metric]  # for each fold
+    of_floors: Sequence[Metric]
+    most: int | None  # rows at most
+
+    def parts(self) -> Iterator[_Part]:
+        """Fold by fold."""
+        left = len(self.table) * len(self.loaded.fitted) if self.most is None else self.most
+        for fold, fitted in self.loaded.fitted.items():
+            rows = self.table.split(self.split, fold)[:left]
+            left -= len(rows)
+            if len(rows):
+                yield _Part(fold, rows, fitted)
+
+    def __post_init__(self) -> None:
+        """Raises DataError unless the table has the columns that the model learnt."""
+        file, ours = self.table.file, self.loaded.file
+        if file.target != ours.target or file.features != ours.features:
+            wanted, there = (
+                ", ".join([*(f"{one.name} ({one.kind})" for one in of.features), of.target])
+                for of in (ours, file)
+            )
+            raise DataError(
+                f"{self.source.ref} has the columns {there}; {self.loaded.artifact.ref} was fitted "
+                f"to {wanted}; give a table with the same ones, in that order"
+            )
+
+    def predictions(self, progress: Progress) -> "pa.Table":
+        """The rows of predictions.parquet."""
+        parts = list(self.parts())
+        total, done = sum(len(part.rows) for part in parts), 0
+        made: list[dict[str, Any]] = []
+        for part in parts:
+            for first in range(0, len(part.rows), _AT_ONCE):
+                rows = part.rows[first : first + _AT_ONCE]
+                made.append(self._predicted(part, rows, first))
+                done += len(rows)
+                progress("predicting", done, total)
+        groups = [FOLD] if len(parts) > 1 else []
+        schema = predictions_schema(groups)
+        columns = {name: np.concatenate([one[name] for one in made]) for name in made[0]}
+        n = len(columns["truth"])
+        return pa.table(
+            [_column(columns.get(name), schema.field(name).type, n) for name in schema.names],
+            schema=schema,
+        )
+
+    def _predicted(self, part: _Part, rows: NDArray[np.int64], first: int) -> dict[str, Any]:
+        fitted, truth = part.fitted, self.table.target[rows]
+        inputs = fitted.inputs.of(Columns(self.table.numbers, self.table.categories).take(rows))
+        parameters = fitted.parameters(inputs)
+        exact = fitted.model.reader.predictive(parameters, fitted.calibration, fitted.scaling)
+        used = exact
+        if self.options.draws:
+            used = self._drawn(exact, generator(0, "draws", part.fold, first))
+        values = self._point(used, fitted.learnt_from)
+        valid = np.isfinite(values)
+        quantiles = used.quantiles(QUANTILES)
+        return {
+            "id": rows.astype(str).astype(object),
+            "target": np.full(len(rows), self.table.file.target, object),
+            "position": np.full(len(rows), part.fold),
+            "truth_literal": _literals(truth),
+            "truth": truth,
+            "prediction_literal": _literals(np.where(valid, values, np.nan)),
+            "prediction": np.where(valid, values, np.nan),
+            "valid": valid,
+            "crps": used.crps(truth),
+            "pit": used.cdf(truth),
+            "outside": fitted.learnt_from.outside(truth),
+            GROUP + FOLD: np.full(len(rows), str(part.fold), object),
+            **{quantile_column(level): quantiles[:, i] for i, level in enumerate(QUANTILES)},
+            **self._likelihoods(fitted, exact, parameters, truth),
+        }
+
+    def _drawn(self, exact: Predictive, random: np.random.Generator) -> Samples:
+        count, sampling = self.options.draws, self.options.sampling
+        if isinstance(exact, Decoded):
+            return Samples(exact.drawn(count, random, sampling))
+        if sampling != Sampling():
+            raise UsageError(
+                "--temperature, --top-k and --top-p change the tokens that a decoder draws; "
+                f"{self.loaded.artifact.ref} has none, so leave them out"
+            )
+        return Samples(exact.sample(count, random))
+
+    def _point(self, used: Predictive, learnt_from: LearntFrom) -> NDArray[np.float64]:
+        point = self.options.point
+        if point == "raft":
+            return over_grid(used, np.linspace(learnt_from.low, learnt_from.high, _GRID))
+        if point == "median" and isinstance(used, Samples):
+            return harrell_davis(used.values)
+        values: NDArray[np.float64] = getattr(used, point)()
+        return values
+
+    def _likelihoods(
+        self, fitted: Fitted, exact: Predictive, parameters: Tensor, truth: NDArray[np.float64]
+    ) -> dict[str, NDArray[np.float64]]:
+        """Always those of the exact distribution, whatever is drawn; NaN where there is none."""
+        learnt_from, model = fitted.learnt_from, fitted.model
+        tailed = exact
+        if model.head.bounded and learnt_from.low < learnt_from.high:
+            mass = 1 / (learnt_from.rows + 1)
+            tailed = Tailed(exact, learnt_from.low, learnt_from.high, mass)
+        log_interval = token_nll = np.full(len(truth), np.nan)
+        half = learnt_from.resolution / 2
+        if half and _has_intervals(exact):
+            log_interval = exact.log_interval(truth - half, truth + half)
+        learnt = model.head.learnt(fitted.scaling.forward(truth))
+        with torch.no_grad():
+            tokens = torch.from_numpy(learnt).to(parameters.device)
+            losses = model.reader.token_losses(parameters, tokens)
+        if losses is not None:
+            token_nll = losses.double().cpu().numpy()
+        return {
+            "log_density": exact.log_density(truth),
+            "log_density_tailed": tailed.log_density(truth),
+            "log_interval": log_interval,
+            "token_nll": token_nll,
+        }
+
+    # --- the report -------------------------------------------------------------------------------
+
+    def report(self, predictions: "pa.Table", progress: Progress) -> Report:
+        """Every figure of the report, from the rows of predictions.parquet."""
+        loaded, file = self.loaded, self.loaded.file
+        rows = np.array([fold.learnt_from.rows for fold in file.folds], np.float64)
+        means = np.array([fold.learnt_from.mean for fold in file.folds])
+        train_mean = float(np.average(means, weights=rows))
+        scores = score(
+            predictions, self.metrics, self.few, train_mean, loaded.artifact.ref, progress
+        )
+        parameters, _ = next(iter(loaded.fitted.values())).model.parameter_counts()
+        head = HEADS.from_settings(file.head)
+        width = next(iter(loaded.fitted.values())).model.reader.tokens_per_number
+        return Report(
+            model=loaded.artifact.ref,
+            name=loaded.artifact.name,
+            data=self.source.ref,
+            split=self.split,
+            scheme=spec_of(head),
+            configuration=file.configuration,
+            seed=file.seed,
+            decoding=self._decoding(head),
+            rows=predictions.num_rows,
+            numbers=predictions.num_rows,
+            invalid=float(1 - scores.answers.valid.mean()),
+            off_grammar=None,
+            train_mean=train_mean,
+            metrics=scores.metrics,
+            valid_metrics=scores.valid_metrics,
+            by_target=scores.by_target,
+            groups=scores.groups,
+            floors=floor_figures(self.of_floors, scores.answers, self._floors(), train_mean),
+            costs=Costs(
+                sum(fold.fit.samples for fold in file.folds),
+                0,
+                sum(fold.fit.steps for fold in file.folds),
+                sum(fold.flops for fold in file.folds),
+                parameters,
+                0,
+                float(width),
+            ),
+            notes=list(self._notes(predictions)),
+        )
+
+    def _decoding(self, head: Head) -> dict[str, Any]:
+        options = self.options
+        found: dict[str, Any] = {"point": options.point, "distribution": head.describe()}
+        if options.draws:
+            found |= {"draws": options.draws, **asdict(options.sampling)}
+        return found
+
+    def _floors(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
+        """Mean, least squares and boosted trees, fitted to each fold's train split."""
+        fits = {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
+        parts = list(self.parts())
+        yield (
+            "mean",
+            np.concatenate(
+                [np.full(len(part.rows), part.fitted.learnt_from.mean) for part in parts]
+            ),
+        )
+        columns = Columns(self.table.numbers, self.table.categories)
+        for name, of in fits.items():
+            made = []
+            for part in parts:
+                rows = self.table.split(TRAIN, part.fold)[:_FITTED_ON]
+                learnt, asked = (
+                    part.fitted.inputs.of(columns.take(some)).astype(np.float64)
+                    for some in (rows, part.rows)
+                )
+                made.append(of(learnt, self.table.target[rows], asked))
+            yield name, np.concatenate(made)
+
+    def _notes(self, predictions: "pa.Table") -> Iterator[str]:
+        yield from self.table.file.notes
+        outside = int(pc.sum(predictions.column("outside")).as_py() or 0)
+        if outside:
+            told = f"{outside:,} of {predictions.num_rows:,} targets lie outside the range of the "
+            told += "train split"
+            bounded = next(iter(self.loaded.fitted.values())).model.head.bounded
+            yield told + (
+                ": this head gives them no probability, so `nll` is infinite; in-support-nll "
+                "leaves them out, tailed-nll has stated tails."
+                if bounded
+                else "."
+            )
+
+
+def over_grid(predictive: Predictive, grid: NDArray[np.float64]) -> NDArray[np.float64]:
+    """float64[n]: the mean over the values of a grid float64[g], each weighted by its density."""
+    n = len(predictive.median())
+    logs = np.stack([predictive.log_density(np.full(n, value)) for value in grid], axis=1)
+    most = logs.max(axis=1, keepdims=True)
+    weights = np.exp(logs - np.where(np.isfinite(most), most, 0.0))
+    total = weights.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        means: NDArray[np.float64] = np.einsum("ng,g->n", weights, grid) / total
+    return means
+
+
+def _has_intervals(predictive: Predictive) -> bool:
+    """Whether probabilities of intervals can be had exactly."""
+    return not isinstance(predictive, Decoded) or predictive.reader.automaton.ordered
+
+
+def _literals(values: NDArray[np.float64]) -> NDArray[np.object_]:
+    """Python's ``repr`` of each; None for NaN."""
+    told = [None if np.isnan(value) else repr(value) for value in values.tolist()]
+    return np.array(told, object)
+
+
+def _column(values: NDArray[Any] | None, type: "pa.DataType", n: int) -> "pa.Array[Any]":
+    """A column of predictions; NaN, None, or no column at all, is null."""
+    if values is None:
+        return pa.nulls(n, type)
+    if values.dtype == np.float64:
+        return pa.array(values, mask=np.isnan(values)).cast(type)
+    return pa.array(values.tolist() if values.dtype == object else values).cast(type)
