@@ -287,6 +287,14 @@ def test_a_column_that_is_not_there_is_named(here: Path) -> None:
     )
 
 
+def test_a_column_called_split_cannot_be_a_feature(here: Path) -> None:
+    (here / "a.csv").write_text("x,split,y\n1,2,3\n2,3,4\n")
+    assert refused(Config("a.csv", "y", features=("split",))) == (
+        "a.csv: the column 'split' would be both the split of each row and the target or a "
+        "feature; rename it"
+    )
+
+
 def wrong(error: type[NumtokError], path: str, target: str, **options: object) -> str:
     with pytest.raises(error) as caught:
         run(Config(path, target, **options), Store(Path("store")))  # type: ignore[arg-type]
