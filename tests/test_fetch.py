@@ -9,6 +9,7 @@ import shlex
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok.artifact import Artifact, verify
-from numtok.errors import DataError, StoreError, UsageError
+from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.sources import uci
 from numtok.sources.base import SOURCES
 from numtok.sources.uci import Uci
@@ -248,6 +249,19 @@ def test_what_was_downloaded_before_a_failure_is_not_downloaded_again(
     server.asked.clear()
     fetched(store, "uci", set="yacht", from_=server.url)
     assert [asked for asked, _ in server.asked] == [mask]
+
+
+def test_force_downloads_again_and_tells_what_changed(tmp_path: Path, server: Server) -> None:
+    serve_yacht(server)
+    store, config = Store(tmp_path), Config("uci", {"set": "yacht", "from_": server.url})
+    (first,) = run(config, store, lambda *told: None)
+    (again,) = run(replace(config, force=True), store, lambda *told: None)
+    assert again.ref == first.ref
+    server.files["/uci_datasets/yacht/data.csv.gz"] += gzip.compress(b"\n")
+    with pytest.raises(NegativeVerdict) as caught:
+        list(run(replace(config, force=True), store, lambda *told: None))
+    kept = store.resolve("download/uci-yacht").ref
+    assert str(caught.value).startswith(f"made again, {kept} differs in data.csv.gz; ")
 
 
 def test_a_file_that_is_not_there_is_asked_for_once(tmp_path: Path, server: Server) -> None:
