@@ -16,7 +16,8 @@ from numtok.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DATA, TABLE, ENCODED, MODEL = "data", "table", "encoded", "model"  # kinds of artifacts
+# Kinds of artifacts; a download is the files of a public data set as they came.
+DATA, TABLE, ENCODED, MODEL, DOWNLOAD = "data", "table", "encoded", "model", "download"
 SCHEME_FILE = "scheme.json"  # of an encoded or model artifact: the codec
 TRAIN = "train"  # the split that vocabularies and normalisations are fitted on
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")

@@ -26,7 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = (  # lowest first
     frozenset({"metrics", "normalizers", "numerals", "text_tokenizers"}),
     frozenset({"schemes"}),
     frozenset({"codec", "contract", "distributions", "grammar", "samples", "tables"}),
-    frozenset({"engines", "nn", "tasks"}),
+    frozenset({"engines", "nn", "sources", "tasks"}),
     frozenset({"stages"}),
     frozenset({"sweeps"}),
     frozenset({"cli"}),
@@ -43,6 +43,7 @@ REGISTRY_FOLDERS = (
     "nn.objectives",
     "normalizers",
     "schemes",
+    "sources",
     "tasks",
     "text_tokenizers",
 )

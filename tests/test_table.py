@@ -134,6 +134,21 @@ def test_what_a_reader_might_not_expect_is_noted(here: Path) -> None:
     ]
 
 
+def test_an_index_that_pandas_wrote_is_no_feature(here: Path) -> None:
+    content = {"__index_level_0__": [5, 6], "x": [1, 2], "y": [1.0, 2.0]}
+    pq.write_table(pa.table(content), here / "a.parquet")
+    table = made(Config("a.parquet", "y", split="test=0.001"))
+    assert list(columns(table)) == ["x"]
+    assert "'__index_level_0__' is an index of pandas and is left out" in table.file.notes
+
+
+def test_files_as_spreadsheets_write_them_are_read(here: Path) -> None:
+    text = '\ufeff"the x",y\r\n"a, ""b""",1\r\n"c\nd",2\r\n'
+    (here / "a.csv").write_bytes(text.encode())
+    table = made(Config("a.csv", "y"))
+    assert columns(table) == {"the x": ['a, "b"', "c\nd"]}
+
+
 def test_a_value_far_down_decides_the_type_as_one_at_the_top_does(here: Path) -> None:
     rows = "".join(f"{k},{k}\n" for k in range(300_000))  # more than Arrow looks at by itself
     (here / "a.csv").write_text(f"x,y\n{rows}word,1\n")
@@ -284,6 +299,14 @@ def test_a_column_that_is_not_there_is_named(here: Path) -> None:
     )
     assert refused(Config("a.csv", "y", features=("z",))) == (
         "a.csv: unknown feature 'z'; known: x1, x2, y"
+    )
+
+
+def test_a_column_called_split_cannot_be_a_feature(here: Path) -> None:
+    (here / "a.csv").write_text("x,split,y\n1,2,3\n2,3,4\n")
+    assert refused(Config("a.csv", "y", features=("split",))) == (
+        "a.csv: the column 'split' would be both the split of each row and the target or a "
+        "feature; rename it"
     )
 
 

@@ -144,6 +144,12 @@ def write_columns(folder: Path, columns: Columns) -> dict[str, int]:
             f"{where}: no column is left for a feature; a table needs one beside the target "
             f"{columns.target_name!r}"
         )
+    for fold in columns.assigned:
+        if fold in columns.features or fold == columns.target_name:
+            raise DataError(
+                f"{where}: the column {fold!r} would be both the split of each row and the target "
+                "or a feature; rename it"
+            )
     notes = list(columns.notes)
     counts: dict[str, int] = {}
     for fold, assigned in columns.assigned.items():

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv
@@ -171,11 +171,8 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> Columns:
     target = target_column(path, config.target, table[config.target])
     features, notes = {}, []
     for name in config.features or [name for name in left if name not in folds]:
-        if not name or table[name].null_count == len(target):
-            what = (
-                f"column {names.index(name) + 1} has no name" if not name else f"{name!r} is empty"
-            )
-            notes.append(f"{what} and is left out")
+        if why := _no_feature(name, names, table[name]):
+            notes.append(f"{why} and is left out")
             continue
         features[name], note = feature_column(path, name, table[name])
         notes += [note] if note else []
@@ -191,6 +188,15 @@ def _check_names(path: str, names: Sequence[str]) -> None:
         if count > 1:
             shown = f"the column {name!r}" if name else "a column without a name"
             raise DataError(f"{path} has {shown} {count} times; give each column a name of its own")
+
+
+def _no_feature(name: str, names: Sequence[str], column: "pa.ChunkedArray[Any]") -> str | None:
+    """Why a column is left out, if it is: pandas writes the number of each row beside the rest."""
+    if not name:
+        return f"column {names.index(name) + 1} has no name"
+    if name.startswith("__index_level_"):
+        return f"{name!r} is an index of pandas"
+    return f"{name!r} is empty" if column.null_count == len(column) else None
 
 
 def _command(config: Config, name: str) -> list[str]:

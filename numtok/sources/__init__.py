@@ -1,0 +1,1 @@
+"""Sources: public data sets, one file a source, no torch."""
