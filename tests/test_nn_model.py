@@ -235,6 +235,16 @@ def test_pads_are_hidden_only_where_there_are_some() -> None:
     assert Given.of(example("p1000", "mlm", ["ab", "c"]), CPU).real is not None
 
 
+def test_everything_that_a_model_is_given_goes_to_its_device() -> None:
+    one = example("p1000", "mlm:targets", targets=[2, 5])
+    here, there = Given.on_host(one), Given.of(one, torch.device("meta"))
+    assert np.shares_memory(here.tokens.numpy(), one.tokens)
+    assert {each.device.type for each in there if each is not None} == {"meta"}
+    assert [None if each is None else (each.shape, each.dtype) for each in there] == [
+        None if each is None else (each.shape, each.dtype) for each in here
+    ]
+
+
 # --- heads -------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ import copy
 import math
 import os
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from numtok.errors import TrainingFailed, UsageError
 from numtok.nn.batches import generator
 from numtok.nn.model import Given, Model
 from numtok.nn.objectives.base import OBJECTIVES, Example
+from numtok.nn.prefetch import prefetched
 from numtok.nn.training import Execution, Recipe, Trainer, device_of, naming_memory
 from tests import fakemodels
 from tests.fakemodels import CPU, batches, model, samples
@@ -250,6 +252,28 @@ def test_what_is_worked_out_again_for_the_gradient_is_the_same_to_the_bit(
     assert calls == [0, 1, 2, 1, 0] * STEPS
     again.validate(examples(objective)[0])
     assert calls[5 * STEPS :] == [0, 1, 2]
+
+
+# --- for a GPU ---------------------------------------------------------------------------------
+
+
+def test_what_a_gpu_learns_is_pinned_by_the_thread_that_prepares_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = []
+
+    def pin_memory(one: Tensor) -> Tensor:
+        threads.append(threading.current_thread().name.partition("_")[0])
+        return one
+
+    monkeypatch.setattr(Tensor, "pin_memory", pin_memory)
+    of, made = trainer(), examples()
+    list(prefetched(lambda step: of.prepare(made[step]), 0, STEPS, workers=1))
+    assert not threads  # nothing of it on a CPU
+    of.device = torch.device("cuda")
+    batches = list(prefetched(lambda step: of.prepare(made[step]), 0, STEPS, workers=1))
+    tensors = [one for batch in batches for given, *_ in batch.parts for one in given]
+    assert threads == ["prefetch"] * sum(one is not None for one in tensors)
 
 
 # --- to stop and to continue -------------------------------------------------------------------

@@ -3,6 +3,7 @@
 ``model.json`` holds its :class:`ModelSettings`; the weights lie beside it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -179,7 +180,7 @@ class Model(nn.Module):
 
 
 class Given(NamedTuple):
-    """An :class:`Example` on the model's device; ``real`` is None where no token is padding.
+    """An :class:`Example` as tensors; ``real`` is None where no token is padding.
 
     ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
     names, [B, Q], or of all, [B, L]; ``where`` is None where a token is predicted at each of these.
@@ -202,22 +203,36 @@ class Given(NamedTuple):
     @classmethod
     def of(cls, example: Example, device: torch.device) -> "Given":
         """Copied to ``device``."""
+        return cls.on_host(example).to(device)
 
-        def move(array: Any) -> Tensor:
-            return torch.from_numpy(array).to(device, non_blocking=True)
-
+    @classmethod
+    def on_host(cls, example: Example) -> "Given":
+        """Not yet on a device: on the CPU nothing is copied."""
         asked, where, number_where = example.asked
         places = example.tokens.size if asked is None else asked.size
-        return cls(
-            move(example.tokens),
-            move(example.values),
-            None if example.real.all() else move(example.real),
-            None if asked is None else move(asked),
-            None if len(where) == places else move(where),
-            move(example.labels),
-            move(number_where),
-            move(example.number_values),
+        arrays = (
+            example.tokens,
+            example.values,
+            None if example.real.all() else example.real,
+            asked,
+            None if len(where) == places else where,
+            example.labels,
+            number_where,
+            example.number_values,
         )
+        return cls._make(None if one is None else torch.from_numpy(one) for one in arrays)
+
+    def pinned(self) -> "Given":
+        """In memory of the host that stays in place: a GPU copies from it when it comes to it,
+        and :meth:`to` does not wait, as it does for other memory until all before is done."""
+        return self._each(Tensor.pin_memory)
+
+    def to(self, device: torch.device) -> "Given":
+        """On ``device``. PyTorch keeps pinned memory for as long as it is copied from."""
+        return self._each(lambda one: one.to(device, non_blocking=True))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Given":
+        return Given._make(None if one is None else change(one) for one in self)
 
 
 def _cross_entropy(logits_KV: Tensor, labels_K: Tensor) -> Tensor:

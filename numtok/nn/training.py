@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -89,6 +89,17 @@ class Execution:
     compiled: bool = False
 
 
+class Prepared(NamedTuple):
+    """A batch as a step learns it, on the host.
+
+    ``parts``: what the model is given, and the shares of its two means in those of the batch.
+    """
+
+    parts: list[tuple[Given, float, float]]
+    tokens: int  # real ones
+    flops: int  # of a forward pass
+
+
 class Trainer:
     """A model and its optimizer at some step; ``step`` counts those that are done."""
 
@@ -119,7 +130,26 @@ class Trainer:
         self._sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=self.device)
         self._summed = 0
 
+    def prepare(self, example: Example) -> Prepared:
+        """What :meth:`learn` takes; may be called by other threads ahead of time.
+
+        For a GPU it is put into pinned memory, so that a step need not wait until it is copied.
+        """
+        tokens, numbers = max(1, len(example.where)), max(1, len(example.number_where))
+        parts, flops = [], 0
+        for part in example.parts(self.execution.accumulate):
+            given = Given.on_host(part)
+            if self.device.type == "cuda":
+                given = given.pinned()
+            parts.append((given, len(part.where) / tokens, len(part.number_where) / numbers))
+            flops += self.model.flops(part)
+        return Prepared(parts, int(example.real.sum()), flops)
+
     def advance(self, example: Example) -> None:
+        """One step."""
+        self.learn(self.prepare(example))
+
+    def learn(self, prepared: Prepared) -> None:
         """One step; looks at no result, so that a GPU need not be waited for."""
         rate = self.recipe.rate(self.step)
         for group in self._optimizer.param_groups:
@@ -128,17 +158,17 @@ class Trainer:
         # Dropout draws from the global generator; other users of it must not matter.
         torch.manual_seed(seed_of(self.recipe.seed, "dropout", self.step))
         self._optimizer.zero_grad()
-        for part, losses in self._losses(example, self._learnt_losses):
+        for losses in self._losses(prepared, self._learnt_losses):
             total = losses.token + losses.value
             total.backward()  # type: ignore[no-untyped-call]
             self._sums[:3] += torch.stack([total, *losses]).detach().double()
-            self.flops += self.model.flops(part)
         norm = clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf)
         self._optimizer.step()
         self._sums[3] += norm
         self._summed += 1
         self.step += 1
-        self.tokens += int(example.real.sum())
+        self.tokens += prepared.tokens
+        self.flops += prepared.flops
 
     def means(self) -> dict[str, float]:
         """Mean losses and gradient norm since the last call; the device is waited for.
@@ -160,20 +190,15 @@ class Trainer:
     def validate(self, example: Example) -> tuple[float, float]:
         """Mean token loss and mean value loss of a batch that is not learnt."""
         self.model.eval()
-        found = [losses for _, losses in self._losses(example, self.model.losses)]
+        found = list(self._losses(self.prepare(example), self.model.losses))
         return sum(float(one.token) for one in found), sum(float(one.value) for one in found)
 
-    def _losses(
-        self, example: Example, losses: Callable[[Given], Losses]
-    ) -> Iterator[tuple[Example, Losses]]:
+    def _losses(self, prepared: Prepared, losses: Callable[[Given], Losses]) -> Iterator[Losses]:
         """Of each part of a batch, so that they add up to the means over all of it."""
-        for part in example.parts(self.execution.accumulate):
+        for given, of_tokens, of_numbers in prepared.parts:
             with self._precision():
-                token, value = losses(Given.of(part, self.device))
-            tokens, numbers = len(example.where), len(example.number_where)
-            token = token * (len(part.where) / max(1, tokens))
-            value = value * (len(part.number_where) / max(1, numbers))
-            yield part, Losses(token, value)
+                token, value = losses(given.to(self.device))
+            yield Losses(token * of_tokens, value * of_numbers)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything that the next step depends on, as tensors by name and as plain values."""
