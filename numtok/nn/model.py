@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.errors import UsageError
+from numtok.nn.batches import PAD
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, ValueHead, projection
 from numtok.nn.objectives.base import OBJECTIVES, Example
@@ -137,6 +138,10 @@ class Model(nn.Module):
         Only the hidden states that predict something go through the heads.
         """
         hidden = self.hidden(given.tokens, given.values, given.real, given.asked)
+        return self.losses_of(hidden, given)
+
+    def losses_of(self, hidden: Tensor, given: "Given") -> Losses:
+        """As :meth:`losses`, of the states [B, Q, D] that :meth:`hidden` gave."""
         flat = hidden.flatten(0, 1)
         # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
         # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
@@ -221,6 +226,27 @@ class Given(NamedTuple):
             example.number_values,
         )
         return cls._make(None if one is None else torch.from_numpy(one) for one in arrays)
+
+    def widened(self, length: int) -> "Given":
+        """With pads behind each row, ``length`` tokens in all, and none but all states asked for.
+
+        So of all batches of as many rows the trunk sees the same shapes, whatever is predicted.
+        """
+        rows, before = self.tokens.shape
+        first_B1 = torch.arange(0, rows * length, length)[:, None]
+        places = (first_B1 + (torch.arange(before) if self.asked is None else self.asked)).flatten()
+        real = torch.ones_like(self.tokens, dtype=torch.bool) if self.real is None else self.real
+        more = (0, length - before)
+        real = F.pad(real, more)
+        real[:, 0] = True  # of rows without any token too: attention needs something
+        return self._replace(
+            tokens=F.pad(self.tokens, more, value=PAD),
+            values=F.pad(self.values, more, value=1.0),
+            real=real,
+            asked=None,
+            where=places if self.where is None else places[self.where],
+            number_where=places[self.number_where],
+        )
 
     def pinned(self) -> "Given":
         """In memory of the host that stays in place: a GPU copies from it when it comes to it,
