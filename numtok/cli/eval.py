@@ -47,6 +47,12 @@ def command(
         int, typer.Option(metavar="ROWS", help="Rows at a time; fewer where memory is out.")
     ] = 256,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    compile: Annotated[
+        bool,
+        typer.Option(
+            "--compile", help="Compile the model first: minutes. Did not pay on a CPU: measure."
+        ),
+    ] = False,
     against: AgainstOption = None,
     column: ColumnOption = None,
     name: Annotated[str | None, typer.Option(help="Default: the model's and the split's.")] = None,
@@ -81,6 +87,7 @@ def command(
         batch=batch,
         metrics=tuple(metric or ()),
         device=device,
+        compile=compile,
         name=name,
         restart=restart,
         force=force,
