@@ -4,20 +4,25 @@
 
 A `nano` model of random weights is asked for the targets of two sets of rows: *arithmetic*,
 rows of one length, and *mixed*, where half of the rows are lists of natural lengths (a few
-numbers to a hundred) with every fourth number asked for. Four ways, each in a process of its own:
+numbers to a hundred) with every fourth number asked for. Up to five ways, each in a process of its
+own:
 
 - `eval`: `Predictor.run` of numtok, whole: numbers, densities, CRPS, quantiles;
-- `reading`: the same without CRPS and quantiles, which no other way here works out;
+- `reading`: the same without densities, CRPS and quantiles, which no other way here works out;
 - `plain`: rows in their order, --batch at a time, padded to the longest; logits of the whole
   vocabulary at all places; from left to right no cache, so a pass for each further token, until
   all numbers of a batch have ended; a causal row is there once for each of its targets, and
   only the first --plain rows are read;
+- `cached`, from left to right: as one writes it with a cache. The text before each number is a
+  prompt of its own; prompts of like length, --batch at a time, padded on the left; a pass over
+  them, then one over each further token, whose keys and values are put behind those before by
+  `torch.cat`, until all numbers of a batch have ended; logits of the last place alone;
 - `naive`: one pass for each token of each number, one number at a time; some of the numbers.
 
-All read greedily and by the grammar. `same` is the share of numbers that plain and naive read as
-eval does: near 1, since ties of logits within the last bits go either way. Numbers a second of one
-core (CPU seconds, one thread), so that other work on the machine matters less; MiB are what a way
-took at its peak, beyond model and data. Nothing is asserted; compare columns of one run only.
+All read greedily and by the grammar. `same` is the share of numbers that the ways written here
+read as eval does: near 1, since ties of logits within the last bits go either way. Numbers a second
+of one core (CPU seconds, one thread), so that other work on the machine matters less; MiB are what
+a way took at its peak, beyond model and data. Nothing is asserted; compare columns of one run only.
 """
 
 import argparse
@@ -32,19 +37,21 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
+from torch.nn import functional as F
 
 from numtok.codec import Codec
 from numtok.nn.batches import Batch
 from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import Example, masked, moved
 from numtok.nn.presets import preset
+from numtok.nn.steps import Steps
 from numtok.schemes.base import Next
 from numtok.stages._data import read_codec, read_split
 from numtok.stages._models import LoadedModel, Trained
@@ -62,7 +69,9 @@ MODELS = (
     ("p1000", "ar"),
     ("digits", "ar"),
 )
-WAYS = ("eval", "reading", "plain", "naive")
+WAYS = ("eval", "reading", "plain", "cached", "naive")
+BY_HAND = WAYS[2:]
+Past = list[tuple[torch.Tensor, torch.Tensor]]  # keys and values [B, H, T, E] of each block
 WORDS = ("depth", "at", "and", "then", "mean of the last", "rises to", "was", "over")
 
 
@@ -217,6 +226,72 @@ class Plain:
         return [decoded.literal(index) for index in range(len(paths))]
 
 
+class Cached(Plain):
+    """Reads numbers of a causal model with a cache that grows by ``torch.cat``."""
+
+    @torch.no_grad()
+    def read(self, batch: Batch, chosen: NDArray[np.bool_]) -> list[str]:
+        """The literals of the chosen numbers, one of each row: a row is its prompt."""
+        before = batch.number_start[chosen] + 1  # tokens of each prompt, [END] the first
+        rows, longest = len(before), int(before.max())
+        at = np.arange(longest) - (longest - before)[:, None]
+        tokens, values = (
+            torch.from_numpy(np.take_along_axis(one, np.maximum(at, 0), 1)) for one in moved(batch)
+        )
+        real, last = torch.from_numpy(at >= 0), torch.from_numpy(before - 1)[:, None]
+        mask = torch.ones(longest, longest, dtype=torch.bool).tril() & real[:, None]
+        mask |= torch.eye(longest, dtype=torch.bool)  # a pad sees itself: nothing would be NaN
+        places = torch.from_numpy(at).clamp(min=0)
+        past: Past = []
+        paths: list[tuple[int, ...]] = [()] * rows
+        going = np.ones(rows, np.bool_)
+        room = self.codec.scheme.tokens_per_number or self.longest
+        for place in range(room):
+            state, past = self._extended(tokens, values, places, mask, past)
+            if place == 0:
+                first = state
+            logits = self.model.token_head(state)[:, 0].numpy()
+            for which in np.flatnonzero(going).tolist():
+                paths[which], going[which] = self._longer(paths[which], logits[which])
+            if not going.any():
+                break
+            local = [path[-1] if path else 0 for path in paths]
+            tokens = torch.tensor(local)[:, None] + self.codec.number_first
+            values = torch.ones(rows, 1)
+            last = last + 1
+            places = last.clamp(max=self.model.settings.shape.context - 1)
+            real = torch.cat([real, torch.ones(rows, 1, dtype=torch.bool)], dim=1)
+            mask = real[:, None]
+        if self.codec.scheme.tokens_per_number is None:
+            paths = [() if open_ else path for path, open_ in zip(paths, going, strict=True)]
+        return self._literals(paths, first, np.arange(rows), np.zeros(rows, np.int64))
+
+    def _extended(
+        self,
+        tokens_BL: torch.Tensor,
+        values_BL: torch.Tensor,
+        places_BL: torch.Tensor,
+        mask_BLT: torch.Tensor,
+        past: Past,
+    ) -> tuple[torch.Tensor, Past]:
+        """The state [B, 1, D] at the last place; keys and values of each block, grown."""
+        trunk, grown = self.model.trunk, []
+        x_BLD = self.model.embedder(tokens_BL, values_BL) + trunk.positions[places_BL]
+        blocks: Any = trunk.blocks
+        for layer, block in enumerate(blocks):
+            q, k, v = (
+                part.unflatten(2, (block.heads, -1)).transpose(1, 2)
+                for part in block.qkv(block.norm_attention(x_BLD)).chunk(3, dim=2)
+            )
+            if past:
+                k, v = (torch.cat(pair, dim=2) for pair in zip(past[layer], (k, v), strict=True))
+            grown.append((k, v))
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask_BLT[:, None])
+            x_BLD = x_BLD + block.out(y.transpose(1, 2).flatten(2))
+            x_BLD = x_BLD + block.down(F.gelu(block.up(block.norm_mlp(x_BLD))))
+        return trunk.norm(x_BLD[:, -1:]), grown
+
+
 def seen(tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Example:
     """Rows of which everything is looked at."""
     none = np.zeros(0, np.int64)
@@ -225,7 +300,7 @@ def seen(tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Example:
 
 
 def by_hand(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:
-    """Places among the numbers asked for, and what is read there, one of the two other ways."""
+    """Places among the numbers asked for, and what is read there, one of the other ways."""
     plain = Plain(predictor.loaded.model, predictor.loaded.codec, predictor.longest)
     asked, queries = predictor.asked, np.unique(predictor.asked.queries)
     slow = job.way == "naive"
@@ -246,6 +321,23 @@ def by_hand(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:
         read = batch.number[chosen].tolist()
         literals += [found[read.index(number)] for number in asked.numbers[part].tolist()]
     return places.tolist(), literals
+
+
+def by_prompts(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:
+    """As :func:`by_hand`, each number after a prompt of its own, those of like length together."""
+    cached = Cached(predictor.loaded.model, predictor.loaded.codec, predictor.longest)
+    asked = predictor.asked
+    places = np.argsort(predictor.samples.number_start[asked.numbers], kind="stable")
+    literals: list[str] = []
+    for part in np.split(places, range(job.batch, len(places), job.batch)):
+        batch = predictor.batches.of(asked.rows[asked.queries[part]])
+        literals += cached.read(batch, batch.number == asked.numbers[part][batch.number_row])
+    return places.tolist(), literals
+
+
+def without_density(steps: Steps, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Of each number NaN."""
+    return np.full(len(tokens), np.nan)
 
 
 def measure(job: Job) -> Measured:
@@ -277,10 +369,11 @@ def measure(job: Job) -> Measured:
     options = Options(fill, constrained=True, point="mode", draws=0, batch=job.batch)
 
     def run(predictor: Predictor) -> tuple[list[int], list[str]]:
-        if job.way in ("plain", "naive"):
-            return by_hand(job, predictor)
+        if job.way in BY_HAND:
+            return (by_prompts if job.way == "cached" else by_hand)(job, predictor)
         if job.way == "reading":
             predictor._distributions = lambda *_: iter(())  # type: ignore[method-assign]
+            predictor._path_density = without_density  # type: ignore[method-assign]
         literals = predictor.run(quiet, quiet).literals.tolist()
         return list(range(len(literals))), literals
 
@@ -312,9 +405,11 @@ def main() -> None:
     table = Table(title=f"nano, {options.rows:,} rows, batches of {options.batch}")
     for heading in ("rows", "scheme", "objective"):
         table.add_column(heading)
-    for heading in (*(f"{way}/s" for way in WAYS), "reading : naive", "reading : plain"):
-        table.add_column(heading, justify="right")
-    for heading in ("MiB eval", "MiB plain", "same"):
+    for heading in (
+        *(f"{way}/s" for way in WAYS),
+        *(f"reading : {way}" for way in BY_HAND),
+        *("MiB eval", "MiB plain", "same"),
+    ):
         table.add_column(heading, justify="right")
     os.environ["OMP_NUM_THREADS"] = "1"
     with (
@@ -342,23 +437,24 @@ def main() -> None:
                         ),
                     ).result()
                     for way in WAYS
+                    if objective == "ar" or way != "cached"
                 }
                 table.add_row(data, scheme, objective, *figures(found))
-    Console(width=130).print(table)
+    Console(width=150).print(table)
 
 
 def figures(found: dict[str, Measured]) -> list[str]:
     """One line of the table: speeds, ratios, memory, agreement."""
     speed = {way: one.numbers / one.seconds for way, one in found.items()}
+    ratio = {way: f"{speed['reading'] / speed[way]:.2f}" for way in BY_HAND if way in found}
     pairs = [
         (found["eval"].literals[place], literal)
-        for way in ("plain", "naive")
+        for way in ratio
         for place, literal in found[way].literals.items()
     ]
     return [
-        *(f"{speed[way]:,.0f}" for way in WAYS),
-        f"{speed['reading'] / speed['naive']:.1f}",
-        f"{speed['reading'] / speed['plain']:.2f}",
+        *(f"{speed[way]:,.0f}" if way in found else "" for way in WAYS),
+        *(ratio.get(way, "") for way in BY_HAND),
         f"{found['eval'].bytes / 2**20:.0f}",
         f"{found['plain'].bytes / 2**20:.0f}",
         f"{np.mean([same(*pair) for pair in pairs]):.4f}",

@@ -321,6 +321,42 @@ def test_the_version_does_not_depend_on_the_batch(world: World) -> None:
         assert "--batch" not in first.manifest.command
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's compiler
+@pytest.mark.parametrize("objective", ["mlm:targets", "ar"])
+def test_a_compiled_evaluation_reads_the_same_numbers(
+    numtok: Shell, world: World, objective: str
+) -> None:
+    encoded = world.encoded("p1000")
+    arguments = ("eval", world.by_chance(encoded, objective).ref, encoded.ref, "--device", "cpu")
+    found = []
+    for more in ((), ("--compile",)):
+        ran = numtok("--store", str(world.store.root), *arguments, *more)
+        assert ran.code == 0, ran.err
+        found.append(world.store.resolve(ran.out.strip()))
+    plain, compiled = found
+    assert compiled.version != plain.version
+    assert [one.manifest.command.count("--compile") for one in found] == [0, 1]
+    for one, other in zip(*map(table, found), strict=True):
+        assert other["prediction_literal"] == one["prediction_literal"]
+        assert other["on_grammar"] == one["on_grammar"]
+        assert other["log_density"] == pytest.approx(one["log_density"], rel=0, abs=1e-5)
+
+
+def test_without_a_compiler_nothing_is_compiled(
+    numtok: Shell, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    model, encoded = world.both("p1000")
+    ran = numtok("--store", str(world.store.root), "eval", model.ref, encoded.ref, "--compile")
+    message = (
+        "--compile needs a C++ compiler, and there is no 'no-such-compiler'; install one, name it "
+        "in the environment variable CXX, or leave --compile out"
+    )
+    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
+
+
 # --- every scheme and objective ----------------------------------------------------------------
 
 

@@ -233,6 +233,7 @@ def test_numerical_and_closed_forms_of_a_mixture_agree(
 ) -> None:
     one, values = mixture(20, components, "affine"), np.linspace(260.0, 300.0, 20)
     exact, center = one.crps(values), one.mean()
+    assert isinstance(one.normalizer, FittedNormalizer)
     monkeypatch.setattr(type(one.normalizer.normalizer), "linear", False)
     np.testing.assert_allclose(one.crps(values), exact, rtol=1e-4)
     np.testing.assert_allclose(one.mean(), center, rtol=1e-6)

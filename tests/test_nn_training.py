@@ -4,6 +4,7 @@ import copy
 import math
 import os
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,16 @@ from numtok.errors import TrainingFailed, UsageError
 from numtok.nn.batches import generator
 from numtok.nn.model import Model
 from numtok.nn.objectives.base import OBJECTIVES, Example
-from numtok.nn.training import Execution, Recipe, Trainer, device_of, naming_memory
+from numtok.nn.prefetch import prefetched
+from numtok.nn.training import (
+    Execution,
+    Recipe,
+    Trainer,
+    bucket,
+    device_of,
+    naming_memory,
+    replayed_losses,
+)
 from tests import fakemodels
 from tests.fakemodels import CPU, batches, model, samples
 
@@ -250,6 +260,64 @@ def test_what_is_worked_out_again_for_the_gradient_is_the_same_to_the_bit(
     assert calls == [0, 1, 2, 1, 0] * STEPS
     again.validate(examples(objective)[0])
     assert calls[5 * STEPS :] == [0, 1, 2]
+
+
+# --- for a GPU ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("device", "accumulate", "options"),
+    [
+        ("cpu", 1, {"dynamic": True}),
+        ("cuda", 1, {"dynamic": True, "mode": "reduce-overhead"}),
+        ("cuda", 2, {"dynamic": True}),
+    ],
+)
+def test_graphs_are_recorded_on_a_gpu_where_gradients_are_of_one_part(
+    device: str, accumulate: int, options: dict[str, Any]
+) -> None:
+    how = Execution(torch.device(device), accumulate=accumulate, compiled=True)
+    assert how.compiler == options
+    assert how.graphs == ("mode" in options)
+    assert not Execution(torch.device(device), accumulate=accumulate).graphs
+
+
+def test_what_a_gpu_learns_is_pinned_by_the_thread_that_prepares_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = []
+
+    def pin_memory(one: Tensor) -> Tensor:
+        threads.append(threading.current_thread().name.partition("_")[0])
+        return one
+
+    monkeypatch.setattr(Tensor, "pin_memory", pin_memory)
+    of, made = trainer(), examples()
+    list(prefetched(lambda step: of.prepare(made[step]), 0, STEPS, workers=1))
+    assert not threads  # nothing of it on a CPU
+    of.device = torch.device("cuda")
+    batches = list(prefetched(lambda step: of.prepare(made[step]), 0, STEPS, workers=1))
+    tensors = [one for batch in batches for given, *_ in batch.parts for one in given]
+    assert threads == ["prefetch"] * sum(one is not None for one in tensors)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's compiler
+@pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")
+@pytest.mark.parametrize("objective", ["mlm", "ar"])
+def test_losses_by_a_compiled_trunk_are_those_of_the_model(objective: str) -> None:
+    """What is replayed on a GPU, compiled for a CPU."""
+    of = trainer(objective=objective, size=f"{TINY},context=64").model.train()
+    compiled, found = replayed_losses(of, Execution(CPU, compiled=True)), []
+    for one in examples(objective):
+        given = of.given(one)
+        wide = given.widened(bucket(given.tokens.shape[1], 64))
+        for losses, batch in ((of.losses, given), (compiled, wide)):
+            of.zero_grad()
+            both = losses(batch)
+            (both.token + both.value).backward()  # type: ignore[no-untyped-call]
+            found.append([*both, *(p.grad for p in of.parameters())])
+    torch.testing.assert_close(found[::2], found[1::2], rtol=1e-4, atol=1e-4)
 
 
 # --- to stop and to continue -------------------------------------------------------------------

@@ -17,7 +17,7 @@ from numtok.cli._shared import (
     refuse,
 )
 
-_OF_TEXTS = ("fill", "decode", "batch")
+_OF_TEXTS = ("fill", "decode", "batch", "compile")
 _OF_TABLES = ("temperature", "top_k", "top_p")
 
 
@@ -71,6 +71,12 @@ def command(
         int, typer.Option(metavar="ROWS", help="Rows at a time; fewer where memory is out.")
     ] = 256,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    compile: Annotated[
+        bool,
+        typer.Option(
+            "--compile", help="Compile the model first: minutes. Did not pay on a CPU: measure."
+        ),
+    ] = False,
     against: AgainstOption = None,
     column: ColumnOption = None,
     name: Annotated[str | None, typer.Option(help="Default: the model's and the split's.")] = None,
@@ -126,6 +132,7 @@ def command(
                 point=point or "mode",
                 draws=draws,
                 batch=batch,
+                compile=compile,
                 **of_both,
             )
             artifact = run(config, open_store(context), progress).artifact

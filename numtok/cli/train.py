@@ -37,8 +37,8 @@ def command(
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="nano, micro, small, xval, gpt2; nano,layers=2 ... Tables: mlp,layers=3,width=256. "
-            "Default: nano, mlp.",
+            help="nano, micro, small, xval, gpt2; nano,layers=2 ... "
+            "Tables: mlp,layers=3,width=256. Default: nano or mlp.",
         ),
     ] = None,
     objective: Annotated[

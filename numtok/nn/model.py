@@ -3,6 +3,7 @@
 ``model.json`` holds its :class:`ModelSettings`; the weights lie beside it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.errors import UsageError
+from numtok.nn.batches import PAD
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
 from numtok.nn.objectives.base import OBJECTIVES, Example
@@ -159,6 +161,10 @@ class Model(nn.Module):
         Only the hidden states that predict something go through the heads.
         """
         hidden = self.hidden(given.tokens, given.values, given.real, given.asked)
+        return self.losses_of(hidden, given)
+
+    def losses_of(self, hidden: Tensor, given: "Given") -> Losses:
+        """As :meth:`losses`, of the states [B, Q, D] that :meth:`hidden` gave."""
         flat = hidden.flatten(0, 1)
         # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
         # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
@@ -169,18 +175,22 @@ class Model(nn.Module):
             # Not in bfloat16, whose 8 bits are a grid that a value could not leave.
             with torch.autocast(flat.device.type, enabled=False):
                 parameters = self.value_head(flat[given.number_where].float())
-            there = len(given.number_learnt)
-            value = parameters.sum()
-            if there:
+            if len(given.number_learnt):
                 value = self.value_head.losses(parameters, given.number_learnt).mean()
+            else:
+                value = sum((0 * p.sum() for p in self.value_head.parameters()), parameters.sum())
         return Losses(token, value)
 
     def given(self, example: Example) -> "Given":
-        """An example on the model's device, its numbers as the value head learns them."""
+        """An example on the model's device."""
+        return self.on_host(example).to(self._table.device)
+
+    def on_host(self, example: Example) -> "Given":
+        """An example with its numbers as the value head learns them, not yet on a device."""
         values, learnt = example.number_values, example.number_values[:, None]
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.learnt(self.scaling.forward(values.astype(np.float64)))
-        return Given.of(example, learnt, self._table.device)
+        return Given.on_host(example, learnt)
 
     def value_point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """[N] the values, normalised as the encoding does, that a value head predicts."""
@@ -210,7 +220,7 @@ class Model(nn.Module):
 
 
 class Given(NamedTuple):
-    """An :class:`Example` on the model's device; ``real`` is None where no token is padding.
+    """An :class:`Example` as tensors; ``real`` is None where no token is padding.
 
     ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
     names, [B, Q], or of all, [B, L]; ``where`` is None where a token is predicted at each of these.
@@ -231,24 +241,54 @@ class Given(NamedTuple):
         return flat if self.where is None else flat[self.where]
 
     @classmethod
-    def of(cls, example: Example, learnt_NW: NDArray[Any], device: torch.device) -> "Given":
-        """Copied to ``device``."""
-
-        def move(array: Any) -> Tensor:
-            return torch.from_numpy(array).to(device, non_blocking=True)
-
+    def on_host(cls, example: Example, learnt_NW: NDArray[Any]) -> "Given":
+        """Not yet on a device: on the CPU nothing is copied."""
         asked, where, number_where = example.asked
         places = example.tokens.size if asked is None else asked.size
-        return cls(
-            move(example.tokens),
-            move(example.values),
-            None if example.real.all() else move(example.real),
-            None if asked is None else move(asked),
-            None if len(where) == places else move(where),
-            move(example.labels),
-            move(number_where),
-            move(learnt_NW),
+        arrays = (
+            example.tokens,
+            example.values,
+            None if example.real.all() else example.real,
+            asked,
+            None if len(where) == places else where,
+            example.labels,
+            number_where,
+            learnt_NW,
         )
+        return cls._make(None if one is None else torch.from_numpy(one) for one in arrays)
+
+    def widened(self, length: int) -> "Given":
+        """With pads behind each row, ``length`` tokens in all, and none but all states asked for.
+
+        So of all batches of as many rows the trunk sees the same shapes, whatever is predicted.
+        """
+        rows, before = self.tokens.shape
+        first_B1 = torch.arange(0, rows * length, length)[:, None]
+        places = (first_B1 + (torch.arange(before) if self.asked is None else self.asked)).flatten()
+        real = torch.ones_like(self.tokens, dtype=torch.bool) if self.real is None else self.real
+        more = (0, length - before)
+        real = F.pad(real, more)
+        real[:, 0] = True  # of rows without any token too: attention needs something
+        return self._replace(
+            tokens=F.pad(self.tokens, more, value=PAD),
+            values=F.pad(self.values, more, value=1.0),
+            real=real,
+            asked=None,
+            where=places if self.where is None else places[self.where],
+            number_where=places[self.number_where],
+        )
+
+    def pinned(self) -> "Given":
+        """In memory of the host that stays in place: a GPU copies from it when it comes to it,
+        and :meth:`to` does not wait, as it does for other memory until all before is done."""
+        return self._each(Tensor.pin_memory)
+
+    def to(self, device: torch.device) -> "Given":
+        """On ``device``. PyTorch keeps pinned memory for as long as it is copied from."""
+        return self._each(lambda one: one.to(device, non_blocking=True))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Given":
+        return Given._make(None if one is None else change(one) for one in self)
 
 
 def _cross_entropy(logits_KV: Tensor, labels_K: Tensor) -> Tensor:

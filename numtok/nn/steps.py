@@ -26,6 +26,17 @@ from numtok.nn.objectives.base import Example, masked, moved
 from numtok.nn.transformer import Cache
 
 
+def compile_passes(model: Model) -> None:
+    """Have PyTorch compile the passes that numbers are read by, for any number of rows and tokens.
+
+    States are the same but for rounding. No CUDA graphs: those leave out what writes into its
+    input, as a pass writes into its cache. Run on a CPU alone, where it does not pay
+    (docs/RESULTS.md).
+    """
+    model.hidden = torch.compile(model.hidden, dynamic=True)  # type: ignore[method-assign]
+    model.extend = torch.compile(model.extend, dynamic=True)  # type: ignore[method-assign]
+
+
 class Steps(ABC):
     """The hidden states [n, D] that predict the tokens of ``n`` numbers, one after the other."""
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from numtok.nn.model import Given, Losses, Model
 from numtok.nn.objectives.base import Example
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
+_SHORTEST = 16  # tokens to which rows are padded at least, where each length costs a recording
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
 
 
@@ -88,6 +89,33 @@ class Execution:
     recompute: bool = False
     compiled: bool = False
 
+    @property
+    def graphs(self) -> bool:
+        """Whether CUDA graphs are replayed: not where gradients are summed over parts, which lie in
+        memory that the next part's graph writes over (PyTorch's issues 96693 and 169545)."""
+        return self.compiled and self.device.type == "cuda" and self.accumulate == 1
+
+    @property
+    def compiler(self) -> dict[str, Any]:
+        """Options of ``torch.compile``: for any number of rows and tokens, or each would be
+        compiled anew.
+
+        >>> Execution(torch.device("cuda"), compiled=True).compiler
+        {'dynamic': True, 'mode': 'reduce-overhead'}
+        """
+        return {"dynamic": True} | ({"mode": "reduce-overhead"} if self.graphs else {})
+
+
+class Prepared(NamedTuple):
+    """A batch as a step learns it, on the host.
+
+    ``parts``: what the model is given, and the shares of its two means in those of the batch.
+    """
+
+    parts: list[tuple[Given, float, float]]
+    tokens: int  # real ones
+    flops: int  # of a forward pass
+
 
 class Trainer:
     """A model and its optimizer at some step; ``step`` counts those that are done."""
@@ -102,8 +130,10 @@ class Trainer:
         self.tokens = 0  # real ones that went in
         self.flops = 0  # of forward passes
         self._learnt_losses: Callable[[Given], Losses] = model.losses
-        if execution.compiled:  # for any number of rows and tokens, or each would be compiled anew
-            self._learnt_losses = torch.compile(model.losses, dynamic=True)
+        if execution.graphs:
+            self._learnt_losses = replayed_losses(model, execution)
+        elif execution.compiled:
+            self._learnt_losses = torch.compile(model.losses, **execution.compiler)
         self._names = {name: parameter for name, parameter in model.named_parameters()}
         tables = [p for p in self._names.values() if p.dim() >= 2]
         others = [p for p in self._names.values() if p.dim() < 2]
@@ -119,7 +149,30 @@ class Trainer:
         self._sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=self.device)
         self._summed = 0
 
+    def prepare(self, example: Example) -> Prepared:
+        """What :meth:`learn` takes; may be called by other threads ahead of time.
+
+        For a GPU it is put into pinned memory, so that a step need not wait until it is copied.
+        """
+        tokens, numbers = max(1, len(example.where)), max(1, len(example.number_where))
+        parts, flops = [], 0
+        for part in example.parts(self.execution.accumulate):
+            given = self.model.on_host(part)
+            if self.execution.graphs:
+                given = given.widened(
+                    bucket(given.tokens.shape[1], self.model.settings.shape.context)
+                )
+            if self.device.type == "cuda":
+                given = given.pinned()
+            parts.append((given, len(part.where) / tokens, len(part.number_where) / numbers))
+            flops += self.model.flops(part)
+        return Prepared(parts, int(example.real.sum()), flops)
+
     def advance(self, example: Example) -> None:
+        """One step."""
+        self.learn(self.prepare(example))
+
+    def learn(self, prepared: Prepared) -> None:
         """One step; looks at no result, so that a GPU need not be waited for."""
         rate = self.recipe.rate(self.step)
         for group in self._optimizer.param_groups:
@@ -128,17 +181,17 @@ class Trainer:
         # Dropout draws from the global generator; other users of it must not matter.
         torch.manual_seed(seed_of(self.recipe.seed, "dropout", self.step))
         self._optimizer.zero_grad()
-        for part, losses in self._losses(example, self._learnt_losses):
+        for losses in self._losses(prepared, self._learnt_losses):
             total = losses.token + losses.value
             total.backward()  # type: ignore[no-untyped-call]
             self._sums[:3] += torch.stack([total, *losses]).detach().double()
-            self.flops += self.model.flops(part)
         norm = clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf)
         self._optimizer.step()
         self._sums[3] += norm
         self._summed += 1
         self.step += 1
-        self.tokens += int(example.real.sum())
+        self.tokens += prepared.tokens
+        self.flops += prepared.flops
 
     def means(self) -> dict[str, float]:
         """Mean losses and gradient norm since the last call; the device is waited for.
@@ -160,20 +213,15 @@ class Trainer:
     def validate(self, example: Example) -> tuple[float, float]:
         """Mean token loss and mean value loss of a batch that is not learnt."""
         self.model.eval()
-        found = [losses for _, losses in self._losses(example, self.model.losses)]
+        found = list(self._losses(self.prepare(example), self.model.losses))
         return sum(float(one.token) for one in found), sum(float(one.value) for one in found)
 
-    def _losses(
-        self, example: Example, losses: Callable[[Given], Losses]
-    ) -> Iterator[tuple[Example, Losses]]:
+    def _losses(self, prepared: Prepared, losses: Callable[[Given], Losses]) -> Iterator[Losses]:
         """Of each part of a batch, so that they add up to the means over all of it."""
-        for part in example.parts(self.execution.accumulate):
+        for given, of_tokens, of_numbers in prepared.parts:
             with self._precision():
-                token, value = losses(self.model.given(part))
-            tokens, numbers = len(example.where), len(example.number_where)
-            token = token * (len(part.where) / max(1, tokens))
-            value = value * (len(part.number_where) / max(1, numbers))
-            yield part, Losses(token, value)
+                token, value = losses(given.to(self.device))
+            yield Losses(token * of_tokens, value * of_numbers)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything that the next step depends on, as tensors by name and as plain values."""
@@ -210,6 +258,36 @@ class Trainer:
     def _precision(self) -> Iterator[None]:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.execution.bfloat16):
             yield
+
+
+def replayed_losses(model: Model, execution: Execution) -> Callable[[Given], Losses]:
+    """``model.losses`` with the trunk as CUDA graphs, launched as one: the kernels of a small model
+    take less time than launching them one by one.
+
+    PyTorch compiles the trunk once and records a graph for each shape that it then meets, so
+    batches come :meth:`~Given.widened` to a :func:`bucket`. How much is predicted differs from
+    batch to batch, so the heads, a few kernels, run as they are.
+
+    Not run on a GPU: written by PyTorch's documentation. On a CPU, where PyTorch takes the same
+    calls and records nothing, tests hold that losses and gradients are the same.
+    """
+    hidden = torch.compile(model.hidden, **execution.compiler)
+
+    def losses(given: Given) -> Losses:
+        # The step before is over: what its graph gave may be written over.
+        torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+        return model.losses_of(hidden(given.tokens, given.values, given.real), given)
+
+    return losses
+
+
+def bucket(length: int, context: int) -> int:
+    """The length to which rows are padded where each length is recorded: a power of two.
+
+    >>> [bucket(length, context=1000) for length in (0, 16, 17, 100, 600)]
+    [16, 16, 32, 128, 1000]
+    """
+    return min(context, max(_SHORTEST, 1 << max(0, length - 1).bit_length()))
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from numtok.nn.device import matmul_rate, peak_memory
 from numtok.nn.model import Model
 from numtok.nn.objectives.base import Example, Objective, masked, said
 from numtok.nn.prefetch import prefetched
-from numtok.nn.training import WHOLE_STEP, Execution, Recipe, Trainer
+from numtok.nn.training import WHOLE_STEP, Execution, Prepared, Recipe, Trainer
 from numtok.samples import Samples
 from numtok.stages._checkpoint import (
     Checkpoint,
@@ -252,9 +252,12 @@ class Training:
         clock = _Clock(self, trainer)
         before, saved = self.seconds, time.monotonic()
         with Signals() as signals:
-            examples = prefetched(self.train.learnt, trainer.step, steps, self.batch_workers)
-            for example in examples:
-                trainer.advance(example)
+
+            def prepared(step: int) -> Prepared:
+                return trainer.prepare(self.train.learnt(step))
+
+            for batch in prefetched(prepared, trainer.step, steps, self.batch_workers):
+                trainer.learn(batch)
                 done = trainer.step == steps
                 if trainer.step % record_every == 0 or done:
                     losses = trainer.means()

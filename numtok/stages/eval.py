@@ -22,7 +22,9 @@ from numtok import files
 from numtok.artifact import TIMING, Artifact
 from numtok.errors import DataError, UsageError
 from numtok.metrics.base import METRICS, Metric
+from numtok.nn.device import check_compiler
 from numtok.nn.heads.base import ValueHead
+from numtok.nn.steps import compile_passes
 from numtok.nn.training import device_of
 from numtok.records import ENCODED, GROUP, MODEL, TRAIN
 from numtok.registry import settings_of, spec_of
@@ -89,6 +91,7 @@ class Config:
     batch: int = 256
     metrics: tuple[str, ...] = ()
     device: str = "auto"
+    compile: bool = False
     name: str | None = None
     restart: bool = False
     force: bool = False
@@ -149,6 +152,9 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         "metrics": [settings_of(metric) for metric in metrics],
         "device": device.type,
     }
+    if config.compile:  # another rounding: a near tie may go the other way
+        check_compiler()
+        settings["compile"] = True
     with store.draft(
         REPORT,
         config.name or f"{model.name}-{config.split}",
@@ -162,6 +168,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             return Result(draft, made=False)
         started = time.monotonic()
         loaded = read_model(model, device)  # only now: a report that is there needs no weights
+        if config.compile:
+            compile_passes(loaded.model)
         evaluation = _Evaluation.of(config, loaded, encoded, store, options, metrics)
         predicted = evaluation.predictor.run(partial(progress, "predicting"), store.note)
         table = evaluation.table(predicted)
@@ -207,6 +215,7 @@ def _command(
     for metric in config.metrics:
         words += ["--metric", metric]
     words += ["--device", device]
+    words += ["--compile"] if config.compile else []
     return words + (["--name", config.name] if config.name else [])
 
 

@@ -7,6 +7,8 @@ k predicts token k. Which tokens may come next depends on a few states of the co
 Shapes: N numbers, K tokens of each, V the codec's vocabulary, S states, D width, U beginnings.
 """
 
+from typing import cast
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -163,7 +165,7 @@ class Beginnings:
         self.state = self._reader.get_buffer("next")[self.state[before], token]
         hidden_ULD = self._reader.trunk.extend(self._reader.table(token)[:, None], self._cache)
         self.log_p = self._read(hidden_ULD[:, 0])
-        return now
+        return cast(Tensor, now)
 
     def first(self, which: Tensor) -> Tensor:
         """int64 like ``which``: the first token that may follow each."""
