@@ -110,32 +110,30 @@ def command(
         "restart": restart,
         "force": force,
     }
-    of_tables = is_of_tables(context, model)
-    if of_tables:
-        refuse(context, _OF_TEXTS, "a model of tables")
-    else:
-        refuse(context, _OF_TABLES, "a model of texts")
+
+    def of_texts() -> Config:
+        return Config(
+            encoded=data,
+            fill=fill,
+            decode=decode,
+            point=point or "mode",
+            draws=draws,
+            batch=batch,
+            compile=compile,
+            **of_both,
+        )
+
+    # What neither kind of model can do is refused before anything is looked for.
+    if point != "raft":
+        of_texts()
+    options = options_of(point or "median", draws, temperature, top_k, top_p)
     with Count(context.obj.quiet) as progress:
-        if of_tables:
-            artifact = eval_table(
-                context,
-                progress,
-                table=data,
-                options=options_of(point or "median", draws, temperature, top_k, top_p),
-                **of_both,
-            )
+        if is_of_tables(context, model):
+            refuse(context, _OF_TEXTS, "a model of tables")
+            artifact = eval_table(context, progress, table=data, options=options, **of_both)
         else:
-            config = Config(
-                encoded=data,
-                fill=fill,
-                decode=decode,
-                point=point or "mode",
-                draws=draws,
-                batch=batch,
-                compile=compile,
-                **of_both,
-            )
-            artifact = run(config, open_store(context), progress).artifact
+            refuse(context, _OF_TABLES, "a model of texts")
+            artifact = run(of_texts(), open_store(context), progress).artifact
     evaluation = read(artifact)
     printed = (
         beside(against, [(evaluation.report.scheme, [evaluation])], column=column)
