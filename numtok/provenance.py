@@ -17,9 +17,11 @@ from numtok import __version__
 
 # The installed ones of these are recorded: each can change the bytes of an artifact.
 _LIBRARIES = (
+    "coco-experiment",
     "msgspec",
     "numba",
     "numpy",
+    "openml",
     "polars",
     "pyarrow",
     "safetensors",

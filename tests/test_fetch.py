@@ -385,12 +385,13 @@ ARFF = """@RELATION houses
 @ATTRIBUTE rooms NUMERIC
 @ATTRIBUTE street {elm,'oak lane'}
 @ATTRIBUTE floor {1,2}
+@ATTRIBUTE garden {TRUE,FALSE}
 @ATTRIBUTE price {100,200,300}
 @DATA
-a,3,elm,1,100
-b,?,'oak lane',2,200
-c,5,?,1,300
-d,4,elm,2,100
+a,3,elm,1,TRUE,100
+b,?,'oak lane',2,FALSE,200
+c,5,?,1,TRUE,300
+d,4,elm,2,FALSE,100
 """
 DESCRIPTION = """<oml:data_set_description xmlns:oml="http://openml.org/openml">
 <oml:id>7</oml:id><oml:name>houses</oml:name><oml:version>2</oml:version>
@@ -461,11 +462,15 @@ def test_a_task_becomes_a_table_with_its_folds(tmp_path: Path, openml: Server) -
     assert artifact.ref.startswith("openml-11@")
     found = table(artifact)
     kinds = {feature.name: feature.kind for feature in found.file.features}
-    assert kinds == {"rooms": "number", "street": "category", "floor": "category"}
+    assert kinds == {
+        "rooms": "number", "street": "category", "floor": "category", "garden": "category",
+    }  # fmt: skip
     assert str(found.numbers[:, 0].tolist()) == "[3.0, nan, 5.0, 4.0]"
     assert [column.to_pylist() for column in found.categories] == [
-        ["elm", "oak lane", None, "elm"], ["1", "2", "1", "2"],
-    ]  # fmt: skip
+        ["elm", "oak lane", None, "elm"],
+        ["1", "2", "1", "2"],
+        ["true", "false", "true", "false"],
+    ]
     assert found.target.tolist() == [100, 200, 300, 100]
     assert found.file.splits == ["split_0", "split_1", "split_2", "split_3"]
     assert [found.split("test", fold).tolist() for fold in range(4)] == [

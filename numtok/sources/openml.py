@@ -72,8 +72,8 @@ class Openml(Source):
             frame, _, nominal, _ = dataset.get_data()
             rows = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
         for place, name in enumerate(rows.column_names):
-            if nominal[place]:
-                # A category whose names are numbers is still one.
+            # A category whose names are numbers is still one; true and false have a type already.
+            if nominal[place] and pa.types.is_dictionary(rows[name].type):
                 names = rows[name].combine_chunks().dictionary_decode().cast(pa.string())
                 rows = rows.set_column(place, name, names)
         licence = dataset.licence or "not stated"

@@ -127,7 +127,10 @@ def _read(path: Path) -> bytes:
 
 
 def _parsed(path: str, data: bytes) -> "pa.Table":
-    """The file as it is; DataError for what is no table."""
+    """The file as it is; DataError for what is no table.
+
+    In CSV, Arrow takes empty fields and words such as NA, NaN and null for missing, in text too.
+    """
     try:
         if path.endswith(".parquet"):
             source = pa.BufferReader(data)
