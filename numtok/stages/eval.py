@@ -50,17 +50,19 @@ from numtok.stages._predict import (
     Predicted,
     Predictor,
 )
+from numtok.stages._ranges import outside
 from numtok.stages._reports import answers as answers_of
 from numtok.stages._reports import scored
 from numtok.store import Store
 
-REVISION = 2
+REVISION = 3
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
     "relative-error-over", "lmae", "kendall-tau", "relative-mse", "exact-match",
     "exact-match,digits=3", "digit-match", "d-length", "exponent-accuracy",
-    "number-generation-ratio", "nll", "crps", "coverage",
+    "number-generation-ratio", "nll", "tailed-nll", "in-support-nll", "interval-nll", "token-nll",
+    "crps", "coverage", "pit-distance", "outside",
 )  # fmt: skip
 _IN_GROUPS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "median-relative-error", "relative-error-over",
@@ -287,6 +289,11 @@ class _Evaluation:
             else pa.nulls(len(rows), pa.bool_()),
             "log_density": _nullable(predicted.log_density),
             "crps": _nullable(predicted.crps),
+            "pit": _nullable(predicted.pit),
+            "log_density_tailed": pa.nulls(len(rows), pa.float64()),  # none has ends
+            "log_interval": _nullable(predicted.log_interval),
+            "token_nll": _nullable(predicted.token_nll),
+            "outside": self._outside(),
         }
         for index, level in enumerate(QUANTILES):
             columns[quantile_column(level)] = _nullable(predicted.quantiles[:, index])
@@ -310,6 +317,14 @@ class _Evaluation:
             for target, value in zip(self.asked.targets.tolist(), values, strict=True)
         ]
 
+    def _outside(self) -> "pa.Array[Any]":
+        """Which truths are outside the range of their target in the train split."""
+        if self.train is None:
+            return pa.nulls(len(self.asked.numbers), pa.bool_())
+        names = np.array(self._names(), object)
+        truth = self.samples.numbers[self.asked.numbers]
+        return pa.array(outside(truth, names, self.train))
+
     def report(self, table: "pa.Table", predicted: Predicted, progress: Progress) -> Report:
         """Every figure of the report, from the rows of predictions.parquet."""
         loaded, config, asked = self.loaded, self.config, self.asked
@@ -317,11 +332,14 @@ class _Evaluation:
         if not kept.num_rows:
             raise DataError("no number that is asked for is finite; there is nothing to score")
         answers = answers_of(kept, self.train_mean, loaded.artifact.ref)
+        asked_for = [METRICS.build(spec) for spec in config.metrics]
+        usual = [metric for metric in self.metrics if metric.missing(answers) is None]
+        every = list(dict.fromkeys([*usual, *asked_for]))  # these even where there is no figure
         parts = dict(self._parts(kept))
-        few = [METRICS.build(spec) for spec in (*_IN_GROUPS, *config.metrics)]
+        few = [*map(METRICS.build, _IN_GROUPS), *asked_for]
         total = 2 + len(parts)
         progress("scoring", 0, total)
-        metrics = figures(self.metrics, answers)
+        metrics = figures(every, answers)
         progress("scoring", 1, total)
         everything_valid = bool(answers.valid.all())
         found: dict[tuple[str, str], Figures] = {}
@@ -347,9 +365,7 @@ class _Evaluation:
             off_grammar=float(1 - predicted.on_grammar.mean()) if constrained else None,
             train_mean=self.train_mean,
             metrics=metrics,
-            valid_metrics={}
-            if everything_valid
-            else figures(self.metrics, answers.take(answers.valid)),
+            valid_metrics={} if everything_valid else figures(every, answers.take(answers.valid)),
             by_target={name: figs for (kind, name), figs in found.items() if not kind},
             groups={
                 group: {name: figs for (kind, name), figs in found.items() if kind == group}
