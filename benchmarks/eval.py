@@ -335,8 +335,8 @@ def by_prompts(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:
     return places.tolist(), literals
 
 
-def without_density(steps: Steps, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Of each number NaN."""
+def without_score(steps: Steps, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+    """NaN in place of each number's probability."""
     return np.full(len(tokens), np.nan)
 
 
@@ -373,7 +373,7 @@ def measure(job: Job) -> Measured:
             return (by_prompts if job.way == "cached" else by_hand)(job, predictor)
         if job.way == "reading":
             predictor._distributions = lambda *_: iter(())  # type: ignore[method-assign]
-            predictor._path_density = without_density  # type: ignore[method-assign]
+            object.__setattr__(predictor.reader, "score", without_score)  # it is frozen
         literals = predictor.run(quiet, quiet).literals.tolist()
         return list(range(len(literals))), literals
 

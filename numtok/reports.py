@@ -19,6 +19,8 @@ REPORT = "report"  # the kind of artifact
 REPORT_FILE, PREDICTIONS_FILE = "report.json", "predictions.parquet"
 SCHEMA = 1  # of report.json
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of each predictive distribution that is kept
+#: Columns of predictions that came later: old reports do without.
+ADDED = ("pit", "log_density_tailed", "log_interval", "token_nll", "outside")
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -118,8 +120,19 @@ def predictions_schema(groups: Sequence[str]) -> "pa.Schema":
     log_density         float64, nats, of the truth in raw units; null where there is none
     crps                float64, of the predictive distribution; null likewise
     q05 ... q95         float64, its quantiles; null likewise
+    pit                 float64, its probability of the truth or less; null likewise
+    log_density_tailed  float64, as log_density, but with stated tails outside the range of the
+                        train split; null where the distribution needs none
+    log_interval        float64, nats: of the interval that the truth stands for, half a unit of
+                        its last digit to each side; null where that or the density is not known
+    token_nll           float64, nats: the mean cross-entropy of the truth's tokens, given what
+                        the grammar allows; null where it is not said by tokens
+    outside             bool, the truth is outside the range of its target in the train split;
+                        null where that is not at hand
     group_*             string, as in the data
     ==================  ====================================================================
+
+    Those from pit to outside came later: reports without them can be read.
     """
     import pyarrow as pa
 
@@ -137,5 +150,6 @@ def predictions_schema(groups: Sequence[str]) -> "pa.Schema":
         "crps": pa.float64(),
     }
     columns |= {quantile_column(level): pa.float64() for level in QUANTILES}
+    columns |= {name: pa.bool_() if name == "outside" else pa.float64() for name in ADDED}
     columns |= {GROUP + name: pa.string() for name in groups}
     return pa.schema(columns)

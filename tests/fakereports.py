@@ -47,6 +47,7 @@ class Fake:
     truth_shift: float = 0.0  # of the last truth
     repeat: bool = False  # the last id is that of the one before
     train_mean: float | None = TRAIN_MEAN
+    later: bool = False  # with the columns that came later: calibrated, each fourth outside
     settings: Mapping[str, Any] = field(default_factory=dict)
     metrics: tuple[str, ...] = METRIC_NAMES
 
@@ -86,6 +87,9 @@ class Fake:
             quantile_column(level): points + self.noise * NormalDist().inv_cdf(level)
             for level in QUANTILES
         }
+        if self.later:
+            columns["pit"] = (np.arange(count) + 0.5) / count
+            columns["outside"] = [index % 4 == 0 for index in range(count)]
         schema = predictions_schema(["operands", "operator"])
         columns = {name: columns.get(name, nothing) for name in schema.names}
         return pa.table(columns, schema=schema).take(np.arange(count)[::-1])

@@ -206,6 +206,11 @@ def full(seed: int, n: int = 30) -> Answers:
         log_density=generator.normal(size=n),
         crps=generator.random(n),
         quantiles=np.sort(generator.normal(size=(n, len(QUANTILES))), axis=1),
+        pit=generator.random(n),
+        log_density_tailed=generator.normal(size=n),
+        log_interval=-generator.random(n),
+        token_nll=generator.random(n),
+        outside=generator.random(n) < 0.3,
     )
 
 

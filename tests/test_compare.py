@@ -4,17 +4,19 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numtok.artifact import Artifact
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
-from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Figure
+from numtok.reports import ADDED, PREDICTIONS_FILE, REPORT_FILE, Figure
 from numtok.stages._requirements import Requirement
 from numtok.stages._spread import spread
 from numtok.stages.compare import Comparison, Config, run
@@ -198,6 +200,34 @@ def test_without_a_figure_there_is_no_reference(store: Store) -> None:
     part = compared(store, Fake("p1000"), Fake("xval"), metrics=["nll", "mse"]).parts[0]
     assert part.reference is None
     assert all(one["mse"].difference is None for one in part.standings.values())
+
+
+def without(columns: Sequence[str], artifact: Artifact) -> None:
+    """Takes columns out of a report's predictions."""
+    path = artifact.path / PREDICTIONS_FILE
+    path.chmod(0o644)
+    pq.write_table(pq.read_table(path).drop_columns(list(columns)), path, write_page_checksum=True)
+
+
+def test_reports_from_before_the_later_columns_are_read_and_compared(store: Store) -> None:
+    new, old = make(store, Fake("p1000"), "new"), make(store, Fake("xval"), "old")
+    without(ADDED, old)
+    metrics = ("mse", "pit-distance", "outside")
+    found = run(Config((new.ref, old.ref), metrics=metrics), store).parts[0].standings
+    assert found["xval"]["mse"].figure.value == found["p1000"]["mse"].figure.value
+    assert found["xval"]["pit-distance"].figure.value is None
+    without(["crps"], old)
+    with pytest.raises(StoreError, match=r"predictions\.parquet cannot be read: .*crps"):
+        run(Config((new.ref, old.ref)), store)
+
+
+def test_later_columns_are_read_where_they_are(store: Store) -> None:
+    found = compared(
+        store, Fake("p1000", later=True), Fake("xval"), metrics=["pit-distance", "outside", "mse"]
+    ).parts[0]
+    assert found.standings["p1000"]["outside"].figure.value == 0.25
+    assert found.standings["p1000"]["pit-distance"].figure.value == pytest.approx(1 / 800)
+    assert found.standings["xval"]["outside"].figure.value is None
 
 
 # --- metrics, groups, floors -------------------------------------------------------------------

@@ -7,12 +7,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -37,7 +38,9 @@ from numtok.schemes.base import SCHEMES
 from numtok.stages import encode, eval, gen, train
 from numtok.stages._data import read_codec
 from numtok.stages._models import Trained, write_model
+from numtok.stages._ranges import outside
 from numtok.store import Store
+from tests import fakemodels
 from tests.test_cli_store import Shell
 
 TINY = "nano,layers=1,width=32,heads=2"
@@ -448,6 +451,44 @@ def test_predictions_are_those_of_the_data_in_its_order(
     assert {row["group_operands"] for row in found} == {"2"}
 
 
+@pytest.mark.parametrize("scheme", ["p1000", "xval", "digits"])
+def test_what_later_columns_hold_follows_from_the_others(world: World, scheme: str) -> None:
+    model, encoded = world.both(scheme)
+    artifact = world.report(model, encoded)
+    found, report = table(artifact), read(artifact)
+    train = [float(answer(row)) for row in written(world.data(), "train")]
+    for row in found:
+        assert row["outside"] == (not min(train) <= row["truth"] <= max(train))
+        assert row["log_density_tailed"] is None
+        assert (row["token_nll"] is None) == (scheme == "xval")
+        if scheme == "digits":
+            assert row["pit"] is None and row["log_interval"] is None
+            continue
+        for level in QUANTILES:  # the truth is above a quantile if its probability is above it
+            if abs(row["pit"] - level) > 1e-6:
+                assert (row["pit"] > level) == (row["truth"] > row[quantile_column(level)])
+        assert row["log_interval"] < 0
+    outside = [row["outside"] for row in found]
+    assert value(report.metrics, "outside") == pytest.approx(sum(outside) / len(outside))
+    lacking = {"digits": {"pit-distance", "interval-nll", "in-support-nll", "nll"}}
+    lacking |= {"xval": {"token-nll"}}
+    assert not (lacking.get(scheme, set()) | {"tailed-nll"}) & set(report.metrics)
+    asked = read(world.report(model, encoded, metrics=("tailed-nll",), name="asked"))
+    assert asked.metrics["tailed-nll"] == Figure(None, None, None, len(found))
+
+
+def test_the_range_of_the_train_split_is_that_of_each_target() -> None:
+    train = replace(
+        fakemodels.samples("p1000", ["1 and 50 are 7", "3 and 90 are 9"], targets=[0, 1, 3, 4]),
+        target_name=pa.array(["a", "b", "a", "b"]),
+    )
+    values, names = np.array([1.0, 3.5, 3.5, 95.0, 95.0]), np.array(["a", "a", "b", "b", "number"])
+    found = outside(values, names.astype(object), train)
+    # Of what is no target all numbers count, 1 to 90.
+    assert found.tolist() == [False, True, True, True, True]
+    assert not outside(np.array([1.0, 60.0]), np.array(["number"] * 2, object), train).any()
+
+
 FEW = "fp15,exponents=-4..1"  # one token a number, and fewer of them
 
 
@@ -561,6 +602,7 @@ def test_a_report_has_every_metric_and_intervals_hold_the_value(world: World) ->
         *("lmae", "kendall-tau", "relative-mse", "exact-match", "exact-match,digits=3"),
         *("digit-match", "d-length", "exponent-accuracy", "number-generation-ratio", "nll"),
         *("crps", "coverage", "adjusted-r2", "adjusted-r2,p=4"),
+        *("in-support-nll", "interval-nll", "pit-distance", "outside"),
     }
     defined = [figure for figure in report.metrics.values() if figure.value is not None]
     assert len(defined) >= len(report.metrics) - 1

@@ -64,6 +64,11 @@ def some_answers(seed: int, n: int) -> Answers:
         generator.normal(size=n),
         generator.random(n),
         np.sort(generator.normal(size=(n, len(QUANTILES))), axis=1),
+        pit=generator.random(n),
+        log_density_tailed=generator.normal(size=n),
+        log_interval=-generator.random(n),
+        token_nll=generator.random(n),
+        outside=generator.random(n) < 0.3,
     )
 
 
@@ -640,6 +645,61 @@ def test_a_distribution_that_excludes_the_truth_leaves_nll_undefined() -> None:
     assert METRICS.build("nll").why_undefined(answers) == (
         "the density of a truth is zero, or not known"
     )
+
+
+def test_truths_outside_the_train_range_are_left_out_of_the_likelihood_within_it() -> None:
+    metric = METRICS.build("in-support-nll")
+    columns = {"log_density": [-1.0, -np.inf, -3.0], "outside": [False, True, False]}
+    answers = Answers.of([1, 9, 2], [0, 0, 0], **columns)
+    assert metric.plain(answers) == 2.0
+    weights = np.array([[1.0, 5.0, 3.0], [0.0, 2.0, 0.0]])
+    np.testing.assert_array_equal(metric.compute(answers, weights), [2.5, np.nan])
+    assert METRICS.build("nll").why_undefined(answers) == (
+        "the density of a truth is zero, or not known"
+    )
+    nowhere = answers._replace(outside=np.ones(3, np.bool_))
+    assert metric.why_undefined(nowhere) == (
+        "all truths lie outside, or the density of one within is zero or not known"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pit", "expected"),
+    [
+        ([0.5], 0.25),
+        ([0.0], 0.5),
+        ([1.0, 1.0], 0.5),
+        ([0.0, 1.0], 0.25),
+        ([0.25, 0.75], 0.125),  # the best that two can do
+        ([0.25] * 4, 0.25**2 / 2 + 0.75**2 / 2),
+        ([0.1, 0.9], (0.1**2 + 0.4**2) / 2 * 2),
+    ],
+)
+def test_the_distance_of_the_pit_is_that_of_a_histogram_moved_to_uniform(
+    pit: list[float], expected: float
+) -> None:
+    answers = Answers.of(np.zeros(len(pit)), np.zeros(len(pit)), pit=pit)
+    assert METRICS.build("pit-distance").plain(answers) == pytest.approx(expected)
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20))
+def test_the_distance_of_the_pit_is_the_area_between_two_distribution_functions(
+    pit: list[float],
+) -> None:
+    answers = Answers.of(np.zeros(len(pit)), np.zeros(len(pit)), pit=pit)
+    edges = np.linspace(0, 1, 20001)
+    middles = (edges[1:] + edges[:-1]) / 2
+    steps = np.searchsorted(np.sort(pit), middles, "right") / len(pit)
+    area = float(np.abs(steps - middles).mean())
+    assert METRICS.build("pit-distance").plain(answers) == pytest.approx(area, abs=1e-4)
+
+
+def test_what_chance_leaves_of_the_pit_is_as_much_as_is_said() -> None:
+    rng = np.random.default_rng(0)
+    draws = [rng.random(400) for _ in range(300)]
+    metric, zeros = METRICS.build("pit-distance"), np.zeros(400)
+    found = [metric.plain(Answers.of(zeros, zeros, pit=pit)) for pit in draws]
+    assert statistics.fmean(found) == pytest.approx(0.3 / math.sqrt(400), rel=0.1)
 
 
 def test_coverage_counts_the_ends_and_refuses_unknown_quantiles() -> None:

@@ -23,7 +23,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from numtok.errors import UsageError
-from numtok.numerals.column import Literals, Numerals, plain_literal, round_literal, value_of
+from numtok.numerals.column import (
+    Literals,
+    Numerals,
+    plain_literal,
+    resolution,
+    round_literal,
+    value_of,
+)
 from numtok.numerals.decimals import read, round_half_even
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
@@ -690,3 +697,29 @@ def test_real_weather_data_have_their_537_zeros_and_3_2_percent_of_ties() -> Non
     print(f"{len(found)} numbers, {share:.2%} round differently as a float64")
     assert "-0.1435" in differ
     assert 0.031 < share < 0.033
+
+
+@pytest.mark.parametrize(
+    ("literal", "unit"),
+    [
+        ("42", 1.0),
+        ("-60.20", 0.01),
+        ("5.", 1.0),
+        (".5", 0.1),
+        ("1.5e3", 100.0),
+        ("1.5E-3", 0.0001),
+        ("1,234.5%", 0.001),
+        ("\u22127", 1.0),
+        ("1e400", math.inf),
+        ("1e-400", 0.0),
+    ],
+)
+def test_the_resolution_is_a_unit_of_the_last_written_digit(literal: str, unit: float) -> None:
+    assert resolution(literal) == unit
+
+
+@pytest.mark.parametrize("literal", ["nan", "inf", "-inf", "", "."])
+def test_what_has_no_digits_has_no_resolution(literal: str) -> None:
+    with pytest.raises(ValueError) as found:
+        resolution(literal)
+    assert str(found.value) == f"{literal!r} is no decimal number"

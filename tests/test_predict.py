@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -470,6 +471,9 @@ def same(one: Predicted, other: Predicted, places: NDArray[np.int64]) -> None:
         (one.log_density, other.log_density[places]),
         (one.crps, other.crps[places]),
         (one.quantiles, other.quantiles[places]),
+        (one.pit, other.pit[places]),
+        (one.log_interval, other.log_interval[places]),
+        (one.token_nll, other.token_nll[places]),
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
@@ -614,6 +618,7 @@ def test_the_density_of_token_schemes_is_that_of_their_logits(
         assert low < samples.numbers[number] < high
         mass = log_mass(codec.scheme, logits[start : start + length], path)
         assert found.log_density[place] == pytest.approx(mass - math.log(high - low), abs=1e-4)
+        assert found.token_nll[place] == pytest.approx(-mass / len(path), abs=1e-5)
 
 
 def raw(normalize: str, constants: dict[str, float], ends: Sequence[float]) -> list[float]:
@@ -640,6 +645,9 @@ def test_the_density_of_an_autoregressive_model_is_that_of_the_true_tokens(
         low, high = scheme_.interval(path)
         mass = log_mass(scheme_, logits, path)
         assert found.log_density[place] == pytest.approx(mass - math.log(high - low), abs=1e-4)
+        assert found.token_nll[place] == pytest.approx(-mass / len(path), abs=1e-5)
+    # Of more than one token only the path of the true ones is known.
+    assert np.isnan(found.log_interval).all() == np.isnan(found.pit).all() == (scheme != "fp15")
 
 
 @pytest.mark.parametrize("objective", ["mlm", "ar"])
@@ -678,6 +686,23 @@ def test_the_density_of_a_scalar_head_is_a_gaussian_of_its_calibration(
         t = (normalised - centre(predictor, hidden[start])) / DEVIATION
         density = -t * t / 2 - math.log(DEVIATION * math.sqrt(2 * math.pi)) + math.log(slope)
         assert found.log_density[place] == pytest.approx(density, rel=1e-4, abs=1e-4)
+        below = NormalDist().cdf(t)
+        assert found.pit[place] == pytest.approx(below, rel=1e-3, abs=1e-5)
+    assert np.isnan(found.token_nll).all()
+
+
+def test_the_interval_of_a_truth_is_half_a_unit_of_its_last_digit_to_each_side(
+    bench: Bench,
+) -> None:
+    texts = {"6 and 7 is 42": 1.0, "6 and 7 is 42.50": 0.01, "6 and 7 is -0.125": 0.001}
+    rows = [row(place, text, 2) for place, text in enumerate(texts)]
+    predictor = bench.predictor("xval", "mlm", rows, normalize="scale:5")
+    deviation = DEVIATION / predictor.loaded.codec.normalizer.constants["factor"]
+    found = run(predictor)
+    for place, (text, unit) in enumerate(texts.items()):
+        truth, normal = float(text.split()[-1]), NormalDist(found.values[place], deviation)
+        mass = normal.cdf(truth + unit / 2) - normal.cdf(truth - unit / 2)
+        assert math.exp(found.log_interval[place]) == pytest.approx(mass, rel=1e-5)
 
 
 def normalised_by(name: str, constants: dict[str, float], x: float) -> tuple[float, float]:

@@ -7,16 +7,21 @@ from pathlib import Path
 import pytest
 
 from numtok.errors import UsageError
+from numtok.metrics.base import METRICS
 from numtok.published import Table, names, published
 
-PAPER = Path(__file__).parents[2] / "shared/papers/000_0e3e68c57ec0abb5.txt"
+PAPERS = Path(__file__).parents[2] / "shared/papers"
+PAPER = PAPERS / "000_0e3e68c57ec0abb5.txt"
+DECODING = PAPERS / "002_7e38cd198fbc9dd0.txt"
+LIKELIHOODS = {"decoding-regression/table2": 11, "decoding-regression/table3": 25}
+HEADS = ("MDN", "UD", "ND", "Riemann")
 XVAL = [f"xval/table{number}" for number in (1, 2, 3, 4, 5)]
 SCHEMES = {"p10", "p1000", "b1999", "fp15", "xval"}
-QUANTITIES = {"adjusted-r2", "mse", "r2", "tokens-per-number", "train-hours", "vocabulary"}
+QUANTITIES = {*METRICS.names(), "tokens-per-number", "train-hours", "vocabulary"}
 
 
-def test_the_tables_of_the_xval_paper_are_there() -> None:
-    assert set(XVAL) <= set(names())
+def test_the_tables_of_the_papers_are_there() -> None:
+    assert {*XVAL, *LIKELIHOODS, "decoding-regression/table1"} <= set(names())
 
 
 @pytest.mark.parametrize("name", names())
@@ -26,7 +31,8 @@ def test_every_cell_stands_in_a_column_and_every_table_says_its_doubts(name: str
     assert len(columns) == len(set(columns))
     assert all(list(cells) == columns for cells in table.rows.values())
     assert {column.metric for column in table.columns} <= QUANTITIES
-    assert set(table.rows) <= SCHEMES
+    assert all(re.fullmatch("[a-z0-9-]+", row) for row in table.rows)
+    assert name not in XVAL or set(table.rows) <= SCHEMES
     sentences = [table.caption, *table.doubts]
     assert table.doubts
     assert all(sentence.endswith(".") and len(sentence) <= 100 for sentence in sentences)
@@ -68,8 +74,53 @@ def test_every_value_is_the_one_in_the_paper(name: str) -> None:
         assert [str(value) for value, *_ in told] == [str(value) for value, *_ in printed]
 
 
+def _lines_of_the_paper(heading: str) -> list[list[str]]:
+    """The lines of cells below the line that begins so."""
+    text = DECODING.read_text("utf-8").partition(heading)[2].partition("\n")[2]
+    lines = text.partition("\n\n")[0].splitlines()
+    return [line.rstrip("\t").split("\t") for line in lines]
+
+
+@pytest.mark.skipif(not DECODING.exists(), reason="the text of the paper is not at hand")
+@pytest.mark.parametrize("name", list(LIKELIHOODS))
+def test_every_likelihood_is_the_one_in_the_paper(name: str) -> None:
+    table = published(name)
+    heading = "Dataset\tMDN" if name.endswith("2") else "Dataset\tMixture Density Network"
+    printed = {
+        row.lower().replace(" ", ""): [tuple(cell.split(" \\pm ")) for cell in cells]
+        for row, *cells in _lines_of_the_paper(heading)
+    }
+    told = {
+        row: [(str(cells[head].value), str(cells[head].deviation)) for head in HEADS]
+        for row, cells in table.rows.items()
+    }
+    assert told == printed
+    assert len(told) == LIKELIHOODS[name]
+
+
+def test_one_table_of_likelihoods_is_a_part_of_the_other() -> None:
+    part, whole = map(published, LIKELIHOODS)
+    assert {row: whole.rows[row] for row in part.rows} == part.rows
+    assert part.columns == whole.columns
+
+
+@pytest.mark.skipif(not DECODING.exists(), reason="the text of the paper is not at hand")
+def test_every_rank_correlation_is_the_one_in_the_paper_in_hundredths() -> None:
+    table = published("decoding-regression/table1")
+    [dimensions, *lines] = _lines_of_the_paper("Regression Head\tInput Dimension")
+    assert [column.group["dimension"] for column in table.columns] == dimensions[1:]
+    printed = {row.lower().replace(" ", "-"): cells for row, *cells in lines}
+    told = {
+        row: [str(cells[column.name].value.scaleb(2)) for column in table.columns]
+        for row, cells in table.rows.items()
+    }
+    assert told == printed
+
+
 def test_values_keep_the_digits_that_were_printed() -> None:
     assert str(published("xval/table3").rows["p1000"]["3 operands"].value) == "0.990"
+    bike = published("decoding-regression/table3").rows["bike"]
+    assert (str(bike["ND"].value), str(bike["UD"].deviation)) == ("0.10", "0.00")
     assert published("xval/table5").rows["p10"]["a_1 (OoD)"].invalid == Decimal("0.01")
 
 
@@ -83,7 +134,8 @@ def _message(name: str, row: str | None = None, column: str | None = None) -> st
 
 def test_an_unknown_name_gives_the_nearest_match() -> None:
     assert _message("xval/tabel3").startswith(
-        "unknown published table 'xval/tabel3'; did you mean 'xval/table3'? known: xval/table1, "
+        "unknown published table 'xval/tabel3'; did you mean 'xval/table3'? known: "
+        "decoding-regression/table1, "
     )
     assert _message("xval/table3", column="2 operand") == (
         "unknown column '2 operand'; did you mean '2 operands'? "

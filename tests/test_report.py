@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from numtok.artifact import Artifact
 from numtok.cli._figures import amount, duration, interval, number, share
+from numtok.published import names
 from numtok.reports import REPORT_FILE, Report
 from numtok.store import Store
 from tests.fakereports import Fake, make
@@ -168,6 +169,18 @@ def test_a_row_and_a_column_can_be_named(numtok: Run, xval: Artifact, fp15: Arti
     assert "† Δt: a number of outliers that are taken for another value." in lines
 
 
+def test_a_printed_deviation_stands_behind_its_value(numtok: Run, xval: Artifact) -> None:
+    table = "--against", "decoding-regression/table3"
+    _, out, _ = numtok("report", xval.ref, *table, "--row", "bike", "--column", "ND")
+    lines = words(out)
+    assert "ND token-nll - 0.10 ± 0.01" in lines
+    assert any(
+        line.startswith("Doubt: UD and ND agree with mean cross-entropies") for line in lines
+    )
+    _, out, _ = numtok("report", xval.ref, *table, "--column", "MDN")
+    assert "MDN nll - -" in words(out)  # a scheme is no data set
+
+
 @pytest.mark.parametrize(
     ("table", "column", "measured", "printed"),
     [
@@ -212,7 +225,7 @@ def test_other_quantities_than_metrics_stand_beside(
         (
             ["--against", "xval/table33"],
             "unknown published table 'xval/table33'; did you mean 'xval/table3'? "
-            "known: xval/table1, xval/table2, xval/table3, xval/table4, xval/table5",
+            f"known: {', '.join(names())}",
         ),
     ],
 )

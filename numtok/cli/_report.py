@@ -71,7 +71,8 @@ def print_against(against: "Against", format: Format, to: TextIO | None = None) 
         if one.cell is not None:
             invalid = f" ({share(float(one.cell.invalid))} invalid)" if one.cell.invalid else ""
             mark = " †" if one.cell.footnote else ""
-            printed = f"{one.cell.value}{mark}{invalid}"
+            spread = "" if one.cell.deviation is None else f" ± {one.cell.deviation}"
+            printed = f"{one.cell.value}{spread}{mark}{invalid}"
             if one.cell.footnote:
                 footnotes.append(f"† {one.column}: {one.cell.footnote}.")
         rows.append(

@@ -38,6 +38,13 @@ class Answers(NamedTuple):
     sample
         int64[n], which sample (row of the data) each number is of. Numbers of one sample are not
         independent, so the bootstrap draws whole samples; without it, single numbers.
+    pit, log_density_tailed, log_interval
+        float64[n], of the predictive distribution too: P(X <= truth), and in nats the density
+        with stated tails, and the probability of the interval that the truth's digits stand for.
+    token_nll
+        float64[n], nats: the mean cross-entropy of the truth's tokens.
+    outside
+        bool[n], the truth lies outside the range of the train split.
     """
 
     truth: NDArray[np.float64]
@@ -49,6 +56,11 @@ class Answers(NamedTuple):
     crps: NDArray[np.float64] | None = None
     quantiles: NDArray[np.float64] | None = None
     sample: NDArray[np.int64] | None = None
+    pit: NDArray[np.float64] | None = None
+    log_density_tailed: NDArray[np.float64] | None = None
+    log_interval: NDArray[np.float64] | None = None
+    token_nll: NDArray[np.float64] | None = None
+    outside: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, truth: ArrayLike, prediction: ArrayLike, **columns: Any) -> "Answers":

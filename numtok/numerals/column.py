@@ -181,6 +181,18 @@ def value_of(literal: str) -> float:
     return float(plain_literal(literal))
 
 
+def resolution(literal: str) -> float:
+    """What a unit of the last written digit is worth; ValueError if it is no decimal number.
+
+    >>> resolution("-1,234.50"), resolution("12%"), resolution("3e4")
+    (0.01, 0.01, 10000.0)
+    """
+    written, power = _digits_and_power(literal)
+    if not written.lstrip("+-").replace(".", "", 1).isdecimal():
+        raise ValueError(f"{literal!r} is no decimal number")
+    return float(f"1e{power - len(written.partition('.')[2])}")
+
+
 def round_literal(literal: str, digits: int) -> tuple[bool, int, int]:
     """One literal rounded by Python's decimal arithmetic: what :meth:`Numerals.rounded` does,
     where no kernel is at hand (evaluation), and its oracle.

@@ -16,9 +16,11 @@ _FOLDER = Path(__file__).parent
 
 
 class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One printed number; ``invalid`` is the printed share of outputs that were no number."""
+    """One printed number; ``deviation`` is what stands behind a printed plus-minus, ``invalid``
+    the printed share of outputs that were no number."""
 
     value: Decimal
+    deviation: Decimal | None = None
     invalid: Decimal | None = None
     footnote: str | None = None
 
@@ -49,7 +51,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     doubts
         What keeps a figure from being comparable: one sentence each.
     rows
-        Scheme to name of column to cell; a cell that was not printed is absent.
+        Scheme, head or data set to name of column to cell; a cell that was not printed is absent.
     """
 
     source: str
@@ -66,11 +68,11 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 return column
         raise unknown("column", name, [column.name for column in self.columns])
 
-    def row(self, scheme: str) -> dict[str, Cell]:
-        """The cells of a scheme; UsageError with the nearest match if it has no row."""
-        if scheme not in self.rows:
-            raise unknown("row", scheme, self.rows, f"{self.source} has no other")
-        return self.rows[scheme]
+    def row(self, name: str) -> dict[str, Cell]:
+        """The cells of a row; UsageError with the nearest match if it has no row."""
+        if name not in self.rows:
+            raise unknown("row", name, self.rows, f"{self.source} has no other")
+        return self.rows[name]
 
 
 def names() -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from numtok.nn.steps import LeftToRight, Parallel, Prompts, Steps
 from numtok.nn.training import naming_memory
 from numtok.nn.transformer import Cache
 from numtok.normalizers.base import Chained
+from numtok.numerals.column import resolution
 from numtok.reports import QUANTILES
 from numtok.samples import Samples
 from numtok.schemes.base import Failure
@@ -88,6 +89,9 @@ class Predicted(NamedTuple):
     log_density: NDArray[np.float64]
     crps: NDArray[np.float64]
     quantiles: NDArray[np.float64]  # [a, len(QUANTILES)]
+    pit: NDArray[np.float64]
+    log_interval: NDArray[np.float64]
+    token_nll: NDArray[np.float64]
 
 
 def asked_for(samples: Samples, causal: bool) -> Asked:
@@ -125,6 +129,7 @@ class Predictor:
         self.longest = max(LONGEST, int(samples.number_length.max(initial=0)))
         self.reader = Reader(loaded.model, codec, self.grammar, options.constrained, self.longest)
         self.asked = asked_for(samples, options.fill == AUTOREGRESSIVE)
+        self._resolutions = _resolutions(samples)
         self._cache: Cache | None = None  # its memory serves all batches
         # Of a batch, for as long as memory is enough.
         self._tokens = _TOKENS[next(loaded.model.parameters()).device.type]
@@ -247,14 +252,20 @@ class Predictor:
         reading = self.reader.read(steps, keep_logits=self.support is not None)
         values, literals, valid = self._read_off(reading)
         truth = self.samples.numbers[numbers]
-        log_density, crps = np.full((2, len(truth)), np.nan)
+        log_density, crps, pit, log_interval, token_nll = np.full((5, len(truth)), np.nan)
         quantiles = np.full((len(truth), len(QUANTILES)), np.nan)
-        if self._only_path:
-            log_density = self._path_density(steps.true(), tokens)
+        half = self._resolutions[numbers] / 2
+        if self.loaded.model.value_head is None:
+            log_mass = self.reader.score(steps.true(), tokens)
+            token_nll = -log_mass / np.count_nonzero(tokens >= 0, axis=1)
+            if self._only_path:
+                log_density = self._path_density(log_mass, tokens)
         for part, predictive in self._distributions(steps, numbers, reading):
+            of = truth[part]
             if not self._only_path:
-                log_density[part] = predictive.log_density(truth[part])
-            crps[part] = predictive.crps(truth[part])
+                log_density[part] = predictive.log_density(of)
+                log_interval[part] = predictive.log_interval(of - half[part], of + half[part])
+            crps[part], pit[part] = predictive.crps(of), predictive.cdf(of)
             quantiles[part] = predictive.quantiles(QUANTILES)
             if self.options.point != "mode":
                 values[part] = getattr(predictive, self.options.point)()
@@ -263,7 +274,10 @@ class Predictor:
             literals = np.array([repr(value) for value in values.tolist()], object)
         literals[~valid] = None
         values[~valid] = np.nan
-        return Predicted(values, literals, valid, reading.on_grammar, log_density, crps, quantiles)
+        return Predicted(
+            *(values, literals, valid, reading.on_grammar, log_density, crps, quantiles),
+            *(pit, log_interval, token_nll),
+        )
 
     def _read_off(
         self, reading: Reading
@@ -315,7 +329,9 @@ class Predictor:
         elif self.draws:
             yield slice(None), self._drawn(steps, numbers)
 
-    def _path_density(self, steps: Steps, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _path_density(
+        self, log_mass: NDArray[np.float64], tokens: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
         """The probability of the truth's own tokens, spread over the interval they stand for.
 
         NaN where the tokens stand for one value alone (``digits``): there it is no density.
@@ -324,7 +340,6 @@ class Predictor:
         scheme, normalizer = self.loaded.codec.scheme, self.loaded.codec.normalizer
         if scheme.tokens_per_number is None:
             return densities
-        log_mass = self.reader.score(steps, tokens)
         for index, path in enumerate(tokens.tolist()):
             low, high = normalizer.inverse(np.array(scheme.interval(tuple(path))))
             atom = low == high or not np.isfinite(high - low)
@@ -349,3 +364,14 @@ class Predictor:
         places = positions(batch.number_row[chosen], batch.number_start[chosen], lengths)
         tokens[inside] = batch.tokens[places] - self.loaded.codec.number_first
         return tokens
+
+
+def _resolutions(samples: Samples) -> NDArray[np.float64]:
+    """Of each number of a split that is a target, what a unit of its last written digit is worth;
+    NaN for the others, whose digits are not kept, and where float64 holds no value."""
+    found = np.full(len(samples.numbers), np.nan)
+    literals = samples.target_literal.to_pylist()
+    for number, literal in zip(samples.targets.tolist(), literals, strict=True):
+        if np.isfinite(samples.numbers[number]):
+            found[number] = resolution(literal)
+    return found

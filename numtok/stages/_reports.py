@@ -20,7 +20,15 @@ from numtok.artifact import TIMING, Artifact
 from numtok.errors import DataError, StoreError, unknown
 from numtok.metrics.base import Answers
 from numtok.records import GROUP
-from numtok.reports import PREDICTIONS_FILE, QUANTILES, REPORT_FILE, SCHEMA, Report, quantile_column
+from numtok.reports import (
+    ADDED,
+    PREDICTIONS_FILE,
+    QUANTILES,
+    REPORT_FILE,
+    SCHEMA,
+    Report,
+    quantile_column,
+)
 
 _LIMIT = 64 << 20  # bytes: the most a report.json may have
 _KEY = ("id", "target", "position")
@@ -148,6 +156,8 @@ def answers(table: "pa.Table", mean: float | None, ref: str) -> Answers:
             f"{ref} has invalid predictions and no train mean to score them by; "
             "evaluate again, on data that have a train split"
         )
+    added = {name: _optional(table, name) if name in table.column_names else None for name in ADDED}
+    outside = added.pop("outside")
     levels = [_optional(table, quantile_column(level)) for level in QUANTILES]
     return Answers(
         truth=_numbers(table, "truth"),
@@ -161,6 +171,8 @@ def answers(table: "pa.Table", mean: float | None, ref: str) -> Answers:
         if any(level is None for level in levels)
         else np.stack(cast("list[NDArray[np.float64]]", levels), axis=1),
         sample=_samples(table),
+        outside=None if outside is None else outside.astype(np.bool_),
+        **added,
     )
 
 

@@ -40,13 +40,18 @@ class Scores(NamedTuple):
 
 def score(
     table: "pa.Table",
-    metrics: Sequence[Metric],
+    usual: Sequence[Metric],
     few: Sequence[Metric],
+    more: Sequence[Metric],
     train_mean: float | None,
     ref: str,
     progress: Progress,
 ) -> Scores:
-    """Score predictions (``reports.predictions_schema``); ``few`` are for each target and group.
+    """Score predictions (``reports.predictions_schema``).
+
+    usual, few, more
+        Metrics over all numbers, of which those are left out that need a column which is not
+        there; those for each target and group; and those asked for besides, in both.
 
     Raises DataError where there is nothing to score.
     """
@@ -54,21 +59,24 @@ def score(
     if not kept.num_rows:
         raise DataError("no number that is asked for is finite; there is nothing to score")
     answers = answers_of(kept, train_mean, ref)
+    every = [metric for metric in usual if metric.missing(answers) is None]
+    metrics = list(dict.fromkeys([*every, *more]))
     parts = dict(_parts(kept))
     total = 2 + len(parts)
     progress("scoring", 0, total)
-    every = figures(metrics, answers)
+    over_all = figures(metrics, answers)
     progress("scoring", 1, total)
     found: dict[tuple[str, str], Figures] = {}
     for done, (part, rows) in enumerate(parts.items()):
         # A group of one value is everything: what is known of that need not be found again.
-        found[part] = every if rows.all() else figures(few, answers.take(rows))
+        of_part = [*few, *more]
+        found[part] = over_all if rows.all() else figures(of_part, answers.take(rows))
         progress("scoring", 2 + done, total)
     valid = {} if answers.valid.all() else figures(metrics, answers.take(answers.valid))
     return Scores(
         answers,
         table.num_rows - kept.num_rows,
-        every,
+        over_all,
         valid,
         {name: figs for (kind, name), figs in found.items() if not kind},
         {

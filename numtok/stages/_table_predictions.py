@@ -98,6 +98,7 @@ class TableEvaluation:
     options: TableOptions
     metrics: Sequence[Metric]
     few: Sequence[Metric]  # for each fold
+    more: Sequence[Metric]  # asked for besides, for both
     of_floors: Sequence[Metric]
     most: int | None  # rows at most
 
@@ -200,10 +201,8 @@ class TableEvaluation:
         if model.head.bounded and learnt_from.low < learnt_from.high:
             mass = 1 / (learnt_from.rows + 1)
             tailed = Tailed(exact, learnt_from.low, learnt_from.high, mass)
-        log_interval = token_nll = np.full(len(truth), np.nan)
+        token_nll = np.full(len(truth), np.nan)
         half = learnt_from.resolution / 2
-        if half and _has_intervals(exact):
-            log_interval = exact.log_interval(truth - half, truth + half)
         learnt = model.head.learnt(fitted.scaling.forward(truth))
         with torch.no_grad():
             tokens = torch.from_numpy(learnt).to(parameters.device)
@@ -213,7 +212,7 @@ class TableEvaluation:
         return {
             "log_density": exact.log_density(truth),
             "log_density_tailed": tailed.log_density(truth),
-            "log_interval": log_interval,
+            "log_interval": exact.log_interval(truth - half, truth + half),
             "token_nll": token_nll,
         }
 
@@ -226,7 +225,13 @@ class TableEvaluation:
         means = np.array([fold.learnt_from.mean for fold in file.folds])
         train_mean = float(np.average(means, weights=rows))
         scores = score(
-            predictions, self.metrics, self.few, train_mean, loaded.artifact.ref, progress
+            predictions,
+            self.metrics,
+            self.few,
+            self.more,
+            train_mean,
+            loaded.artifact.ref,
+            progress,
         )
         parameters, _ = next(iter(loaded.fitted.values())).model.parameter_counts()
         head = HEADS.from_settings(file.head)
@@ -316,11 +321,6 @@ def over_grid(predictive: Predictive, grid: NDArray[np.float64]) -> NDArray[np.f
     with np.errstate(invalid="ignore"):
         means: NDArray[np.float64] = np.einsum("ng,g->n", weights, grid) / total
     return means
-
-
-def _has_intervals(predictive: Predictive) -> bool:
-    """Whether probabilities of intervals can be had exactly."""
-    return not isinstance(predictive, Decoded) or predictive.reader.automaton.ordered
 
 
 def _literals(values: NDArray[np.float64]) -> NDArray[np.object_]:

@@ -53,16 +53,18 @@ from numtok.stages._predict import (
     Predicted,
     Predictor,
 )
+from numtok.stages._ranges import outside
 from numtok.stages._scoring import Progress, floor_figures, score
 from numtok.store import Store
 
-REVISION = 2
+REVISION = 3
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
     "relative-error-over", "lmae", "kendall-tau", "relative-mse", "exact-match",
     "exact-match,digits=3", "digit-match", "d-length", "exponent-accuracy",
-    "number-generation-ratio", "nll", "crps", "coverage",
+    "number-generation-ratio", "nll", "tailed-nll", "in-support-nll", "interval-nll", "token-nll",
+    "crps", "coverage", "pit-distance", "outside",
 )  # fmt: skip
 _IN_GROUPS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "median-relative-error", "relative-error-over",
@@ -294,6 +296,11 @@ class _Evaluation:
             else pa.nulls(len(rows), pa.bool_()),
             "log_density": _nullable(predicted.log_density),
             "crps": _nullable(predicted.crps),
+            "pit": _nullable(predicted.pit),
+            "log_density_tailed": pa.nulls(len(rows), pa.float64()),  # none has ends
+            "log_interval": _nullable(predicted.log_interval),
+            "token_nll": _nullable(predicted.token_nll),
+            "outside": self._outside(),
         }
         for index, level in enumerate(QUANTILES):
             columns[quantile_column(level)] = _nullable(predicted.quantiles[:, index])
@@ -317,11 +324,22 @@ class _Evaluation:
             for target, value in zip(self.asked.targets.tolist(), values, strict=True)
         ]
 
+    def _outside(self) -> "pa.Array[Any]":
+        """Which truths are outside the range of their target in the train split."""
+        if self.train is None:
+            return pa.nulls(len(self.asked.numbers), pa.bool_())
+        names = np.array(self._names(), object)
+        truth = self.samples.numbers[self.asked.numbers]
+        return pa.array(outside(truth, names, self.train))
+
     def report(self, table: "pa.Table", predicted: Predicted, progress: Progress) -> Report:
         """Every figure of the report, from the rows of predictions.parquet."""
         loaded, config, asked = self.loaded, self.config, self.asked
-        few = [METRICS.build(spec) for spec in (*_IN_GROUPS, *config.metrics)]
-        scores = score(table, self.metrics, few, self.train_mean, loaded.artifact.ref, progress)
+        few = list(map(METRICS.build, _IN_GROUPS))
+        more = list(map(METRICS.build, config.metrics))
+        scores = score(
+            table, self.metrics, few, more, self.train_mean, loaded.artifact.ref, progress
+        )
         total_parameters, tables = loaded.model.parameter_counts()
         trained = loaded.trained
         constrained = self.predictor.options.constrained
@@ -343,7 +361,7 @@ class _Evaluation:
             valid_metrics=scores.valid_metrics,
             by_target=scores.by_target,
             groups=scores.groups,
-            floors=floor_figures(few, scores.answers, self._floors(), self.train_mean),
+            floors=floor_figures([*few, *more], scores.answers, self._floors(), self.train_mean),
             costs=Costs(
                 trained.samples,
                 trained.tokens,

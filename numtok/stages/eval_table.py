@@ -106,7 +106,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             config.split,
             config.options,
             metrics,
-            [*map(METRICS.build, _IN_GROUPS), *more],
+            list(map(METRICS.build, _IN_GROUPS)),
+            more,
             list(map(METRICS.build, _FLOORS)),
             config.rows,
         )

@@ -98,9 +98,12 @@ class Decoded(Predictive):
     def log_interval(
         self, low: NDArray[np.float64], high: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """See the base; a sum of what lies between, never a difference."""
+        """See the base; a sum of what lies between, never a difference.
+
+        NaN where the codec's tokens have no order: draws are too few for what is improbable.
+        """
         if not self.reader.automaton.ordered:
-            raise TypeError("numbers of this codec are only drawn; score them by crps")
+            return np.full(len(low), np.nan)
         (first, start), (second, end) = (self._placed(one) for one in (low, high))
         logs = []
         for part, lower, upper in zip(

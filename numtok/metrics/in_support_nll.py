@@ -1,0 +1,37 @@
+"""in-support-nll: negative log-likelihood of the truths within the train range."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._weighted import mean
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class InSupportNll(Metric):
+    """The mean of -log density, in nats, as ``nll``, of those truths alone that lie in the range
+    of the train split. What it leaves out is the ``outside`` share: read the two together.
+
+    >>> columns = {"log_density": [-1, -np.inf, -2], "outside": [False, True, False]}
+    >>> InSupportNll().plain(Answers.of([0, 9, 0], [0, 0, 0], **columns))
+    1.5
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
+    better: ClassVar[Literal["lower"]] = "lower"
+    undefined: ClassVar[str] = (
+        "all truths lie outside, or the density of one within is zero or not known"
+    )
+    needs: ClassVar[tuple[str, ...]] = ("log_density", "outside")
+
+    def statistic(self, answers: Answers) -> Statistic:
+        assert answers.log_density is not None and answers.outside is not None
+        within = np.flatnonzero(~answers.outside)
+        if not len(within):
+            return lambda weights: np.full(len(weights), np.nan)
+        found = mean(-answers.log_density[within])
+        return lambda weights: found(weights[:, within])
