@@ -4,7 +4,7 @@ Each fold of the model predicts the rows of the split in that fold, and all of
 them are scored together; where there are several, each fold is a group as well.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -124,7 +124,7 @@ class TableEvaluation:
                 f"to {wanted}; give a table with the same ones, in that order"
             )
 
-    def predictions(self, progress: Progress) -> "pa.Table":
+    def predictions(self, progress: Callable[[int, int], None]) -> "pa.Table":
         """The rows of predictions.parquet."""
         parts = list(self.parts())
         total, done = sum(len(part.rows) for part in parts), 0
@@ -134,7 +134,7 @@ class TableEvaluation:
                 rows = part.rows[first : first + _AT_ONCE]
                 made.append(self._predicted(part, rows, first))
                 done += len(rows)
-                progress("predicting", done, total)
+                progress(done, total)
         groups = [FOLD] if len(parts) > 1 else []
         schema = predictions_schema(groups)
         columns = {name: np.concatenate([one[name] for one in made]) for name in made[0]}
