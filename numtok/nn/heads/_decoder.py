@@ -147,6 +147,7 @@ class Beginnings:
         self._reader = reader
         rows = len(parameters_NP)
         self._cache = Cache(reader.trunk.shape, rows, reader.trunk.shape.context, parameters_NP)
+        self._spent: Cache | None = None
         self.state = torch.zeros(rows, dtype=torch.int64, device=parameters_NP.device)
         hidden_NLD = reader.trunk.extend(parameters_NP[:, None], self._cache)
         self._cache.rewind(torch.ones_like(self.state), 1)
@@ -161,7 +162,8 @@ class Beginnings:
         vocabulary = self.log_p.shape[1]
         pairs, now = torch.unique(which * vocabulary + tokens, return_inverse=True)
         before, token = pairs // vocabulary, pairs % vocabulary
-        self._cache = self._cache.take(before, self._cache.tokens)
+        taken = self._cache.take(before, self._cache.tokens, self._spent)
+        self._cache, self._spent = taken, self._cache
         self.state = self._reader.get_buffer("next")[self.state[before], token]
         hidden_ULD = self._reader.trunk.extend(self._reader.table(token)[:, None], self._cache)
         self.log_p = self._read(hidden_ULD[:, 0])
