@@ -26,7 +26,7 @@ _FIRST_DIGIT = len(SIGNS)  # its id
 
 @dataclass(frozen=True)
 class UD(SlotScheme):
-    """Song and Bahri, "Decoding-based Regression", Section 3.2: the unnormalised decoder's tokens.
+    """Section 3.2 of "Decoding-based Regression": the tokens of the unnormalised decoder.
 
     A number is ``sign * m.mmm * base^e``, written as its sign, the sign and the digits of ``e``,
     and the digits of the mantissa, the first of them not 0. Every number is written in one way:
