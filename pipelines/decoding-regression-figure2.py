@@ -15,7 +15,6 @@ the empirical histogram, with p_j the mass of cell j and w its width:
 import argparse
 from collections.abc import Callable
 from math import erf, sqrt
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -32,11 +31,7 @@ from numtok.tasks.base import Split
 from numtok.tasks.truncated_gaussian import TruncatedGaussian
 
 TASK = TruncatedGaussian()
-HEAD = {
-    "riemann": "riemann:{cells}",
-    "decoder": "decoder:nd,base=2,length={bits},layers=3,heads=4,width=128",
-    "decoder, small": "decoder:nd,base=2,length={bits}",
-}
+HEAD = {"riemann": "riemann:{cells}", "decoder": "decoder:nd,base=2,length={bits}"}
 
 
 def masses(bits: int) -> NDArray[np.float64]:
@@ -101,15 +96,6 @@ def estimated(fit: Fitted, bits: int) -> NDArray[np.float64]:
     centres = (np.arange(2**bits) + 0.5) / 2**bits
     columns = Columns(np.zeros((2**bits, 1)), [])
     return np.exp(fit.predictive(columns).log_density(centres))
-
-
-class Cell(NamedTuple):
-    """One estimator at one number of bits and rows, by its runs."""
-
-    bits: int
-    rows: int
-    name: str
-    risks: list[float]
 
 
 def estimators(epochs: int) -> dict[str, Callable[[NDArray[np.float64], int, int], float]]:
