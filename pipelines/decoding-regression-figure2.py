@@ -131,7 +131,9 @@ def main() -> None:
             told = []
             for name, run in runs.items():
                 found = [run(drawn(rows, seed), bits, seed) for seed in range(asked.runs)]
-                told.append(f"{number(float(np.mean(found)))} ± {number(float(np.std(found, ddof=1)))}")
+                told.append(
+                    f"{number(float(np.mean(found)))} ± {number(float(np.std(found, ddof=1)))}"
+                )
                 print(f"{rows} rows, {bits} bits, {name}: {told[-1]}", flush=True)
             known = (number(formula(bits, rows)), number(expected(bits, rows)))
             table.append((str(rows), str(bits), *known, *told))

@@ -24,9 +24,7 @@ def test_the_risk_of_a_histogram_is_the_exact_expression(
     figure2: ModuleType, rows: int, bits: int
 ) -> None:
     """The mean over hundreds of runs, within the error of that mean."""
-    runs = [
-        figure2.risk(figure2.histogram(figure2.drawn(rows, seed), bits)) for seed in range(400)
-    ]
+    runs = [figure2.risk(figure2.histogram(figure2.drawn(rows, seed), bits)) for seed in range(400)]
     error = np.std(runs, ddof=1) / np.sqrt(len(runs))
     assert abs(np.mean(runs) - figure2.expected(bits, rows)) < 4 * error
     assert error < 0.02 * figure2.expected(bits, rows)
