@@ -167,9 +167,10 @@ class Fitting:
         """
         tensors = {f"best.{name}": one for name, one in self._best.items()}
         if not self.done:
-            tensors |= {f"weight.{name}": one for name, one in self.model.state_dict().items()}
+            live = {f"weight.{name}": one for name, one in self.model.state_dict().items()}
             for index, one in self._optimizer.state_dict()["state"].items():
-                tensors |= {f"{key}.{index}": one[key] for key in ("exp_avg", "exp_avg_sq")}
+                live |= {f"{key}.{index}": one[key] for key in ("exp_avg", "exp_avg_sq")}
+            tensors |= {name: one.clone() for name, one in live.items()}  # the next step writes
         plain = {
             "epoch": self.epoch,
             "step": self.step,
