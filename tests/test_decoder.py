@@ -70,7 +70,8 @@ def told(spec: str, logs: Floats, scaling: Scaling = PLAIN) -> Decoded:
 def inside(numbers: Listed, seed: int = 1) -> Floats:
     """float64[m]: a value within each cell."""
     low, high = numbers.ends.T
-    return np.asarray(low + (high - low) * np.random.default_rng(seed).uniform(0.05, 0.95, len(low)))
+    values: Floats = low + (high - low) * np.random.default_rng(seed).uniform(0.05, 0.95, len(low))
+    return values
 
 
 def all_at(

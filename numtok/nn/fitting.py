@@ -196,9 +196,10 @@ class Fitting:
             return
         self.model.load_state_dict(part("weight."))
         first, second = part("exp_avg."), part("exp_avg_sq.")
-        for index, parameter in enumerate(self.model.parameters()):
-            self._optimizer.state[parameter] = {
+        parameters = list(self.model.parameters())
+        for index in first:  # none before the first step
+            self._optimizer.state[parameters[int(index)]] = {
                 "step": torch.tensor(float(self.step), device=self.device),
-                "exp_avg": first[str(index)],
-                "exp_avg_sq": second[str(index)],
+                "exp_avg": first[index],
+                "exp_avg_sq": second[index],
             }
