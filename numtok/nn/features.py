@@ -60,7 +60,7 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             (means * unit).tolist(),
             deviations.tolist(),
             [bool(column.any()) for column in missing.T],
-            [sorted(set(one.to_pylist()) - {None}) for one in columns.categories],
+            [sorted(one.drop_null().unique().to_pylist()) for one in columns.categories],
         )
 
     @property

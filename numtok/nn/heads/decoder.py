@@ -78,7 +78,11 @@ class Decoder(ValueHead):
 
     @property
     def bounded(self) -> bool:
-        return self.normalizer != "none"
+        return self.scheme.unit_interval
+
+    @property
+    def scaled(self) -> bool:
+        return self.bounded
 
     def learnt(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """int64[N, 2 K]: the tokens, and the state of the codec before each."""

@@ -32,6 +32,7 @@ class Riemann(ValueHead):
     source: ClassVar[str] = "Decoding-based Regression, Section 2 (histogram heads), Appendix D"
     normalizer: ClassVar[str] = "unit"
     bounded: ClassVar[bool] = True
+    scaled: ClassVar[bool] = True
     positional: ClassVar[str] = "bins"
     bins: int = 256
 
