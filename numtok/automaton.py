@@ -89,9 +89,7 @@ def automaton(scheme: Scheme) -> Automaton:
     following, orders, ordered = [], [], True
     finite = _finite(scheme, width)
     for prefix in prefixes:  # grows
-        allowed = scheme.next(prefix).allowed.copy()
-        if not prefix:
-            allowed &= finite
+        allowed = scheme.next(prefix).allowed & finite  # at the beginning of each copy
         rising = scheme.ascending(prefix)
         ordered &= rising is not None
         tokens = np.flatnonzero(allowed)
@@ -122,7 +120,7 @@ def automaton(scheme: Scheme) -> Automaton:
 
 
 def _finite(scheme: Scheme, width: int) -> NDArray[np.bool_]:
-    """bool[V]: the first tokens of finite numbers; what is no number repeats its one token."""
+    """bool[V]: the tokens of finite numbers; what is no number repeats its one token."""
     count = len(scheme.vocabulary())
     repeated = np.repeat(np.arange(count, dtype=np.uint32), width)
     values = scheme.decode(repeated, np.full(count, width, np.int32)).values

@@ -72,7 +72,7 @@ class ValueHead(Head):
     def learnt(self, values: NDArray[np.float64]) -> NDArray[Any]:
         """[N, W]: normalised values (float64[N]) as the loss takes them: float32 or int64.
 
-        A value that cannot be learnt becomes the nearest that can.
+        A value that cannot be learnt becomes one that can, the nearest where the head is bounded.
         """
 
     @abstractmethod
