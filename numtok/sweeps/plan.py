@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from numtok.stages import compare, encode, eval, gen, train
+from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 
 BUDGETS = ("steps", "tokens", "minutes")
+#: What data are: inputs of ``encode``, or one REF of a table; or what makes them.
+Source = tuple[str, ...] | gen.Config | fetch.Config | table.Config
 #: Where on the axes: the value of each, as written, by the name of its option.
 Point = Mapping[str, str]
 
@@ -19,8 +21,9 @@ def label_of(point: Point) -> str:
 class Select:
     """The table ``select``.
 
-    With ``reach`` the budgets of ``train`` are tried from the smallest on, until ``metric`` is
-    ``reach`` or better; after each, the better half of the candidates goes on.
+    Of ``head`` only heads of one kind are chosen among: the best ``riemann``, the best
+    ``decoder:ud``. With ``reach`` the budgets of ``train`` are tried from the smallest on, until
+    ``metric`` is ``reach`` or better; after each, the better half of the candidates goes on.
     """
 
     metric: str
@@ -33,15 +36,15 @@ class Sweep:
     """A sweep as its file says it.
 
     Each list holds the points of one stage's axes with the options there, as a configuration
-    without what comes from the stage before. Of ``data`` these are the inputs of ``encode``, or
-    a configuration of ``gen``. ``budget`` is the option of ``train`` that says how long, where
-    that is an axis.
+    without what comes from the stage before. Tables are not encoded: then ``encode`` is the one
+    point None, and ``train`` and ``eval`` have the configurations of their stages. ``budget`` is
+    the option of ``train`` that says how long, where that is an axis.
     """
 
-    data: tuple[tuple[Point, tuple[str, ...] | gen.Config], ...]
-    encode: tuple[tuple[Point, encode.Config], ...]
-    train: tuple[tuple[Point, train.Config], ...]
-    eval: tuple[tuple[Point, eval.Config], ...]
+    data: tuple[tuple[Point, Source], ...]
+    encode: tuple[tuple[Point, encode.Config | None], ...]
+    train: tuple[tuple[Point, train.Config | fit.Config], ...]
+    eval: tuple[tuple[Point, eval.Config | eval_table.Config], ...]
     compare: compare.Config
     select: Select | None = None
     budget: str | None = None
@@ -54,7 +57,9 @@ class Sweep:
     @property
     def timed(self) -> bool:
         """Whether some run trains for a time rather than for so many steps or tokens."""
-        return any("minutes" in one.budget for _, one in self.train)
+        return any(
+            "minutes" in one.budget for _, one in self.train if isinstance(one, train.Config)
+        )
 
     @property
     def seeds(self) -> list[str]:

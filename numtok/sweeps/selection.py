@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from numtok.metrics.base import METRICS, figures
-from numtok.registry import spec_of
+from numtok.nn.heads.base import HEADS
+from numtok.registry import name_of, spec_of
 from numtok.reports import REPORT
 from numtok.stages._experiments import Spent, spent
 from numtok.stages._reports import Evaluation, Predictions, read
@@ -28,6 +29,9 @@ from numtok.sweeps.runs import Run
 Shared = tuple[tuple[str, str], ...]
 #: Does runs, and gives the report of each by its index.
 Evaluate = Callable[[Sequence[Run]], Mapping[int, Path]]
+
+
+_HEAD = "head"
 
 
 class Choice(NamedTuple):
@@ -83,8 +87,13 @@ class Selection:
         return chosen, [self._choice(shared, best.get(shared)) for shared in groups]
 
     def _shared(self, point: Point) -> Shared:
-        apart = {*self.select.over, *self.sweep.seeds, *self._climbed}
-        return tuple((axis, value) for axis, value in point.items() if axis not in apart)
+        apart = {*self.select.over, *self.sweep.seeds, *self._climbed} - {_HEAD}
+        chosen = _HEAD in self.select.over
+        return tuple(
+            (axis, _kind(value) if chosen and axis == _HEAD else value)
+            for axis, value in point.items()
+            if axis not in apart
+        )
 
     @property
     def _climbed(self) -> list[str]:
@@ -142,6 +151,17 @@ class Selection:
         point = best.runs[0].point
         chosen = {axis: point[axis] for axis in (*self.select.over, *self._climbed)}
         return Choice(group, label_of(chosen), best.figure, reached, spent(best.evaluations))
+
+
+def _kind(head: str) -> str:
+    """The kind of a head, its sizes and settings apart: what its choice is among.
+
+    >>> _kind("riemann:64"), _kind("decoder:ud,base=4"), _kind("decoder:nd,base=2")
+    ('riemann', 'decoder:ud', 'decoder:nd')
+    """
+    built = HEADS.build(head)
+    part = getattr(built, getattr(built, "positional", ""), None)
+    return name_of(built) + (f":{part}" if isinstance(part, str) else "")
 
 
 def _grouped(runs: Iterable[Run], key: Callable[[Run], Shared]) -> dict[Shared, list[Run]]:
