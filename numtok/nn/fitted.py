@@ -5,6 +5,7 @@ together: whoever fits a table, the ``train`` command or ``numtok.sklearn``, goe
 through here.
 """
 
+import math
 from dataclasses import dataclass
 
 import msgspec
@@ -47,6 +48,11 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls(
             len(target), low, high, mean, float(gaps.min(initial=np.inf)) if len(gaps) else 0.0
         )
+
+    @property
+    def log_range(self) -> float:
+        """The logarithm of how wide the range is; of one that is a point 0, as if it were 1."""
+        return math.log(self.high - self.low) if self.low < self.high else 0.0
 
     def outside(self, target: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which of other targets, float64[n], lie outside that range."""

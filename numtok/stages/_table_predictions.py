@@ -190,6 +190,7 @@ class TableEvaluation:
             "crps": used.crps(truth),
             "pit": used.cdf(truth),
             "outside": fitted.learnt_from.outside(truth),
+            "log_range": np.full(len(rows), fitted.learnt_from.log_range),
             GROUP + FOLD: np.full(len(rows), str(part.fold), object),
             **{quantile_column(level): quantiles[:, i] for i, level in enumerate(QUANTILES)},
             **self._likelihoods(fitted, exact, parameters, truth),
