@@ -31,7 +31,7 @@ from numtok.nn.fitted import Fitted, LearntFrom
 from numtok.nn.fitting import held_back
 from numtok.nn.heads._decoded import Decoded, Sampling
 from numtok.nn.heads.base import HEADS, Head
-from numtok.records import GROUP
+from numtok.records import FOLD, GROUP
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES, Costs, Report, predictions_schema, quantile_column
 from numtok.stages._floors import boosted, linear
@@ -44,7 +44,6 @@ POINTS = ("median", "mean", "mode", "raft")
 _AT_ONCE = 512  # rows whose distributions are held at a time
 _FITTED_ON = 200_000  # rows that floors are fitted on, at most
 _GRID = 100  # values that an expectation over a grid is taken over
-FOLD = "fold"
 
 
 @dataclass(frozen=True)
