@@ -362,8 +362,9 @@ RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
         ),
         (
             f"{TABLES}[train]\nsteps = 3\n",
-            "unknown key in [train] of FILE 'steps'; did you mean 'epochs'? known: batch, device, epochs, fold, head, lr, "
-            "normalize, patience, preset, rows, seed, validation, weight-decay",
+            "unknown key in [train] of FILE 'steps'; did you mean 'epochs'? known: batch, "
+            "device, epochs, fold, head, lr, normalize, patience, preset, rows, seed, validation, "
+            "weight-decay",
         ),
         (
             f'{TABLES}[train]\npreset = "nano"\n',

@@ -19,7 +19,7 @@ from numtok.cli._shared import Format, counted, print_json, print_table
 if TYPE_CHECKING:
     from numtok.stages._experiments import Experiment
     from numtok.stages._spread import Spread
-    from numtok.stages.compare import Comparison, Difference, Floor, OverFolds, Part, Standing
+    from numtok.stages.compare import Comparison, Difference, Floor, Over, Part, Standing
 
 
 class Row(NamedTuple):
@@ -102,10 +102,10 @@ def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
         show("standard deviation over seeds", lambda one: _deviation(one.figure), several)
     if part.value is None and (over := comparison.over_folds):
         rows = [
-            [_name(one), *(_folds(over[one.label][metric]) for metric in metrics)]
+            [_name(one), *(deviating(over[one.label][metric]) for metric in metrics)]
             for one in everything
         ]
-        count = over[everything[0].label][metrics[0]].folds
+        count = over[everything[0].label][metrics[0]].count
         title = f"over {count} folds: mean +- standard deviation"
         print_figures(title, ["experiment", *metrics], rows, format)
     others = [one for one in everything if one.label != part.reference]
@@ -122,7 +122,8 @@ def _deviation(found: "Spread") -> str:
     return "-" if found.deviation is None else number(float(f"{found.deviation:.2g}"))
 
 
-def _folds(found: "OverFolds") -> str:
+def deviating(found: "Over") -> str:
+    """``0.8812 +- 0.023``"""
     if found.mean is None or found.deviation is None:
         return "-"
     return f"{number(found.mean)} +- {number(float(f'{found.deviation:.2g}'))}"
@@ -197,7 +198,7 @@ def flat(comparison: "Comparison") -> Iterator[Row]:
     for label, metrics in comparison.over_folds.items():
         for metric, over in metrics.items():
             yield Row(
-                "over folds", label, metric, over.mean, n=over.folds, deviation=over.deviation
+                "over folds", label, metric, over.mean, n=over.count, deviation=over.deviation
             )
     for floor in comparison.floors:
         for metric, one in floor.figures.items():

@@ -92,16 +92,28 @@ class Floor(msgspec.Struct, frozen=True):
     figures: Figures
 
 
-class OverFolds(msgspec.Struct, frozen=True):
-    """One metric over the folds of a table: the mean and the standard deviation, as papers have it.
+class Over(msgspec.Struct, frozen=True):
+    """One metric over several folds or data sets: the mean and the standard deviation, as papers
+    have it. None where one of them is undefined, or there is one alone.
 
-    The figure of a fold is the mean over the seeds. There is no interval, because folds share most
-    of what they learnt from. None where one is undefined.
+    What stands for a fold is the mean over the seeds. There is no interval, because folds share
+    most of what they learnt from, and nobody draws data sets at random.
     """
 
     mean: float | None
     deviation: float | None
-    folds: int
+    count: int
+
+    @classmethod
+    def of(cls, values: Sequence[float | None]) -> "Over":
+        """
+        >>> Over.of([1.0, 3.0])
+        Over(mean=2.0, deviation=1.4142135623730951, count=2)
+        """
+        known = [value for value in values if value is not None]
+        if len(known) < max(2, len(values)):
+            return cls(None, None, len(values))
+        return cls(mean(known), stdev(known), len(known))
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -116,7 +128,7 @@ class Comparison(msgspec.Struct, frozen=True):
     group: str | None
     experiments: list[Experiment]
     parts: list[Part]
-    over_folds: dict[str, dict[str, OverFolds]]
+    over_folds: dict[str, dict[str, Over]]
     floors: list[Floor]
     verdicts: list[Verdict]
     against: Against | None
@@ -211,29 +223,22 @@ def _part(
 
 def _over_folds(
     measured: Sequence[_Measured], metrics: Sequence[Metric]
-) -> dict[str, dict[str, OverFolds]]:
+) -> dict[str, dict[str, Over]]:
     first = measured[0].predictions[0]
     folds = list(first.groups(FOLD).values()) if FOLD in first.group_names else []
     if len(folds) < 2:
         return {}
-    found: dict[str, dict[str, OverFolds]] = {}
+    found: dict[str, dict[str, Over]] = {}
     for each in measured:
         seeds = [
             [figures(metrics, one.answers.take(rows), resamples=1) for one in each.predictions]
             for rows in folds
         ]
         found[each.label] = {
-            name: _over([spread([one[name] for one in fold]).value for fold in seeds])
+            name: Over.of([spread([one[name] for one in fold]).value for fold in seeds])
             for name in map(spec_of, metrics)
         }
     return found
-
-
-def _over(values: Sequence[float | None]) -> OverFolds:
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
-        return OverFolds(None, None, len(values))
-    return OverFolds(mean(known), stdev(known), len(known))
 
 
 def _best(metric: Metric, spreads: Sequence[Mapping[str, Spread]]) -> int | None:

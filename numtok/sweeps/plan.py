@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from numtok.nn.heads.base import HEADS
+from numtok.registry import name_of
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 
 BUDGETS = ("steps", "tokens", "minutes")
@@ -10,11 +12,27 @@ BUDGETS = ("steps", "tokens", "minutes")
 Source = tuple[str, ...] | gen.Config | fetch.Config | table.Config
 #: Where on the axes: the value of each, as written, by the name of its option.
 Point = Mapping[str, str]
+#: What some runs share: the value of each axis in which they do not differ.
+Shared = tuple[tuple[str, str], ...]
+#: The axis of the tables, where one configuration of ``fetch`` makes several.
+FETCHED = "table"
+_HEAD = "head"
 
 
 def label_of(point: Point) -> str:
     """``{"scheme": "xval", "lr": "1e-3"} -> "scheme=xval, lr=1e-3"``"""
     return ", ".join(f"{name}={value}" for name, value in point.items())
+
+
+def kind_of(head: str) -> str:
+    """The kind of a head, without sizes and settings: what a choice of heads is among.
+
+    >>> kind_of("riemann:64"), kind_of("decoder:ud,base=4"), kind_of("decoder:nd,base=2")
+    ('riemann', 'decoder:ud', 'decoder:nd')
+    """
+    built = HEADS.build(head)
+    part = getattr(built, getattr(built, "positional", ""), None)
+    return name_of(built) + (f":{part}" if isinstance(part, str) else "")
 
 
 @dataclass(frozen=True)
@@ -59,6 +77,22 @@ class Sweep:
         """Whether some run trains for a time rather than for so many steps or tokens."""
         return any(
             "minutes" in one.budget for _, one in self.train if isinstance(one, train.Config)
+        )
+
+    @property
+    def climbed(self) -> list[str]:
+        """The axis of budgets, where they are tried one after the other."""
+        reach = self.select is not None and self.select.reach is not None
+        return [self.budget] if reach and self.budget is not None else []
+
+    def shared(self, point: Point) -> Shared:
+        """Where a run stands on the axes, but for its seed and what is chosen among."""
+        over = self.select.over if self.select is not None else ()
+        apart = {*over, *self.seeds, *self.climbed}
+        return tuple(
+            (axis, kind_of(value) if axis == _HEAD and axis in apart else value)
+            for axis, value in point.items()
+            if axis == _HEAD or axis not in apart
         )
 
     @property

@@ -19,8 +19,9 @@ from numtok.stages._data import splits
 from numtok.stages._table_data import read_table_of
 from numtok.stages.train import VALIDATION
 from numtok.store import Store
+from numtok.sweeps.averages import Average, averages
 from numtok.sweeps.file import read_sweep
-from numtok.sweeps.plan import Point, Select, Source, Sweep, label_of
+from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, label_of
 from numtok.sweeps.runs import Failed, Progress, Run, Runner, Update, side_by_side
 from numtok.sweeps.selection import Choice, Selection
 
@@ -46,11 +47,13 @@ class Table(NamedTuple):
 
 
 class Result(NamedTuple):
-    """All of a sweep; ``select`` is what was chosen by, None where nothing was."""
+    """All of a sweep; ``select`` is what was chosen by, None where nothing was; ``averages`` are
+    over the data sets, none where there is one."""
 
     select: Select | None
     choices: list[Choice]
     tables: list[Table]
+    averages: list[Average]
     failed: list[Failed]
 
 
@@ -81,7 +84,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             tables.append(Table(label, compare.run(compared, store)))
         except NumtokError as error:
             failed.append(Failed(label, error))
-    return Result(sweep.select, choices, tables, failed)
+    over_data = averages(sweep, runs, reports, [one.comparison for one in tables])
+    return Result(sweep.select, choices, tables, over_data, failed)
 
 
 def _runs(sweep: Sweep, store: Store, progress: Progress, failed: list[Failed]) -> Iterator[Run]:
@@ -115,7 +119,7 @@ def _data(
         except NumtokError as error:
             failed.append(Failed(label_of(data), error))
         for inputs in made:
-            place = {**data, "table": inputs[0].partition("@")[0]} if len(made) > 1 else data
+            place = {**data, FETCHED: inputs[0].partition("@")[0]} if len(made) > 1 else data
             for encoding, how in sweep.encode:
                 here = label_of({**place, **encoding})
                 try:
