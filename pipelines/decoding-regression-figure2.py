@@ -15,7 +15,6 @@ the empirical histogram, with p_j the mass of cell j and w its width:
 import argparse
 from collections.abc import Callable
 from math import erf, sqrt
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -32,18 +31,14 @@ from numtok.tasks.base import Split
 from numtok.tasks.truncated_gaussian import TruncatedGaussian
 
 TASK = TruncatedGaussian()
-HEAD = {
-    "riemann": "riemann:{cells}",
-    "decoder": "decoder:nd,base=2,length={bits},layers=3,heads=4,width=128",
-    "decoder, small": "decoder:nd,base=2,length={bits}",
-}
+HEAD = {"riemann": "riemann:{cells}", "decoder": "decoder:nd,base=2,length={bits}"}
 
 
 def masses(bits: int) -> NDArray[np.float64]:
     """float64[2^bits]: the true probability of each cell."""
     edges = np.linspace(0, 1, 2**bits + 1)
     cumulative = np.array([erf((edge - 0.5) / 0.25 / sqrt(2)) for edge in edges])
-    return np.diff(cumulative) / (cumulative[-1] - cumulative[0])
+    return np.asarray(np.diff(cumulative) / (cumulative[-1] - cumulative[0]))
 
 
 def risk(estimate: NDArray[np.float64]) -> float:
@@ -56,12 +51,12 @@ def expected(bits: int, rows: int) -> float:
     """Of the empirical histogram, exactly."""
     mass, cells = masses(bits), 2**bits
     squares = float(np.square(mass).sum())
-    return TASK.squared - squares * cells + (1 - squares) * cells / rows
+    return float(TASK.squared - squares * cells + (1 - squares) * cells / rows)
 
 
 def formula(bits: int, rows: int) -> float:
     """Theorem 1, without the terms that it leaves out."""
-    return TASK.slope_squared / 12 / 4**bits + 2**bits / rows
+    return float(TASK.slope_squared / 12 / 4**bits + 2**bits / rows)
 
 
 def drawn(rows: int, seed: int) -> NDArray[np.float64]:
@@ -72,7 +67,7 @@ def drawn(rows: int, seed: int) -> NDArray[np.float64]:
 def histogram(values: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
     """The empirical density, float64[2^bits]."""
     counts, _ = np.histogram(values, bins=2**bits, range=(0, 1))
-    return counts * (2**bits / len(values))
+    return np.asarray(counts * (2**bits / len(values)))
 
 
 def fitted(values: NDArray[np.float64], head: ValueHead, seed: int, epochs: int) -> Fitted:
@@ -101,15 +96,6 @@ def estimated(fit: Fitted, bits: int) -> NDArray[np.float64]:
     centres = (np.arange(2**bits) + 0.5) / 2**bits
     columns = Columns(np.zeros((2**bits, 1)), [])
     return np.exp(fit.predictive(columns).log_density(centres))
-
-
-class Cell(NamedTuple):
-    """One estimator at one number of bits and rows, by its runs."""
-
-    bits: int
-    rows: int
-    name: str
-    risks: list[float]
 
 
 def estimators(epochs: int) -> dict[str, Callable[[NDArray[np.float64], int, int], float]]:
@@ -145,7 +131,9 @@ def main() -> None:
             told = []
             for name, run in runs.items():
                 found = [run(drawn(rows, seed), bits, seed) for seed in range(asked.runs)]
-                told.append(f"{number(np.mean(found))} ± {number(np.std(found, ddof=1))}")
+                told.append(
+                    f"{number(float(np.mean(found)))} ± {number(float(np.std(found, ddof=1)))}"
+                )
                 print(f"{rows} rows, {bits} bits, {name}: {told[-1]}", flush=True)
             known = (number(formula(bits, rows)), number(expected(bits, rows)))
             table.append((str(rows), str(bits), *known, *told))

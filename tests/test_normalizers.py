@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from numtok.errors import DataError
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Normalizer, fit
+from numtok.normalizers.base import (
+    NORMALIZERS,
+    Chained,
+    FittedNormalizer,
+    Moments,
+    Normalizer,
+    fit,
+)
 
 SPECS = ["none", "scale:5", "affine", "unit", "signed-log"]
 # Where a factor takes them, values near the end of float64's range lose digits.
@@ -159,3 +166,38 @@ def test_moments_are_those_of_the_finite_values() -> None:
     assert moments == Moments(2, 1.0, 3.0, 2.0, 2.0)
     assert (moments.largest, moments.deviation) == (3.0, 1.0)
     assert Moments.of(np.array([np.nan])) == Moments()
+
+
+# --- one after the other -----------------------------------------------------------------------
+
+
+def chained(values: NDArray[np.float64]) -> Chained:
+    """The range of signed logarithms onto [-0.5, 0.5]."""
+    first = fitted("signed-log", values)
+    return Chained(first, fitted("unit,start=-0.5", first.forward(values)))
+
+
+def test_of_two_normalisers_the_second_takes_what_the_first_gives() -> None:
+    values = np.array([-99.0, 0.0, 9.0, 999.0])
+    one = chained(values)
+    np.testing.assert_allclose(one.forward(values), [-0.5, -0.1, 0.1, 0.5], atol=1e-15)
+    np.testing.assert_allclose(one.inverse(one.forward(values)), values, atol=1e-10)
+
+
+def test_the_slope_of_two_normalisers_is_the_derivative_of_both() -> None:
+    one = chained(np.array([-99.0, 999.0]))
+    values = np.array([-1e6, -3.0, 0.0, 0.25, 77.0])
+    step = 1e-6 * (1 + np.abs(values))
+    rise = one.forward(values + step) - one.forward(values - step)
+    np.testing.assert_allclose(np.exp(one.log_slope(values)), rise / (2 * step), rtol=1e-5)
+    assert not one.linear
+    straight = fitted("affine", values)
+    assert Chained(straight, straight).linear
+
+
+def test_the_range_can_begin_elsewhere() -> None:
+    values = np.array([2.0, 4.0, 6.0])
+    one = fitted("unit,start=-0.5", values)
+    assert one.forward(values).tolist() == [-0.5, 0.0, 0.5]
+    assert one.inverse(np.array([-0.5, 0.0, 0.5])).tolist() == values.tolist()
+    np.testing.assert_array_equal(one.log_slope(values), fitted("unit", values).log_slope(values))

@@ -6,7 +6,7 @@ at its infinity, and the density of a value in it is its whole mass. An underflo
 is an interval like any other, between zero and the smallest number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,6 +35,9 @@ class Intervals(Predictive):
     high: NDArray[np.float64]  # [m]
     values: NDArray[np.float64]  # [m], what each is read as; NaN where that fails
     log_mass: NDArray[np.float64]  # [n, m], each row sums to 1
+    #: The interval of each raw value, -1 where it is in none, where a value that lies on an end,
+    #: but for rounding, is known to belong to one side.
+    places: Callable[[NDArray[np.float64]], NDArray[np.int64]] | None = None
 
     def __post_init__(self) -> None:
         for ends in (self.low, self.high):
@@ -81,13 +84,17 @@ class Intervals(Predictive):
     # --- probabilities ---------------------------------------------------------------------------
 
     def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See the base. Where two intervals meet, the mean of their densities.
+        """See the base. Where two intervals meet, the mean of their densities, without ``places``.
 
         A rounding tie lies there, and which side the scheme writes depends on its rounding rule.
         Zero, where it has an atom, is that atom alone.
         """
-        first = np.searchsorted(self.high, values, "left")
-        counts = np.maximum(np.searchsorted(self.low, values, "right") - first, 0)
+        if self.places is None:
+            first = np.searchsorted(self.high, values, "left")
+            counts = np.maximum(np.searchsorted(self.low, values, "right") - first, 0)
+        else:
+            first = self.places(values)
+            counts = (first >= 0).astype(np.int64)
         rows = np.repeat(np.arange(len(values)), counts)  # each value with all that hold it
         held = np.arange(len(rows)) + np.repeat(first - np.cumsum(counts) + counts, counts)
         kind = np.full(len(values), _NONE)

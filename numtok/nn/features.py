@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+_FURTHEST = 1e6  # deviations
+
 
 class Columns(NamedTuple):
     """``n`` rows of features, as ``tables.Table`` has them."""
@@ -53,14 +55,15 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         shares = np.where(missing, 0.0, columns.numbers / unit)
         means = shares.sum(axis=0) / count
         squares = np.where(missing, 0.0, np.square(shares - means)).sum(axis=0) / count
-        # What is left of a constant by rounding is no spread.
-        constant = squares <= (1e-12 * np.abs(means)) ** 2
-        deviations = np.where(constant, 1.0, np.sqrt(squares) * unit)
+        spread = np.sqrt(squares) * unit
+        # What is left of a constant by rounding is no spread, nor is what float64 cannot hold.
+        constant = (squares <= (1e-12 * np.abs(means)) ** 2) | (spread == 0)
+        deviations = np.where(constant, 1.0, spread)
         return cls(
             (means * unit).tolist(),
             deviations.tolist(),
             [bool(column.any()) for column in missing.T],
-            [sorted(filter(None.__ne__, set(one.to_pylist()))) for one in columns.categories],
+            [sorted(pc.drop_null(pc.unique(one)).to_pylist()) for one in columns.categories],
         )
 
     @property
@@ -69,7 +72,11 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return len(self.means) + sum(self.indicators) + sum(map(len, self.values))
 
     def of(self, columns: Columns) -> NDArray[np.float32]:
-        """float32[n, width]. A value beyond float32 becomes the largest that it has."""
+        """float32[n, width], each at most a million deviations from the mean.
+
+        Among n values of a train split none lies further than the root of n (Samuelson 1968); what
+        lies much further would overflow on its way through a network.
+        """
         missing = np.isnan(columns.numbers)
         with np.errstate(over="ignore"):
             scaled = (columns.numbers - np.array(self.means)) / np.array(self.deviations)
@@ -78,5 +85,4 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             places = pc.index_in(column, pa.array(known, pa.string())).fill_null(-1).to_numpy()
             parts.append(places[:, None] == np.arange(len(known)))
         together = np.concatenate([part.astype(np.float64) for part in parts], axis=1)
-        largest = float(np.finfo(np.float32).max)
-        return np.asarray(np.clip(together, -largest, largest), np.float32)
+        return np.asarray(np.clip(together, -_FURTHEST, _FURTHEST), np.float32)

@@ -167,9 +167,10 @@ class Fitting:
         """
         tensors = {f"best.{name}": one for name, one in self._best.items()}
         if not self.done:
-            tensors |= {f"weight.{name}": one for name, one in self.model.state_dict().items()}
+            live = {f"weight.{name}": one for name, one in self.model.state_dict().items()}
             for index, one in self._optimizer.state_dict()["state"].items():
-                tensors |= {f"{key}.{index}": one[key] for key in ("exp_avg", "exp_avg_sq")}
+                live |= {f"{key}.{index}": one[key] for key in ("exp_avg", "exp_avg_sq")}
+            tensors |= {name: one.clone() for name, one in live.items()}  # the next step writes
         plain = {
             "epoch": self.epoch,
             "step": self.step,
@@ -195,9 +196,10 @@ class Fitting:
             return
         self.model.load_state_dict(part("weight."))
         first, second = part("exp_avg."), part("exp_avg_sq.")
-        for index, parameter in enumerate(self.model.parameters()):
-            self._optimizer.state[parameter] = {
+        parameters = list(self.model.parameters())
+        for index in first:  # none before the first step
+            self._optimizer.state[parameters[int(index)]] = {
                 "step": torch.tensor(float(self.step), device=self.device),
-                "exp_avg": first[str(index)],
-                "exp_avg_sq": second[str(index)],
+                "exp_avg": first[index],
+                "exp_avg_sq": second[index],
             }

@@ -7,7 +7,6 @@ schemes differ only in how these three are grouped into tokens.
 
 from abc import abstractmethod
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,19 +15,9 @@ from numpy.typing import NDArray
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 from numtok.registry import Interval
-from numtok.schemes._radix import compose
+from numtok.schemes._radix import compose, nearest_spans
 from numtok.schemes._slots import SlotScheme, parts_of
 from numtok.schemes.base import Bounds
-
-
-@lru_cache
-def _half_step_bounds(mantissa: int, exponent: int, digits: int) -> Bounds:
-    """The magnitudes that round to ``mantissa * 10^exponent``; below a power of ten the steps
-    are ten times finer."""
-    finer = mantissa == 10 ** (digits - 1)
-    low = Decimal(mantissa) - Decimal("0.05" if finer else "0.5")
-    high = Decimal(mantissa) + Decimal("0.5")
-    return Bounds(float(low.scaleb(exponent)), float(high.scaleb(exponent)))
 
 
 class DecimalScheme(SlotScheme):
@@ -70,9 +59,9 @@ class DecimalScheme(SlotScheme):
 
     @property
     def covered(self) -> tuple[Bounds, Bounds]:
-        digits = self.mantissa_digits
-        least = _half_step_bounds(10 ** (digits - 1), self.exponents.first, digits).low
-        most = _half_step_bounds(10**digits - 1, self.exponents.last, digits).high
+        digits, exponents = self.mantissa_digits, [self.exponents.first, self.exponents.last]
+        ends = np.array([10 ** (digits - 1), 10**digits - 1]), np.array(exponents)
+        (least, _), (_, most) = (part.tolist() for part in nearest_spans(*ends, 10, digits))
         return Bounds(-most, -least), Bounds(least, most)
 
     def write_numbers(self, numerals: Numerals) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
@@ -98,12 +87,14 @@ class DecimalScheme(SlotScheme):
         return ()
 
     def span(self, tokens: tuple[int, ...]) -> Bounds:
-        table = np.array([tokens], np.int64)
-        negative, mantissa, exponent = (part.item() for part in self.read(table))
-        low, high = _half_step_bounds(
-            mantissa, exponent + self.exponents.first, self.mantissa_digits
-        )
-        return Bounds(-high, -low) if negative else Bounds(low, high)
+        (low,), (high,) = (ends.tolist() for ends in self.spans(np.array([tokens])))
+        return Bounds(low, high)
+
+    def spans(self, table: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        negative, mantissa, exponent = self.read(table)
+        exponent = exponent + self.exponents.first
+        low, high = nearest_spans(mantissa, exponent, 10, self.mantissa_digits)
+        return np.where(negative, -high, low), np.where(negative, -low, high)
 
 
 def exponent_tokens(exponents: Interval) -> tuple[str, ...]:

@@ -155,3 +155,19 @@ def compose(
     for index in np.flatnonzero((np.abs(exponent) >= len(powers)) | (mantissa >= 2**53)).tolist():
         values[index] = scaled(int(mantissa[index]), base, int(exponent[index]), denominator)
     return np.where(negative, -values, values)
+
+
+def nearest_spans(
+    mantissa: NDArray[np.int64], exponent: NDArray[np.int64], base: int, digits: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """float64[n] each: from which magnitude to which is rounded to ``mantissa * base^exponent`` of
+    so many digits; below a power of the base the steps are finer.
+
+    >>> nearest_spans(np.array([100, 602]), np.array([0, -1]), 10, 3)
+    (array([99.95, 60.15]), array([100.5 ,  60.25]))
+    """
+    positive = np.zeros(len(mantissa), np.bool_)
+    finer = mantissa == base ** (digits - 1)
+    twice = np.where(finer, 2 * mantissa * base - 1, 2 * mantissa - 1)
+    low = compose(positive, twice, exponent - finer, base, 2)
+    return low, compose(positive, 2 * mantissa + 1, exponent, base, 2)

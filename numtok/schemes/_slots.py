@@ -12,7 +12,7 @@ that was written first.
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,6 +109,10 @@ class SlotScheme(Scheme):
     def span(self, tokens: tuple[int, ...]) -> Bounds:
         """The interval of an ordinary number, or where the scheme is contiguous of a prefix."""
 
+    @abstractmethod
+    def spans(self, table: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """:meth:`span` of many numbers [n, slots] at once: low and high ends."""
+
     @property
     @abstractmethod
     def covered(self) -> tuple[Bounds, Bounds]:
@@ -201,6 +205,21 @@ class SlotScheme(Scheme):
         if tokens[0] >= self.counted:
             return self._interval_of_extra(self.extras[tokens[0] - self.counted])
         return self.span(tokens)
+
+    def cells(
+        self, tokens: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if tokens.shape[1] != self.tokens_per_number:
+            return super().cells(tokens)
+        copies = tokens.astype(np.int64).reshape(len(tokens), self.repeat, len(self.slots()))
+        table = _majority(copies, copies[:, :, 0] < self.counted)
+        extra = table[:, 0] - self.counted
+        ends = np.empty((len(table), 2))
+        ends[extra < 0] = np.column_stack(self.spans(table[extra < 0]))
+        of_extras = np.array([self._interval_of_extra(name) for name in self.extras])
+        ends[extra >= 0] = of_extras[extra[extra >= 0]]
+        low, high = ends.T
+        return low, high
 
     def _interval_of_extra(self, extra: str) -> Bounds:
         if extra in _VALUE_OF_EXTRA:

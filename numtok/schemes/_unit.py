@@ -116,6 +116,10 @@ class UnitScheme(SlotScheme):
         low, high = (2 * end - self._shift for end in (cells.start, cells.stop))
         return Bounds(max(0.0, low / twice), min(1.0, high / twice))
 
+    def spans(self, table: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        cells = self.cells_of(table)
+        return np.maximum(self._ends(cells), 0.0), np.minimum(self._ends(cells + 1), 1.0)
+
     @cached_property
     def _steps(self) -> int:
         """How often the distance from one cell to the next fits into [0, 1]."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from numtok.numerals.column import Numerals
 from numtok.registry import Interval
-from numtok.schemes._radix import compose, exponents_of, rounded, scaled
+from numtok.schemes._radix import compose, exponents_of, nearest_spans, rounded, scaled
 from numtok.schemes._slots import (
     DIGITS,
     SIGNS,
@@ -168,6 +168,18 @@ class UD(SlotScheme):
         else:
             low, high = self._end(max(least, lead), first), self._end(least + wide, last)
         return Bounds(-high, -low) if tokens[0] == 1 else Bounds(low, high)
+
+    def spans(self, table: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        size, known = self._number(table[:, 2 : 2 + self.exponent]), self.exponents
+        exponent = np.clip(np.where(table[:, 1] == 1, -size, size), known.first, known.last)
+        mantissa, unit = self._number(table[:, 2 + self.exponent :]), exponent - self.mantissa + 1
+        if self.point == "nearest":
+            low, high = nearest_spans(mantissa, unit, self.base, self.mantissa)
+        else:
+            positive = np.zeros(len(table), np.bool_)
+            low, high = (compose(positive, m, unit, self.base) for m in (mantissa, mantissa + 1))
+        negative = table[:, 0] == 1
+        return np.where(negative, -high, low), np.where(negative, -low, high)
 
     def _exponents_from(self, tokens: tuple[int, ...]) -> tuple[int, int]:
         """The first and the last exponent that begin with a sign and some digits."""

@@ -9,7 +9,7 @@ Within a cell the density is uniform.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -61,8 +61,8 @@ class Sampling:
         """The log-probabilities to draw by, [M, V], not normalised; -inf stays."""
         scores = log_p_MV / self.temperature
         if 0 < self.top_k < scores.shape[1]:
-            least = scores.topk(self.top_k, dim=1).values[:, -1:]
-            scores = scores.masked_fill(scores < least, -torch.inf)
+            kept, which = scores.topk(self.top_k, dim=1)  # of equal ones no more either
+            scores = torch.full_like(scores, -torch.inf).scatter(1, which, kept)
         if self.top_p < 1:
             falling, order = scores.softmax(dim=1).sort(dim=1, descending=True)
             before = falling.cumsum(dim=1) - falling
@@ -104,21 +104,25 @@ class Decoded(Predictive):
         """
         if not self.reader.automaton.ordered:
             return np.full(len(low), np.nan)
-        (first, start), (second, end) = (self._placed(one) for one in (low, high))
-        logs = []
-        for part, lower, upper in zip(
-            self._parts(_FOLLOWED), self._followed(first), self._followed(second), strict=True
-        ):
-            logs.append(lower.log_between(upper, start[part], end[part]))
+        first, second = self._placed(low), self._placed(high)
+        logs = [
+            lower.log_between(upper, first.take(part), second.take(part))
+            for part, lower, upper in zip(
+                self._parts(_FOLLOWED),
+                self._followed(first.tokens),
+                self._followed(second.tokens),
+                strict=True,
+            )
+        ]
         found = np.where(low < high, np.concatenate(logs), -np.inf)
         return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
 
     def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self.reader.automaton.ordered:
             return self._drawn.cdf(values)
-        tokens, within = self._placed(values)
-        parts = zip(self._parts(_FOLLOWED), self._followed(tokens), strict=True)
-        total = np.concatenate([one.up_to(within[part]) for part, one in parts])
+        placed = self._placed(values)
+        parts = zip(self._parts(_FOLLOWED), self._followed(placed.tokens), strict=True)
+        total = np.concatenate([one.up_to(placed.below[part]) for part, one in parts])
         return np.where(np.isnan(values), np.nan, np.clip(total, 0.0, 1.0))
 
     def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
@@ -198,18 +202,17 @@ class Decoded(Predictive):
 
     def _parts(self, size: int) -> list[slice]:
         n = len(self.parameters)
-        return [slice(first, min(first + size, n)) for first in range(0, n, size)]
+        return [slice(first, min(first + size, n)) for first in range(0, max(n, 1), size)]
 
-    def _log_slope(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.scaling.log_slope(np.where(np.isfinite(values), values, 0.0))
-
-    def _placed(self, values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The tokens of raw values, int64[n, K], and where each lies in its cell, in [0, 1]."""
+    def _placed(self, values: NDArray[np.float64]) -> "_Placed":
+        """Where raw values lie."""
         scaled = self.scaling.forward(values)
         tokens, _ = written(self.reader.scheme, scaled)
         low, high = cells(self.reader.scheme, tokens)
-        with np.errstate(invalid="ignore"):
-            return tokens, np.clip(np.nan_to_num((scaled - low) / (high - low)), 0.0, 1.0)
+        with np.errstate(invalid="ignore", over="ignore"):  # what lies far beyond all cells
+            shares = [(scaled - low) / (high - low), (high - scaled) / (high - low)]
+        below, above = (np.clip(np.nan_to_num(share), 0.0, 1.0) for share in shares)
+        return _Placed(tokens, below, above)
 
     @torch.no_grad()
     def _followed(self, tokens: NDArray[np.int64]) -> Iterator["_Followed"]:
@@ -220,7 +223,7 @@ class Decoded(Predictive):
             states_NK = torch.from_numpy(reader.automaton.states(tokens[part])).to(device)
             log_NKV = reader.log_probabilities(self.parameters[part], tokens_NK, states_NK)
             yield _Followed(
-                log_NKV.double().cpu().numpy(),
+                log_NKV.cpu().numpy(),
                 reader.automaton.rank[states_NK.cpu().numpy()],
                 tokens[part],
             )
@@ -263,6 +266,18 @@ class Decoded(Predictive):
         return torch.stack(tokens, dim=1).cpu().numpy(), left[:, 0].cpu().numpy()
 
 
+class _Placed(NamedTuple):
+    """``n`` values in their cells: what share of each lies below the value, and above it."""
+
+    tokens: NDArray[np.int64]  # [n, K]
+    below: NDArray[np.float64]
+    above: NDArray[np.float64]
+
+    def take(self, part: slice) -> "_Placed":
+        """Some of them."""
+        return _Placed(self.tokens[part], self.below[part], self.above[part])
+
+
 @dataclass(frozen=True, eq=False)
 class _Followed:
     """``n`` whole numbers, and what the decoder says at each of their tokens."""
@@ -289,32 +304,33 @@ class _Followed:
         return self._at(self.rank_NKV)
 
     def _beside(self, larger: bool, within: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[n, K + 1]: given the tokens before a place, the probability of what is smaller
-        (or larger) than the number; at last what of its cell is on that side."""
-        other = self.rank_NKV, self._rank[:, :, None]
-        beside_NKV = other[0] > other[1] if larger else other[0] < other[1]
-        there_NK = (np.exp(self.log_p_NKV) * beside_NKV).sum(axis=2)
-        sums = np.empty((len(there_NK), there_NK.shape[1] + 1))
-        sums[:, -1] = 1 - within if larger else within
+        """float64[n, K + 1]: given the tokens before a place, the log-probability of what is
+        smaller (or larger) than the number; at last of the share ``within`` of its own cell."""
+        own_NK1 = self._rank[:, :, None]
+        beside_NKV = self.rank_NKV > own_NK1 if larger else self.rank_NKV < own_NK1
+        there_NK = _log_sum(self.log_p_NKV, beside_NKV)
+        logs = np.empty((len(there_NK), there_NK.shape[1] + 1))
+        with np.errstate(divide="ignore"):
+            logs[:, -1] = np.log(within)
         for place in reversed(range(there_NK.shape[1])):
-            sums[:, place] = (
-                there_NK[:, place] + np.exp(self._chosen[:, place]) * sums[:, place + 1]
+            logs[:, place] = np.logaddexp(
+                there_NK[:, place], self._chosen[:, place] + logs[:, place + 1]
             )
-        return sums
+        return logs
 
     def up_to(self, within: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[n]: P(X <= what lies there in its cell)."""
-        return self._beside(False, within)[:, 0]
+        """float64[n]: P(X <= what lies so far up in its cell)."""
+        return np.exp(self._beside(False, within)[:, 0])
 
     def log_between(
-        self, other: "_Followed", start: NDArray[np.float64], end: NDArray[np.float64]
+        self, other: "_Followed", start: "_Placed", end: "_Placed"
     ) -> NDArray[np.float64]:
-        """float64[n]: log P of all from ``start`` of this number's cell to ``end`` of the other's.
+        """float64[n]: log P of all from ``start`` in this number's cell to ``end`` in the other's.
 
         Where their tokens part, it is what lies between, what this one's token leads to above it,
         and what the other's leads to below it.
         """
-        rows, width = np.arange(len(start)), self.tokens_NK.shape[1]
+        rows, width = np.arange(len(self.tokens_NK)), self.tokens_NK.shape[1]
         differing = self.tokens_NK != other.tokens_NK
         place = np.where(differing.any(axis=1), differing.argmax(axis=1), width)
         before = np.concatenate(
@@ -324,9 +340,16 @@ class _Followed:
         rank_NV = self.rank_NKV[rows, at]
         low, high = self._rank[rows, at], other._rank[rows, at]
         inside = (rank_NV > low[:, None]) & (rank_NV < high[:, None])
-        between = (np.exp(self.log_p_NKV[rows, at]) * inside).sum(axis=1)
-        above = np.exp(self._chosen[rows, at]) * self._beside(True, start)[rows, at + 1]
-        below = np.exp(other._chosen[rows, at]) * other._beside(False, end)[rows, at + 1]
-        parted = between + above + below
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(before + np.log(np.where(place < width, parted, end - start)))
+        between = _log_sum(self.log_p_NKV[rows, at], inside)
+        above = self._chosen[rows, at] + self._beside(True, start.above)[rows, at + 1]
+        below = other._chosen[rows, at] + other._beside(False, end.below)[rows, at + 1]
+        parted = np.logaddexp(np.logaddexp(between, above), below)
+        with np.errstate(divide="ignore"):
+            together = np.log(np.maximum(end.below - start.below, 0.0))
+        return np.asarray(before + np.where(place < width, parted, together))
+
+
+def _log_sum(logs: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """float64[...]: the logarithm of the sum of the chosen exp(logs) over the last axis."""
+    sums: NDArray[np.float64] = np.logaddexp.reduce(np.where(chosen, logs, -np.inf), axis=-1)
+    return sums

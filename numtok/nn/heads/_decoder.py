@@ -54,27 +54,27 @@ class DecoderReader(ValueReader):
     def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
         """[N]: the cross-entropy of all tokens together, -log p of the number, in nats."""
         tokens_NK, states_NK = learnt_NW.chunk(2, dim=1)
-        log_NKV = self.log_probabilities(
-            parameters_NP, tokens_NK, states_NK if self.masked else None
-        )
-        return -log_NKV.gather(2, tokens_NK[:, :, None]).sum(dim=(1, 2))
+        scores_NKV = self._scores(parameters_NP, tokens_NK, states_NK if self.masked else None)
+        losses = F.cross_entropy(scores_NKV.flatten(0, 1), tokens_NK.flatten(), reduction="none")
+        return losses.view(tokens_NK.shape).sum(dim=1)
 
     def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
         return self.losses(parameters_NP, learnt_NW) / self.trunk.shape.context
 
     def log_probabilities(
-        self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor | None
+        self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor
     ) -> Tensor:
-        """[N, K, V]: of each token after the given ones before it.
+        """float64[N, K, V]: of each token after the given ones before it, normalised over what the
+        codec allows there, which is all that may be said."""
+        return self._scores(parameters_NP, tokens_NK, states_NK).double().log_softmax(dim=2)
 
-        With states: normalised over what the codec allows there, which is all that may be said.
-        """
+    def _scores(self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor | None) -> Tensor:
+        """[N, K, V]: logits, -inf where the states of the codec are given and forbid a token."""
         x_NKD = torch.cat([parameters_NP[:, None], self.table(tokens_NK[:, :-1])], dim=1)
-        logits_NKV = self.out(self.trunk(x_NKD, None)).float()
-        if states_NK is not None:
-            allowed = self.get_buffer("next")[states_NK] >= 0
-            logits_NKV = logits_NKV.masked_fill(~allowed, -torch.inf)
-        return F.log_softmax(logits_NKV, dim=2)
+        scores_NKV: Tensor = self.out(self.trunk(x_NKD, None)).float()
+        if states_NK is None:
+            return scores_NKV
+        return scores_NKV.masked_fill(self.get_buffer("next")[states_NK] < 0, -torch.inf)
 
     def flops(self, numbers: int) -> int:
         length, (vocabulary, width) = self.trunk.shape.context, self.table.weight.shape

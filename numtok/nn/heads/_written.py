@@ -57,4 +57,6 @@ def _encoded(
     scheme: Scheme, values: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     encoded = scheme.encode(Numerals(values))
-    return encoded.tokens.reshape(len(values), -1).astype(np.int64), encoded.outcomes
+    return encoded.tokens.reshape(len(values), scheme.tokens_per_number or 0).astype(
+        np.int64
+    ), encoded.outcomes

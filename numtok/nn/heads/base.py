@@ -42,8 +42,10 @@ class ValueHead(Head):
     normalizer
         The spec of the normalisation in which it learns the numbers of a table.
     bounded
-        Whether it knows no numbers outside the normalised train split. In a text, whose numbers
-        are normalised by the encoding already, such a head adds its own normalisation.
+        Whether its distribution gives nothing to what lies outside the normalised train split.
+    scaled
+        Whether it predicts numbers of the unit interval alone. In a text, whose numbers are
+        normalised by the encoding already, such a head adds its own normalisation.
     calibrated
         Whether its distribution needs something that is measured after training.
     """
@@ -58,11 +60,15 @@ class ValueHead(Head):
     @abstractmethod
     def bounded(self) -> bool: ...
 
+    @property
+    @abstractmethod
+    def scaled(self) -> bool: ...
+
     @abstractmethod
     def learnt(self, values: NDArray[np.float64]) -> NDArray[Any]:
         """[N, W]: normalised values (float64[N]) as the loss takes them: float32 or int64.
 
-        A value that cannot be learnt becomes the nearest that can.
+        A value that cannot be learnt becomes one that can, the nearest where the head is bounded.
         """
 
     @abstractmethod

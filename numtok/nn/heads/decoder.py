@@ -27,7 +27,8 @@ class Decoder(ValueHead):
     base, length, exponent, mantissa, repeat
         The codec's settings, where it has them; its own defaults for 0.
     layers, heads, width
-        Of the transformer: as in the paper's tables, under 10% of a model's parameters.
+        Of the transformer. The paper's small one has some 22,000 parameters: under 10% of a model
+        whose trunk has 5 layers of 256 or 3 of 512, a quarter beside 2 layers of 256.
     masked
         Whether tokens that cannot follow are left out of the loss, too. Reading always leaves them
         out and normalises over the others, so that the numbers share a probability of 1.
@@ -78,7 +79,11 @@ class Decoder(ValueHead):
 
     @property
     def bounded(self) -> bool:
-        return self.normalizer != "none"
+        return self.scheme.unit_interval
+
+    @property
+    def scaled(self) -> bool:
+        return self.bounded
 
     def learnt(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """int64[N, 2 K]: the tokens, and the state of the codec before each."""

@@ -32,6 +32,7 @@ class Riemann(ValueHead):
     source: ClassVar[str] = "Decoding-based Regression, Section 2 (histogram heads), Appendix D"
     normalizer: ClassVar[str] = "unit"
     bounded: ClassVar[bool] = True
+    scaled: ClassVar[bool] = True
     positional: ClassVar[str] = "bins"
     bins: int = 256
 
@@ -42,8 +43,7 @@ class Riemann(ValueHead):
             )
 
     def learnt(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        places = np.floor(np.nan_to_num(values) * self.bins)
-        return np.clip(places, 0, self.bins - 1).astype(np.int64)[:, None]
+        return _bins(np.nan_to_num(values), self.bins)[:, None]
 
     def build(self, width: int) -> ValueReader:
         return _RiemannReader(width, self.bins)
@@ -89,4 +89,15 @@ class _RiemannReader(ValueReader):
         edges = scaling.inverse(np.arange(self.bins + 1) / self.bins)
         centres = scaling.inverse((np.arange(self.bins) + 0.5) / self.bins)
         log_mass = parameters_NP.double().log_softmax(dim=1).cpu().numpy()
-        return Intervals(edges[:-1], edges[1:], centres, log_mass)
+
+        def places(values: NDArray[np.float64]) -> NDArray[np.int64]:
+            scaled = scaling.forward(values)
+            return np.where((scaled >= 0) & (scaled <= 1), _bins(scaled, self.bins), -1)
+
+        return Intervals(edges[:-1], edges[1:], centres, log_mass, places)
+
+
+def _bins(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+    """int64[n]: the bin of each value, by the same ends as its density: k / bins as float64."""
+    ends = np.arange(1, bins) / bins
+    return np.searchsorted(ends, values, "right").astype(np.int64)

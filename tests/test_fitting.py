@@ -1,0 +1,319 @@
+"""Fitting a model to rows: when it ends, what it keeps, and how it goes on after a stop."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from torch import Tensor
+
+from numtok.errors import TrainingFailed, UsageError
+from numtok.nn.features import Columns
+from numtok.nn.fitted import Fitted, LearntFrom, Preparation
+from numtok.nn.fitting import Fitting, FittingRecipe, Rows, held_back
+from numtok.nn.heads.base import HEADS, ValueHead
+from numtok.nn.mlp import Mlp
+from numtok.nn.regressor import Regressor, RegressorSettings
+from numtok.registry import settings_of
+from tests.fakeheads import Floats
+from tests.fakemodels import CPU, one_thread
+
+__all__ = ["one_thread"]
+
+HEAD_SPECS = ["pointwise", "riemann:8", "mdn:2", "decoder:nd,base=2,length=4,width=8"]
+RECIPE = FittingRecipe(epochs=12, patience=0, batch=16, learning_rate=0.01)
+
+
+def table(rows: int, seed: int = 0) -> tuple[Columns, Floats]:
+    """A number, a category, and a target that depends on both."""
+    random = np.random.default_rng(seed)
+    numbers, names = random.standard_normal((rows, 2)), random.choice(["a", "b"], rows)
+    target = numbers[:, 0] + 3 * (names == "a") + 0.1 * random.standard_normal(rows)
+    return Columns(numbers, [pa.array(names.tolist())]), np.asarray(target, np.float64)
+
+
+def preparation(
+    spec: str = "pointwise", recipe: FittingRecipe = RECIPE, rows: int = 70, **of: Any
+) -> Preparation:
+    """A small model of that table."""
+    head = HEADS.build(spec)
+    assert isinstance(head, ValueHead)
+    columns, target = of.get("train") or table(rows)
+    return Preparation.of(
+        columns,
+        target,
+        of.get("validation"),
+        head=head,
+        trunk=Mlp(1, 8),
+        normalizer=head.normalizer,
+        recipe=recipe,
+        device=CPU,
+    )
+
+
+def weights(model: torch.nn.Module) -> list[bytes]:
+    return [one.detach().numpy().tobytes() for one in model.parameters()]
+
+
+class Scripted(Fitting):
+    """A fit whose validation losses are those of a script."""
+
+    script: list[float]
+
+    def validation_loss(self) -> float:
+        return self.script[self.epoch - 1]
+
+
+def scripted(script: list[float], patience: int) -> Scripted:
+    head = HEADS.build("pointwise")
+    torch.manual_seed(0)
+    model = Regressor(RegressorSettings(2, Mlp(1, 4), settings_of(head)))
+    random = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32)
+    rows = Rows(random[:, :2], random[:, 2:])
+    recipe = FittingRecipe(len(script), patience, batch=8, learning_rate=0.01)
+    fitting = Scripted(model, rows, rows, recipe, CPU)
+    fitting.script = script
+    return fitting
+
+
+# --- when it ends ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("patience", "epochs", "best"),
+    [(1, 3, 2), (2, 4, 2), (3, 7, 7), (5, 7, 7), (0, 7, 7)],
+)
+def test_it_ends_when_the_validation_loss_has_not_fallen_for_so_many_epochs(
+    patience: int, epochs: int, best: int
+) -> None:
+    fitting = scripted([5.0, 3.0, 4.0, 3.0, 2.9, 3.5, 1.0], patience)
+    kept = {}
+    while not fitting.done:
+        fitting.advance()
+        kept[fitting.epoch] = weights(fitting.model)
+    assert (fitting.epoch, fitting.best_epoch) == (epochs, best)
+    assert weights(fitting.finish()) == kept[best]
+
+
+def test_an_equal_loss_is_no_better_one() -> None:
+    fitting = scripted([2.0, 2.0, 2.0, 2.0], 2)
+    while not fitting.done:
+        fitting.advance()
+    assert (fitting.epoch, fitting.best_epoch, fitting.best_loss) == (3, 1, 2.0)
+
+
+def test_the_best_weights_come_back_not_the_last() -> None:
+    fitting = scripted([1.0, 9.0, 9.0], 0)
+    fitting.advance()
+    first = weights(fitting.model)
+    while not fitting.done:
+        fitting.advance()
+    assert weights(fitting.model) != first
+    assert weights(fitting.finish()) == first
+    assert not fitting.model.training
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf])
+def test_a_loss_that_is_not_finite_ends_the_fit(broken: float) -> None:
+    fitting = scripted([1.0, broken], 0)
+    fitting.advance()
+    with pytest.raises(TrainingFailed) as found:
+        fitting.advance()
+    assert str(found.value) == (
+        "the loss is not finite in epoch 2; give a smaller --lr (it was 0.01), or "
+        "--normalize affine"
+    )
+
+
+def test_every_row_is_learnt_once_an_epoch_each_time_in_another_order() -> None:
+    seen: list[Tensor] = []
+    fitting = scripted([3.0, 2.0, 1.0], 0)
+    plain = fitting.model.losses
+
+    def losses(x_NI: Tensor, learnt_NW: Tensor) -> Tensor:
+        seen.append(learnt_NW[:, 0])
+        return plain(x_NI, learnt_NW)
+
+    object.__setattr__(fitting.model, "losses", losses)
+    while not fitting.done:
+        fitting.advance()
+    assert [len(batch) for batch in seen] == [8, 8, 4] * 3
+    epochs = [torch.cat(seen[at : at + 3]).tolist() for at in (0, 3, 6)]
+    assert sorted(epochs[0]) == sorted(epochs[1]) == sorted(epochs[2])
+    assert epochs[0] != epochs[1] != epochs[2]
+    assert fitting.step == 9
+
+
+def test_the_losses_of_an_epoch_are_means_over_rows() -> None:
+    one = preparation(recipe=FittingRecipe(epochs=1, batch=1000, learning_rate=1e-9))
+    train, looked_at = one.fitting._train, one.fitting._validation
+    with torch.no_grad():
+        expected = [float(one.fitting.model.losses(*rows).mean()) for rows in (train, looked_at)]
+    epoch = one.fitting.advance()
+    assert [epoch.train, epoch.validation] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 0}, "--epochs 0 is not possible; it is 1 or more"),
+        ({"patience": -1}, "--patience -1 is not possible; it is 0 (never stop early) or more"),
+        ({"validation": 1.0}, "--validation 1.0 is not possible; it is between 0 and 1"),
+        ({"batch": 0}, "--batch 0 is not possible; it is 1 or more"),
+        ({"learning_rate": 0.0}, "--lr 0.0 is not possible; it is between 0 and 1"),
+        ({"weight_decay": math.nan}, "--weight-decay nan is not possible; it is 0 or more"),
+    ],
+)
+def test_an_impossible_recipe_is_refused(settings: dict[str, float], message: str) -> None:
+    with pytest.raises(UsageError) as found:
+        FittingRecipe(**settings)  # type: ignore[arg-type]
+    assert str(found.value) == message
+
+
+# --- a fit that was stopped -----------------------------------------------------------------------
+
+
+def run(fitting: Fitting) -> list[tuple[float, ...]]:
+    losses = []
+    while not fitting.done:
+        losses.append(tuple(fitting.advance()))
+    return losses
+
+
+@pytest.mark.parametrize("spec", HEAD_SPECS)
+def test_a_fit_that_was_stopped_after_any_epoch_ends_in_the_same_bytes(spec: str) -> None:
+    recipe = FittingRecipe(epochs=5, patience=0, batch=16, learning_rate=0.01, weight_decay=0.1)
+    whole = preparation(spec, recipe)
+    states = [whole.fitting.state()]
+    losses = []
+    while not whole.fitting.done:
+        losses.append(tuple(whole.fitting.advance()))
+        states.append(whole.fitting.state())
+    expected = weights(whole.finished().model)
+    for epoch, (tensors, plain) in enumerate(states):
+        again = preparation(spec, recipe)
+        again.fitting.load(tensors, plain)
+        assert run(again.fitting) == losses[epoch:]
+        finished = again.finished()
+        assert weights(finished.model) == expected
+        assert (finished.fit, finished.calibration) == (
+            whole.finished().fit,
+            whole.finished().calibration,
+        )
+
+
+def test_a_state_is_not_changed_by_the_epochs_that_follow() -> None:
+    fitting = preparation().fitting
+    fitting.advance()
+    tensors, plain = fitting.state()
+    before = {name: one.clone() for name, one in tensors.items()}, dict(plain)
+    fitting.advance()
+    assert plain == before[1]
+    assert all(torch.equal(one, before[0][name]) for name, one in tensors.items())
+
+
+def test_of_a_fit_that_is_done_only_the_best_weights_are_kept() -> None:
+    fitting = preparation(recipe=FittingRecipe(epochs=2, batch=16)).fitting
+    unfinished = len(fitting.state()[0])
+    run(fitting)
+    tensors, plain = fitting.state()
+    assert len(tensors) < unfinished and all(name.startswith("best.") for name in tensors)
+    assert plain["epoch"] == 2
+
+
+def test_the_same_seed_gives_the_same_model_and_another_one_another() -> None:
+    def made(seed: int) -> list[bytes]:
+        one = preparation("mdn:2", FittingRecipe(epochs=3, seed=seed))
+        run(one.fitting)
+        return weights(one.finished().model)
+
+    assert made(0) == made(0) != made(1)
+
+
+# --- rows to look at -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "share", "count"),
+    [(100, 0.1, 10), (2, 0.1, 1), (2, 0.9, 1), (5, 0.5, 2), (3, 0.01, 1)],
+)
+def test_a_share_of_the_rows_is_held_back_and_none_is_learnt(
+    rows: int, share: float, count: int
+) -> None:
+    mine, others = held_back(rows, share, seed=0)
+    assert len(others) == count
+    assert sorted([*mine.tolist(), *others.tolist()]) == list(range(rows))
+    assert mine.tolist() == sorted(mine.tolist()) and others.tolist() == sorted(others.tolist())
+    again = held_back(rows, share, seed=0)
+    np.testing.assert_array_equal(again[1], others)
+
+
+def test_another_seed_holds_other_rows_back() -> None:
+    assert held_back(1000, 0.1, 0)[1].tolist() != held_back(1000, 0.1, 1)[1].tolist()
+
+
+def test_a_validation_split_is_looked_at_and_all_of_the_others_are_learnt() -> None:
+    other = table(9, seed=1)
+    given = preparation(validation=other)
+    assert given.fitting.rows == 70 and len(given.looked_at.inputs) == 9
+    np.testing.assert_array_equal(given.looked_at_values, given.scaling.forward(other[1]))
+    alone = preparation()
+    assert alone.fitting.rows == 63 and len(alone.looked_at.inputs) == 7
+
+
+# --- from a table to distributions ---------------------------------------------------------------
+
+
+def finished(spec: str, recipe: FittingRecipe = RECIPE, **of: Any) -> Fitted:
+    one = preparation(spec, recipe, **of)
+    run(one.fitting)
+    return one.finished()
+
+
+@pytest.mark.parametrize("spec", HEAD_SPECS)
+def test_predictions_are_in_raw_units(spec: str) -> None:
+    columns, target = table(300)
+    recipe = FittingRecipe(epochs=150, patience=30, batch=32, learning_rate=0.01)
+    one = finished(spec, recipe, train=(columns, 1e5 + 1e3 * target))
+    found = one.predictive(columns).median()
+    errors = (found - (1e5 + 1e3 * target)) / 1e3
+    assert float(np.sqrt(np.mean(errors**2))) < 0.35 * target.std()
+
+
+def test_the_deviation_is_that_of_the_rows_that_were_looked_at() -> None:
+    one = preparation("pointwise")
+    run(one.fitting)
+    made = one.finished()
+    with torch.no_grad():
+        points = made.model.reader.point(made.parameters(one.looked_at.inputs))
+    error = float(np.sqrt(np.mean((points - one.looked_at_values) ** 2)))
+    assert made.calibration == {"deviation": pytest.approx(error)}
+
+
+@pytest.mark.parametrize("spec", HEAD_SPECS)
+def test_a_constant_target_and_two_rows_can_be_fitted(spec: str) -> None:
+    columns, _ = table(2)
+    one = finished(spec, FittingRecipe(epochs=2), train=(columns, np.array([7.0, 7.0])))
+    assert np.isfinite(one.predictive(columns).median()).all()
+    assert (one.learnt_from.low, one.learnt_from.high, one.learnt_from.resolution) == (7, 7, 0)
+
+
+@pytest.mark.parametrize("spec", HEAD_SPECS)
+def test_huge_and_missing_features_of_other_rows_give_finite_predictions(spec: str) -> None:
+    one = finished(spec, FittingRecipe(epochs=2))
+    odd = Columns(np.array([[1e308, np.nan], [-1e308, 1e300]]), [pa.array(["zebra", None])])
+    assert np.isfinite(one.predictive(odd).median()).all()
+
+
+def test_what_was_learnt_from_is_said_in_raw_units() -> None:
+    made = LearntFrom.of(np.array([3.0, 1.0, 1.5, 1.0]))
+    assert made == LearntFrom(4, 1.0, 3.0, 1.625, 0.5)
+    assert made.outside(np.array([0.999, 1.0, 3.0, 3.1])).tolist() == [True, False, False, True]
+
+
+def test_how_it_went_is_counted() -> None:
+    fit = finished("pointwise", FittingRecipe(epochs=3, patience=0, batch=16)).fit
+    assert (fit.epochs, fit.steps, fit.samples) == (3, 12, 189)
+    assert 1 <= fit.best_epoch <= 3 and math.isfinite(fit.best_loss)

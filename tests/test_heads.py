@@ -1,0 +1,440 @@
+"""What heads promise: densities that are the analytic ones, losses that are those densities.
+
+Each head is told the true probabilities of a target, so that nothing but bookkeeping can be wrong.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from numtok.distributions.base import Predictive
+from numtok.errors import UsageError
+from numtok.nn.features import Columns
+from numtok.nn.fitted import Fitted, Preparation
+from numtok.nn.fitting import FittingRecipe
+from numtok.nn.heads._decoded import Decoded
+from numtok.nn.heads.base import HEADS, ValueHead
+from numtok.nn.mlp import Mlp
+from numtok.nn.regressor import Regressor, RegressorSettings
+from numtok.normalizers.base import (
+    NORMALIZERS,
+    Chained,
+    FittedNormalizer,
+    Moments,
+    Scaling,
+    fit,
+)
+from numtok.registry import settings_of
+from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Told, listed
+from tests.fakemodels import CPU, one_thread
+
+__all__ = ["one_thread"]
+
+SPECS = [
+    "pointwise",
+    "pointwise,sigmoid=yes",
+    "scalar",
+    "riemann:32",
+    "mdn:3",
+    "decoder:ud",
+    "decoder:nd",
+]
+
+
+def value_head(spec: str) -> ValueHead:
+    head = HEADS.build(spec)
+    assert isinstance(head, ValueHead)
+    return head
+
+
+# --- targets -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Target:
+    """A known distribution of normalised values, by its distribution function and density."""
+
+    cdf: Callable[[float], float]
+    density: Callable[[float], float]
+
+
+def _stairs(y: float) -> float:
+    """0.25 of the mass on [0, 1/2), 0.75 on [1/2, 1]."""
+    return float(np.interp(y, [0, 0.5, 1], [0, 0.25, 1]))
+
+
+UNIFORM = Target(lambda y: min(max(y, 0.0), 1.0), lambda y: 1.0)
+STAIRS = Target(_stairs, lambda y: 0.5 if y < 0.5 else 1.5)
+CAUCHY = Target(  # by the arc tangent that keeps its digits in the tails
+    lambda y: math.atan2(1.0, -y) / math.pi, lambda y: 1 / (math.pi * (1 + y * y))
+)
+
+
+def between(target: Target, low: float, high: float) -> float:
+    """The mass between two values, from the tail that keeps its digits."""
+    if low > 0 and target is CAUCHY:
+        low, high = -high, -low
+    return target.cdf(high) - target.cdf(low)
+
+
+CODECS = [
+    "nd,base=2,length=6",
+    "nd,base=10,length=2,point=edge",
+    "nd,base=4,length=3,point=centre",
+    "nd,base=3,length=3,point=nearest",
+    "hamming,length=5",
+    "ud,base=10,exponent=1,mantissa=2",
+    "ud,base=2,exponent=2,mantissa=3,point=edge",
+]
+
+
+def told_masses(spec: str, target: Target) -> Floats:
+    """float64[m]: the true probability of each cell; what lies beyond all is in the outermost."""
+    masses = np.array([between(target, low, high) for low, high in listed(spec).ends.tolist()])
+    masses /= masses.sum()
+    return np.asarray(masses, np.float64)
+
+
+def spread_over(one: Decoded, count: int) -> Decoded:
+    """The same distribution ``count`` times."""
+    return Decoded(one.reader, one.parameters.expand(count, -1), one.scaling)
+
+
+@pytest.mark.parametrize("spec", CODECS)
+@pytest.mark.parametrize("target", [UNIFORM, STAIRS, CAUCHY], ids=["uniform", "stairs", "cauchy"])
+@pytest.mark.parametrize("scaling", [PLAIN, SIGNED_LOG], ids=["plain", "signed-log"])
+def test_a_decoder_that_is_told_the_truth_has_its_density(
+    spec: str, target: Target, scaling: Scaling
+) -> None:
+    numbers, masses = listed(spec), told_masses(spec, target)
+    with np.errstate(divide="ignore"):
+        reader = Told(numbers, np.log(masses)[None])
+    some = np.random.default_rng(0).choice(np.flatnonzero(masses > 0), 60)
+    low, high = numbers.ends[some].T
+    scaled = low + (high - low) * np.random.default_rng(1).uniform(0.01, 0.99, len(some))
+    if scaling is SIGNED_LOG:
+        kept = np.abs(scaled) < 100
+        some, scaled, low, high = some[kept], scaled[kept], low[kept], high[kept]
+    one = spread_over(Decoded(reader, reader.rows, scaling), len(some))
+    found = one.log_density(scaling.inverse(scaled))
+    # In normalised units the mean density of the cell, in raw ones steeper by the slope.
+    slope = -np.log(np.log(10) * 10 ** np.abs(scaled)) if scaling is SIGNED_LOG else 0.0
+    np.testing.assert_allclose(found, np.log(masses[some] / (high - low)) + slope, atol=1e-6)
+    narrow = (target is UNIFORM and spec.startswith(("nd", "hamming"))) or (
+        target is STAIRS and spec in ("nd,base=2,length=6", "nd,base=4,length=3,point=centre")
+    )
+    if narrow:  # all cells lie on one side of each jump: the density itself
+        truth = np.log([target.density(y) for y in scaled.tolist()]) + slope
+        np.testing.assert_allclose(found, truth, atol=1e-6)
+
+
+def test_with_fine_cells_the_density_is_that_of_a_heavy_tail() -> None:
+    spec = "ud,base=10,exponent=1,mantissa=3"
+    numbers = listed(spec)
+    reader = Told(numbers, np.log(told_masses(spec, CAUCHY))[None])
+    values = np.array([-3e7, -12.34, -0.5, 1e-3, 0.7, 1.234, 5e5])
+    found = spread_over(Decoded(reader, reader.rows, PLAIN), len(values)).log_density(values)
+    truth = np.log([CAUCHY.density(y) for y in values.tolist()])
+    np.testing.assert_allclose(found, truth, atol=2e-2)
+    assert np.abs(found - truth).mean() < 5e-3
+
+
+@pytest.mark.parametrize("spec", CODECS)
+def test_a_decoders_expected_likelihood_is_the_entropy_of_its_cells(spec: str) -> None:
+    # Of any target: the mean of -log(mass / width) over what is drawn.
+    numbers, masses = listed(spec), told_masses(spec, CAUCHY)
+    reader = Told(numbers, np.log(masses)[None])
+    low, high = numbers.ends.T
+    one = spread_over(Decoded(reader, reader.rows, PLAIN), len(masses))
+    found = masses @ -one.log_density(low / 2 + high / 2)
+    assert found == pytest.approx(-(masses @ np.log(masses / (high - low))), abs=1e-6)
+
+
+def expected_nll(one: Predictive, target: Target, bins: int) -> float:
+    """The mean of -log density over the target, both constant within equal bins of [0, 1]."""
+    centres = (np.arange(bins) + 0.5) / bins
+    mass = np.array([between(target, k / bins, (k + 1) / bins) for k in range(bins)])
+    return float(mass @ -one.log_density(centres))
+
+
+@pytest.mark.parametrize("bins", [2, 7, 256])
+@pytest.mark.parametrize("target", [UNIFORM, STAIRS, CAUCHY], ids=["uniform", "stairs", "cauchy"])
+def test_a_histogram_that_is_told_the_truth_has_its_density(target: Target, bins: int) -> None:
+    mass = np.array([between(target, k / bins, (k + 1) / bins) for k in range(bins)])
+    mass /= mass.sum()
+    reader = value_head(f"riemann:{bins}").build(3)
+    logits = torch.from_numpy(np.log(mass)).expand(bins, -1)
+    one = reader.predictive(logits, {}, PLAIN)
+    centres = (np.arange(bins) + 0.5) / bins
+    np.testing.assert_allclose(one.log_density(centres), np.log(mass * bins), atol=1e-6)
+    if target is UNIFORM:
+        assert expected_nll(one, target, bins) == pytest.approx(0, abs=1e-9)
+    if target is STAIRS and bins % 2 == 0:
+        entropy = -(0.25 * math.log(0.5) + 0.75 * math.log(1.5))
+        assert expected_nll(one, target, bins) == pytest.approx(entropy, abs=1e-9)
+
+
+def test_every_value_has_the_density_of_the_bin_that_it_is_learnt_as() -> None:
+    # Targets on a grid lie on the ends of bins, but for rounding.
+    head = value_head("riemann:100")
+    for start, step in ((0.0, 0.1), (0.1, 0.006), (-7.3, 1e-3), (1e6, 0.25), (0.7, 1 / 3)):
+        values = start + step * np.arange(101, dtype=np.float64)
+        scaling = fit(NORMALIZERS.build("unit"), Moments.of(values))
+        bins = head.learnt(scaling.forward(values))[:, 0]
+        np.testing.assert_array_equal(bins[[0, 100]], [0, 99])
+        assert (np.diff(bins) >= 0).all()
+        logits = torch.from_numpy(np.random.default_rng(0).standard_normal(100)).expand(101, -1)
+        found = head.build(3).predictive(logits, {}, scaling).log_density(values)
+        width = (values[-1] - values[0]) / 100
+        expected = logits.log_softmax(dim=1)[0].numpy()[bins] - math.log(width)
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("scaling", [PLAIN, SIGNED_LOG], ids=["plain", "signed-log"])
+def test_a_mixture_that_is_told_the_truth_has_its_density(scaling: Scaling) -> None:
+    weights, centers, deviations = [0.2, 0.5, 0.3], [-1.0, 0.1, 2.0], [0.5, 1e-3, 3.0]
+    raw = [math.log(d) if d < 1 else d - 1 for d in deviations]  # what ELU + 1 makes of it
+    raw = [math.expm1(one) if one < 0 else one for one in raw]  # as ELU gives it back
+    reader = value_head("mdn:3").build(4)
+    before = [math.log1p(one) if one < 0 else one for one in raw]
+    parameters = torch.tensor([[*map(math.log, weights), *centers, *before]], dtype=torch.float64)
+    scaled = np.array([-2.0, 0.0999, 0.1, 0.5, 3.0, 7.0])
+    one = reader.predictive(parameters.expand(6, -1), {}, scaling)
+    parts = zip(weights, centers, deviations, strict=True)
+    density = sum(
+        w * np.exp(-(((scaled - c) / d) ** 2) / 2) / (d * math.sqrt(2 * math.pi))
+        for w, c, d in parts
+    )
+    slope = -np.log(np.log(10) * 10 ** np.abs(scaled)) if scaling is SIGNED_LOG else 0.0
+    found = one.log_density(scaling.inverse(scaled))
+    np.testing.assert_allclose(found, np.log(density) + slope, atol=1e-6)
+
+
+@pytest.mark.parametrize("spec", ["pointwise", "pointwise,sigmoid=yes", "scalar"])
+def test_a_point_has_a_gaussian_of_its_validation_error(spec: str) -> None:
+    reader = value_head(spec).build(4)
+    parameters = torch.tensor([[0.25], [0.5], [-1.0]])
+    truth = np.array([0.5, 0.25, -0.5])
+    calibration = reader.calibrate(parameters, truth)
+    assert calibration == {"deviation": pytest.approx(math.sqrt((0.0625 + 0.0625 + 0.25) / 3))}
+    d = calibration["deviation"]
+    for scaling in (PLAIN, SIGNED_LOG):
+        found = reader.predictive(parameters, calibration, scaling).log_density(
+            scaling.inverse(truth)
+        )
+        t = (truth - np.array([0.25, 0.5, -1.0])) / d
+        slope = -np.log(np.log(10) * 10 ** np.abs(truth)) if scaling is SIGNED_LOG else 0.0
+        expected = -(t**2) / 2 - math.log(d * math.sqrt(2 * math.pi)) + slope
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+    exact = reader.calibrate(torch.tensor([[0.5]]), np.array([0.5]))
+    assert exact["deviation"] > 0  # a prediction without an error has a density, too
+
+
+# --- all of it is 1 ------------------------------------------------------------------------------
+
+
+def integral(one: Predictive, row: int, edges: Floats, rows: Callable[[int], Predictive]) -> float:
+    """The density of raw values over all spans between edges, by Gauss and Legendre."""
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    low, high = edges[:-1, None], edges[1:, None]
+    points = (low + high) / 2 + (high - low) / 2 * nodes
+    heights = np.exp(rows(points.size).log_density(points.ravel())).reshape(points.shape)
+    return float((heights @ weights * (edges[1:] - edges[:-1]) / 2).sum())
+
+
+@cache
+def stretched() -> Scaling:
+    """Signed logarithms of -20 to 500, brought to [0, 1]."""
+    signed = FittedNormalizer(NORMALIZERS.build("signed-log"), {})
+    ends = signed.forward(np.array([-20.0, 500.0]))
+    return Chained(signed, fit(NORMALIZERS.build("unit"), Moments.of(ends)))
+
+
+@pytest.mark.parametrize("scaling", [PLAIN, stretched()], ids=["plain", "chained"])
+@pytest.mark.parametrize("spec", CODECS)
+def test_a_decoders_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
+    numbers = listed(spec)
+    if numbers.scheme.bounds.high > 1:
+        scaling = PLAIN  # its numbers are no share of a range
+    logs = np.random.default_rng(0).standard_normal((1, len(numbers.paths)))
+    logs -= np.logaddexp.reduce(logs, axis=1, keepdims=True)
+    reader = Told(numbers, logs)
+    one = Decoded(reader, reader.rows, scaling)
+    scaled = np.unique(np.concatenate([numbers.ends.ravel(), stretched().forward(np.zeros(1))]))
+    edges = scaling.inverse(scaled)
+    assert integral(one, 0, edges, lambda n: spread_over(one, n)) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("scaling", [PLAIN, stretched()], ids=["plain", "chained"])
+@pytest.mark.parametrize("spec", ["riemann:2", "riemann:100", "mdn:4", "pointwise", "scalar"])
+def test_a_heads_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
+    reader = value_head(spec).build(6)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        parameters = reader(torch.randn(1, 6))
+    calibration = {"deviation": 0.3}
+
+    def rows(count: int) -> Predictive:
+        return reader.predictive(parameters.expand(count, -1), calibration, scaling)
+
+    grid = np.linspace(0, 1, 101) if spec.startswith("riemann") else np.linspace(-14, 15, 4001)
+    grid = np.unique(np.append(grid, stretched().forward(np.zeros(1))))
+    total = integral(rows(1), 0, scaling.inverse(grid), rows)
+    assert total == pytest.approx(1, abs=1e-6)
+
+
+# --- losses are densities ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scaling", [PLAIN, stretched()], ids=["plain", "chained"])
+@pytest.mark.parametrize("spec", ["riemann:32", "mdn:3"])
+def test_the_loss_is_the_negative_log_density_of_the_normalised_number(
+    spec: str, scaling: Scaling
+) -> None:
+    head = value_head(spec)
+    torch.manual_seed(1)
+    reader = head.build(6)
+    with torch.no_grad():
+        parameters = reader(3 * torch.randn(50, 6))
+    scaled = np.random.default_rng(0).random(50)
+    raw = scaling.inverse(scaled)
+    losses = reader.losses(parameters, torch.from_numpy(head.learnt(scaling.forward(raw))))
+    density = reader.predictive(parameters, {}, scaling).log_density(raw)
+    expected = density - scaling.log_slope(raw)
+    if spec == "riemann:32" and not scaling.linear:  # in raw units each bin is uniform
+        edges = scaling.inverse(np.arange(33) / 32)
+        place = np.minimum((scaled * 32).astype(int), 31)
+        expected = density + np.log(np.diff(edges)[place] * 32)
+    np.testing.assert_allclose(losses.detach(), -expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_head_learns_and_answers_in_the_shapes_it_promises(spec: str) -> None:
+    head = value_head(spec)
+    reader = head.build(8)
+    hidden = torch.randn(5, 8, requires_grad=True)
+    values = np.array([0.0, 0.25, 1.0, 7.0, -3.0])
+    learnt = torch.from_numpy(head.learnt(values))
+    assert learnt.dtype in (torch.float32, torch.int64) and learnt.dim() == 2
+    parameters = reader(hidden)
+    losses = reader.losses(parameters, learnt)
+    assert losses.shape == (5,) and bool(losses.isfinite().all())
+    losses.sum().backward()  # type: ignore[no-untyped-call]
+    assert hidden.grad is not None and bool(hidden.grad.isfinite().all())
+    assert reader.point(parameters.detach()).shape == (5,)
+    tokens = reader.token_losses(parameters.detach(), learnt)
+    assert (tokens is None) == (reader.tokens_per_number == 0)
+    calibration = reader.calibrate(parameters.detach(), values)
+    assert bool(calibration) == head.calibrated
+    one = reader.predictive(parameters.detach(), calibration, PLAIN)
+    outside = one.log_density(np.array([-3.0, -0.5, 1.5, 7.0, 100.0]))
+    assert np.isinf(outside).all() if head.bounded and "sigmoid" not in spec else True
+    assert head.describe()
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_operations_of_a_head_are_those_that_torch_counts(spec: str) -> None:
+    head = value_head(spec)
+    model = Regressor(RegressorSettings(7, Mlp(2, 16), settings_of(head)))
+    learnt = torch.from_numpy(head.learnt(np.full(3, 0.5)))
+    counter = FlopCounterMode(display=False)
+    with sdpa_kernel(SDPBackend.MATH), counter, torch.no_grad():
+        model.losses(torch.zeros(3, 7), learnt)
+    assert counter.get_total_flops() == model.flops(3)
+
+
+def test_components_begin_spread_over_the_range() -> None:
+    reader = value_head("mdn:4").build(3)
+    parameters: Tensor = reader(torch.zeros(1, 3))
+    assert parameters[0, 4:8].tolist() == [-0.375, -0.125, 0.125, 0.375]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("riemann:1", "riemann: bins=1 is not possible; allowed are 2 to 1,048,576"),
+        ("mdn:0", "mdn: components=0 is not possible; allowed are 1 to 10,000"),
+        ("scalar,layers=3", "scalar: layers=3 is not possible; allowed are 1 and 2"),
+    ],
+)
+def test_impossible_settings_are_refused(spec: str, message: str) -> None:
+    with pytest.raises(UsageError) as found:
+        HEADS.build(spec)
+    assert str(found.value) == message
+
+
+# --- sizes ---------------------------------------------------------------------------------------
+
+CODECS_OF_THE_PAPER = ["ud,base=4,exponent=4,mantissa=8", "ud", "nd,base=8,length=8"]
+
+
+def share(codec: str, trunk: Mlp) -> float:
+    """The share of a model's parameters that its decoder of 1 layer of 32 has."""
+    head = value_head(f"decoder:{codec},layers=1,heads=1,width=32")
+    total, mine = Regressor(RegressorSettings(10, trunk, settings_of(head))).parameter_counts()
+    return mine / total
+
+
+@pytest.mark.parametrize("codec", CODECS_OF_THE_PAPER)
+@pytest.mark.parametrize("size", [(5, 256), (3, 512), (2, 2048), (5, 2048)])
+def test_the_small_decoder_has_less_than_a_tenth_of_the_parameters(
+    codec: str, size: tuple[int, int]
+) -> None:
+    assert share(codec, Mlp(*size)) < 0.10
+
+
+@pytest.mark.parametrize("codec", CODECS_OF_THE_PAPER)
+def test_beside_the_least_trunks_of_the_paper_it_has_more_than_the_paper_says(codec: str) -> None:
+    assert 0.23 < share(codec, Mlp(2, 256)) < 0.25
+    assert 0.10 < share(codec, Mlp(2, 512)) < 0.11
+
+
+# --- fitted --------------------------------------------------------------------------------------
+
+
+def fitted(spec: str, target: Floats, learning_rate: float, patience: int) -> Fitted:
+    """A model of a target that does not depend on the one feature there is."""
+    columns = Columns(np.ones((len(target), 1)), [])
+    recipe = FittingRecipe(200, patience, batch=256, learning_rate=learning_rate)
+    head = value_head(spec)
+    preparation = Preparation.of(
+        columns,
+        target,
+        None,
+        head=head,
+        trunk=Mlp(1, 16),
+        normalizer=head.normalizer,
+        recipe=recipe,
+        device=CPU,
+    )
+    while not preparation.fitting.done:
+        preparation.fitting.advance()
+    return preparation.finished()
+
+
+@pytest.mark.parametrize(
+    ("spec", "learning_rate", "patience", "within"),
+    [
+        ("riemann:16", 2e-3, 5, 0.02),
+        ("decoder:nd,base=4,length=3", 2e-3, 5, 0.02),
+        ("decoder:nd,base=2,length=6", 2e-3, 5, 0.02),
+        ("mdn:32", 5e-3, 20, 0.05),  # Gaussians are slow to become a box
+    ],
+)
+def test_fitted_to_the_uniform_the_likelihood_is_that_of_the_uniform(
+    spec: str, learning_rate: float, patience: int, within: float
+) -> None:
+    random = np.random.default_rng(0)
+    target = random.random(4000)
+    target[:2] = 0.0, 1.0
+    one = fitted(spec, target, learning_rate, patience).predictive(Columns(np.ones((4000, 1)), []))
+    nll = -float(one.log_density(random.random(4000)).mean())
+    assert abs(nll) < within
