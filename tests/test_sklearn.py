@@ -6,7 +6,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,15 @@ HEADS = (
     "decoder:ud",
 )
 SMALL = "mlp,layers=1,width=64"
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Threads that wait for each other take several times as long on cores that others use."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 def data(rows: int = 200) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
