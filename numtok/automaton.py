@@ -46,6 +46,23 @@ class Automaton:
     rank: NDArray[np.int64]
     ordered: bool
 
+    @property
+    def count(self) -> int:
+        """How many numbers there are.
+
+        >>> automaton(SCHEMES.build("nd,base=2,length=3")).count
+        8
+        """
+        assert self.scheme.tokens_per_number is not None
+        begun = np.zeros(len(self.next), np.int64)
+        begun[0] = 1  # beginnings in each state
+        states, tokens = np.nonzero(self.next >= 0)
+        for _ in range(self.scheme.tokens_per_number - 1):
+            longer = np.zeros_like(begun)
+            np.add.at(longer, self.next[states, tokens], begun[states])
+            begun = longer
+        return int(begun[states].sum())
+
     def states(self, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
         """int64[n, K]: the state before each token of whole numbers (int64[n, K])."""
         states = np.zeros(tokens.shape, np.int64)

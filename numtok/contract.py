@@ -606,6 +606,43 @@ def check_intervals(scheme: Scheme, seed: int) -> None:
             _fail(scheme, name, f"{what}: got {got}, expected {expected}")
 
 
+def _badly_divided(scheme: Scheme, prefix: tuple[int, ...]) -> str:
+    """What is wrong with the order of what may follow a prefix, or an empty string."""
+    order, (low, high) = scheme.ascending(prefix), scheme.interval(prefix)
+    allowed = np.flatnonzero(scheme.next(prefix).allowed)
+    if order is None or sorted(order.tolist()) != allowed.tolist():
+        told = "nothing" if order is None else _named(scheme, order.tolist())
+        return f"got {told} in order, expected {_named(scheme, allowed.tolist())}"
+    parts = [Bounds(*scheme.interval((*prefix, token))) for token in order.tolist()]
+    reached = low
+    for token, part in zip(order.tolist(), parts, strict=True):
+        name = _named(scheme, [token])
+        if math.isnan(part.low):  # NaN is nowhere on the line
+            continue
+        if part.low != reached or part.high < part.low:
+            return f"{name} got {part.low!r} to {part.high!r}, expected it to begin at {reached!r}"
+        reached = part.high
+    if not math.isnan(low) and reached != high:
+        return f"got an end at {reached!r}, expected {high!r}"
+    return ""
+
+
+def check_prefixes(scheme: Scheme, seed: int) -> None:
+    """What may follow any tokens of a contiguous scheme divides their interval into intervals that
+    ascend without a gap. No other scheme has an order, and none where several copies decide."""
+    name, ordered = "prefixes", scheme.ascending(()) is not None
+    if not scheme.contiguous:
+        _expect(scheme, name, "has an order", ordered, False)
+    elif scheme == at_defaults(scheme):
+        _expect(scheme, name, "has an order", ordered, True)
+    if not ordered:
+        return
+    written = _split(scheme.encode(Numerals.of_literals(sample(scheme, seed)[-200:])))
+    for prefix in sorted({tokens[:length] for tokens in written for length in range(len(tokens))}):
+        if wrong := _badly_divided(scheme, prefix):
+            _fail(scheme, name, f"after {_named(scheme, prefix)}: {wrong}")
+
+
 # --- what is written down in the scheme's own file ---------------------------------------------
 
 
@@ -667,6 +704,7 @@ CHECKS: dict[str, Callable[[Scheme, int], None]] = {
     "next": check_next,
     "walks": check_walks,
     "intervals": check_intervals,
+    "prefixes": check_prefixes,
     "golden": check_golden,
     "digest": check_digest,
 }

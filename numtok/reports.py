@@ -20,7 +20,7 @@ REPORT_FILE, PREDICTIONS_FILE = "report.json", "predictions.parquet"
 SCHEMA = 1  # of report.json
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of each predictive distribution that is kept
 #: Columns of predictions that came later: old reports do without.
-ADDED = ("pit", "log_density_tailed", "log_interval", "token_nll", "outside")
+ADDED = ("pit", "log_density_tailed", "log_interval", "token_nll", "outside", "log_range")
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -129,10 +129,11 @@ def predictions_schema(groups: Sequence[str]) -> "pa.Schema":
                         the grammar allows; null where it is not said by tokens
     outside             bool, the truth is outside the range of its target in the train split;
                         null where that is not at hand
+    log_range           float64, of how wide that range is; null for texts
     group_*             string, as in the data
     ==================  ====================================================================
 
-    Those from pit to outside came later: reports without them can be read.
+    Those from pit to log_range came later: reports without them can be read.
     """
     import pyarrow as pa
 

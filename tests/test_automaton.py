@@ -112,10 +112,9 @@ class Forgetful(ND):
 '''
 
 
-def test_too_many_states_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "schemes").mkdir()
-    (tmp_path / "schemes" / "forgetful.py").write_text(FORGETFUL, "utf-8")
-    add_plugin_folders([tmp_path])
+def test_too_many_states_are_refused(plugins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (plugins / "schemes" / "forgetful.py").write_text(FORGETFUL, "utf-8")
+    add_plugin_folders([plugins])
     monkeypatch.setattr("numtok.automaton._MOST_STATES", 100)
     assert len(automaton(SCHEMES.build("forgetful,base=2,length=6")).next) == 63
     with pytest.raises(UsageError) as found:

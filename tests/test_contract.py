@@ -16,6 +16,7 @@ from numtok.numerals.column import Numerals
 from numtok.registry import add_plugin_folders
 from numtok.schemes.base import SCHEMES, Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
 from numtok.schemes.digits import Digits
+from numtok.schemes.nd import ND
 from numtok.schemes.p1000 import P1000
 from numtok.schemes.xval import XVal
 
@@ -23,6 +24,11 @@ PLUGINS = Path(__file__).parent / "plugins"
 OTHER_SETTINGS = (
     *("p10,digits=1", "p10,digits=15,exponents=-300..290", "p10,digits=8,exponents=-20..3"),
     *("p1000,exponents=0..0", "b1999,exponents=-40..-30", "fp15,exponents=-10..2"),
+    *("nd,base=2,length=50,point=edge", "nd,base=36,length=3,point=nearest", "nd,repeat=3"),
+    *("hamming,length=3", "hamming,length=50,point=nearest", "hamming,repeat=2"),
+    *("ud,exponent=3,mantissa=15", "ud,point=edge", "ud,base=2,exponent=10,mantissa=50"),
+    *("ud,base=7,exponent=3,point=edge", "ud,base=36,mantissa=3,point=centre"),
+    *("ud,base=2,exponent=1,mantissa=1,point=edge", "ud,base=3,exponent=2,repeat=3"),
 )
 
 
@@ -107,6 +113,13 @@ def _interval(base: type[Scheme], change: Callable[[Bounds], Bounds]) -> Scheme:
         return change(base.interval(self, tokens))
 
     return _broken(base, interval=interval)
+
+
+def _ordering(base: type[Scheme], change: Callable[[Any], Any]) -> Scheme:
+    def ascending(self: Scheme, prefix: tuple[int, ...]) -> Any:
+        return change(base.ascending(self, prefix))
+
+    return _broken(base, ascending=ascending)
 
 
 def _vocabulary(base: type[Scheme], change: Callable[[tuple[Any, ...]], Any]) -> Scheme:
@@ -401,6 +414,31 @@ BREAKS: list[Row] = [
     ),
     ("intervals", lambda: _interval(P1000, _widened), "intervals: "),
     ("intervals", lambda: _interval(Digits, lambda b: Bounds(-b.high, -b.low)), "within"),
+    (
+        "prefixes",
+        lambda: _broken(ND, ascending=lambda self, prefix: None),
+        "has an order: got False, expected True",
+    ),
+    (
+        "prefixes",
+        lambda: _broken(P1000, ascending=lambda self, prefix: np.arange(926)),
+        "has an order: got True, expected False",
+    ),
+    (
+        "prefixes",
+        lambda: _broken(ND, ascending=lambda self, prefix: np.arange(9)),
+        "after nothing: got 0 1 2 3 4 5 6 7 8 in order, expected 0 1 2 3 4 5 6 7 8 9 NAN +INF",
+    ),
+    (
+        "prefixes",
+        lambda: _ordering(ND, lambda order: order[::-1]),
+        "after nothing: +INF got inf to inf, expected it to begin at -inf",
+    ),
+    (
+        "prefixes",
+        lambda: _interval(ND, lambda b: Bounds(b.low, b.low + 0.99 * (b.high - b.low))),
+        "expected it to begin at",
+    ),
     (
         "golden",
         lambda: _broken(P1000, golden=(("1", "+ 100 E-1", "1.0"),)),

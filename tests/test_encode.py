@@ -42,8 +42,9 @@ numtok = test_cli_store.numtok
 ROOT = Path(__file__).resolve().parents[1]
 ERA5 = ROOT.parent / "shared/data/text/era5-uk-2019-03.jsonl"
 SAMPLE = ROOT / "numtok/sample/era5-uk.jsonl"
-SCHEMES = ("b1999", "digits", "fp15", "p10", "p1000", "xval")
+SCHEMES = ("b1999", "digits", "fp15", "hamming", "nd", "p10", "p1000", "ud", "xval")
 ROUNDING = ("b1999", "fp15", "p10", "p1000")  # to three digits
+UNIT = {"hamming": 0.5 / 256, "nd": 0.5e-4}  # the largest error, of the range of all numbers
 
 #: What a number is, said again and apart from numtok: enough for the texts of these tests.
 NUMBER = re.compile("(?<![A-Za-z0-9_])[-+\u2212]?[0-9]+(?:\\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
@@ -103,10 +104,10 @@ def decoded(codec: Codec, row: dict[str, Any]) -> str:
     )
 
 
-def rounded(literal: str) -> float:
-    """Half to even on three digits of the literal as written, by Python's decimal arithmetic."""
+def rounded(literal: str, digits: int) -> float:
+    """Half to even on the digits of the literal as written, by Python's decimal arithmetic."""
     exact = Decimal(literal.replace("\u2212", "-"))
-    return float(Context(prec=3, rounding=ROUND_HALF_EVEN).plus(exact)) + 0.0  # no -0
+    return float(Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(exact)) + 0.0  # no -0
 
 
 def assert_nothing_is_lost(artifact: Artifact, originals: list[str], scheme: str) -> list[str]:
@@ -125,11 +126,15 @@ def assert_nothing_is_lost(artifact: Artifact, originals: list[str], scheme: str
         read = NUMBER.findall(back)
         if scheme == "digits":
             assert read == own
-        elif scheme in ROUNDING:
+        elif scheme in (*ROUNDING, "ud"):
             for literal in own:
                 if literal not in expected:
-                    expected[literal] = rounded(literal)
+                    expected[literal] = rounded(literal, 4 if scheme == "ud" else 3)
             assert [float(literal) for literal in read] == [expected[literal] for literal in own]
+        elif scheme in UNIT:
+            off = np.array([float(literal) for literal in read]) - row["numbers"]
+            most = UNIT[scheme] * codec.normalizer.constants["width"]
+            assert np.abs(off).max(initial=0) <= most * (1 + 1e-9)
         else:
             channel = np.array(row["numbers"], np.float64) * factor
             assert np.array_equal(np.array(row["channel"], np.float32), channel.astype(np.float32))

@@ -69,6 +69,7 @@ def some_answers(seed: int, n: int) -> Answers:
         log_interval=-generator.random(n),
         token_nll=generator.random(n),
         outside=generator.random(n) < 0.3,
+        log_range=np.full(n, 1.5),
     )
 
 
@@ -659,6 +660,12 @@ def test_truths_outside_the_train_range_are_left_out_of_the_likelihood_within_it
     )
     nowhere = answers._replace(outside=np.ones(3, np.bool_))
     assert metric.why_undefined(nowhere) == (
+        "all truths lie outside, or the density of one within is zero or not known"
+    )
+    scaled = METRICS.build("range-nll")
+    wide = answers._replace(log_range=np.full(3, np.log(4.0)))
+    assert scaled.plain(wide) == pytest.approx(2.0 - np.log(4.0), rel=1e-15)
+    assert scaled.why_undefined(nowhere._replace(log_range=np.zeros(3))) == (
         "all truths lie outside, or the density of one within is zero or not known"
     )
 

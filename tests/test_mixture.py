@@ -227,6 +227,15 @@ def test_the_crps_of_two_needles_is_that_of_two_points() -> None:
     np.testing.assert_array_equal(scores, [np.nan, np.inf])
 
 
+def test_components_of_no_weight_do_not_change_the_crps() -> None:
+    one, values = mixture(8, 5, "affine"), np.linspace(270.0, 290.0, 8)
+    few = Mixture(one.log_weights[:, 1:], one.centers[:, 1:], one.deviations[:, 1:], one.normalizer)
+    np.testing.assert_allclose(one.crps(values), few.crps(values), rtol=1e-12)
+    light = np.where(np.isinf(one.log_weights), -40.0, one.log_weights)
+    lighter = Mixture(light, one.centers, one.deviations, one.normalizer)
+    np.testing.assert_allclose(lighter.crps(values), few.crps(values), rtol=1e-10)
+
+
 @pytest.mark.parametrize("components", [1, 2, 9])
 def test_numerical_and_closed_forms_of_a_mixture_agree(
     components: int, monkeypatch: pytest.MonkeyPatch

@@ -40,6 +40,8 @@ one_thread = fakemodels.one_thread
 PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregressive"
 FIXED = [name for name in SCHEMES if SCHEMES.build(name).tokens_per_number is not None]
 TOKENS = [name for name in FIXED if not SCHEMES.build(name).channel]
+ROUNDING = ["b1999", "fp15", "p10", "p1000"]
+MANY = ["p10,digits=5", "ud"]  # numbers, too many to list
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 TEXTS = (
     "2.5 apples and 13 pears make 15.5",
@@ -599,14 +601,18 @@ def test_a_well_formed_number_that_is_not_finite_is_invalid_and_on_grammar(bench
 
 @pytest.mark.parametrize(
     ("scheme", "normalize"),
-    [*product(TOKENS, ["none", "scale:5", "affine"]), ("p10,digits=5", "scale:5")],
+    [
+        *product(ROUNDING, ["none", "scale:5", "affine"]),
+        *product(MANY, ["none", "scale:5"]),
+        *product(["nd", "hamming"], ["unit"]),
+    ],
 )
 def test_the_density_of_token_schemes_is_that_of_their_logits(
     bench: Bench, scheme: str, normalize: str
 ) -> None:
     """Masked softmax at each position, spread evenly over the interval, in raw units."""
     predictor = bench.predictor(scheme, "mlm", normalize=normalize)
-    assert (predictor.support is None) == (scheme == "p10,digits=5")  # too many to list
+    assert (predictor.support is None) == (scheme in MANY)
     samples, codec = predictor.samples, predictor.loaded.codec
     found = run(predictor)
     for place, text in enumerate(TEXTS):
@@ -615,7 +621,7 @@ def test_the_density_of_token_schemes_is_that_of_their_logits(
         path = path_of(predictor, place, index)
         logits = scores(predictor, masked_states(predictor, place, [index]))
         low, high = raw(normalize, codec.normalizer.constants, codec.scheme.interval(path))
-        assert low < samples.numbers[number] < high
+        assert low <= samples.numbers[number] <= high
         mass = log_mass(codec.scheme, logits[start : start + length], path)
         assert found.log_density[place] == pytest.approx(mass - math.log(high - low), abs=1e-4)
         assert found.token_nll[place] == pytest.approx(-mass / len(path), abs=1e-5)
@@ -627,10 +633,12 @@ def raw(normalize: str, constants: dict[str, float], ends: Sequence[float]) -> l
         return [end / constants["factor"] for end in ends]
     if normalize == "affine":
         return [end * constants["deviation"] + constants["mean"] for end in ends]
+    if normalize == "unit":
+        return [end * constants["width"] + constants["low"] for end in ends]
     return list(ends)
 
 
-@pytest.mark.parametrize("scheme", ["p1000", "p10", "b1999", "fp15"])
+@pytest.mark.parametrize("scheme", [*ROUNDING, "ud"])
 def test_the_density_of_an_autoregressive_model_is_that_of_the_true_tokens(
     bench: Bench, scheme: str
 ) -> None:

@@ -25,7 +25,7 @@ _CANDIDATES = 64  # peaks that a mode is looked for at
 _CLIMBS = 100  # steps from the best of them
 # Corners for what has no closed form: so many deviations to each side, and so many corners.
 _SPAN, _LEAST, _CORNERS = 12.0, 9, 4800
-_NEGLIGIBLE = 1e-12  # of the probability, for these
+_NEGLIGIBLE = 1e-12  # of the probability of a row: what sums of many terms may leave out
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,17 +183,19 @@ class Mixture(Predictive):
         peaks = self._log_weights - np.log(self.deviations)
         best = np.argpartition(-peaks, count - 1, axis=1)[:, :count]
         starts = np.take_along_axis(self.centers, best, axis=1)
-        found = np.empty(len(self.centers))
-        for part in self._parts(count):
+        found, narrowest = np.empty(len(self.centers)), self.deviations.min(axis=1, initial=np.inf)
+        for part in self._parts():
             heights = [self._pulls(column, part)[0] for column in starts[part].T]
             chosen = np.argmax(heights, axis=0)
             found[part] = starts[part][np.arange(len(chosen)), chosen]
+            moving = np.ones(len(chosen), np.bool_)  # each row by itself, in parts of any size
             for _ in range(_CLIMBS):
                 _, pulls = self._pulls(found[part], part)
                 following = _dot(pulls, self.centers[part]) / pulls.sum(axis=1)
-                still = np.abs(following - found[part]) <= 1e-15 * np.abs(following)
-                found[part] = following
-                if still.all():
+                step = np.where(moving, following - found[part], 0.0)
+                found[part] += step
+                moving &= np.abs(step) > 1e-10 * narrowest[part]
+                if not moving.any():
                     break
         return self.normalizer.inverse(found)
 
@@ -206,7 +208,7 @@ class Mixture(Predictive):
         return _log_sum(logs), np.exp(logs - logs.max(axis=1, keepdims=True)) / deviations**2
 
     def crps(self, values: Floats) -> Floats:
-        """See the base. Closed form (Grimit et al. 2006, equation 5) where linear.
+        """See the base. Closed form (Grimit et al. 2006) where linear.
 
         mean |X - y| - mean |X - X'| / 2, the second over all pairs of components, which takes
         n k^2 / 2 terms. Else numerical, as :meth:`mean`.
@@ -230,13 +232,21 @@ class Mixture(Predictive):
         return np.where(finite, unit * self._summed(score), np.abs(values))
 
     def _half_apart(self, part: slice) -> Floats:
-        """float64[r], normalised: half the mean distance of two independent draws."""
+        """float64[r], normalised: half the mean distance of two independent draws.
+
+        Over the heaviest components of each row: all but 1e-12 of its probability.
+        """
+        least = _NEGLIGIBLE / self.centers.shape[1]
+        count = np.count_nonzero(self._weights[part] > least, axis=1).max(initial=1)
+        heaviest = np.argsort(-self._weights[part], axis=1)[:, :count]
         weights, centers, deviations = (
-            array[part] for array in (self._weights, self.centers, self.deviations)
+            np.take_along_axis(array[part], heaviest, axis=1)
+            for array in (self._weights, self.centers, self.deviations)
         )
         total = _dot(weights * weights, deviations) / math.sqrt(math.pi)
+        squares = np.square(deviations)
         for shift in range(1, weights.shape[1]):  # each pair once, and no array of all pairs
-            spread = np.hypot(deviations[:, shift:], deviations[:, :-shift])
+            spread = np.sqrt(squares[:, shift:] + squares[:, :-shift])
             between = (centers[:, shift:] - centers[:, :-shift]) / spread
             pair = weights[:, shift:] * weights[:, :-shift]
             total += _dot(pair, spread * normal.mean_distance(between))

@@ -28,8 +28,9 @@ class Tailed(Predictive):
         density(y) = mass / 2 * exp(-d / width) / width    outside,
                      (1 - mass) * density of ``inside``    within.
 
-    With n numbers in the train split a mass of 1 / (n + 1) is the estimate of Laplace for what
-    was never seen. ``inside`` has no atoms for NaN or infinities, and lies in the range.
+    Of n + 1 numbers in any order the last is the least or the greatest with probability
+    2 / (n + 1), so with n in the train split a mass of that size is an honest one. ``inside`` has
+    no atoms for NaN or infinities, and lies in the range.
 
     >>> from numtok.distributions.intervals import Intervals
     >>> ends = np.array([0.0]), np.array([2.0])

@@ -45,6 +45,8 @@ class Answers(NamedTuple):
         float64[n], nats: the mean cross-entropy of the truth's tokens.
     outside
         bool[n], the truth lies outside the range of the train split.
+    log_range
+        float64[n], the logarithm of how wide that range is.
     """
 
     truth: NDArray[np.float64]
@@ -61,6 +63,7 @@ class Answers(NamedTuple):
     log_interval: NDArray[np.float64] | None = None
     token_nll: NDArray[np.float64] | None = None
     outside: NDArray[np.bool_] | None = None
+    log_range: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, truth: ArrayLike, prediction: ArrayLike, **columns: Any) -> "Answers":

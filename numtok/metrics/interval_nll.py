@@ -20,7 +20,7 @@ class IntervalNll(Metric):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = (
-        "Lindsey (1999), Some Statistical Heresies, Section 3: the likelihood of what is recorded"
+        "Lindsey (1999), Some Statistical Heresies: the likelihood of what is recorded"
     )
     better: ClassVar[Literal["lower"]] = "lower"
     undefined: ClassVar[str] = "the probability of a truth is zero, or not known"

@@ -5,19 +5,20 @@ together: whoever fits a table, the ``train`` command or ``numtok.sklearn``, goe
 through here.
 """
 
+import math
 from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from numtok.distributions.base import Predictive
 from numtok.nn.batches import seed_of
 from numtok.nn.features import Columns, Inputs
 from numtok.nn.fitting import Fitting, FittingRecipe, Rows, held_back
-from numtok.nn.heads.base import Calibration, ValueHead
+from numtok.nn.heads.base import TILE, Calibration, ValueHead
 from numtok.nn.mlp import Mlp
 from numtok.nn.regressor import Regressor, RegressorSettings
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
@@ -47,6 +48,11 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls(
             len(target), low, high, mean, float(gaps.min(initial=np.inf)) if len(gaps) else 0.0
         )
+
+    @property
+    def log_range(self) -> float:
+        """The logarithm of how wide the range is; of one that is a point 0, as if it were 1."""
+        return math.log(self.high - self.low) if self.low < self.high else 0.0
 
     def outside(self, target: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which of other targets, float64[n], lie outside that range."""
@@ -85,10 +91,13 @@ class Fitted:
 
     @torch.no_grad()
     def parameters(self, inputs: NDArray[np.float32]) -> Tensor:
-        """[n, P] of the head, from inputs [n, inputs]."""
+        """[n, P] of the head, from inputs [n, inputs]; on a CPU whatever rows are beside a row."""
         device = next(self.model.parameters()).device
-        parts = torch.split(torch.from_numpy(inputs), _AT_ONCE)
-        return torch.cat([self.model(part.to(device)) for part in parts])
+        made = []
+        for part in torch.split(torch.from_numpy(inputs), _AT_ONCE):
+            filled = nn.functional.pad(part, (0, 0, 0, -len(part) % TILE))
+            made.append(self.model(filled.to(device))[: len(part)])
+        return torch.cat(made)
 
 
 @dataclass(frozen=True, eq=False)

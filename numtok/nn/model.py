@@ -31,8 +31,9 @@ class ModelSettings:
     embedder, head, objective
         Expanded settings (``registry.settings_of``).
     scaling
-        How a value head that is bounded normalises what the encoding normalised already: expanded
-        settings of a normaliser under ``normalizer``, and its ``constants``. None: not at all.
+        How a value head of the unit interval normalises what the encoding normalised already:
+        expanded settings of a normaliser under ``normalizer``, and its ``constants``. None: not
+        at all.
     """
 
     vocabulary: int

@@ -195,7 +195,7 @@ class SlotScheme(Scheme):
 
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
         copy = tokens[: self.tokens_per_number // self.repeat]
-        if tokens == copy * self.repeat:  # as encode writes it
+        if tokens and tokens == copy * self.repeat:  # as encode writes it
             tokens = copy
         elif len(tokens) == self.tokens_per_number and self.repeat > 1:
             copies = np.array(tokens).reshape(1, self.repeat, -1)

@@ -12,7 +12,7 @@ from numtok.schemes._unit import UnitScheme
 
 @dataclass(frozen=True)
 class ND(UnitScheme):
-    """Song and Bahri, "Decoding-based Regression", Section 3.2: the normalised decoder's tokens.
+    """Section 3.2 of "Decoding-based Regression": the tokens of the normalised decoder.
 
     ``base^length`` cells of equal width, in base-``base`` digits. The first k digits are a wider
     cell, so a model is a histogram at every resolution (Section 3.4). Values are scaled to [0, 1]

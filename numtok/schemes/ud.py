@@ -26,7 +26,7 @@ _FIRST_DIGIT = len(SIGNS)  # its id
 
 @dataclass(frozen=True)
 class UD(SlotScheme):
-    """Song and Bahri, "Decoding-based Regression", Section 3.2: the unnormalised decoder's tokens.
+    """Section 3.2 of "Decoding-based Regression": the tokens of the unnormalised decoder.
 
     A number is ``sign * m.mmm * base^e``, written as its sign, the sign and the digits of ``e``,
     and the digits of the mantissa, the first of them not 0. Every number is written in one way:
@@ -156,14 +156,17 @@ class UD(SlotScheme):
         return prefix[:1] if len(prefix) >= 2 + self.exponent else prefix
 
     def span(self, tokens: tuple[int, ...]) -> Bounds:
-        first, last = self.exponents.first, self.exponents.last
-        if len(tokens) > 1:
-            first, last = self._exponents_after(tokens[1 : 2 + self.exponent])
+        known, lead = self.exponents, self.base ** (self.mantissa - 1)
+        first, last = self._exponents_from(tokens[1 : 2 + self.exponent])
         kept = tokens[2 + self.exponent :]
         wide = self.base ** (self.mantissa - len(kept))
-        least, most = self._whole(kept) * wide, (self._whole(kept) + 1) * wide
-        low = self._end(max(least, self.base ** (self.mantissa - 1)), first)
-        high = self._end(most, last)
+        least = self._whole(kept) * wide
+        if first > known.last:  # only where copies differ
+            low, high = self._end(lead * self.base, known.last), np.inf
+        elif last < known.first:
+            low, high = 0.0, self._end(lead, known.first)
+        else:
+            low, high = self._end(max(least, lead), first), self._end(least + wide, last)
         return Bounds(-high, -low) if tokens[0] == 1 else Bounds(low, high)
 
     def spans(self, table: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -178,12 +181,16 @@ class UD(SlotScheme):
         negative = table[:, 0] == 1
         return np.where(negative, -high, low), np.where(negative, -low, high)
 
-    def _exponents_after(self, tokens: tuple[int, ...]) -> tuple[int, int]:
+    def _exponents_from(self, tokens: tuple[int, ...]) -> tuple[int, int]:
         """The first and the last exponent that begin with a sign and some digits."""
-        sizes = self._sizes(tokens[0] == 1)
+        if not tokens:
+            return self.exponents.first, self.exponents.last
         wide = self.base ** (1 + self.exponent - len(tokens))
-        least = self._whole(tokens[1:]) * wide
-        first, last = max(least, sizes[0]), min(least + wide - 1, sizes[1])
+        first = self._whole(tokens[1:]) * wide
+        last = first + wide - 1
+        if wide > 1:
+            least, most = self._sizes(tokens[0] == 1)
+            first, last = max(first, least), min(last, most)
         return (-last, -first) if tokens[0] == 1 else (first, last)
 
     def _sizes(self, lowered: bool) -> tuple[int, int]:

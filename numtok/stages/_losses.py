@@ -259,7 +259,12 @@ def _clipped(tried: _Tried, own: _Numbers, tally: Tally) -> tuple[int, bool]:
     normalizer, outside = tried.normalizer.normalizer, bool(tally.sums[OUTSIDE])
     ends = tried.clipped[own.ends]
     # What keeps 0 rises with the magnitude, so the ends tell of all numbers between them.
-    if not ends.any() and not outside and (normalizer.identity or normalizer.keeps_zero):
+    rises = normalizer.identity or normalizer.keeps_zero
+    if tried.scheme.unit_interval:  # its ends are those of the values
+        values = np.array([tally.moments.low, tally.moments.high])
+        within = tried.normalizer.forward(values)
+        ends, rises = (within < 0) | (within > 1), True
+    if not ends.any() and not outside and rises:
         return 0, True
     least = max(int(lost.sum()), int(ends.any()))
     if not normalizer.identity:

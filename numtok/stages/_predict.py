@@ -18,11 +18,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.automaton import automaton
 from numtok.distributions.base import Predictive
 from numtok.distributions.intervals import Intervals
 from numtok.distributions.samples import Samples as Drawn
 from numtok.errors import TrainingFailed, UsageError
-from numtok.grammar import Grammar, Support
+from numtok.grammar import MOST_NUMBERS, Grammar, Support
 from numtok.nn.batches import Batch, Batches, positions, ranges, uniforms
 from numtok.nn.decoding import LONGEST, Reader, Reading
 from numtok.nn.steps import LeftToRight, Parallel, Prompts, Steps
@@ -160,8 +161,10 @@ class Predictor:
         if codec.scheme.tokens_per_number is None or not one_pass:
             return None
         try:
+            if automaton(codec.scheme).count > MOST_NUMBERS:  # as p10 has with five digits
+                return None
             return Support.of(self.grammar).raw(codec.normalizer)
-        except UsageError:  # too many numbers, as p10 has with five digits
+        except UsageError:  # several sequences that are one number, or hard to count
             return None
 
     def run(self, progress: Progress, note: Note) -> Predicted:

@@ -301,6 +301,7 @@ class _Evaluation:
             "log_interval": _nullable(predicted.log_interval),
             "token_nll": _nullable(predicted.token_nll),
             "outside": self._outside(),
+            "log_range": pa.nulls(len(rows), pa.float64()),
         }
         for index, level in enumerate(QUANTILES):
             columns[quantile_column(level)] = _nullable(predicted.quantiles[:, index])

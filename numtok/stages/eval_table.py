@@ -30,7 +30,7 @@ REVISION = 1
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each fold and for floors.
 _METRICS = (
     "r2", "mse", "mae", "median-relative-error", "kendall-tau", "relative-mse", "nll",
-    "in-support-nll", "tailed-nll", "interval-nll", "token-nll", "crps", "coverage",
+    "in-support-nll", "range-nll", "tailed-nll", "interval-nll", "token-nll", "crps", "coverage",
     "coverage,level=0.5", "pit-distance", "outside",
 )  # fmt: skip
 _IN_GROUPS = (

@@ -434,9 +434,9 @@ def _train(
 
 
 def _scaling(plan: _Plan, codec: Codec, samples: Samples) -> FittedNormalizer | None:
-    """For a bounded head: the numbers of the train split, as they are encoded, into its bounds."""
+    """For a head of the unit interval: the encoded numbers of the train split into it."""
     head = HEADS.build(plan.head)
-    if not isinstance(head, ValueHead) or not head.bounded:
+    if not isinstance(head, ValueHead) or not head.scaled:
         return None
     values = learnt_values(samples, codec)(np.arange(len(samples.numbers)))
     return fit(NORMALIZERS.build(head.normalizer), Moments.of(values.astype(np.float64)))

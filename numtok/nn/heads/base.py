@@ -22,6 +22,10 @@ from numtok.distributions.base import Predictive
 from numtok.normalizers.base import Scaling
 from numtok.registry import Registry
 
+# A multiple of the rows that matrix products of a CPU work on together. Batches are filled up to it
+# for reading: the rows that fill no whole tile would get other last digits.
+TILE = 32
+
 Calibration = dict[str, float]  # what a head's distribution needs, measured after training
 
 
@@ -42,8 +46,10 @@ class ValueHead(Head):
     normalizer
         The spec of the normalisation in which it learns the numbers of a table.
     bounded
-        Whether it knows no numbers outside the normalised train split. In a text, whose numbers
-        are normalised by the encoding already, such a head adds its own normalisation.
+        Whether its distribution gives nothing to what lies outside the normalised train split.
+    scaled
+        Whether it predicts numbers of the unit interval alone. In a text, whose numbers are
+        normalised by the encoding already, such a head adds its own normalisation.
     calibrated
         Whether its distribution needs something that is measured after training.
     """
@@ -57,6 +63,10 @@ class ValueHead(Head):
     @property
     @abstractmethod
     def bounded(self) -> bool: ...
+
+    @property
+    @abstractmethod
+    def scaled(self) -> bool: ...
 
     @abstractmethod
     def learnt(self, values: NDArray[np.float64]) -> NDArray[Any]:

@@ -39,7 +39,7 @@ class Decoder(ValueHead):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Sections 3 and 4, Appendix D"
     positional: ClassVar[str] = "codec"
-    codec: str = "ud"
+    codec: str
     base: int = 0
     length: int = 0
     exponent: int = 0
@@ -79,7 +79,11 @@ class Decoder(ValueHead):
 
     @property
     def bounded(self) -> bool:
-        return self.normalizer != "none"
+        return self.scheme.unit_interval
+
+    @property
+    def scaled(self) -> bool:
+        return self.bounded
 
     def learnt(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """int64[N, 2 K]: the tokens, and the state of the codec before each."""

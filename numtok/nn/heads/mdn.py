@@ -34,8 +34,9 @@ class Mdn(ValueHead):
     source: ClassVar[str] = "Decoding-based Regression, Section 2, Appendix D; Bishop (1994)"
     normalizer: ClassVar[str] = "unit,start=-0.5"
     bounded: ClassVar[bool] = False
+    scaled: ClassVar[bool] = False
     positional: ClassVar[str] = "components"
-    components: int = 5
+    components: int
 
     def __post_init__(self) -> None:
         if not 1 <= self.components <= _MOST:

@@ -25,6 +25,7 @@ class Pointwise(ValueHead):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Sections 2 and 4.2, Appendix D"
+    bounded: ClassVar[bool] = False  # the Gaussian around it is not
     calibrated: ClassVar[bool] = True
     sigmoid: bool = False
 
@@ -33,7 +34,7 @@ class Pointwise(ValueHead):
         return "unit" if self.sigmoid else "unit,start=-0.5"
 
     @property
-    def bounded(self) -> bool:
+    def scaled(self) -> bool:
         return self.sigmoid
 
     def learnt(self, values: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -32,8 +32,9 @@ class Riemann(ValueHead):
     source: ClassVar[str] = "Decoding-based Regression, Section 2 (histogram heads), Appendix D"
     normalizer: ClassVar[str] = "unit"
     bounded: ClassVar[bool] = True
+    scaled: ClassVar[bool] = True
     positional: ClassVar[str] = "bins"
-    bins: int = 256
+    bins: int
 
     def __post_init__(self) -> None:
         if not 2 <= self.bins <= _MOST:

@@ -23,6 +23,7 @@ class Scalar(ValueHead):
     source: ClassVar[str] = "xVal, Section 2.2; layers as in its public code"
     normalizer: ClassVar[str] = "unit,start=-0.5"
     bounded: ClassVar[bool] = False
+    scaled: ClassVar[bool] = False
     calibrated: ClassVar[bool] = True
     layers: int = 2
 

@@ -1,0 +1,38 @@
+"""range-nll: negative log-likelihood on the scale on which the train range is [0, 1]."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._weighted import mean
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class RangeNll(Metric):
+    """``in-support-nll`` of targets that are scaled by the range of the train split: 0 is what a
+    uniform distribution over that range has, and data sets of different units compare.
+
+    >>> columns = {"log_density": [-1, -3], "log_range": [2, 2], "outside": [False, False]}
+    >>> RangeNll().plain(Answers.of([0, 0], [0, 0], **columns))
+    0.0
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Decoding-based Regression, Appendix D: targets are scaled to [0, 1]"
+    better: ClassVar[Literal["lower"]] = "lower"
+    undefined: ClassVar[str] = (
+        "all truths lie outside, or the density of one within is zero or not known"
+    )
+    needs: ClassVar[tuple[str, ...]] = ("log_density", "log_range", "outside")
+
+    def statistic(self, answers: Answers) -> Statistic:
+        assert answers.log_density is not None and answers.log_range is not None
+        assert answers.outside is not None
+        within = np.flatnonzero(~answers.outside)
+        if not len(within):
+            return lambda weights: np.full(len(weights), np.nan)
+        found = mean(-(answers.log_density + answers.log_range)[within])
+        return lambda weights: found(weights[:, within])

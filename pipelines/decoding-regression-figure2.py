@@ -1,0 +1,144 @@
+#!/usr/bin/env python
+"""Figure 2 of Decoding-based Regression: the risk of estimating one density, by bits and rows.
+
+A truncated Gaussian on [0, 1] is estimated from N draws as a histogram of 2^k cells, by a Riemann
+head of as many bins and by a decoder that writes k bits (``nd,base=2``), neither with early
+stopping. Risk is the integral of (f - estimate)^2, worked out exactly over the cells, its mean and
+deviation over the runs. Beside it stand the formula of Theorem 1, and the exact expectation for
+the empirical histogram, with p_j the mass of cell j and w its width:
+
+    integral of f^2 - sum of p_j^2 / w + (1 - sum of p_j^2) / (N w).
+
+    python pipelines/decoding-regression-figure2.py --rows 1024,16384 --bits 1,3,5,7,9,11 --runs 10
+"""
+
+import argparse
+from collections.abc import Callable
+from math import erf, sqrt
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from numtok.cli._figures import number
+from numtok.cli._shared import print_table
+from numtok.nn.features import Columns
+from numtok.nn.fitted import Fitted, Preparation
+from numtok.nn.fitting import FittingRecipe
+from numtok.nn.heads.base import HEADS, ValueHead
+from numtok.nn.mlp import Mlp
+from numtok.tasks.base import Split
+from numtok.tasks.truncated_gaussian import TruncatedGaussian
+
+TASK = TruncatedGaussian()
+HEAD = {"riemann": "riemann:{cells}", "decoder": "decoder:nd,base=2,length={bits}"}
+
+
+def masses(bits: int) -> NDArray[np.float64]:
+    """float64[2^bits]: the true probability of each cell."""
+    edges = np.linspace(0, 1, 2**bits + 1)
+    cumulative = np.array([erf((edge - 0.5) / 0.25 / sqrt(2)) for edge in edges])
+    return np.asarray(np.diff(cumulative) / (cumulative[-1] - cumulative[0]))
+
+
+def risk(estimate: NDArray[np.float64]) -> float:
+    """The integral of (f - g)^2 for a density g, float64[2^k], that is constant in each cell."""
+    true = masses(int(np.log2(len(estimate))))
+    return float(TASK.squared - 2 * true @ estimate + np.square(estimate).mean())
+
+
+def expected(bits: int, rows: int) -> float:
+    """Of the empirical histogram, exactly."""
+    mass, cells = masses(bits), 2**bits
+    squares = float(np.square(mass).sum())
+    return float(TASK.squared - squares * cells + (1 - squares) * cells / rows)
+
+
+def formula(bits: int, rows: int) -> float:
+    """Theorem 1, without the terms that it leaves out."""
+    return float(TASK.slope_squared / 12 / 4**bits + 2**bits / rows)
+
+
+def drawn(rows: int, seed: int) -> NDArray[np.float64]:
+    """float64[rows] draws."""
+    return TASK.unit(seed, Split("train", rows), 0)[1]
+
+
+def histogram(values: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
+    """The empirical density, float64[2^bits]."""
+    counts, _ = np.histogram(values, bins=2**bits, range=(0, 1))
+    return np.asarray(counts * (2**bits / len(values)))
+
+
+def fitted(values: NDArray[np.float64], head: ValueHead, seed: int, epochs: int) -> Fitted:
+    """A head on one constant feature, its target not scaled: it lies in [0, 1] as it is."""
+    columns = Columns(np.zeros((len(values), 1)), [])
+    recipe = FittingRecipe(
+        epochs, 0, batch=min(1024, len(values) // 8), learning_rate=1e-3, seed=seed
+    )
+    preparation = Preparation.of(
+        columns,
+        values,
+        (columns, values),
+        head=head,
+        trunk=Mlp(1, 64),
+        normalizer="none",
+        recipe=recipe,
+        device=torch.device("cpu"),
+    )
+    while not preparation.fitting.done:
+        preparation.fitting.advance()
+    return preparation.finished()
+
+
+def estimated(fit: Fitted, bits: int) -> NDArray[np.float64]:
+    """float64[2^bits]: the density in the middle of each cell."""
+    centres = (np.arange(2**bits) + 0.5) / 2**bits
+    columns = Columns(np.zeros((2**bits, 1)), [])
+    return np.exp(fit.predictive(columns).log_density(centres))
+
+
+def estimators(epochs: int) -> dict[str, Callable[[NDArray[np.float64], int, int], float]]:
+    """The risk of each, from draws, bits and a seed."""
+
+    def of(spec: str) -> Callable[[NDArray[np.float64], int, int], float]:
+        def run(values: NDArray[np.float64], bits: int, seed: int) -> float:
+            head = HEADS.build(spec.format(bits=bits, cells=2**bits))
+            assert isinstance(head, ValueHead)
+            return risk(estimated(fitted(values, head, seed, epochs), bits))
+
+        return run
+
+    found = {"histogram": lambda values, bits, seed: risk(histogram(values, bits))}
+    return found | {name: of(spec) for name, spec in HEAD.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--rows", default="1024,16384")
+    parser.add_argument("--bits", default="1,3,5,7,9,11")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=100)
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    runs = estimators(asked.epochs)
+    columns = ("rows", "bits", "formula", "exact", *runs)
+    table: list[tuple[str, ...]] = []
+    for rows in map(int, asked.rows.split(",")):
+        for bits in map(int, asked.bits.split(",")):
+            told = []
+            for name, run in runs.items():
+                found = [run(drawn(rows, seed), bits, seed) for seed in range(asked.runs)]
+                told.append(
+                    f"{number(float(np.mean(found)))} ± {number(float(np.std(found, ddof=1)))}"
+                )
+                print(f"{rows} rows, {bits} bits, {name}: {told[-1]}", flush=True)
+            known = (number(formula(bits, rows)), number(expected(bits, rows)))
+            table.append((str(rows), str(bits), *known, *told))
+    print_table("risk", columns, table)
+
+
+if __name__ == "__main__":
+    main()
