@@ -144,6 +144,8 @@ def test_public_sets_are_an_axis(tmp_path: Path) -> None:
     sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "uci"\nset = ["yacht", "wine"]\n'))
     assert [point for point, _ in sweep.data] == [{"set": "yacht"}, {"set": "wine"}]
     assert sweep.data[1][1] == fetch.Config("uci", {"set": "wine"})
+    sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "openml"\ntask = [3, 5]\n'))
+    assert [point for point, _ in sweep.data] == [{"task": "3"}, {"task": "5"}]
     sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "openml"\nsuite = 353\n'))
     assert sweep.data == (({}, fetch.Config("openml", {"suite": 353})),)
 
