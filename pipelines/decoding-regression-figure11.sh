@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Figure 11 of Decoding-based Regression at the scale that SCALE names: the runs of decoding-regression-figure11.toml,
-# with a mean over the dimensions for each function.
+# Figure 11 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep file
+# beside it, with a mean over the dimensions for each function.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Figure 5 of Decoding-based Regression at the scale that SCALE names: the runs of decoding-regression-figure5.toml.
+# Figure 5 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep file
+# beside it.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Figures 6 and 10 of Decoding-based Regression at the scale that SCALE names: the runs of
-# decoding-regression-figure6.toml, the first setting of each head.
+# Figures 6 and 10 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep
+# file beside it, the first setting of each head.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

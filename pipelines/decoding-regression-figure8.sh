@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Figure 8 of Decoding-based Regression at the scale that SCALE names: the runs of decoding-regression-figure8.toml.
-# WRITER_SIZES are the layers, heads and widths of the decoder.
+# Figure 8 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep file
+# beside it. WRITER_SIZES are the layers, heads and widths of the decoder.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Figure 9 of Decoding-based Regression at the scale that SCALE names: the runs of decoding-regression-figure9.toml,
-# with the first setting of the decoder.
+# Figure 9 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep file
+# beside it, with the first setting of the decoder.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

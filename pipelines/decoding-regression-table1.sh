@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Table 1 of Decoding-based Regression at the scale that SCALE names: the runs of decoding-regression-table1.toml,
-# with a mean over the functions for each dimension. The paper's weight decays of the pointwise head
-# are tried at its scale alone, in tables of their own.
+# Table 1 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep file
+# beside it, with a mean over the functions for each dimension. The paper's weight decays of the
+# pointwise head are tried at its scale alone, in tables of their own.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

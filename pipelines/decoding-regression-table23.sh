@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tables 2 and 3 of Decoding-based Regression at the scale that SCALE names: the runs of
-# decoding-regression-table23.toml.
+# Tables 2 and 3 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep
+# file beside it.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

@@ -14,8 +14,7 @@
 # SEEDS, SHARES and SCHEMES can be set from outside, and so can OPERANDS of Table 3 and DIGITS of
 # Table 2; JOBS is how many runs go on side by side, NUMTOK_THREADS how many cores they share.
 #
-# Of tables (decoding-regression-*), where all models are found by the paper's Appendix D, at paper scale the whole
-# of its grid:
+# Of tables (decoding-regression-*); at paper scale the whole grid of that paper's Appendix D:
 #
 # PRESETS, RATES   perceptrons and learning rates, of which the best is chosen on rows held back
 # UD, ND, RIEMANN, MDN, POINTWISE   settings of each kind of head, of which likewise

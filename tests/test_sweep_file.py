@@ -93,6 +93,8 @@ def test_the_example_of_the_readme_is_a_sweep(tmp_path: Path) -> None:
     example = readme.partition("**Sweep.**")[2].partition("```toml\n")[2].partition("```")[0]
     sweep = read_sweep(written(tmp_path, example), ["train.steps=[250, 500]", "select.reach=0.05"])
     assert sweep.size == 2 * 2 * 3 * 3
+    of_tables = readme.partition("is of tables.")[2].partition("```toml\n")[2].partition("```")[0]
+    assert read_sweep(written(tmp_path, of_tables)).size == 2 * 4 * 2
     assert sweep.select is not None
     assert (sweep.select.over, sweep.select.reach) == (("lr",), 0.05)
 
@@ -144,6 +146,8 @@ def test_public_sets_are_an_axis(tmp_path: Path) -> None:
     sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "uci"\nset = ["yacht", "wine"]\n'))
     assert [point for point, _ in sweep.data] == [{"set": "yacht"}, {"set": "wine"}]
     assert sweep.data[1][1] == fetch.Config("uci", {"set": "wine"})
+    sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "openml"\ntask = [3, 5]\n'))
+    assert [point for point, _ in sweep.data] == [{"task": "3"}, {"task": "5"}]
     sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "openml"\nsuite = 353\n'))
     assert sweep.data == (({}, fetch.Config("openml", {"suite": 353})),)
 

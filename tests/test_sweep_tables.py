@@ -127,7 +127,7 @@ def test_tables_that_are_made_are_data_sets_and_draws_experiments(numtok: Shell)
     assert [one["label"] for one in found["tables"]] == ["curve=line", "curve=kink"]
     (first, second) = found["tables"][0]["comparison"]["experiments"]
     assert [one["settings"]["decoding.draws"] for one in (first, second)] == ["2", "4"]
-    assert first["label"] == "decoder,base=4,mantissa=2, decoding.draws=2"
+    assert first["label"] == "decoder:ud,base=4,mantissa=2, decoding.draws=2"
     assert sum(one.kind == MODEL for one in store().artifacts()) == 2
 
 

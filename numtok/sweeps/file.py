@@ -81,7 +81,6 @@ _MANAGED = {
 }  # fmt: skip
 # What is refused before anything is made, rather than when its turn comes.
 _CHECKS: Mapping[str, Callable[[str], object]] = {
-    "task": TASKS.build,
     "scheme": SCHEMES.build,
     "normalize": NORMALIZERS.build,
     "preset": preset,
@@ -91,7 +90,10 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
     "metric": METRICS.build,
     "against": published,
 }
-_CHECKS_OF: Mapping[type, Mapping[str, Callable[[str], object]]] = {fit.Config: {"preset": trunk}}
+_CHECKS_OF: Mapping[type, Mapping[str, Callable[[str], object]]] = {
+    gen.Config: {"task": TASKS.build},
+    fit.Config: {"preset": trunk},
+}
 
 
 def read_sweep(path: Path, changes: Sequence[str] = ()) -> Sweep:
