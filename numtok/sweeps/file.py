@@ -46,6 +46,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
@@ -314,7 +315,7 @@ class _Reader:
                     value = values.get(known.get(key, ""))
                     for spec in value if isinstance(value, list) else [value]:
                         if spec is not None:
-                            check(spec)
+                            _checked(check, spec)
         except msgspec.ValidationError as error:
             what, _, where = str(error).partition(" - at `$.")
             field = re.split(r"[`\[]", where)[0]
@@ -377,6 +378,12 @@ class _Reader:
             if name not in free:
                 raise unknown(f"axis in [select] over of {self.path}", name, free)
         return select
+
+
+@cache
+def _checked(check: Callable[[str], object], spec: str) -> None:
+    """Once for all points of a grid that share it."""
+    check(spec)
 
 
 def _options(kind: Any) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from numtok.nn.heads.base import HEADS
 from numtok.registry import name_of
@@ -24,6 +25,7 @@ def label_of(point: Point) -> str:
     return ", ".join(f"{name}={value}" for name, value in point.items())
 
 
+@cache
 def kind_of(head: str) -> str:
     """The kind of a head, without sizes and settings: what a choice of heads is among.
 
