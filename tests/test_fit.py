@@ -344,7 +344,7 @@ def test_what_cannot_be_trained_is_one_line(
         ("--draws 4 --top-p 2", "--top-p 2.0 is not possible; it is above 0, up to 1"),
         ("--draws 4 --top-k -1", "--top-k -1 is not possible; it is 0 (all) or more"),
         ("--draws 4 --point raft", "--point raft needs densities, which draws have not"),
-        ("--split validation", "unknown split of fold 0 'validation'; known: test, train"),
+        ("--split nowhere", "unknown split of fold 0 'nowhere'; known: test, train"),
         (
             "--draws 4 --top-k 2",
             "change the tokens that a decoder draws; toy-pointwise@",
