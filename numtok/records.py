@@ -24,6 +24,7 @@ SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 RESERVED = ("clipped", "rejected")  # names of files beside the splits' shards
 SPLIT_RULE = "lower-case letters, digits, - and _, and neither clipped nor rejected"
 GROUP = "group_"  # prefix of the columns that a row's groups become
+FOLD = "fold"  # the group of predictions that the folds of a table are
 
 
 class Row(msgspec.Struct):

@@ -1,0 +1,104 @@
+"""Where a report stands on an axis of settings, and what it is told by without that setting."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from numtok.errors import UsageError, unknown
+from numtok.figures._labels import data_names, labels_of, settings_of
+from numtok.registry import settings_of as all_settings
+from numtok.registry import spec_of
+from numtok.stages._reports import Evaluation
+from numtok.store import Store
+
+_OF_HEAD, _OF_DATA = "head.", "data."
+_NOT_SET = ("name", "revision", "digest")  # of what settings say of a task
+
+
+@dataclass(frozen=True)
+class Place:
+    """Of one report: ``x``, the title of its panel, and what else it is told by."""
+
+    x: float
+    panel: str
+    scheme: str
+    settings: dict[str, str]
+
+
+def placed(x: str, evaluations: Sequence[Evaluation], store: Store) -> list[Place]:
+    """Each report at its value of the setting ``x`` (``figures.lines``).
+
+    A panel is a data set; where ``x`` is a setting of the task that made it, all data sets that
+    differ in nothing else.
+
+    Raises UsageError for a setting that a report has not, or that is no number, and for data of
+    no task.
+    """
+    if x.startswith(_OF_DATA):
+        return _by_data(x.removeprefix(_OF_DATA), evaluations, store)
+    names = data_names(evaluations)
+    if x.startswith(_OF_HEAD):
+        return [_by_head(x.removeprefix(_OF_HEAD), one, names) for one in evaluations]
+    found = []
+    for one in evaluations:
+        numbers = one.report.configuration | one.report.decoding
+        settings = settings_of(one, "data", "seed", x, f"decoding.{x}")
+        value = _number(x, numbers, one)
+        found.append(Place(value, names[one.report.data], one.report.scheme, settings))
+    return found
+
+
+def _by_head(key: str, evaluation: Evaluation, names: Mapping[str, str]) -> Place:
+    """By a setting of the head; defaults count, so the head itself is asked."""
+    from numtok.nn.heads.base import HEADS
+
+    report = evaluation.report
+    of_text = "head" in report.configuration
+    head: Any = HEADS.build(report.configuration["head"] if of_text else report.scheme)
+    x = _number(key, all_settings(head), evaluation, _OF_HEAD)
+    default = next(field.default for field in fields(head) if field.name == key)
+    bare = spec_of(replace(head, **{key: default}))
+    settings = settings_of(evaluation, "data", "seed", "head")
+    if of_text:
+        return Place(x, names[report.data], report.scheme, settings | {"head": bare})
+    return Place(x, names[report.data], bare, settings)
+
+
+def _by_data(key: str, evaluations: Sequence[Evaluation], store: Store) -> list[Place]:
+    values, tasks, rest = [], [], []
+    for one in evaluations:
+        made = dict(store.resolve(one.report.data).manifest.settings)
+        task = made.pop("task", None)
+        if not isinstance(task, Mapping):
+            raise UsageError(
+                f"{_OF_DATA}{key} is a setting of a task, and {one.report.data} was not made by "
+                "`numtok gen`; give another --x"
+            )
+        values.append(_number(key, task, one, _OF_DATA))
+        tasks.append(str(task["name"]))
+        others = {name: value for name, value in task.items() if name not in (*_NOT_SET, key)}
+        rest.append({name: str(value) for name, value in (others | made).items()})
+    return [
+        Place(x, panel, one.report.scheme, settings_of(one, "data", "seed"))
+        for x, panel, one in zip(values, labels_of(tasks, rest), evaluations, strict=True)
+    ]
+
+
+def _number(
+    key: str, settings: Mapping[str, Any], evaluation: Evaluation, prefix: str = ""
+) -> float:
+    """One setting of a report; ``prefix`` is how ``--x`` names its kind."""
+    value = settings.get(key)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    numbers = [
+        name
+        for name, one in settings.items()
+        if isinstance(one, int | float) and not isinstance(one, bool) and name != "revision"
+    ]
+    if key in settings:
+        raise UsageError(
+            f"--x {prefix}{key} is {value!r} in {evaluation.ref}, which is no number; numbers are "
+            f"{', '.join(prefix + name for name in numbers) or 'none'}"
+        )
+    raise unknown(f"--x of {evaluation.ref}", prefix + key, [prefix + name for name in numbers])
