@@ -6,9 +6,10 @@ of the settings of a user's ``matplotlibrc``. In an SVG text stays text.
 
 import io
 import math
+import textwrap
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from numtok.errors import UsageError
 from numtok.figures._picture import Axis, Band, Bars, Line, Panel, Picture, Points, Ticks
@@ -150,15 +151,26 @@ def _points(axes: "Axes", mark: Points) -> None:
 
 
 def _line(axes: "Axes", mark: Line) -> None:
+    from matplotlib.transforms import offset_copy
+
     colour, place = _colour(mark.colour), mark.colour or 0
     style: dict[str, Any] = {"color": colour, "label": mark.label, "linewidth": 1.6, "zorder": 2.5}
-    if mark.dots:
+    where = axes.transData
+    if mark.dots:  # 0, 3, -3, 6, ... points aside, so that intervals do not hide each other
+        aside = 3 * ((place + 1) // 2) * (1 if place % 2 else -1)
+        where = offset_copy(axes.transData, axes.get_figure(), x=aside, units="points")
         style |= {"marker": _SHAPES[place % len(_SHAPES)], "markersize": 6}
         style |= {"linestyle": _DASHES[place % len(_DASHES)]}
-    axes.plot(mark.x, mark.y, **style)
+    axes.plot(mark.x, mark.y, transform=where, **style)
     if mark.low is not None and mark.high is not None:
-        bars = {"color": colour, "linewidth": 1.2, "alpha": 0.8}
-        axes.vlines(mark.x, mark.low, mark.high, zorder=2.4, **bars)  # type: ignore[arg-type]
+        axes.vlines(
+            *(mark.x, mark.low, mark.high),
+            transform=where,
+            color=colour,
+            linewidth=1.2,
+            alpha=0.8,
+            zorder=2.4,
+        )
 
 
 def _bars(axes: "Axes", mark: Bars) -> None:
@@ -221,15 +233,18 @@ def _surround(figure: "Figure", grid: "Sequence[Axes]", notes: Sequence[str]) ->
         for label, handles in of_panel.items():
             entries.setdefault(label, handles)
     if entries:
+        together: list[Any] = [tuple(handles) for handles in entries.values()]  # line upon band
         figure.legend(
-            cast("list[Any]", [tuple(some) for some in entries.values()]),  # a line upon its band
-            list(map(_plain, entries)),
+            together,
+            [_plain(label) for label in entries],
             loc="outside upper center",
             ncols=_fitting(list(entries), figure.get_figwidth() * _DPI),
             markerscale=1.5,
         )
     if notes:
-        figure.supxlabel(_plain("\n".join(notes)), fontsize=9, color=_GREY)
+        letters = int(figure.get_figwidth() * _DPI / 7)
+        lines = [line for note in notes for line in textwrap.wrap(note, letters)]
+        figure.supxlabel(_plain("\n".join(lines)), fontsize=9, color=_GREY)
 
 
 def _fitting(labels: Sequence[str], width: float) -> int:

@@ -1,4 +1,4 @@
-"""What stands beside an axis or above a panel: metrics in words, names of data."""
+"""What stands beside an axis, above a panel or in the legend: metrics and settings in words."""
 
 from collections.abc import Sequence
 
@@ -36,18 +36,6 @@ def metric_label(metric: Metric) -> str:
     spec = spec_of(metric)
     told = _WORDS.get(spec) or spec.replace("-", " ").replace(",", ", ")
     return told if metric.better == "neither" else f"{told}, {metric.better} is better"
-
-
-def data_names(evaluations: Sequence[Evaluation]) -> dict[str, str]:
-    """A name for the data of some reports, by REF: without the version where that is enough.
-
-    ``uci-airfoil@5e0c2f7a9b3d1e44 -> uci-airfoil``
-    """
-    refs = list(dict.fromkeys(evaluation.report.data for evaluation in evaluations))
-    bare = [ref.partition("@")[0] for ref in refs]
-    return {
-        ref: name if bare.count(name) == 1 else ref for ref, name in zip(refs, bare, strict=True)
-    }
 
 
 def settings_of(evaluation: Evaluation, *without: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean, stdev
+from typing import NamedTuple
 
 from numtok.errors import UsageError
 from numtok.metrics.base import Metric, figures
@@ -17,6 +18,23 @@ _TOLD = {
     "seeds": "Strokes: 95% interval of the mean over seeds (Student's t).",
     "folds": "Strokes: one standard deviation over the folds to each side of their mean.",
 }
+
+
+class Point(NamedTuple):
+    """One experiment: the panel and the line it belongs to, its place on the x axis, its metric."""
+
+    panel: str
+    line: str
+    x: float
+    found: Spread
+
+
+class Pair(NamedTuple):
+    """The metric of both ways on one data set."""
+
+    data: str
+    first: Spread
+    second: Spread
 
 
 def check_over(over: str) -> None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from numtok.errors import UsageError, unknown
-from numtok.figures._labels import data_names, labels_of, settings_of
+from numtok.figures._labels import labels_of, settings_of
+from numtok.figures._sources import Source, sources_of
 from numtok.registry import settings_of as all_settings
 from numtok.registry import spec_of
 from numtok.stages._reports import Evaluation
@@ -34,21 +35,21 @@ def placed(x: str, evaluations: Sequence[Evaluation], store: Store) -> list[Plac
     Raises UsageError for a setting that a report has not, or that is no number, and for data of
     no task.
     """
+    sources = sources_of(evaluations, store)
     if x.startswith(_OF_DATA):
-        return _by_data(x.removeprefix(_OF_DATA), evaluations, store)
-    names = data_names(evaluations)
-    if x.startswith(_OF_HEAD):
-        return [_by_head(x.removeprefix(_OF_HEAD), one, names) for one in evaluations]
+        return _by_data(x.removeprefix(_OF_DATA), evaluations, sources)
     found = []
-    for one in evaluations:
-        numbers = one.report.configuration | one.report.decoding
+    for one, source in zip(evaluations, sources, strict=True):
+        if x.startswith(_OF_HEAD):
+            found.append(_by_head(x.removeprefix(_OF_HEAD), one, source.name))
+            continue
+        value = _number(x, one.report.configuration | one.report.decoding, one)
         settings = settings_of(one, "data", "seed", x, f"decoding.{x}")
-        value = _number(x, numbers, one)
-        found.append(Place(value, names[one.report.data], one.report.scheme, settings))
+        found.append(Place(value, source.name, one.report.scheme, settings))
     return found
 
 
-def _by_head(key: str, evaluation: Evaluation, names: Mapping[str, str]) -> Place:
+def _by_head(key: str, evaluation: Evaluation, panel: str) -> Place:
     """By a setting of the head; defaults count, so the head itself is asked."""
     from numtok.nn.heads.base import HEADS
 
@@ -60,19 +61,19 @@ def _by_head(key: str, evaluation: Evaluation, names: Mapping[str, str]) -> Plac
     bare = spec_of(replace(head, **{key: default}))
     settings = settings_of(evaluation, "data", "seed", "head")
     if of_text:
-        return Place(x, names[report.data], report.scheme, settings | {"head": bare})
-    return Place(x, names[report.data], bare, settings)
+        return Place(x, panel, report.scheme, settings | {"head": bare})
+    return Place(x, panel, bare, settings)
 
 
-def _by_data(key: str, evaluations: Sequence[Evaluation], store: Store) -> list[Place]:
+def _by_data(key: str, evaluations: Sequence[Evaluation], sources: Sequence[Source]) -> list[Place]:
     values, tasks, rest = [], [], []
-    for one in evaluations:
-        made = dict(store.resolve(one.report.data).manifest.settings)
+    for one, source in zip(evaluations, sources, strict=True):
+        made = dict(source.settings)
         task = made.pop("task", None)
         if not isinstance(task, Mapping):
             raise UsageError(
-                f"{_OF_DATA}{key} is a setting of a task, and {one.report.data} was not made by "
-                "`numtok gen`; give another --x"
+                f"--x {_OF_DATA}{key} is a setting of a task, and {one.report.data} was not made "
+                "by `numtok gen`; give another --x"
             )
         values.append(_number(key, task, one, _OF_DATA))
         tasks.append(str(task["name"]))

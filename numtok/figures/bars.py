@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from numtok.errors import UsageError
-from numtok.figures._labels import data_names, labels_of, metric_label, settings_of
-from numtok.figures._measures import check_over, measured, notes_of
+from numtok.figures._labels import labels_of, metric_label, settings_of
+from numtok.figures._measures import Pair, check_over, measured, notes_of
 from numtok.figures._picture import Axis, Panel, Picture
 from numtok.figures._picture import Bars as Both
+from numtok.figures._sources import sources_of
 from numtok.figures.base import Figure
 from numtok.metrics.base import METRICS, Metric
 from numtok.reports import REPORT
@@ -20,14 +21,6 @@ from numtok.stages._spread import Spread
 from numtok.store import Store
 
 _APART = 0.2  # of a place: how far a bar lies from its middle
-
-
-class Pair(NamedTuple):
-    """The metric of both ways on one data set."""
-
-    data: str
-    first: Spread
-    second: Spread
 
 
 @dataclass(frozen=True)
@@ -66,17 +59,21 @@ class Bars(Figure):
                 "figure lines takes more"
             )
         found: dict[str, dict[str, Spread]] = {}
-        for way, group in zip(ways, groups, strict=True):
-            found.setdefault(group[0].report.data, {})[way] = measured(group, metric, self.over)
-        names, pairs = data_names(firsts), []
-        for ref, both in found.items():
+        sources = sources_of(firsts, store)
+        for way, source, group in zip(ways, sources, groups, strict=True):
+            both = found.setdefault(source.name, {})
+            if way in both:
+                raise UsageError(f"two experiments on {source.name} are {way!r}; give one of them")
+            both[way] = measured(group, metric, self.over)
+        pairs = []
+        for name, both in found.items():
             if len(both) < 2:
                 lacking = next(label for label in labels if label not in both)
                 raise UsageError(
-                    f"there is no report of {lacking!r} on {ref}; figure bars needs both ways on "
+                    f"there is no report of {lacking!r} on {name}; figure bars needs both ways on "
                     "each data set"
                 )
-            pairs.append(Pair(names[ref], both[labels[0]], both[labels[1]]))
+            pairs.append(Pair(name, both[labels[0]], both[labels[1]]))
         every = [one for pair in pairs for one in (pair.first, pair.second)]
         return Picture([panel_of(pairs, labels, metric)], notes_of(every))
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from numtok.errors import UsageError
-from numtok.figures._labels import data_names, labels_of, settings_of
+from numtok.figures._labels import labels_of, settings_of
 from numtok.figures._picture import (
     Axis,
     Band,
@@ -21,6 +21,7 @@ from numtok.figures._picture import (
     check_scale,
     some,
 )
+from numtok.figures._sources import sources_of
 from numtok.figures._tables import one_feature
 from numtok.figures.base import Figure
 from numtok.metrics.base import Answers
@@ -57,8 +58,12 @@ class Curve(Figure):
             [one.report.scheme for one in evaluations],
             [settings_of(one, "data") for one in evaluations],
         )
+        titles = {
+            evaluation.report.data: source.name
+            for evaluation, source in zip(evaluations, sources_of(evaluations, store), strict=True)
+        }
         panels = []
-        for ref, title in data_names(evaluations).items():
+        for ref, title in titles.items():
             data = store.resolve(ref)
             if data.kind != TABLE:
                 raise UsageError(

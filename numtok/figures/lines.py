@@ -1,35 +1,26 @@
 """lines: a metric over a setting, a line for each way, a panel for each data set."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from numtok.errors import UsageError
 from numtok.figures._labels import labels_of, metric_label
-from numtok.figures._measures import check_over, measured, notes_of
-from numtok.figures._picture import Axis, Line, Panel, Picture, check_scale
+from numtok.figures._measures import Point, check_over, measured, notes_of
+from numtok.figures._picture import Axis, Floats, Line, Panel, Picture, axis_of, check_scale
 from numtok.figures._settings import placed
 from numtok.figures.base import Figure
 from numtok.metrics.base import METRICS
 from numtok.reports import REPORT
 from numtok.stages._experiments import grouped
 from numtok.stages._reports import read
-from numtok.stages._spread import Spread
 from numtok.store import Store
 
 _WIDE = 10  # times the least: from there on the x axis is logarithmic
 _FEW = 10  # values that are all written below the axis
-
-
-class Point(NamedTuple):
-    """One experiment: the panel and the line it belongs to, its place on the x axis, its metric."""
-
-    panel: str
-    line: str
-    x: float
-    found: Spread
+_ROOM = 0.06  # of the range, beside the first and the last
 
 
 @dataclass(frozen=True)
@@ -87,7 +78,7 @@ def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
     known = [point for point in points if point.found.value is not None]
     if not known:
         raise UsageError(f"there is nothing to draw: no report defines {y_axis.label!r}")
-    x_axis = _x_axis(x.replace("_", " "), np.unique([point.x for point in known]))
+    x_axis = x_axis_of(x, np.unique([point.x for point in known]))
     lines = list(dict.fromkeys(point.line for point in points))
     panels = []
     for title in dict.fromkeys(point.panel for point in points):
@@ -108,8 +99,13 @@ def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
     return panels
 
 
-def _x_axis(label: str, values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> Axis:
-    """Logarithmic where the values are above 0 and wide apart; few of them are all written."""
+def x_axis_of(x: str, values: Floats) -> Axis:
+    """Logarithmic where the values, rising, are above 0 and wide apart; few of them are written.
+
+    >>> x_axis_of("data.dimension", np.array([2.0, 4.0])).label
+    'dimension'
+    """
     wide = values[0] > 0 and values[-1] >= _WIDE * values[0]
+    words = x.removeprefix("data.").replace(".", " ").replace("_", " ")
     ticks = tuple(values.tolist()) if len(values) <= _FEW else ()
-    return Axis(label, "log" if wide else "linear", ticks=ticks)
+    return replace(axis_of(words, "log" if wide else "linear", values, _ROOM), ticks=ticks)
