@@ -102,8 +102,15 @@ def _plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
+def _folded(axes: "Axes", text: str, along: str) -> str:
+    """A text in lines that are no longer than the x or the y axis, about."""
+    box = axes.get_window_extent()  # before labels take their part of it
+    letters = int(0.8 * (box.width if along == "x" else box.height) / 7)
+    return "\n".join(textwrap.wrap(_plain(text), max(8, letters)))
+
+
 def _draw(axes: "Axes", panel: Panel) -> None:
-    axes.set_title(_plain(panel.title))
+    axes.set_title(_folded(axes, panel.title, "x"))
     for mark in panel.marks:
         match mark:
             case Points():
@@ -151,18 +158,21 @@ def _points(axes: "Axes", mark: Points) -> None:
 
 
 def _line(axes: "Axes", mark: Line) -> None:
-    from matplotlib.transforms import offset_copy
+    from matplotlib.transforms import ScaledTranslation
 
     colour, place = _colour(mark.colour), mark.colour or 0
     style: dict[str, Any] = {"color": colour, "label": mark.label, "linewidth": 1.6, "zorder": 2.5}
-    where = axes.transData
+    aside = 0.0
     if mark.dots:  # 0, 3, -3, 6, ... points aside, so that intervals do not hide each other
         aside = 3 * ((place + 1) // 2) * (1 if place % 2 else -1)
-        where = offset_copy(axes.transData, axes.get_figure(), x=aside, units="points")
         style |= {"marker": _SHAPES[place % len(_SHAPES)], "markersize": 6}
         style |= {"linestyle": _DASHES[place % len(_DASHES)]}
+    inches = axes.figure.dpi_scale_trans
+    where = axes.transData + ScaledTranslation(aside / 72, 0, inches)
     axes.plot(mark.x, mark.y, transform=where, **style)
+    ends = [mark.y]
     if mark.low is not None and mark.high is not None:
+        ends += [mark.low, mark.high]
         axes.vlines(
             *(mark.x, mark.low, mark.high),
             transform=where,
@@ -171,6 +181,9 @@ def _line(axes: "Axes", mark: Line) -> None:
             alpha=0.8,
             zorder=2.4,
         )
+    for y in ends:  # matplotlib does not look at what stands aside
+        axes.update_datalim(list(zip(mark.x, y, strict=True)))
+    axes.autoscale_view()
 
 
 def _bars(axes: "Axes", mark: Bars) -> None:
@@ -199,7 +212,7 @@ def _set_axis(axes: "Axes", axis: Axis, of: str) -> None:
         set_("symlog", linthresh=axis.linear_below)
     else:
         set_(axis.scale)
-    getattr(axes, f"set_{of}label")(_plain(axis.label))
+    getattr(axes, f"set_{of}label")(_folded(axes, axis.label, of))
     if axis.low is not None and axis.high is not None:
         getattr(axes, f"set_{of}lim")(axis.low, axis.high)
     if axis.ticks:

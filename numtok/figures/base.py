@@ -18,7 +18,7 @@ from numtok.registry import Registry, spec_of
 from numtok.store import Store
 
 FORMATS = (".png", ".svg")
-_LEAST, _MOST = 100, 10_000  # pixels of a side
+_LEAST, _MOST = 200, 10_000  # pixels of a side
 
 
 class Figure(ABC):
