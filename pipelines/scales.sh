@@ -14,24 +14,81 @@
 # SEEDS, SHARES and SCHEMES can be set from outside, and so can OPERANDS of Table 3 and DIGITS of
 # Table 2; JOBS is how many runs go on side by side, NUMTOK_THREADS how many cores they share.
 #
+# Of tables (decoding-regression-*); at paper scale the whole grid of that paper's Appendix D:
+#
+# PRESETS, RATES   perceptrons and learning rates, of which the best is chosen on rows held back
+# UD, ND, RIEMANN, MDN, POINTWISE   settings of each kind of head, of which likewise
+# EPOCHS, ROWS     at most; rows to learn from of data that are made
+# RUNS             seeds
+# DRAWS, SIZES     numbers drawn (Figures 9 and 12); rows to learn from (Figure 6)
+# SETS, TASKS, FUNCTIONS, DIMENSIONS   which data: of UCI, OpenML, BBOB; CURVES, DENSITIES likewise
+#
+# All of these can be set from outside; UCI is a folder with a copy of uci_datasets, so that
+# nothing is downloaded.
+#
 # Every run is an artifact of its own, so a pipeline that was stopped goes on where it stood.
+
+# The sets of Table 3, and the tasks of OpenML-CTR23.
+ALL_SETS='airfoil autompg autos bike breastcancer challenger concrete elevators energy fertility gas
+    housing keggdirected kin40k parkinsons pol protein pumadyn32nm slice sml solar stock
+    tamielectric wine yacht'
+ALL_TASKS="$(echo 3612{34..37} 3612{41..44} 361247 36125{0..9} 361249 3612{60,61,64} \
+    3612{66..69} 361272 36161{6..9} 36162{1..3})"
+
+# Every spec with every one of some settings: each 'a=1 a=2' x y -> x,a=1 y,a=1 x,a=2 y,a=2.
+each() {
+    for settings in $1; do
+        echo "${@:2}" | sed "s/ \|\$/,$settings&/g"
+    done
+}
 
 case "${SCALE:=cpu}" in
     smoke)
         PRESET=nano,layers=1 SAMPLES=2000 BATCH=64 STEPS=20
         : "${SEEDS:=0 1}" "${SHARES:=1}"
+        : "${PRESETS:=mlp,layers=1,width=16}" "${RATES:=5e-4}" "${EPOCHS:=2}" "${ROWS:=160}"
+        : "${UD:=decoder:ud,base=4,mantissa=2}" "${ND:=decoder:nd,base=2,length=4}"
+        : "${RIEMANN:=riemann:16}" "${MDN:=mdn:2}" "${POINTWISE:=pointwise}" "${RUNS:=0}"
+        : "${DRAWS:=1 4}" "${SIZES:=10 100}" "${SETS:=yacht}" "${TASKS:=361237}"
+        : "${FUNCTIONS:=1 8}" "${DIMENSIONS:=5}"
         ;;
     cpu)
         PRESET=nano SAMPLES=300000 BATCH=128 STEPS=2000
         : "${SEEDS:=0 1 2}" "${SHARES:=8 4 2 1}"
+        : "${PRESETS:=mlp,layers=3,width=256}" "${RATES:=5e-4}" "${EPOCHS:=50}" "${ROWS:=10000}"
+        : "${UD:=$(echo decoder:ud,base={4,10},exponent=2,mantissa=4)}"
+        : "${ND:=decoder:nd,base=2,length=8 decoder:nd,base=8,length=4}"
+        : "${RIEMANN:=riemann:64 riemann:1024}" "${MDN:=mdn:2 mdn:10}" "${POINTWISE:=pointwise}"
+        : "${RUNS:=0}" "${DRAWS:=1 4 16 64 256}" "${SIZES:=10 30 100 300 1000}"
+        : "${SETS:=airfoil concrete housing wine yacht}"
+        : "${TASKS:=361234 361235 361236 361237 361251}"
+        : "${FUNCTIONS:=1 5 8 12 15 21}" "${DIMENSIONS:=5 20}"
         ;;
     gpu)
         PRESET=xval SAMPLES=600000 BATCH=256 STEPS=50000
         : "${SEEDS:=0 1 2}" "${SHARES:=1}"
+        : "${PRESETS:=mlp,layers=3,width=256 mlp,layers=5,width=2048}" "${RATES:=1e-4 5e-4}"
+        : "${EPOCHS:=300}" "${ROWS:=100000}"
+        : "${UD:=$(echo decoder:ud,base={4,10},exponent={2,4},mantissa={4,8})}"
+        : "${ND:=$(echo decoder:nd,base={2,8},length={4,8})}"
+        : "${RIEMANN:=riemann:64 riemann:256 riemann:1024}" "${MDN:=mdn:2 mdn:5 mdn:20}"
+        : "${POINTWISE:=pointwise}" "${RUNS:=0 1 2}" "${DRAWS:=1 4 16 64 256 1024}"
+        : "${SIZES:=10 30 100 300 1000 3000 10000}" "${SETS:=$ALL_SETS}" "${TASKS:=$ALL_TASKS}"
+        : "${FUNCTIONS:=$(echo {1..24})}" "${DIMENSIONS:=5 10 15 20}"
         ;;
     paper)
         PRESET=xval SAMPLES=600000 BATCH=32 STEPS=500000
         : "${SEEDS:=0 1 2}" "${SHARES:=1}"
+        : "${PRESETS:=$(echo mlp,layers={2,3,4,5},width={256,512,2048})}" "${RATES:=1e-4 5e-4}"
+        : "${EPOCHS:=300}" "${ROWS:=100000}"
+        WRITERS='layers=1,heads=1,width=32 layers=3,heads=4,width=128'
+        : "${UD:=$(each "$WRITERS" decoder:ud,base={4,8,10},exponent={1,2,4},mantissa={2,4,8})}"
+        : "${ND:=$(each "$WRITERS" decoder:nd,base={2,4,8},length={4,6,8})}"
+        : "${RIEMANN:=$(echo riemann:{16,64,256,1024,4096,16384})}"
+        : "${MDN:=$(echo mdn:{1,2,5,10,20,50,1000})}" "${POINTWISE:=pointwise}"
+        : "${RUNS:=$(echo {0..9})}" "${DRAWS:=1 4 16 64 256 1024}"
+        : "${SIZES:=10 30 100 300 1000 3000 10000}" "${SETS:=$ALL_SETS}" "${TASKS:=$ALL_TASKS}"
+        : "${FUNCTIONS:=$(echo {1..24})}" "${DIMENSIONS:=5 10 15 20}"
         ;;
     *) echo "SCALE=$SCALE is none of smoke, cpu, gpu, paper" >&2 && exit 2 ;;
 esac
@@ -51,4 +108,16 @@ sweep() {
         --set encode.scheme="$(list $SCHEMES)" --set train.preset="$PRESET" \
         --set train.batch="$BATCH" --set train.seed="$(list $SEEDS)" \
         ${JOBS:+--jobs "$JOBS"} "${@:2}"
+}
+
+# The same of tables: tables FILE [...].
+tables() {
+    numtok sweep "$(dirname "${BASH_SOURCE[0]}")/$1" --set train.preset="$(list $PRESETS)" \
+        --set train.lr="$(list $RATES)" --set train.epochs="$EPOCHS" \
+        --set train.seed="$(list $RUNS)" ${JOBS:+--jobs "$JOBS"} "${@:2}"
+}
+
+# Sets of UCI, from the copy in the folder $UCI if that is set: uci FILE [...].
+uci() {
+    tables "$1" --set fetch.set="$(list $SETS)" ${UCI:+--set fetch.from="\"$UCI\""} "${@:2}"
 }

@@ -27,7 +27,7 @@ LAYERS: tuple[frozenset[str], ...] = (  # lowest first
     frozenset({"schemes"}),
     frozenset({"automaton", "codec", "contract", "distributions", "grammar", "samples", "tables"}),
     frozenset({"engines", "nn", "sources", "tasks"}),
-    frozenset({"stages"}),
+    frozenset({"sklearn", "stages"}),
     frozenset({"figures", "sweeps"}),
     frozenset({"cli"}),
     frozenset({"__main__"}),
@@ -221,6 +221,7 @@ def test_only_models_and_the_stages_that_use_them_import_torch() -> None:
         if one.target and one.target.partition(".")[0] in ("torch", "safetensors")
     }
     assert {module for module in found if not module.startswith("numtok.nn.")} == {
+        "numtok.sklearn",
         "numtok.stages._checkpoint",
         "numtok.stages._models",
         "numtok.stages._regressors",
@@ -232,7 +233,9 @@ def test_only_models_and_the_stages_that_use_them_import_torch() -> None:
     }
 
 
-@pytest.mark.parametrize("command", ["gen", "encode", "compare", "report", "figure", "ls", "explain"])
+@pytest.mark.parametrize(
+    "command", ["gen", "encode", "compare", "report", "figure", "ls", "explain"]
+)
 def test_what_needs_no_model_loads_no_torch(command: str) -> None:
     needs = {"gen": "numtok.stages.gen", "encode": "numtok.stages.encode"}
     needs |= {"compare": "numtok.stages.compare", "report": "numtok.stages._reports"}
@@ -393,12 +396,18 @@ def test_a_break_is_found_in_every_spelling(module: str, source: str) -> None:
             "numtok.store",
             "only __main__, cli, engines, figures, stages, sweeps import",
         ),
-        ("numtok.codec", "numtok.artifact", "only __main__, cli, engines, figures, stages, sweeps import"),
+        (
+            "numtok.codec",
+            "numtok.artifact",
+            "only __main__, cli, engines, figures, stages, sweeps import",
+        ),
         ("numtok.store", "numtok.kernels", "store imports only errors, files, records"),
         ("numtok.artifact", "numtok.stages.encode", "artifact imports only errors, files, records"),
         ("numtok.schemes.p1000", "numtok.schemes.p10", "in schemes, siblings import only"),
         ("numtok.schemes", "numtok.schemes.p10", "in schemes, siblings import only"),
         ("numtok.nn.heads.mdn", "numtok.nn.heads.token", "in nn.heads, siblings import only"),
+        ("numtok.sklearn", "numtok.stages.fit", "stages is beside sklearn"),
+        ("numtok.sklearn", "numtok.store", "only __main__, cli, engines, stages, sweeps import"),
         ("numtok.stages.encode", "numtok.sweeps.sweep", "sweeps is above stages"),
         ("numtok.stages.encode", "numtok.stages.gen", "a stage never imports another stage"),
         ("numtok", "numtok.errors", "numtok/__init__.py imports nothing of numtok"),

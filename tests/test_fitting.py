@@ -232,6 +232,17 @@ def test_the_same_seed_gives_the_same_model_and_another_one_another() -> None:
     assert made(0) == made(0) != made(1)
 
 
+def test_a_small_fit_does_not_depend_on_the_number_of_threads() -> None:
+    made = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)  # one again after the test
+        one = preparation(recipe=FittingRecipe(epochs=2, batch=16))
+        run(one.fitting)
+        assert torch.get_num_threads() == threads
+        made.append(weights(one.finished().model))
+    assert made[0] == made[1]
+
+
 # --- rows to look at -----------------------------------------------------------------------------
 
 

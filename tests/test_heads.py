@@ -393,7 +393,7 @@ def test_the_small_decoder_has_less_than_a_tenth_of_the_parameters(
 
 @pytest.mark.parametrize("codec", CODECS_OF_THE_PAPER)
 def test_beside_the_least_trunks_of_the_paper_it_has_more_than_the_paper_says(codec: str) -> None:
-    assert 0.23 < share(codec, Mlp(2, 256)) < 0.25
+    assert 0.24 < share(codec, Mlp(2, 256)) < 0.25
     assert 0.10 < share(codec, Mlp(2, 512)) < 0.11
 
 

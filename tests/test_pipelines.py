@@ -8,13 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from numtok.stages import gen
+from numtok.nn.heads.base import HEADS
+from numtok.nn.presets import trunk
+from numtok.stages import fetch, gen, train
 from numtok.sweeps.file import read_sweep
-from numtok.sweeps.plan import Sweep
+from numtok.sweeps.plan import Sweep, kind_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted((ROOT / "pipelines").glob("*.sh"))
 TABLES = [path for path in SCRIPTS if path.name != "scales.sh"]
+OF_TEXTS = [path for path in TABLES if path.name.startswith("xval")]
+OF_TABLES = [path for path in TABLES if path not in OF_TEXTS]
+UCI = ROOT.parent / "shared/data/uci"
 
 
 def shell(command: str, folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -43,6 +48,27 @@ def test_every_scale_says_all_sizes(scale: str, tmp_path: Path) -> None:
     assert all(int(size) >= 0 for size in sizes)
 
 
+@pytest.mark.parametrize("scale", ["smoke", "cpu", "gpu", "paper"])
+def test_every_scale_has_heads_and_perceptrons_that_there_are(scale: str, tmp_path: Path) -> None:
+    names = "UD ND RIEMANN MDN POINTWISE PRESETS"
+    script = f". {ROOT}/pipelines/scales.sh; for name in {names}; do echo ${{!name}}; done"
+    done = shell(script, tmp_path, SCALE=scale)
+    assert done.returncode == 0, done.stderr
+    *kinds, presets = [line.split() for line in done.stdout.splitlines()]
+    assert [{kind_of(spec) for spec in specs} for specs in kinds] == [
+        {"decoder:ud"},
+        {"decoder:nd"},
+        {"riemann"},
+        {"mdn"},
+        {"pointwise"},
+    ]
+    sizes = [len(set(map(trunk, presets))), *(len(set(map(HEADS.build, one))) for one in kinds)]
+    if scale == "paper":  # Appendix D
+        assert sizes == [4 * 3, 3 * 3 * 3 * 2, 3 * 3 * 2, 6, 7, 1]
+    else:
+        assert min(sizes) > 0
+
+
 def test_an_unknown_scale_is_refused(tmp_path: Path) -> None:
     done = shell(f"{TABLES[0]}", tmp_path, SCALE="huge")
     assert done.returncode == 2
@@ -53,9 +79,10 @@ Runs = set[tuple[object, ...]]
 
 
 def runs(sweep: Sweep) -> Runs:
-    """What makes the runs of a sweep."""
+    """What makes the runs of a sweep, and what is done with them."""
     stages = sweep.data, sweep.encode, sweep.train, sweep.eval
-    return set(product(*([one for _, one in stage] for stage in stages)))
+    every = product(*([str(one) for _, one in stage] for stage in stages))
+    return {(*one, sweep.select) for one in every}
 
 
 def asked_for(script: Path, folder: Path, **environment: str) -> list[Sweep]:
@@ -81,7 +108,8 @@ def test_the_script_at_cpu_scale_makes_the_runs_of_the_sweep_file(
     script: Path, tmp_path: Path
 ) -> None:
     alone = runs(read_sweep(script.with_suffix(".toml")))
-    assert len(alone) == (180 if "table3" in script.name else 45)
+    if script in OF_TEXTS:
+        assert len(alone) == (180 if "table3" in script.name else 45)
     sweeps = asked_for(script, tmp_path, SCALE="cpu")
     assert set().union(*map(runs, sweeps)) == alone
 
@@ -90,17 +118,57 @@ def test_what_is_set_from_outside_reaches_the_runs(tmp_path: Path) -> None:
     small = {"SCALE": "smoke", "SCHEMES": "xval", "OPERANDS": "3", "SEEDS": "5 6", "SHARES": "4 2"}
     sweeps = asked_for(ROOT / "pipelines/xval-table3.sh", tmp_path, **small, JOBS="3")
     assert (tmp_path / "calls").read_text().count("--jobs\n3\n") == len(sweeps) == 3
-    assert [sweep.train[0][1].steps for sweep in sweeps] == [5, 10, 20]
+    assert [
+        one.steps for sweep in sweeps for _, one in sweep.train[:1] if isinstance(one, train.Config)
+    ] == [5, 10, 20]
     assert [one.seed for _, one in sweeps[0].train] == [5, 6]
-    assert [one.scheme for _, one in sweeps[0].encode] == ["xval"]
+    assert [one and one.scheme for _, one in sweeps[0].encode] == ["xval"]
     ((_, data),) = sweeps[0].data
     assert isinstance(data, gen.Config)
     assert (data.task, data.samples) == ("arithmetic,operands=3,low=1.00,high=9.99", 2000)
     assert [sweep.compare.by for sweep in sweeps] == [None, None, "operator"]
 
 
+@pytest.mark.parametrize("script", OF_TABLES, ids=lambda path: path.name)
+@pytest.mark.parametrize("scale", ["smoke", "gpu", "paper"])
+def test_the_script_of_tables_is_read_at_every_scale(
+    script: Path, scale: str, tmp_path: Path
+) -> None:
+    few = {"RUNS": "0", "PRESETS": "mlp", "FUNCTIONS": "1", "DIMENSIONS": "5", "SETS": "yacht"}
+    folder = tmp_path / "a copy"
+    folder.mkdir()
+    sweeps = asked_for(script, tmp_path, SCALE=scale, UCI=str(folder), **few)
+    assert all(sweep.encode == (({}, None),) and sweep.size for sweep in sweeps)
+    for _, source in (point for sweep in sweeps for point in sweep.data):
+        if isinstance(source, fetch.Config) and source.source == "uci":
+            assert source.options["from_"] == str(folder)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("script", TABLES, ids=lambda path: path.name)
+@pytest.mark.parametrize("script", OF_TABLES, ids=lambda path: path.name)
+def test_a_pipeline_of_tables_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path) -> None:
+    """Each takes less than a minute on one core."""
+    text = script.with_suffix(".toml").read_text()
+    if '"openml"' in text:
+        pytest.skip("needs the tasks of OpenML, from the network or its cache")
+    if '"bbob"' in text:
+        pytest.importorskip("cocoex", reason="needs the package coco-experiment")
+    if '"uci"' in text and not UCI.is_dir():
+        pytest.skip(f"needs a copy of uci_datasets in {UCI}")
+    small = {"SCALE": "smoke", "JOBS": "1", "UCI": str(UCI), "NUMTOK_THREADS": "1"}
+    small |= {"CURVES": "sine", "DENSITIES": "ring", "FUNCTIONS": "1"}
+    first = shell(str(script), tmp_path, **small)
+    assert first.returncode == 0, first.stderr
+    reports = sorted((tmp_path / "artifacts/report").rglob("report.json"))
+    assert reports
+    times = [path.stat().st_mtime_ns for path in reports]
+    again = shell(str(script), tmp_path, **small)
+    assert again.stdout == first.stdout
+    assert [path.stat().st_mtime_ns for path in reports] == times
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", OF_TEXTS, ids=lambda path: path.name)
 def test_a_pipeline_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path) -> None:
     small = {"SCALE": "smoke", "SCHEMES": "p1000 xval", "OPERANDS": "2", "DIGITS": "3"}
     first = shell(str(script), tmp_path, **small)

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok.errors import UsageError
-from numtok.stages import gen
+from numtok.nn.heads._decoded import Sampling
+from numtok.stages import eval_table, fetch, fit, gen, table, train
+from numtok.stages._table_predictions import TableOptions
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import Sweep, label_of
 
@@ -91,8 +93,63 @@ def test_the_example_of_the_readme_is_a_sweep(tmp_path: Path) -> None:
     example = readme.partition("**Sweep.**")[2].partition("```toml\n")[2].partition("```")[0]
     sweep = read_sweep(written(tmp_path, example), ["train.steps=[250, 500]", "select.reach=0.05"])
     assert sweep.size == 2 * 2 * 3 * 3
+    of_tables = readme.partition("is of tables.")[2].partition("```toml\n")[2].partition("```")[0]
+    assert read_sweep(written(tmp_path, of_tables)).size == 2 * 4 * 2
     assert sweep.select is not None
     assert (sweep.select.over, sweep.select.reach) == (("lr",), 0.05)
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def test_a_file_without_encode_is_of_tables(tmp_path: Path) -> None:
+    sweep = read_sweep(
+        written(
+            tmp_path,
+            '[gen]\ntask = "curves"\ncurve = ["sine", "kink"]\nsamples = 50\n'
+            '[train]\nhead = ["riemann:8", "decoder:ud,base=4"]\nfold = 0\nrows = 20\n'
+            'normalize = "unit"\nlr = [1e-4, 5e-4]\n'
+            '[eval]\ndraws = [1, 8]\npoint = "mean"\ntop-k = 3\nmetric = ["mse", "mae"]\n',
+        )
+    )
+    assert [point for point, _ in sweep.encode] == [{}]
+    assert sweep.size == 2 * 4 * 2
+    assert sweep.train[3][1] == fit.Config(
+        "", head="decoder:ud,base=4", normalize="unit", fold=0, rows=20, learning_rate=5e-4
+    )
+    options = TableOptions("mean", 8, Sampling(top_k=3))
+    assert sweep.eval[1] == (
+        {"draws": "8"},
+        eval_table.Config("", "", options=options, metrics=("mse", "mae")),
+    )
+    assert (sweep.timed, sweep.budget, sweep.seeds) == (False, None, [])
+
+
+def test_tables_are_refs_or_files_with_a_target(tmp_path: Path) -> None:
+    text = 'data = ["houses@1234", "a.csv"]\n[table]\ntarget = "y"\n'
+    sweep = read_sweep(
+        written(tmp_path, text + 'drop = ["a", "b"]\nsplit = ["test=0.2", "test=0.5"]\n')
+    )
+    assert sweep.data == (
+        ({"data": "houses@1234"}, ("houses@1234",)),
+        *(
+            (
+                {"data": "a.csv", "split": share},
+                table.Config("a.csv", "y", share, drop=("a", "b")),
+            )
+            for share in ("test=0.2", "test=0.5")
+        ),
+    )
+
+
+def test_public_sets_are_an_axis(tmp_path: Path) -> None:
+    sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "uci"\nset = ["yacht", "wine"]\n'))
+    assert [point for point, _ in sweep.data] == [{"set": "yacht"}, {"set": "wine"}]
+    assert sweep.data[1][1] == fetch.Config("uci", {"set": "wine"})
+    sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "openml"\ntask = [3, 5]\n'))
+    assert [point for point, _ in sweep.data] == [{"task": "3"}, {"task": "5"}]
+    sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "openml"\nsuite = 353\n'))
+    assert sweep.data == (({}, fetch.Config("openml", {"suite": 353})),)
 
 
 @pytest.mark.parametrize(
@@ -123,8 +180,8 @@ def test_changes_take_the_place_of_what_the_file_says(tmp_path: Path) -> None:
         "eval.rows=7",
         "train.lr=1e-3",
     )
-    assert [one.steps for _, one in sweep.train] == [4, 5]
-    assert [one.scheme for _, one in sweep.encode] == ["xval", "p1000"]
+    assert [one.steps for _, one in sweep.train if isinstance(one, train.Config)] == [4, 5]
+    assert [one and one.scheme for _, one in sweep.encode] == ["xval", "p1000"]
     assert sweep.data == (({}, ("b.jsonl",)),)
     assert {one.preset for _, one in sweep.train} == {"nano,layers=1"}
     assert [one.rows for _, one in sweep.eval] == [7]
@@ -163,6 +220,7 @@ def test_a_change_of_what_is_no_table_is_told(tmp_path: Path) -> None:
 
 # --- what is refused ---------------------------------------------------------------------------
 
+TABLES = 'data = "houses"\n'
 RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
 
 
@@ -173,7 +231,7 @@ RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
         (
             "[encod]\n",
             "unknown table in FILE 'encod'; did you mean 'encode'? known: compare, data, encode, "
-            "eval, gen, select, train",
+            "eval, fetch, gen, select, table, train",
         ),
         (
             'encode = "p10"\n',
@@ -181,13 +239,13 @@ RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
         ),
         (
             '[encode]\nscheme = "p10"\n',
-            "FILE needs data = INPUT or a table [gen], one of the two: what the schemes are tried "
-            "on",
+            "FILE needs data = INPUT, a table [gen] or a table [fetch], one of them: what is "
+            "learnt from",
         ),
         (
             f"{ENCODE}[gen]\n",
-            "FILE needs data = INPUT or a table [gen], one of the two: what the schemes are tried "
-            "on",
+            "FILE needs data = INPUT, a table [gen] or a table [fetch], one of them: what is "
+            "learnt from",
         ),
         (
             'data = [3]\n[encode]\nscheme = "p10"\n',
@@ -274,6 +332,66 @@ RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
         (
             f'{ENCODE}[compare]\nagainst = "xval/table3"\ncolumn = "nine"\n',
             "FILE: [compare] unknown column 'nine'; ",
+        ),
+        (
+            '[gen]\ntask = "arithmetic"\n',
+            "FILE: [gen] task = 'arithmetic' makes texts, which need [encode] with a scheme",
+        ),
+        (
+            '[gen]\ntask = "curves"\n[encode]\nscheme = "p10"\n',
+            "FILE: [gen] task = 'curves' makes tables, which are not encoded; leave [encode] out",
+        ),
+        (
+            f'{ENCODE}[table]\ntarget = "y"\n',
+            "FILE: [table] makes tables, which are not encoded; leave [encode] out",
+        ),
+        (
+            '[gen]\ntask = "curves"\n[table]\ntarget = "y"\n',
+            "FILE: [table] says how files are read; name them as data = FILE",
+        ),
+        (
+            'data = "a.csv"\n',
+            "FILE: a.csv needs a table [table] with target, the column that is predicted",
+        ),
+        (
+            'data = [["a", "b"]]\n',
+            "FILE: of tables data is a REF, a file, or a list of these, got ['a', 'b']",
+        ),
+        ("[fetch]\n", "FILE: [fetch] needs source, one of openml, uci"),
+        ('[fetch]\nsource = "ucl"\n', "FILE: [fetch] unknown source 'ucl'; did you mean 'uci'?"),
+        ('[fetch]\nsource = "uci"\n', "FILE: [fetch] uci needs set"),
+        (
+            '[fetch]\nsource = "uci"\nset = "yaht"\n',
+            "FILE: [fetch] unknown set 'yaht'; did you mean 'yacht'? known: ",
+        ),
+        (
+            f"{TABLES}[train]\nsteps = 3\n",
+            "unknown key in [train] of FILE 'steps'; did you mean 'epochs'? known: batch, "
+            "device, epochs, fold, head, lr, normalize, patience, preset, rows, seed, validation, "
+            "weight-decay",
+        ),
+        (
+            f'{TABLES}[train]\npreset = "nano"\n',
+            "FILE: [train] unknown preset 'nano'; known: mlp",
+        ),
+        (
+            f'{TABLES}[eval]\nfill = "parallel"\n',
+            "unknown key in [eval] of FILE 'fill'; known: device, draws, metric, point, rows, "
+            "split, temperature, top-k, top-p",
+        ),
+        (
+            f'{TABLES}[eval]\ntop-k = "all"\ndraws = 3\n',
+            "FILE: [eval] top-k = 'all' cannot be used: Expected int, got str",
+        ),
+        (
+            f'{TABLES}[eval]\npoint = "middle"\n',
+            "FILE: [eval] --point 'middle' is not possible for a table; allowed are median, ",
+        ),
+        (
+            f'{TABLES}[train]\nlr = [1e-3, 2e-3]\n[select]\nmetric = "mse"\nover = ["lr"]\n'
+            "reach = 0.1\n",
+            "FILE: [select] reach is for budgets, which models of tables have not: they end when "
+            "their loss falls no more; leave it out",
         ),
         (f"{RATES}[select]\n", "FILE: [select] needs metric, the figure that decides"),
         (

@@ -19,7 +19,7 @@ from numtok.cli._shared import Format, counted, print_json, print_table
 if TYPE_CHECKING:
     from numtok.stages._experiments import Experiment
     from numtok.stages._spread import Spread
-    from numtok.stages.compare import Comparison, Difference, Floor, Part, Standing
+    from numtok.stages.compare import Comparison, Difference, Floor, Over, Part, Standing
 
 
 class Row(NamedTuple):
@@ -100,6 +100,14 @@ def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
     show(where, lambda one: figure(one.figure), everything, comparison.floors)
     if several := [one for one in everything if len(one.seeds) > 1]:
         show("standard deviation over seeds", lambda one: _deviation(one.figure), several)
+    if part.value is None and (over := comparison.over_folds):
+        rows = [
+            [_name(one), *(deviating(over[one.label][metric]) for metric in metrics)]
+            for one in everything
+        ]
+        count = over[everything[0].label][metrics[0]].count
+        title = f"over {count} folds: mean +- standard deviation"
+        print_figures(title, ["experiment", *metrics], rows, format)
     others = [one for one in everything if one.label != part.reference]
     if others and part.reference is not None:
         show(f"difference from {part.reference}", lambda one: _apart(one.difference), others)
@@ -112,6 +120,13 @@ def _name(experiment: "Experiment") -> str:
 
 def _deviation(found: "Spread") -> str:
     return "-" if found.deviation is None else number(float(f"{found.deviation:.2g}"))
+
+
+def deviating(found: "Over") -> str:
+    """``0.8812 +- 0.023``"""
+    if found.mean is None or found.deviation is None:
+        return "-"
+    return f"{number(found.mean)} +- {number(float(f'{found.deviation:.2g}'))}"
 
 
 def _apart(difference: "Difference | None") -> str:
@@ -180,6 +195,11 @@ def flat(comparison: "Comparison") -> Iterator[Row]:
         for label, standings in part.standings.items():
             for metric, standing in standings.items():
                 yield _standing(comparison, part, label, metric, standing)
+    for label, metrics in comparison.over_folds.items():
+        for metric, over in metrics.items():
+            yield Row(
+                "over folds", label, metric, over.mean, n=over.count, deviation=over.deviation
+            )
     for floor in comparison.floors:
         for metric, one in floor.figures.items():
             if metric in comparison.metrics:

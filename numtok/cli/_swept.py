@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from numtok.cli._comparison import Row, flat, print_comparison
+from numtok.cli._comparison import Row, deviating, flat, print_comparison
 from numtok.cli._figures import amount, duration, number, print_figures
 from numtok.cli._progress import Live
 from numtok.cli._shared import Format, one_line, print_json, print_table
@@ -50,6 +50,7 @@ def print_sweep(result: "Result", format: Format) -> None:
             if label:
                 print(f"## {label}\n" if format is Format.MD else f"== {label}\n")
             print_comparison(comparison, format)
+        _print_averages(result, format)
     labels: dict[str, list[str]] = {}
     for label, problem in result.failed:
         labels.setdefault(str(problem), []).append(label or "the data")
@@ -79,6 +80,22 @@ def _print_choices(result: "Result", format: Format) -> None:
     print_figures(title, columns, rows, format)
 
 
+def _print_averages(result: "Result", format: Format) -> None:
+    if not result.averages:
+        return
+    metrics = list(result.averages[0].metrics)
+    rows = [
+        [
+            one.label or "all",
+            str(one.metrics[metrics[0]].count),
+            *(deviating(one.metrics[metric]) for metric in metrics),
+        ]
+        for one in result.averages
+    ]
+    title = "over the data sets: mean +- standard deviation"
+    print_figures(title, ["", "data sets", *metrics], rows, format)
+
+
 def _costs(spent: "Spent") -> list[str]:
     return [
         amount(spent.samples),
@@ -104,6 +121,10 @@ def _flat(result: "Result") -> Iterator[tuple[object, ...]]:
     for label, comparison in result.tables:
         for row in flat(comparison):
             yield label, *row
+    for average in result.averages:
+        for metric, over in average.metrics.items():
+            row = Row("over data sets", average.label, metric, over.mean, n=over.count)
+            yield "", *row._replace(deviation=over.deviation)
 
 
 def _print_json(result: "Result") -> None:
@@ -114,6 +135,7 @@ def _print_json(result: "Result") -> None:
             "select": msgspec.to_builtins(result.select),
             "chosen": [msgspec.to_builtins(one._asdict()) for one in result.choices],
             "tables": [msgspec.to_builtins(one._asdict()) for one in result.tables],
+            "averages": [msgspec.to_builtins(one._asdict()) for one in result.averages],
             "failed": [
                 {"label": label, "problem": str(problem), "code": problem.exit_code}
                 for label, problem in result.failed

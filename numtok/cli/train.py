@@ -15,7 +15,7 @@ from numtok.cli._shared import (
     refuse,
 )
 
-_OF_TABLES = ("normalize", "fold", "epochs", "patience", "validation")
+_OF_TABLES = ("normalize", "fold", "rows", "epochs", "patience", "validation")
 _OF_TEXTS = (
     "objective", "embedder", "steps", "tokens", "minutes", "accumulate", "recompute", "compile",
     "warmup", "clip", "init", "precision", "checkpoint_steps", "batch_workers", "profile",
@@ -65,6 +65,10 @@ def command(
     ] = None,
     fold: Annotated[
         int | None, typer.Option(metavar="K", help="Tables: one fold. Default: all.")
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Tables: so many of the train split. Default: all."),
     ] = None,
     epochs: Annotated[int, typer.Option(metavar="N", help="Tables: at most.")] = 300,
     patience: Annotated[
@@ -158,6 +162,7 @@ def command(
             table=data,
             normalize=normalize,
             fold=fold,
+            rows=rows,
             epochs=epochs,
             patience=patience,
             validation=validation,

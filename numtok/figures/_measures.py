@@ -1,7 +1,6 @@
 """One metric of one experiment, with an interval: over seeds, over folds, or of the bootstrap."""
 
 from collections.abc import Iterable, Sequence
-from statistics import fmean, stdev
 from typing import NamedTuple
 
 from numtok.errors import UsageError
@@ -11,6 +10,7 @@ from numtok.registry import spec_of
 from numtok.reports import Figure
 from numtok.stages._reports import Evaluation, Predictions
 from numtok.stages._spread import Spread, spread
+from numtok.stages.compare import Over
 
 OVER = ("seeds", "folds")
 _TOLD = {
@@ -65,11 +65,11 @@ def over_folds(values: Sequence[float | None]) -> Spread:
     >>> found.value, round(found.low, 3), round(found.high, 3)
     (2.0, 0.586, 3.414)
     """
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
-        return Spread(None, None, None, None, None, 1, len(values))
-    mean, deviation = fmean(known), stdev(known)
-    return Spread(mean, mean - deviation, mean + deviation, deviation, "folds", 1, len(known))
+    found = Over.of(values)
+    if found.mean is None or found.deviation is None:
+        return Spread(None, None, None, None, None, 1, found.count)
+    ends = found.mean - found.deviation, found.mean + found.deviation
+    return Spread(found.mean, *ends, found.deviation, "folds", 1, found.count)
 
 
 def notes_of(found: Iterable[Spread]) -> list[str]:

@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from numtok.distributions.base import Predictive
 from numtok.nn.batches import seed_of
 from numtok.nn.features import Columns, Inputs
 from numtok.nn.fitting import Fitting, FittingRecipe, Rows, held_back
-from numtok.nn.heads.base import Calibration, ValueHead
+from numtok.nn.heads.base import TILE, Calibration, ValueHead
 from numtok.nn.mlp import Mlp
 from numtok.nn.regressor import Regressor, RegressorSettings
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
@@ -91,10 +91,13 @@ class Fitted:
 
     @torch.no_grad()
     def parameters(self, inputs: NDArray[np.float32]) -> Tensor:
-        """[n, P] of the head, from inputs [n, inputs]."""
+        """[n, P] of the head, from inputs [n, inputs]; on a CPU whatever rows are beside a row."""
         device = next(self.model.parameters()).device
-        parts = torch.split(torch.from_numpy(inputs), _AT_ONCE)
-        return torch.cat([self.model(part.to(device)) for part in parts])
+        made = []
+        for part in torch.split(torch.from_numpy(inputs), _AT_ONCE):
+            filled = nn.functional.pad(part, (0, 0, 0, -len(part) % TILE))
+            made.append(self.model(filled.to(device))[: len(part)])
+        return torch.cat(made)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,8 @@ state that was saved and loaded goes on as if it had never stopped.
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from numtok.errors import TrainingFailed, UsageError
 from numtok.nn.batches import generator
 from numtok.nn.regressor import Regressor
 
+_SMALL = 2e9  # operations of one pass over a batch
 _LOOKED_AT = 1 << 14  # rows of the validation split that go through the model at a time
 
 
@@ -123,6 +125,25 @@ class Fitting:
 
     def advance(self) -> Epoch:
         """One epoch; TrainingFailed where the loss is not finite."""
+        with self._few_threads():
+            return self._advance()
+
+    @contextmanager
+    def _few_threads(self) -> Iterator[None]:
+        """One thread for a small model on a CPU: several wait for each other longer than they gain.
+
+        So such a fit ends in the same bytes, whatever number of threads it was allowed.
+        """
+        threads = torch.get_num_threads()
+        operations = self.model.flops(min(self.recipe.batch, self.rows))
+        if self.device.type == "cpu" and operations < _SMALL:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+
+    def _advance(self) -> Epoch:
         self.model.train()
         rows = self.rows
         order = generator(self.recipe.seed, "order", self.epoch).permutation(rows)

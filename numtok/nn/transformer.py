@@ -87,9 +87,13 @@ class Cache:
         """An empty one in the same memory, if that is enough; this one is then of no more use."""
         return Cache(self._shape, rows, tokens, self._memory, self._memory)
 
-    def take(self, rows: Tensor, tokens: int) -> "Cache":
-        """A copy of some rows (int64), one as often as it is named, with room for ``tokens``."""
-        taken = Cache(self._shape, len(rows), tokens, self._memory)
+    def take(self, rows: Tensor, tokens: int, spent: "Cache | None" = None) -> "Cache":
+        """A copy of some rows (int64), one as often as it is named, with room for ``tokens``.
+
+        In the memory of another one that is ``spent``, if that is enough.
+        """
+        memory = None if spent is None else spent._memory
+        taken = Cache(self._shape, len(rows), tokens, self._memory, memory)
         filled = min(self.longest, self.tokens, tokens)
         taken._store[..., :filled, :] = self._store[..., :filled, :].index_select(2, rows)
         taken.length, taken.longest = self.length[rows], self.longest

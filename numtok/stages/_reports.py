@@ -100,11 +100,16 @@ class Predictions:
                 )
         return cls(evaluation.ref, kept, found)
 
+    @property
+    def group_names(self) -> list[str]:
+        """What the predictions can be grouped by."""
+        names = self.table.column_names
+        return [name.removeprefix(GROUP) for name in names if name.startswith(GROUP)]
+
     def groups(self, name: str) -> "dict[str, NDArray[np.int64]]":
         """The rows of each value of a group, ``none`` for no value; UsageError if unknown."""
-        known = [column for column in self.table.column_names if column.startswith(GROUP)]
-        if GROUP + name not in known:
-            raise unknown("group", name, [column.removeprefix(GROUP) for column in known])
+        if name not in self.group_names:
+            raise unknown("group", name, self.group_names)
         values = self.table.column(GROUP + name).fill_null("none").to_pylist()
         distinct = sorted(set(values), key=lambda value: (len(value), value))  # so 2 before 10
         column = np.array(values, object)

@@ -2,6 +2,8 @@
 
 Each fold of the model predicts the rows of the split in that fold, and all of
 them are scored together; where there are several, each fold is a group as well.
+Where a fold has no split ``validation``, that name means the rows of the train
+split that were held back while the model was fitted.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,21 +28,22 @@ from numtok.metrics.base import Metric
 from numtok.nn.batches import generator
 from numtok.nn.features import Columns
 from numtok.nn.fitted import Fitted, LearntFrom
+from numtok.nn.fitting import held_back
 from numtok.nn.heads._decoded import Decoded, Sampling
 from numtok.nn.heads.base import HEADS, Head
-from numtok.records import GROUP, TRAIN
+from numtok.records import FOLD, GROUP
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES, Costs, Report, predictions_schema, quantile_column
 from numtok.stages._floors import boosted, linear
 from numtok.stages._regressors import LoadedRegressor
 from numtok.stages._scoring import Progress, floor_figures, score
+from numtok.stages._table_data import VALIDATION, learnt_rows
 from numtok.tables import Table
 
 POINTS = ("median", "mean", "mode", "raft")
 _AT_ONCE = 512  # rows whose distributions are held at a time
 _FITTED_ON = 200_000  # rows that floors are fitted on, at most
 _GRID = 100  # values that an expectation over a grid is taken over
-FOLD = "fold"
 
 
 @dataclass(frozen=True)
@@ -106,10 +109,29 @@ class TableEvaluation:
         """Fold by fold."""
         left = len(self.table) * len(self.loaded.fitted) if self.most is None else self.most
         for fold, fitted in self.loaded.fitted.items():
-            rows = self.table.split(self.split, fold)[:left]
+            rows = self._rows(fold)[:left]
             left -= len(rows)
             if len(rows):
                 yield _Part(fold, rows, fitted)
+
+    def _rows(self, fold: int) -> NDArray[np.int64]:
+        if not self._is_held_back(fold):
+            return self.table.split(self.split, fold)
+        rows = self._learnt_rows(fold)
+        share = self.loaded.file.configuration["validation"]
+        return rows[held_back(len(rows), share, self.loaded.file.seed)[1]]
+
+    def _is_held_back(self, fold: int) -> bool:
+        """Whether the split of a fold is what was held back: only in the table of the fitting."""
+        if self.split != VALIDATION or VALIDATION in self.table.splits(fold):
+            return False
+        parents = self.loaded.artifact.manifest.parents
+        return any(one.digest == self.source.manifest.content for one in parents)
+
+    def _learnt_rows(self, fold: int) -> NDArray[np.int64]:
+        """The rows of the table that a model of the same settings learns from in a fold."""
+        file = self.loaded.file
+        return learnt_rows(self.table, fold, file.configuration.get("rows"), file.seed)
 
     def __post_init__(self) -> None:
         """Raises DataError unless the table has the columns that the model learnt."""
@@ -276,9 +298,14 @@ class TableEvaluation:
         return found
 
     def _floors(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
-        """Mean, least squares and boosted trees, fitted to each fold's train split."""
+        """Mean, least squares and boosted trees, fitted to what each fold learnt from.
+
+        None for rows that were held back from it: they would have learnt them.
+        """
         fits = {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
         parts = list(self.parts())
+        if any(self._is_held_back(part.fold) for part in parts):
+            return
         yield (
             "mean",
             np.concatenate(
@@ -289,7 +316,7 @@ class TableEvaluation:
         for name, of in fits.items():
             made = []
             for part in parts:
-                rows = self.table.split(TRAIN, part.fold)[:_FITTED_ON]
+                rows = self._learnt_rows(part.fold)[:_FITTED_ON]
                 learnt, asked = (
                     part.fitted.inputs.of(columns.take(some)).astype(np.float64)
                     for some in (rows, part.rows)
@@ -299,6 +326,11 @@ class TableEvaluation:
 
     def _notes(self, predictions: "pa.Table") -> Iterator[str]:
         yield from self.table.file.notes
+        if any(map(self._is_held_back, self.loaded.fitted)):
+            yield (
+                "These rows were held back from the train split, to know when to stop: good to "
+                "choose by, too good to report."
+            )
         outside = int(pc.sum(predictions.column("outside")).as_py() or 0)
         if outside:
             told = f"{outside:,} of {predictions.num_rows:,} targets lie outside the range of the "

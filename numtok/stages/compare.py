@@ -9,6 +9,7 @@ other test samples; how much seeds differ is said by the standard deviation.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean, stdev
 
 import msgspec
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from numtok.errors import UsageError
 from numtok.metrics.base import METRICS, Answers, Metric, figures, paired_over_seeds
+from numtok.records import FOLD
 from numtok.registry import spec_of
 from numtok.reports import REPORT, Figure, Figures
 from numtok.stages._against import Against, against
@@ -90,8 +92,35 @@ class Floor(msgspec.Struct, frozen=True):
     figures: Figures
 
 
+class Over(msgspec.Struct, frozen=True):
+    """One metric over several folds or data sets: the mean and the standard deviation, as papers
+    have it. None where one of them is undefined, or there is one alone.
+
+    What stands for a fold is the mean over the seeds. There is no interval, because folds share
+    most of what they learnt from, and nobody draws data sets at random.
+    """
+
+    mean: float | None
+    deviation: float | None
+    count: int
+
+    @classmethod
+    def of(cls, values: Sequence[float | None]) -> "Over":
+        """
+        >>> Over.of([1.0, 3.0])
+        Over(mean=2.0, deviation=1.4142135623730951, count=2)
+        """
+        known = [value for value in values if value is not None]
+        if len(known) < max(2, len(values)):
+            return cls(None, None, len(values))
+        return cls(mean(known), stdev(known), len(known))
+
+
 class Comparison(msgspec.Struct, frozen=True):
-    """What ``compare`` found; ``metrics`` says of each whether "higher" or "lower" is better."""
+    """What ``compare`` found; ``metrics`` says of each whether "higher" or "lower" is better.
+
+    ``over_folds`` is by label and metric, empty where the reports have no several folds.
+    """
 
     split: str
     numbers: int
@@ -99,6 +128,7 @@ class Comparison(msgspec.Struct, frozen=True):
     group: str | None
     experiments: list[Experiment]
     parts: list[Part]
+    over_folds: dict[str, dict[str, Over]]
     floors: list[Floor]
     verdicts: list[Verdict]
     against: Against | None
@@ -143,6 +173,7 @@ def run(config: Config, store: Store) -> Comparison:
         group=config.by,
         experiments=experiments,
         parts=[_part(value, where, measured, metrics) for value, where in rows.items()],
+        over_folds={} if config.by is not None else _over_folds(measured, metrics),
         floors=[] if config.by is not None else _floors(groups),
         verdicts=_verdicts(requirements, measured),
         against=against(config.against, labelled, column=config.column) if config.against else None,
@@ -188,6 +219,26 @@ def _part(
         for index, each in enumerate(measured)
     }
     return Part(value, len(rows), None if best is None else measured[best].label, standings)
+
+
+def _over_folds(
+    measured: Sequence[_Measured], metrics: Sequence[Metric]
+) -> dict[str, dict[str, Over]]:
+    first = measured[0].predictions[0]
+    folds = list(first.groups(FOLD).values()) if FOLD in first.group_names else []
+    if len(folds) < 2:
+        return {}
+    found: dict[str, dict[str, Over]] = {}
+    for each in measured:
+        seeds = [
+            [figures(metrics, one.answers.take(rows), resamples=1) for one in each.predictions]
+            for rows in folds
+        ]
+        found[each.label] = {
+            name: Over.of([spread([one[name] for one in fold]).value for fold in seeds])
+            for name in map(spec_of, metrics)
+        }
+    return found
 
 
 def _best(metric: Metric, spreads: Sequence[Mapping[str, Spread]]) -> int | None:

@@ -26,7 +26,7 @@ from numtok.nn.heads.base import HEADS, ValueHead
 from numtok.nn.presets import trunk
 from numtok.nn.training import WHOLE_STEP, device_of, naming_memory
 from numtok.normalizers.base import NORMALIZERS
-from numtok.records import MODEL, TABLE, TRAIN
+from numtok.records import MODEL, TABLE
 from numtok.registry import settings_of, spec_of
 from numtok.stages._checkpoint import (
     Checkpoint,
@@ -41,12 +41,11 @@ from numtok.stages._models import METRICS, WEIGHTS
 from numtok.stages._options import check_name
 from numtok.stages._regressors import REGRESSOR_FILE, Fold, RegressorFile, write_regressor
 from numtok.stages._signals import Signals
-from numtok.stages._table_data import read_table_of
+from numtok.stages._table_data import VALIDATION, learnt_rows, read_table_of
 from numtok.store import Store
 from numtok.tables import Table
 
 REVISION = 1
-VALIDATION = "validation"  # the split that is looked at; without it rows are held back
 _CHECKPOINT_SECONDS = 60.0
 
 
@@ -54,7 +53,8 @@ _CHECKPOINT_SECONDS = 60.0
 class Config:
     """What ``numtok train`` was asked for, of a table.
 
-    ``fold``: None for all folds of the table. ``normalize``: None for the head's own.
+    ``fold``: None for all folds of the table. ``rows``: of the train split at most, drawn by the
+    seed; None for all. ``normalize``: None for the head's own.
     """
 
     table: str
@@ -62,6 +62,7 @@ class Config:
     head: str = "pointwise"
     normalize: str | None = None
     fold: int | None = None
+    rows: int | None = None
     epochs: int = 300
     patience: int = 5
     validation: float = 0.1
@@ -76,6 +77,10 @@ class Config:
 
     def __post_init__(self) -> None:
         check_name(self.name)
+        if self.rows is not None and self.rows < 2:
+            raise UsageError(
+                f"--rows {self.rows} is not possible; at least 2, one of them to look at"
+            )
         self.recipe  # noqa: B018  # refuses what is not possible
 
     @property
@@ -188,7 +193,13 @@ class _Plan:
             "folds": self.folds,
             "recipe": asdict(self.config.recipe),
             "device": self.device.type,
+            **self._rows,
         }
+
+    @property
+    def _rows(self) -> dict[str, Any]:
+        """The setting ``rows``, where it says something."""
+        return {} if self.config.rows is None else {"rows": self.config.rows}
 
     @property
     def configuration(self) -> dict[str, Any]:
@@ -196,7 +207,7 @@ class _Plan:
         recipe = asdict(self.config.recipe)
         del recipe["seed"]
         shape = {"preset": self.config.preset, "normalize": self.normalizer}
-        return {"scheme": spec_of(self.head)} | shape | recipe
+        return {"scheme": spec_of(self.head)} | shape | recipe | self._rows
 
     @property
     def command(self) -> list[str]:
@@ -205,6 +216,7 @@ class _Plan:
         words = ["numtok", "train", self.source.ref, "--preset", config.preset]
         words += ["--head", spec_of(self.head), "--normalize", self.normalizer]
         words += [] if config.fold is None else ["--fold", str(config.fold)]
+        words += [] if config.rows is None else ["--rows", str(config.rows)]
         words += ["--epochs", str(config.epochs), "--patience", str(config.patience)]
         words += ["--validation", repr(config.validation), "--batch", str(config.batch)]
         words += ["--lr", repr(config.learning_rate), "--weight-decay", repr(config.weight_decay)]
@@ -251,7 +263,7 @@ class _Fit:
 
     def _prepared(self, fold: int) -> Preparation:
         plan, table = self.plan, self.table
-        rows = table.split(TRAIN, fold)
+        rows = learnt_rows(table, fold, plan.config.rows, plan.config.seed)
         if len(rows) < 2:
             raise DataError(
                 f"{plan.source.ref} has {len(rows)} row to learn from in fold {fold}; at least 2 "

@@ -24,13 +24,29 @@
 Every combination is a run. A list within the list of ``data`` is one data set of
 several inputs; paths begin at the working folder, as in commands. What names,
 redoes or parallelises is the sweep's own business, and no option here.
+
+A file without [encode] is of tables, and [train] and [eval] have the options for
+these::
+
+    [fetch]                         # or [gen] of a task that makes tables, or data: REFs of
+    source = "uci"                  # tables, or files of tables with their target in [table]
+    set = ["airfoil", "yacht"]
+
+    [train]
+    head = ["riemann:64", "riemann:256", "decoder:ud"]
+    lr = [1e-4, 5e-4]
+
+    [select]                        # the best riemann and the best decoder:ud
+    over = ["head", "lr"]
+    metric = "in-support-nll"
 """
 
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
@@ -42,29 +58,30 @@ from numtok.metrics.base import METRICS
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS
 from numtok.nn.objectives.base import OBJECTIVES
-from numtok.nn.presets import preset
+from numtok.nn.presets import preset, trunk
 from numtok.normalizers.base import NORMALIZERS
 from numtok.published import published
 from numtok.schemes.base import SCHEMES
-from numtok.stages import compare, encode, eval, gen, train
-from numtok.sweeps.plan import BUDGETS, Point, Select, Sweep
-from numtok.tasks.base import TASKS
+from numtok.sources.base import SOURCES
+from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
+from numtok.sweeps.plan import BUDGETS, Point, Select, Source, Sweep
+from numtok.tasks.base import TASKS, TableTask
 
 Stage = TypeVar("Stage")
 
-_STAGES = ("gen", "encode", "train", "eval")
+_MAKERS = ("gen", "fetch")  # what makes data, where ``data`` does not name them
+_STAGES = (*_MAKERS, "table", "encode", "train", "eval")
 _TABLES = (*_STAGES, "compare", "select")
 # Fields whose option has another name, fields that are lists themselves, and those that are not
 # for a sweep to set.
-_NAMES = {"learning_rate": "lr", "metrics": "metric"}
-_LISTS = ("metrics", "over")
+_NAMES = {"learning_rate": "lr", "metrics": "metric", "from_": "from"}
+_LISTS = ("metrics", "over", "features", "drop")
 _MANAGED = {
     "name", "restart", "force", "dry_run", "inputs", "like", "encoded", "model", "init", "reports",
-    "require", "workers", "checkpoint_steps", "batch_workers", "profile",
+    "require", "workers", "checkpoint_steps", "batch_workers", "profile", "table", "path",
 }  # fmt: skip
 # What is refused before anything is made, rather than when its turn comes.
 _CHECKS: Mapping[str, Callable[[str], object]] = {
-    "task": TASKS.build,
     "scheme": SCHEMES.build,
     "normalize": NORMALIZERS.build,
     "preset": preset,
@@ -73,6 +90,10 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
     "head": HEADS.build,
     "metric": METRICS.build,
     "against": published,
+}
+_CHECKS_OF: Mapping[type, Mapping[str, Callable[[str], object]]] = {
+    gen.Config: {"task": TASKS.build},
+    fit.Config: {"preset": trunk},
 }
 
 
@@ -124,42 +145,71 @@ class _Reader:
     tables: dict[str, Any]
 
     def sweep(self) -> Sweep:
-        for name, table in self.tables.items():
+        for name, content in self.tables.items():
             if name not in ("data", *_TABLES):
                 raise unknown(f"table in {self.path}", name, ["data", *_TABLES])
-            if name != "data" and not isinstance(table, dict):
+            if name != "data" and not isinstance(content, dict):
                 raise UsageError(
-                    f"{self.path}: {name} = {table!r} is no table; write [{name}] and its options "
-                    "below it"
+                    f"{self.path}: {name} = {content!r} is no table; write [{name}] and its "
+                    "options below it"
                 )
-        if ("data" in self.tables) == ("gen" in self.tables):
+        if sum(name in self.tables for name in ("data", *_MAKERS)) != 1:
             raise UsageError(
-                f"{self.path} needs data = INPUT or a table [gen], one of the two: what the "
-                "schemes are tried on"
+                f"{self.path} needs data = INPUT, a table [gen] or a table [fetch], one of them: "
+                "what is learnt from"
             )
-        made = Sweep(
-            data=tuple(self._data()),
-            encode=tuple(self._points("encode", encode.Config, inputs=())),
-            train=tuple(self._points("train", train.Config, encoded="")),
-            eval=tuple(self._points("eval", eval.Config, model="", encoded="")),
-            compare=self._compare(),
-            budget=next((key for key in BUDGETS if self._is_axis("train", key)), None),
-        )
+        data, compared = tuple(self._data()), self._compare()
+        if self._of_tables:
+            made = Sweep(
+                data=data,
+                encode=(({}, None),),
+                train=tuple(self._points("train", fit.Config, table="")),
+                eval=tuple(self._points("eval", eval_table.Config, model="", table="")),
+                compare=compared,
+            )
+        else:
+            made = Sweep(
+                data=data,
+                encode=tuple(self._points("encode", encode.Config, inputs=())),
+                train=tuple(self._points("train", train.Config, encoded="")),
+                eval=tuple(self._points("eval", eval.Config, model="", encoded="")),
+                compare=compared,
+                budget=next((key for key in BUDGETS if self._is_axis("train", key)), None),
+            )
         return replace(made, select=self._select(made))
+
+    @property
+    def _of_tables(self) -> bool:
+        """Whether there are no texts, which are encoded."""
+        return "encode" not in self.tables
 
     def _table(self, name: str) -> dict[str, Any]:
         table: dict[str, Any] = self.tables.get(name, {})
         return table
 
     def _is_axis(self, table: str, key: str) -> bool:
-        """A list is one; but several metrics are metrics of one evaluation."""
-        return key != "metric" and isinstance(self._table(table).get(key), list)
+        """A list is one, but for options that are lists: several metrics of one evaluation."""
+        listed = _NAMES.get(key, key) in _LISTS or key == "metric"
+        return not listed and isinstance(self._table(table).get(key), list)
 
-    def _data(self) -> Iterator[tuple[Point, tuple[str, ...] | gen.Config]]:
+    def _data(self) -> Iterator[tuple[Point, Source]]:
+        for name in ("fetch", "table"):
+            if name in self.tables and not self._of_tables:
+                raise UsageError(
+                    f"{self.path}: [{name}] makes tables, which are not encoded; leave [encode] out"
+                )
+        if "table" in self.tables and "data" not in self.tables:
+            raise UsageError(
+                f"{self.path}: [table] says how files are read; name them as data = FILE"
+            )
         if "gen" in self.tables:
-            for point, options in self._grid("gen"):
-                yield point, self._gen(options)
-            return
+            yield from ((point, self._gen(options)) for point, options in self._grid("gen"))
+        elif "fetch" in self.tables:
+            yield from ((point, self._fetch(options)) for point, options in self._grid("fetch"))
+        else:
+            yield from self._named_data()
+
+    def _named_data(self) -> Iterator[tuple[Point, Source]]:
         given = self.tables["data"]
         several = isinstance(given, list)
         if not given or (several and len(set(map(str, given))) < len(given)):
@@ -171,7 +221,28 @@ class _Reader:
                     f"{self.path}: data is an input, a list of them, or a list of lists of inputs "
                     f"that belong together, got {one!r}"
                 )
-            yield ({"data": " ".join(inputs)} if several else {}), tuple(inputs)
+            point = {"data": " ".join(inputs)} if several else {}
+            if not self._of_tables:
+                yield point, tuple(inputs)
+            elif isinstance(one, list):
+                raise UsageError(
+                    f"{self.path}: of tables data is a REF, a file, or a list of these, got {one!r}"
+                )
+            elif one.endswith(table.FORMATS):
+                if "target" not in self._table("table"):
+                    raise UsageError(
+                        f"{self.path}: {one} needs a table [table] with target, the column that "
+                        "is predicted"
+                    )
+                for more, made in self._points("table", table.Config, path=one):
+                    yield {**point, **more}, made
+            elif Path(one).is_file():
+                raise UsageError(
+                    f"{self.path}: {one} is no table ({' or '.join(table.FORMATS)}), and texts "
+                    "need [encode] with a scheme"
+                )
+            else:
+                yield point, (one,)
 
     def _gen(self, options: dict[str, Any]) -> gen.Config:
         """The options of ``gen`` and those of its task, which become its spec."""
@@ -179,7 +250,26 @@ class _Reader:
             raise UsageError(f"{self.path}: [gen] needs task, the name of what makes the data")
         own = {name: options.pop(name) for name in _options(gen.Config) if name in options}
         settings = [f"{key.replace('-', '_')}={_written(value)}" for key, value in options.items()]
-        return self._configured("gen", gen.Config, own | {"task": ",".join([task, *settings])})
+        spec = ",".join([task, *settings])
+        made = self._configured("gen", gen.Config, own | {"task": spec})
+        if isinstance(TASKS.build(spec), TableTask) != self._of_tables:
+            told = "texts, which need [encode] with a scheme"
+            if not self._of_tables:
+                told = "tables, which are not encoded; leave [encode] out"
+            raise UsageError(f"{self.path}: [gen] task = {task!r} makes {told}")
+        return made
+
+    def _fetch(self, options: dict[str, Any]) -> fetch.Config:
+        """The options of a source, as ``fetch`` takes them."""
+        if not isinstance(source := options.pop("source", None), str):
+            raise UsageError(f"{self.path}: [fetch] needs source, one of {', '.join(SOURCES)}")
+        with self._naming("fetch"):
+            kind: Any = SOURCES[source]
+            if lacking := [key for key in SOURCES.required(source) if key not in options]:
+                raise UsageError(f"{source} needs {lacking[0]}")
+        made: Any = self._configured("fetch", kind, options)
+        known = _options(kind)
+        return fetch.Config(source, {known[key]: getattr(made, known[key]) for key in options})
 
     def _points(self, name: str, kind: type[Stage], **given: Any) -> Iterator[tuple[Point, Stage]]:
         for point, options in self._grid(name):
@@ -220,15 +310,15 @@ class _Reader:
         }
         try:
             with self._naming(name):
-                made = msgspec.convert(values | given, kind, strict=False)
-                for key, check in _CHECKS.items():
+                made = msgspec.convert(_nested(values) | given, kind, strict=False)
+                for key, check in ({**_CHECKS, **_CHECKS_OF.get(kind, {})}).items():
                     value = values.get(known.get(key, ""))
                     for spec in value if isinstance(value, list) else [value]:
                         if spec is not None:
-                            check(spec)
+                            _checked(check, spec)
         except msgspec.ValidationError as error:
             what, _, where = str(error).partition(" - at `$.")
-            field = re.split(r"[`.\[]", where)[0]
+            field = re.split(r"[`\[]", where)[0]
             key = next(key for key, one in known.items() if one == field)
             what = what.replace(" | null", "").replace("`", "")
             raise UsageError(
@@ -267,6 +357,11 @@ class _Reader:
                 f"{self.path}: [eval] split = {train.VALIDATION!r} is what [select] chooses on; "
                 "what is chosen is evaluated on another split"
             )
+        if select.reach is not None and self._of_tables:
+            raise UsageError(
+                f"{self.path}: [select] reach is for budgets, which models of tables have not: "
+                "they end when their loss falls no more; leave it out"
+            )
         if select.reach is not None and sweep.budget is None:
             raise UsageError(
                 f"{self.path}: [select] reach needs several budgets to try; give [train] steps, "
@@ -285,10 +380,34 @@ class _Reader:
         return select
 
 
-def _options(kind: type) -> dict[str, str]:
-    """The options of a command that a sweep can set, and their fields."""
-    names = [one.name for one in fields(kind) if one.name not in _MANAGED]
-    return {_NAMES.get(name, name).replace("_", "-"): name for name in names}
+@cache
+def _checked(check: Callable[[str], object], spec: str) -> None:
+    """Once for all points of a grid that share it."""
+    check(spec)
+
+
+def _options(kind: Any) -> dict[str, str]:
+    """The options of a command that a sweep can set, and their fields, ``options.point`` being a
+    field of the field ``options``."""
+    found: dict[str, str] = {}
+    for one in fields(kind):
+        if is_dataclass(one.type):
+            found |= {key: f"{one.name}.{field}" for key, field in _options(one.type).items()}
+        elif one.name not in _MANAGED:
+            found[_NAMES.get(one.name, one.name).replace("_", "-")] = one.name
+    return found
+
+
+def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"rows": 9, "options.point": "mode"} -> {"rows": 9, "options": {"point": "mode"}}``"""
+    made: dict[str, Any] = {}
+    for path, value in values.items():
+        *outer, last = path.split(".")
+        place = made
+        for part in outer:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return made
 
 
 def _written(value: Any) -> str:

@@ -2,12 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
-from numtok.stages import compare, encode, eval, gen, train
+from numtok.nn.heads.base import HEADS
+from numtok.registry import name_of
+from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 
 BUDGETS = ("steps", "tokens", "minutes")
+#: What data are: inputs of ``encode``, or one REF of a table; or what makes them.
+Source = tuple[str, ...] | gen.Config | fetch.Config | table.Config
 #: Where on the axes: the value of each, as written, by the name of its option.
 Point = Mapping[str, str]
+#: What some runs share: the value of each axis in which they do not differ.
+Shared = tuple[tuple[str, str], ...]
+#: The axis of the tables, where one configuration of ``fetch`` makes several.
+FETCHED = "table"
+_HEAD = "head"
 
 
 def label_of(point: Point) -> str:
@@ -15,12 +25,25 @@ def label_of(point: Point) -> str:
     return ", ".join(f"{name}={value}" for name, value in point.items())
 
 
+@cache
+def kind_of(head: str) -> str:
+    """The kind of a head, without sizes and settings: what a choice of heads is among.
+
+    >>> kind_of("riemann:64"), kind_of("decoder:ud,base=4"), kind_of("decoder:nd,base=2")
+    ('riemann', 'decoder:ud', 'decoder:nd')
+    """
+    built = HEADS.build(head)
+    part = getattr(built, getattr(built, "positional", ""), None)
+    return name_of(built) + (f":{part}" if isinstance(part, str) else "")
+
+
 @dataclass(frozen=True)
 class Select:
     """The table ``select``.
 
-    With ``reach`` the budgets of ``train`` are tried from the smallest on, until ``metric`` is
-    ``reach`` or better; after each, the better half of the candidates goes on.
+    Of ``head`` only heads of one kind are chosen among: the best ``riemann``, the best
+    ``decoder:ud``. With ``reach`` the budgets of ``train`` are tried from the smallest on, until
+    ``metric`` is ``reach`` or better; after each, the better half of the candidates goes on.
     """
 
     metric: str
@@ -33,15 +56,15 @@ class Sweep:
     """A sweep as its file says it.
 
     Each list holds the points of one stage's axes with the options there, as a configuration
-    without what comes from the stage before. Of ``data`` these are the inputs of ``encode``, or
-    a configuration of ``gen``. ``budget`` is the option of ``train`` that says how long, where
-    that is an axis.
+    without what comes from the stage before. Tables are not encoded: then ``encode`` is the one
+    point None, and ``train`` and ``eval`` have the configurations of their stages. ``budget`` is
+    the option of ``train`` that says how long, where that is an axis.
     """
 
-    data: tuple[tuple[Point, tuple[str, ...] | gen.Config], ...]
-    encode: tuple[tuple[Point, encode.Config], ...]
-    train: tuple[tuple[Point, train.Config], ...]
-    eval: tuple[tuple[Point, eval.Config], ...]
+    data: tuple[tuple[Point, Source], ...]
+    encode: tuple[tuple[Point, encode.Config | None], ...]
+    train: tuple[tuple[Point, train.Config | fit.Config], ...]
+    eval: tuple[tuple[Point, eval.Config | eval_table.Config], ...]
     compare: compare.Config
     select: Select | None = None
     budget: str | None = None
@@ -54,7 +77,25 @@ class Sweep:
     @property
     def timed(self) -> bool:
         """Whether some run trains for a time rather than for so many steps or tokens."""
-        return any("minutes" in one.budget for _, one in self.train)
+        return any(
+            "minutes" in one.budget for _, one in self.train if isinstance(one, train.Config)
+        )
+
+    @property
+    def climbed(self) -> list[str]:
+        """The axis of budgets, where they are tried one after the other."""
+        reach = self.select is not None and self.select.reach is not None
+        return [self.budget] if reach and self.budget is not None else []
+
+    def shared(self, point: Point) -> Shared:
+        """Where a run stands on the axes, but for its seed and what is chosen among."""
+        over = self.select.over if self.select is not None else ()
+        apart = {*over, *self.seeds, *self.climbed}
+        return tuple(
+            (axis, kind_of(value) if axis == _HEAD and axis in apart else value)
+            for axis, value in point.items()
+            if axis == _HEAD or axis not in apart
+        )
 
     @property
     def seeds(self) -> list[str]:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from numtok.artifact import Artifact
 from numtok.config import threads
 from numtok.engines.local import run_units
 from numtok.errors import NumtokError, UsageError
 from numtok.nn.training import device_of
-from numtok.stages import eval, train
+from numtok.stages import eval, eval_table, fit, train
 from numtok.store import Absent, Store
 from numtok.sweeps.plan import Point, Sweep, label_of
 
@@ -30,8 +31,8 @@ class Run:
     index: int
     table: str
     point: Point
-    train: train.Config
-    eval: eval.Config
+    train: train.Config | fit.Config
+    eval: eval.Config | eval_table.Config
 
 
 class Failed(NamedTuple):
@@ -81,9 +82,7 @@ class RunUnit:
         store = Store(self.root, lambda note: None, any_name=True, make=self.make)
         with _threads(self.threads):
             try:
-                model = train.run(run.train, store, lambda update: None).artifact
-                evaluation = replace(run.eval, model=str(model.path))
-                report = eval.run(evaluation, store, lambda what, done, total: None).artifact
+                report = _report(run, store)
             except NumtokError as error:
                 return Outcome(run, None, error)
             except Absent:
@@ -93,6 +92,18 @@ class RunUnit:
                 told = f"this is a bug; please report it with its traceback: {error!r}"
                 return Outcome(run, None, Bug(told))
         return Outcome(run, report.path)
+
+
+def _report(run: Run, store: Store) -> Artifact:
+    """Train and evaluate, each by the stage that its configuration is of."""
+    if isinstance(run.train, fit.Config):
+        model = fit.run(run.train, store, lambda update: None).artifact
+    else:
+        model = train.run(run.train, store, lambda update: None).artifact
+    asked = replace(run.eval, model=str(model.path))
+    if isinstance(asked, eval_table.Config):
+        return eval_table.run(asked, store, lambda what, done, total: None).artifact
+    return eval.run(asked, store, lambda what, done, total: None).artifact
 
 
 @contextmanager

@@ -21,11 +21,9 @@ from numtok.stages._experiments import Spent, spent
 from numtok.stages._reports import Evaluation, Predictions, read
 from numtok.stages.train import VALIDATION
 from numtok.store import Store
-from numtok.sweeps.plan import Point, Select, Sweep, label_of
+from numtok.sweeps.plan import Select, Shared, Sweep, label_of
 from numtok.sweeps.runs import Run
 
-#: What some runs share: the value of each axis in which they do not differ.
-Shared = tuple[tuple[str, str], ...]
 #: Does runs, and gives the report of each by its index.
 Evaluate = Callable[[Sequence[Run]], Mapping[int, Path]]
 
@@ -64,7 +62,7 @@ class Selection:
 
     def choose(self, runs: Sequence[Run]) -> tuple[list[Run], list[Choice]]:
         """The runs to evaluate on the split of the report, and how they were chosen."""
-        groups = _grouped(runs, lambda run: self._shared(run.point))
+        groups = _grouped(runs, lambda run: self.sweep.shared(run.point))
         best: dict[Shared, _Candidate] = {}
         for budget in sorted({self._budget(run) for run in runs}):
             waiting = {
@@ -82,18 +80,8 @@ class Selection:
         chosen = [run for candidate in best.values() for run in candidate.runs]
         return chosen, [self._choice(shared, best.get(shared)) for shared in groups]
 
-    def _shared(self, point: Point) -> Shared:
-        apart = {*self.select.over, *self.sweep.seeds, *self._climbed}
-        return tuple((axis, value) for axis, value in point.items() if axis not in apart)
-
-    @property
-    def _climbed(self) -> list[str]:
-        """The axis of budgets, where they are tried one after the other."""
-        budget = self.sweep.budget if self.select.reach is not None else None
-        return [] if budget is None else [budget]
-
     def _budget(self, run: Run) -> tuple[float, ...]:
-        return tuple(float(run.point[axis]) for axis in self._climbed)
+        return tuple(float(run.point[axis]) for axis in self.sweep.climbed)
 
     def _place(self, run: Run) -> Shared:
         """Where a run stands among the candidates of its group."""
@@ -140,7 +128,7 @@ class Selection:
         if best is None:
             return Choice(group, None, None, reached, None)
         point = best.runs[0].point
-        chosen = {axis: point[axis] for axis in (*self.select.over, *self._climbed)}
+        chosen = {axis: point[axis] for axis in (*self.select.over, *self.sweep.climbed)}
         return Choice(group, label_of(chosen), best.figure, reached, spent(best.evaluations))
 
 

@@ -13,17 +13,20 @@ from typing import NamedTuple
 
 from numtok.artifact import Artifact
 from numtok.errors import NumtokError, unknown
-from numtok.stages import compare, encode, gen
+from numtok.records import TABLE
+from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 from numtok.stages._data import splits
+from numtok.stages._table_data import read_table_of
 from numtok.stages.train import VALIDATION
 from numtok.store import Store
+from numtok.sweeps.averages import Average, averages
 from numtok.sweeps.file import read_sweep
-from numtok.sweeps.plan import Select, Sweep, label_of
+from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, label_of
 from numtok.sweeps.runs import Failed, Progress, Run, Runner, Update, side_by_side
 from numtok.sweeps.selection import Choice, Selection
 
 # What sets test sets of one data set apart, and so tables.
-_TEST_SETS = ("split", "eval.split", "rows")
+_TEST_SETS = ("split", "eval.split", "rows", "eval.rows")
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,13 @@ class Table(NamedTuple):
 
 
 class Result(NamedTuple):
-    """All of a sweep; ``select`` is what was chosen by, None where nothing was."""
+    """All of a sweep; ``select`` is what was chosen by, None where nothing was; ``averages`` are
+    over the data sets, none where there is one."""
 
     select: Select | None
     choices: list[Choice]
     tables: list[Table]
+    averages: list[Average]
     failed: list[Failed]
 
 
@@ -79,52 +84,101 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             tables.append(Table(label, compare.run(compared, store)))
         except NumtokError as error:
             failed.append(Failed(label, error))
-    return Result(sweep.select, choices, tables, failed)
+    over_data = averages(sweep, runs, reports, [one.comparison for one in tables])
+    return Result(sweep.select, choices, tables, over_data, failed)
 
 
 def _runs(sweep: Sweep, store: Store, progress: Progress, failed: list[Failed]) -> Iterator[Run]:
     """Make the data and encode them; every run that this allows."""
     count = 0
+    for data, encoding, artifact in _data(sweep, store, progress, failed):
+        for training, learn in sweep.train:
+            for evaluation, ask in sweep.eval:
+                apart = {axis: evaluation[axis] for axis in _TEST_SETS if axis in evaluation}
+                apart |= {"fold": training["fold"]} if "fold" in training else {}
+                yield Run(
+                    count,
+                    label_of({**data, **apart}),
+                    {**data, **encoding, **training, **evaluation},
+                    _training(learn, str(artifact.path)),
+                    _evaluation(ask, str(artifact.path)),
+                )
+                count += 1
+
+
+def _data(
+    sweep: Sweep, store: Store, progress: Progress, failed: list[Failed]
+) -> Iterator[tuple[Point, Point, Artifact]]:
+    """What runs read, encoded data or tables, and where on the axes that is."""
     for data, source in sweep.data:
+        made: list[tuple[str, ...]] = []
         try:
             progress(Update(f"data {label_of(data)}".rstrip()))
-            inputs = _inputs(source, store)
+            for inputs in _made(source, store):
+                made.append(inputs)
         except NumtokError as error:
             failed.append(Failed(label_of(data), error))
-            continue
-        for encoding, how in sweep.encode:
-            try:
-                progress(Update(f"encoding {label_of({**data, **encoding})}".rstrip()))
-                encoded = encode.run(replace(how, inputs=inputs), store, lambda *_: None).artifact
-                assert encoded is not None  # it was no dry run
-                _check_splits(encoded, sweep)
-            except NumtokError as error:
-                failed.append(Failed(label_of({**data, **encoding}), error))
-                continue
-            for training, learn in sweep.train:
-                for evaluation, ask in sweep.eval:
-                    apart = {axis: evaluation[axis] for axis in _TEST_SETS if axis in evaluation}
-                    yield Run(
-                        count,
-                        label_of({**data, **apart}),
-                        {**data, **encoding, **training, **evaluation},
-                        replace(learn, encoded=str(encoded.path)),
-                        replace(ask, encoded=str(encoded.path)),
-                    )
-                    count += 1
+        for inputs in made:
+            place = {**data, FETCHED: inputs[0].partition("@")[0]} if len(made) > 1 else data
+            for encoding, how in sweep.encode:
+                here = label_of({**place, **encoding})
+                try:
+                    if how is not None:
+                        progress(Update(f"encoding {here}".rstrip()))
+                    artifact = _encoded(how, inputs, store)
+                    _check_splits(artifact, sweep)
+                except NumtokError as error:
+                    failed.append(Failed(here, error))
+                    continue
+                yield place, encoding, artifact
 
 
-def _inputs(source: tuple[str, ...] | gen.Config, store: Store) -> tuple[str, ...]:
-    """What ``encode`` reads."""
-    if not isinstance(source, gen.Config):
-        return source
-    return (gen.run(source, store, lambda *_: None).ref,)
+def _made(source: Source, store: Store) -> Iterator[tuple[str, ...]]:
+    """The data of one point, of ``fetch`` maybe several tables."""
+    if isinstance(source, fetch.Config):
+        for one in fetch.run(source, store, lambda *_: None):
+            yield (one.ref,)
+    elif isinstance(source, table.Config):
+        yield (table.run(source, store).ref,)
+    elif isinstance(source, gen.Config):
+        yield (gen.run(source, store, lambda *_: None).ref,)
+    else:
+        yield source
 
 
-def _check_splits(encoded: Artifact, sweep: Sweep) -> None:
-    """Refuse data without the splits that are asked for now, not after all the training."""
-    there = splits(encoded)
+def _encoded(how: encode.Config | None, inputs: tuple[str, ...], store: Store) -> Artifact:
+    """The artifact that is learnt from; a table as it is."""
+    if how is None:
+        return store.resolve(inputs[0], {TABLE})
+    artifact = encode.run(replace(how, inputs=inputs), store, lambda *_: None).artifact
+    assert artifact is not None  # it was no dry run
+    return artifact
+
+
+def _training(config: train.Config | fit.Config, path: str) -> train.Config | fit.Config:
+    """The configuration with what it reads."""
+    if isinstance(config, fit.Config):
+        return replace(config, table=path)
+    return replace(config, encoded=path)
+
+
+def _evaluation(
+    config: eval.Config | eval_table.Config, path: str
+) -> eval.Config | eval_table.Config:
+    if isinstance(config, eval_table.Config):
+        return replace(config, table=path)
+    return replace(config, encoded=path)
+
+
+def _check_splits(artifact: Artifact, sweep: Sweep) -> None:
+    """Refuse data without the splits that are asked for now, not after all the training.
+
+    Tables need no VALIDATION: rows are held back for it.
+    """
+    of_table = artifact.kind == TABLE
+    there = read_table_of(artifact).splits() if of_table else list(splits(artifact))
     asked = {one.split for _, one in sweep.eval}
-    for name in sorted(asked | ({VALIDATION} if sweep.select else set())):
+    asked |= {VALIDATION} if sweep.select else set()
+    for name in sorted(asked - ({VALIDATION} if of_table else set())):
         if name not in there:
-            raise unknown(f"split of {encoded.ref}", name, there)
+            raise unknown(f"split of {artifact.ref}", name, there)

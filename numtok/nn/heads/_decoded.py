@@ -25,7 +25,7 @@ from numtok.normalizers.base import Scaling
 if TYPE_CHECKING:
     from numtok.nn.heads._decoder import DecoderReader
 
-_AT_ONCE = 1 << 15  # numbers that are written at a time: their keys and values take memory
+_AT_ONCE = 1 << 12  # numbers that are written at a time: more leave the cache of a core
 _FOLLOWED = 1 << 12  # rows whose probabilities at every token are held at a time
 _DRAWS = 512  # where there is no exact form
 _LEVELS = (np.arange(128) + 0.5) / 128  # quantiles that stand for the whole distribution

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from numtok.automaton import Automaton
 from numtok.distributions.base import Predictive
 from numtok.nn.heads._decoded import Decoded
-from numtok.nn.heads.base import Calibration, ValueReader
+from numtok.nn.heads.base import TILE, Calibration, ValueReader
 from numtok.nn.transformer import Cache, Shape, Transformer
 from numtok.normalizers.base import Scaling
 from numtok.schemes.base import Scheme
@@ -135,7 +135,8 @@ class DecoderReader(ValueReader):
 class Beginnings:
     """``U`` different beginnings of numbers, with what may come next.
 
-    Many numbers that are drawn at once begin alike, so each beginning is worked out once.
+    Many numbers that are drawn at once begin alike, so each beginning is worked out once. Behind
+    them are some that fill the last tile, to which nothing refers.
 
     log_p
         float64[U, V]: of the next token, normalised over those that are allowed.
@@ -145,8 +146,10 @@ class Beginnings:
 
     def __init__(self, reader: DecoderReader, parameters_NP: Tensor) -> None:
         self._reader = reader
+        parameters_NP = F.pad(parameters_NP, (0, 0, 0, -len(parameters_NP) % TILE))
         rows = len(parameters_NP)
         self._cache = Cache(reader.trunk.shape, rows, reader.trunk.shape.context, parameters_NP)
+        self._spent: Cache | None = None
         self.state = torch.zeros(rows, dtype=torch.int64, device=parameters_NP.device)
         hidden_NLD = reader.trunk.extend(parameters_NP[:, None], self._cache)
         self._cache.rewind(torch.ones_like(self.state), 1)
@@ -160,8 +163,10 @@ class Beginnings:
         """
         vocabulary = self.log_p.shape[1]
         pairs, now = torch.unique(which * vocabulary + tokens, return_inverse=True)
+        pairs = torch.cat([pairs, pairs[-1:].expand(-len(pairs) % TILE)])
         before, token = pairs // vocabulary, pairs % vocabulary
-        self._cache = self._cache.take(before, self._cache.tokens)
+        taken = self._cache.take(before, self._cache.tokens, self._spent)
+        self._cache, self._spent = taken, self._cache
         self.state = self._reader.get_buffer("next")[self.state[before], token]
         hidden_ULD = self._reader.trunk.extend(self._reader.table(token)[:, None], self._cache)
         self.log_p = self._read(hidden_ULD[:, 0])

@@ -22,6 +22,10 @@ from numtok.distributions.base import Predictive
 from numtok.normalizers.base import Scaling
 from numtok.registry import Registry
 
+# A multiple of the rows that matrix products of a CPU work on together. Batches are filled up to it
+# for reading: the rows that fill no whole tile would get other last digits.
+TILE = 32
+
 Calibration = dict[str, float]  # what a head's distribution needs, measured after training
 
 

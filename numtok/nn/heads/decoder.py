@@ -39,7 +39,7 @@ class Decoder(ValueHead):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Sections 3 and 4, Appendix D"
     positional: ClassVar[str] = "codec"
-    codec: str = "ud"
+    codec: str
     base: int = 0
     length: int = 0
     exponent: int = 0

@@ -36,7 +36,7 @@ class Mdn(ValueHead):
     bounded: ClassVar[bool] = False
     scaled: ClassVar[bool] = False
     positional: ClassVar[str] = "components"
-    components: int = 5
+    components: int
 
     def __post_init__(self) -> None:
         if not 1 <= self.components <= _MOST:

@@ -34,7 +34,7 @@ class Riemann(ValueHead):
     bounded: ClassVar[bool] = True
     scaled: ClassVar[bool] = True
     positional: ClassVar[str] = "bins"
-    bins: int = 256
+    bins: int
 
     def __post_init__(self) -> None:
         if not 2 <= self.bins <= _MOST:

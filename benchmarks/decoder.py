@@ -1,0 +1,184 @@
+"""How fast decoder heads draw numbers, and how long a small table takes to fit.
+
+    python benchmarks/decoder.py
+    python benchmarks/decoder.py --threads 2 --skip-fits
+
+Draws: 128 for each of 1,000 rows, of decoders after a few epochs on a small table, and with random
+weights: what begins alike is worked out once, and of these hardly two numbers do. Beside it plain
+loops, which keep nothing from token to token and ask the scheme about each number in Python, a row
+or a number at a time, timed on a few; and the least time that matrix products of as many operations
+would take, one pass over all tokens of all numbers, at the rate of a large one. Fits: 1,500 rows of
+10 features, the recipe of `numtok train`. The best of some tries by the clock; the tables are
+printed, nothing asserted.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+
+from numtok.nn.device import keep_freed_memory, matmul_rate
+from numtok.nn.features import Columns
+from numtok.nn.fitted import Preparation
+from numtok.nn.fitting import FittingRecipe
+from numtok.nn.heads._decoded import Decoded
+from numtok.nn.heads._decoder import DecoderReader
+from numtok.nn.heads.base import HEADS, ValueHead
+from numtok.nn.mlp import Mlp
+from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+
+CPU = torch.device("cpu")
+PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})
+DECODERS = "decoder:ud,layers=3,heads=4,width=128;decoder:ud,layers=1,heads=1,width=32"
+FITTED = "pointwise;riemann:256;mdn:5;decoder:nd;decoder:ud;decoder:ud,layers=3,heads=4,width=128"
+WIDTH = 256  # of the trunk
+
+
+def best(work: Callable[[], Any], tries: int) -> float:
+    """The shortest of some tries, in seconds."""
+    seconds = []
+    for _ in range(tries):
+        started = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)
+
+
+def value_head(spec: str) -> ValueHead:
+    """A head by its spec."""
+    head = HEADS.build(spec)
+    assert isinstance(head, ValueHead)
+    return head
+
+
+@torch.no_grad()
+def naive(reader: DecoderReader, parameters: Tensor, count: int) -> NDArray[np.float64]:
+    """float64[n * count]: draws by a loop that begins anew at every token."""
+    n, scheme = len(parameters) * count, reader.scheme
+    first = parameters.repeat_interleave(count, dim=0)[:, None]
+    tokens = torch.empty((n, 0), dtype=torch.int64)
+    for _ in range(reader.tokens_per_number):
+        x = torch.cat([first, reader.table(tokens)], dim=1)
+        scores = reader.out(reader.trunk(x, None))[:, -1]
+        for number, prefix in enumerate(tokens.tolist()):
+            allowed = scheme.next(tuple(prefix)).allowed.copy()
+            if not prefix:
+                allowed[scheme.counted + 1 :] = False  # all but zero is no number
+            scores[number, torch.from_numpy(~allowed)] = -torch.inf
+        tokens = torch.cat([tokens, scores.softmax(dim=1).multinomial(1)], dim=1)
+    return reader.values(tokens)
+
+
+def small_table() -> tuple[Columns, NDArray[np.float64]]:
+    """1,500 rows of 10 features, and a target that depends on two of them."""
+    random = np.random.default_rng(0)
+    numbers = random.standard_normal((1500, 10))
+    target = numbers[:, 0] ** 2 + numbers[:, 1] + random.standard_normal(1500) / 5
+    return Columns(numbers, []), target
+
+
+def prepared(spec: str, recipe: FittingRecipe) -> Preparation:
+    """A head on that table, fitted until it ends."""
+    head, (columns, target) = value_head(spec), small_table()
+    made = Preparation.of(
+        columns,
+        target,
+        None,
+        head=head,
+        trunk=Mlp(3, WIDTH),
+        normalizer=head.normalizer,
+        recipe=recipe,
+        device=CPU,
+    )
+    while not made.fitting.done:
+        made.fitting.advance()
+    return made
+
+
+def drawing(options: argparse.Namespace) -> Table:
+    """Draws beside the plain loop and the limit."""
+    names = "head", "weights"
+    table = Table(title=f"{options.draws} draws for each of {options.rows:,} rows, seconds")
+    for heading in (*names, "drawn", "by rows", "x", "by numbers", "x", "limit", "of it"):
+        table.add_column(heading, justify="left" if heading in names else "right")
+    features = small_table()[0].take(np.arange(options.rows))
+    for spec in options.decoders.split(";"):
+        fitted = prepared(spec, FittingRecipe(epochs=options.epochs)).finished()
+        with torch.no_grad():
+            random = value_head(spec).build(WIDTH)
+            made = random(torch.randn(options.rows, WIDTH))
+        learnt = fitted.model.reader, fitted.parameters(fitted.inputs.of(features))
+        for weights, (reader, parameters) in (("fitted", learnt), ("random", (random, made))):
+            assert isinstance(reader, DecoderReader)
+            one = Decoded(reader, parameters, PLAIN)
+            draw = partial(one.sample, options.draws, np.random.default_rng(0))
+            seconds = best(draw, options.tries)
+            row, all_draws = parameters[:1], options.rows * options.draws
+            by_rows = best(partial(naive, reader, row, options.draws), 5) * options.rows
+            by_numbers = best(partial(naive, reader, row, 1), 20) * all_draws
+            limit = reader.flops(all_draws) / matmul_rate(CPU, bfloat16=False)
+            table.add_row(
+                spec.removeprefix("decoder:"),
+                weights,
+                f"{seconds:.2f}",
+                f"{by_rows:.0f}",
+                f"{by_rows / seconds:.0f}",
+                f"{by_numbers:.0f}",
+                f"{by_numbers / seconds:.0f}",
+                f"{limit:.2f}",
+                f"{limit / seconds:.2f}",
+            )
+    return table
+
+
+def fitting(options: argparse.Namespace) -> Table:
+    """Fits of a small table until they end."""
+    table = Table(title=f"1,500 rows of 10 features, 3 layers of {WIDTH}, at most 300 epochs")
+    for heading in ("head", "seconds", "epochs", "ms an epoch"):
+        table.add_column(heading, justify="left" if heading == "head" else "right")
+    for spec in options.fitted.split(";"):
+        started = time.perf_counter()
+        epochs = prepared(spec, FittingRecipe()).finished().fit.epochs
+        seconds = time.perf_counter() - started
+        table.add_row(spec, f"{seconds:.1f}", str(epochs), f"{1000 * seconds / epochs:.0f}")
+    return table
+
+
+def main() -> None:
+    """Measure what the options ask for and print the tables."""
+    parser = argparse.ArgumentParser(description="Measure decoder heads and small fits.")
+    parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--draws", type=int, default=128)
+    parser.add_argument(
+        "--epochs", type=int, default=10, help="of the decoders that are drawn from"
+    )
+    parser.add_argument("--tries", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--decoders", default=DECODERS)
+    parser.add_argument("--fitted", default=FITTED)
+    parser.add_argument("--skip-draws", action="store_true")
+    parser.add_argument("--skip-fits", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    keep_freed_memory()
+    rate = matmul_rate(CPU, bfloat16=False) / 1e9
+    Console().print(f"{options.threads} threads; a large matrix product: {rate:.0f} GFLOP/s")
+    if not options.skip_draws:
+        Console().print(drawing(options))
+    if not options.skip_fits:
+        Console().print(fitting(options))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,339 @@
+"""numtok's heads as a regressor of scikit-learn, with a whole distribution for each row.
+
+Parameters are those of ``numtok train`` on a table without a validation split, and so is what is
+learnt: with ``--seed`` as the ``random_state`` the weights are the same. scikit-learn is an
+optional package.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from numtok.distributions.base import Predictive
+from numtok.errors import DataError, TrainingFailed, UsageError, unknown
+from numtok.nn.features import Columns
+from numtok.nn.fitted import Fitted, Preparation
+from numtok.nn.fitting import FittingRecipe
+from numtok.nn.heads.base import HEADS, ValueHead
+from numtok.nn.presets import trunk
+from numtok.nn.training import device_of, naming_memory
+
+try:
+    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.utils import check_array, check_consistent_length, check_random_state, check_scalar
+    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+except ImportError:
+    raise UsageError(
+        "numtok.sklearn needs the package scikit-learn; `pip install scikit-learn`"
+    ) from None
+
+POINTS = ("mean", "median", "mode")
+_CATEGORIES = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_dictionary,
+)
+_NUMBERS = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_boolean,
+    pa.types.is_null,
+)
+_OPTION = re.compile(r"--([a-z-]+)")
+_AT_ONCE = 1 << 13  # rows whose distributions are held at a time
+
+
+class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A perceptron with one of numtok's heads, fitted until the validation loss rises no more.
+
+    X is a 2-D array of numbers, or a data frame (pandas, polars) whose strings and categories are
+    features as well. NaN, or null in a frame, is a missing value; infinities are refused. y is one
+    finite number a row. Missing values and categories become inputs as :mod:`numtok.nn.features`
+    says.
+
+    head
+        What reads the number: ``pointwise``, ``riemann:BINS``, ``mdn:COMPONENTS``,
+        ``decoder:CODEC`` and their settings, as in ``decoder:ud,base=4``.
+    preset
+        The perceptron, as in ``mlp,layers=3,width=256``.
+    normalize
+        How y is scaled while it is learnt, such as ``affine``; None for the head's own.
+    epochs, patience
+        It ends after so many epochs, or after ``patience`` without a better validation loss
+        (0: never early), and keeps the best one.
+    validation
+        The share of the rows that is held back for that loss.
+    batch, learning_rate, weight_decay
+        Of AdamW.
+    point
+        What :meth:`predict` gives of a distribution: its median, mean or mode.
+    random_state
+        An int, a RandomState or None, as everywhere in scikit-learn. It settles the first
+        weights, the rows that are held back and the order of the others.
+    device
+        ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``, for fitting and predicting.
+
+    After :meth:`fit`: ``n_features_in_``, ``feature_names_in_`` (of a frame), ``is_categorical_``
+    (bool[features]) and ``fitted_``, the model with all that its predictions need.
+
+    >>> x = np.linspace(0, 1, 200)[:, None]
+    >>> y = 10 * x[:, 0] + np.random.default_rng(0).normal(size=200)
+    >>> model = NumericRegressor("mdn:2", "mlp,layers=1,width=32", learning_rate=0.01).fit(x, y)
+    >>> model.predict([[0.5]]).shape, model.sample([[0.5]], 3).shape
+    ((1,), (1, 3))
+    >>> low, high = model.predict_quantiles([[0.5]], [0.05, 0.95])[0]
+    >>> bool(low < 5 < high)
+    True
+
+    Raises ValueError for parameters and data that cannot be used, TrainingFailed where the loss is
+    not finite or memory runs out.
+    """
+
+    fitted_: Fitted
+    is_categorical_: NDArray[np.bool_]
+
+    def __init__(
+        self,
+        head: str = "pointwise",
+        preset: str = "mlp",
+        normalize: str | None = None,
+        epochs: int = 300,
+        patience: int = 5,
+        validation: float = 0.1,
+        batch: int = 128,
+        learning_rate: float = 5e-4,
+        weight_decay: float = 0.0,
+        point: str = "median",
+        random_state: int | np.random.RandomState | None = 0,
+        device: str = "auto",
+    ) -> None:
+        self.head = head
+        self.preset = preset
+        self.normalize = normalize
+        self.epochs = epochs
+        self.patience = patience
+        self.validation = validation
+        self.batch = batch
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.point = point
+        self.random_state = random_state
+        self.device = device
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def __getstate__(self) -> Any:
+        if hasattr(self, "fitted_"):
+            self.fitted_.model.cpu()  # so that it can be read where there is no GPU
+        return super().__getstate__()
+
+    # --- fitting ----------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike) -> "NumericRegressor":
+        """From X [n, features] and y [n], at least two rows: one of them is held back."""
+        columns = self._columns(X, y, reset=True)
+        target = self._target(y, columns)
+        with _named_as_here():
+            preparation = self._prepared(columns, target)
+            with naming_memory(f"--batch {self.batch}; give a smaller one, or a smaller --preset"):
+                while not preparation.fitting.done:
+                    preparation.fitting.advance()
+                self.fitted_ = preparation.finished()
+        return self
+
+    def _prepared(self, columns: Columns, target: NDArray[np.float64]) -> Preparation:
+        head = HEADS.build(self.head)
+        if not isinstance(head, ValueHead):
+            raise UsageError(
+                f"head {self.head!r} reads tokens of a text, which a table has not; give one that "
+                "reads values, such as pointwise, riemann:256, mdn:5 or decoder:ud"
+            )
+        self._check_point()
+        device = device_of(self.device)
+        recipe = FittingRecipe(
+            self.epochs,
+            self.patience,
+            self.validation,
+            self.batch,
+            self.learning_rate,
+            self.weight_decay,
+            _seed(self.random_state),
+        )
+        # PyTorch's own generator is the caller's, and stays as it was.
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            return Preparation.of(
+                columns,
+                target,
+                None,
+                head=head,
+                trunk=trunk(self.preset),
+                normalizer=self.normalize or head.normalizer,
+                recipe=recipe,
+                device=device,
+            )
+
+    # --- what it answers --------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """float64[n]: the median, mean or mode of each row's distribution."""
+        columns = self._known(X)
+        with _named_as_here():
+            self._check_point()
+        return self._answers(columns, lambda predictive, part: getattr(predictive, self.point)())
+
+    def _check_point(self) -> None:
+        if self.point not in POINTS:
+            raise unknown("point", self.point, POINTS)
+
+    def predict_quantiles(self, X: Any, levels: ArrayLike) -> NDArray[np.float64]:
+        """float64[n, levels], for levels between 0 and 1, both excluded."""
+        wanted = check_array(levels, dtype=np.float64, ensure_2d=False, input_name="levels")
+        return self._answers(
+            self._known(X),
+            lambda predictive, part: predictive.quantiles(column_or_1d(wanted).tolist()),
+        )
+
+    def sample(
+        self, X: Any, n: int = 1, random_state: int | np.random.RandomState | None = None
+    ) -> NDArray[np.float64]:
+        """float64[rows, n]: independent draws from each row's distribution."""
+        check_scalar(n, "n", Integral, min_val=1)
+        rng = np.random.default_rng(_seed(random_state))
+        return self._answers(self._known(X), lambda predictive, part: predictive.sample(n, rng))
+
+    def log_density(self, X: Any, y: ArrayLike) -> NDArray[np.float64]:
+        """float64[n], nats: the logarithm of the density at each y, in units of y.
+
+        -inf where the head holds y to be impossible.
+        """
+        columns = self._known(X)
+        target = self._target(y, columns)
+        return self._answers(columns, lambda predictive, part: predictive.log_density(target[part]))
+
+    def _answers(
+        self, columns: Columns, answer: Callable[[Predictive, slice], NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """What is answered of the rows' distributions, some rows at a time."""
+        with _named_as_here():
+            self.fitted_.model.to(device_of(self.device))
+        rows = np.arange(len(columns.numbers))
+        answers = []
+        for first in range(0, len(rows), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            answers.append(answer(self.fitted_.predictive(columns.take(rows[part])), part))
+        return np.concatenate(answers)
+
+    # --- what comes in ----------------------------------------------------------------------------
+
+    def _known(self, X: Any) -> Columns:
+        """Rows of the kind that it was fitted to; NotFittedError before."""
+        check_is_fitted(self, "fitted_")
+        return self._columns(X, "no_validation", reset=False)
+
+    def _columns(self, X: Any, y: Any, *, reset: bool) -> Columns:
+        """X as columns, checked by scikit-learn; ``reset``: what is to be known of them is kept."""
+        checked = partial(
+            check_array,
+            dtype=np.float64,
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=2 if reset else 1,
+            input_name="X",
+            estimator=self,
+        )
+        if hasattr(X, "__arrow_c_stream__") and hasattr(X, "columns"):
+            validate_data(self, X, y, reset=reset, skip_check_array=True)
+            columns, categorical = _of_frame(X, None if reset else self.is_categorical_)
+            checked(columns.numbers, ensure_min_features=0 if columns.categories else 1)
+        else:
+            columns = Columns(checked(X), [])
+            validate_data(self, X, y, reset=reset, skip_check_array=True)
+            categorical = np.zeros(self.n_features_in_, np.bool_)
+        if reset:
+            self.is_categorical_ = categorical
+        elif len(wrong := np.flatnonzero(categorical != self.is_categorical_)):
+            names = getattr(self, "feature_names_in_", np.arange(len(categorical)))
+            now, then = ("a category", "a number")[:: 1 if categorical[wrong[0]] else -1]
+            raise ValueError(
+                f"feature {names[wrong[0]]!s} of X is {now} and was {then} when the model was "
+                "fitted; give columns of the same kinds"
+            )
+        return columns
+
+    def _target(self, y: ArrayLike, columns: Columns) -> NDArray[np.float64]:
+        """float64[n], finite, one for each row of the columns."""
+        checked = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y", estimator=self)
+        target: NDArray[np.float64] = column_or_1d(checked, warn=True)
+        check_consistent_length(columns.numbers, target)
+        return target
+
+
+def _of_frame(frame: Any, known: NDArray[np.bool_] | None) -> tuple[Columns, NDArray[np.bool_]]:
+    """The columns of a data frame, and which of them are categories (bool[features]).
+
+    A column of nothing but missing values is of the kind that is ``known``, else a number.
+    """
+    try:
+        table = pa.table(frame)
+    except pa.ArrowException as error:
+        raise ValueError(f"X cannot be read: {'; '.join(map(str, error.args))}") from None
+    names = table.column_names[: frame.shape[1]]  # behind them pandas has its index
+    numbers, categories, categorical = [np.empty((table.num_rows, 0))], [], []
+    for place, name in enumerate(names):
+        column = table.column(place)
+        kind = column.type
+        if pa.types.is_null(kind) and known is not None:
+            is_category = bool(known[place])
+        else:
+            is_category = any(is_one(kind) for is_one in _CATEGORIES)
+        if pa.types.is_dictionary(kind):  # its values may be of any type
+            column = column.cast(pa.dictionary(kind.index_type, pa.string()))
+        if is_category:
+            categories.append(column.cast(pa.string()).combine_chunks())
+        elif any(is_one(kind) for is_one in _NUMBERS):
+            values = column.cast(pa.float64(), safe=False).fill_null(np.nan)
+            numbers.append(values.to_numpy()[:, None])
+        else:
+            raise ValueError(
+                f"feature {name} of X is of type {kind}; a feature is a number, a string or a "
+                "category; convert it, or leave it out"
+            )
+        categorical.append(is_category)
+    return Columns(np.concatenate(numbers, axis=1), categories), np.array(categorical, np.bool_)
+
+
+def _seed(random_state: int | np.random.RandomState | None) -> int:
+    """An int as it is, so that it means the same as ``--seed``; else one that is drawn."""
+    random = check_random_state(random_state)
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(random.randint(np.iinfo(np.int32).max))
+
+
+@contextmanager
+def _named_as_here() -> Iterator[None]:
+    """Errors in the words of the estimator: ``--lr`` is ``learning_rate``, and what is wrong with
+    parameters or data is a ValueError, as scikit-learn has it."""
+    try:
+        yield
+    except (UsageError, DataError) as error:
+        raise ValueError(_OPTION.sub(_parameter, str(error))) from None
+    except TrainingFailed as error:
+        raise TrainingFailed(_OPTION.sub(_parameter, str(error))) from error
+
+
+def _parameter(option: re.Match[str]) -> str:
+    name = option[1].replace("-", "_")
+    return {"lr": "learning_rate"}.get(name, name)

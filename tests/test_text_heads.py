@@ -1,0 +1,117 @@
+"""Heads that read numbers as wholes at the number positions of a text."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from numtok.artifact import Artifact
+from numtok.stages import eval as evaluation
+from numtok.stages import train as training
+from numtok.stages._data import learnt_values, read_codec, read_split
+from numtok.stages._models import read_model
+from numtok.stages.encode import Config as EncodeConfig
+from numtok.stages.encode import run as encode
+from numtok.stages.gen import Config as GenConfig
+from numtok.stages.gen import run as gen
+from numtok.store import Store
+
+TINY = "nano,layers=1,width=32,heads=2"
+HEADS = ("scalar", "pointwise,sigmoid=yes", "mdn:5", "riemann:256", "decoder:nd", "decoder:ud")
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    threads = torch.get_num_threads()
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+    torch.set_num_threads(1)
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with sums and products, encoded as xval and p1000."""
+    root = tmp_path_factory.mktemp("data") / "artifacts"
+    store = Store(root)
+    gen(GenConfig("arithmetic,operands=2", samples=400), store, lambda *_: None)
+    for scheme in ("xval", "p1000"):
+        encode(EncodeConfig(("arithmetic",), scheme=scheme), store, lambda *_: None)
+    return root
+
+
+@pytest.fixture
+def store(data: Path, tmp_path: Path) -> Store:
+    shutil.copytree(data, tmp_path / "artifacts")
+    return Store(tmp_path / "artifacts")
+
+
+def train(store: Store, head: str, scheme: str = "xval", **options: Any) -> Artifact:
+    chosen: dict[str, Any] = {"preset": TINY, "batch": 64, "steps": 12, "head": head} | options
+    config = training.Config(f"arithmetic-{scheme}", **chosen)
+    return training.run(config, store, lambda update: None).artifact
+
+
+def evaluate(store: Store, model: Artifact, scheme: str = "xval", **options: Any) -> Artifact:
+    config = evaluation.Config(model.ref, f"arithmetic-{scheme}", **options)
+    return evaluation.run(config, store, lambda *told: None).artifact
+
+
+@pytest.mark.parametrize("objective", ["mlm:targets", "ar:answer"])
+@pytest.mark.parametrize("head", HEADS)
+def test_every_head_trains_and_evaluates_at_the_numbers_of_a_text(
+    store: Store, head: str, objective: str
+) -> None:
+    report = evaluate(store, train(store, head, objective=objective))
+    found = json.loads((report.path / "report.json").read_bytes())
+    assert found["configuration"]["head"] == head
+    for metric in ("r2", "nll", "crps", "coverage", "pit-distance"):
+        figure = found["metrics"][metric]
+        assert figure["n"] == 40
+        # A head of the train range gives what lies beyond no density.
+        assert figure["value"] is not None or metric == "nll", metric
+    predictions = pq.read_table(report.path / "predictions.parquet")
+    assert predictions.column("valid").to_pylist() == [True] * 40
+
+
+@pytest.mark.parametrize("head", ["riemann:256", "decoder:nd", "pointwise,sigmoid=yes"])
+def test_a_head_of_the_unit_interval_learns_the_range_of_the_encoded_numbers(
+    store: Store, head: str
+) -> None:
+    model = read_model(train(store, head), torch.device("cpu")).model
+    encoded = store.resolve("arithmetic-xval")
+    samples = read_split(encoded, "train")
+    values = learnt_values(samples, read_codec(encoded))(np.arange(len(samples.numbers)))
+    scaled = model.scaling.forward(values.astype(np.float64))
+    assert (scaled.min(), scaled.max()) == pytest.approx((0, 1), abs=1e-12)
+
+
+@pytest.mark.parametrize("head", ["mdn:5", "decoder:ud", "scalar"])
+def test_other_heads_learn_the_encoded_numbers_as_they_are(store: Store, head: str) -> None:
+    model = read_model(train(store, head), torch.device("cpu")).model
+    values = np.array([-3.5, 0.0, 1e6])
+    assert model.scaling.forward(values).tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("head", ["mdn:5", "decoder:nd"])
+def test_a_head_beside_the_tokens_of_a_text_scheme_says_the_value(store: Store, head: str) -> None:
+    model = train(store, head, "p1000")
+    found = json.loads((evaluate(store, model, "p1000").path / "report.json").read_bytes())
+    assert found["scheme"] == "p1000"
+    assert found["metrics"]["crps"]["value"] > 0
+
+
+def test_training_with_a_decoder_head_learns_its_numbers(store: Store) -> None:
+    model = train(store, "decoder:nd,base=4,length=3", steps=150, learning_rate=5e-3)
+    lines = (model.path / "metrics.jsonl").read_text().splitlines()
+    losses = [one["value_loss"] for one in map(json.loads, lines) if one["split"] == "train"]
+    assert losses[0] == pytest.approx(3 * np.log(4), rel=0.15)  # nothing known of three digits
+    assert losses[-1] < 0.5 * losses[0]
