@@ -55,6 +55,9 @@ def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> Spread:
     if over == "seeds":
         return spread([_of_all(evaluation, metric) for evaluation in group])
     folds = [_of_folds(evaluation, metric) for evaluation in group]
+    if len({len(seeds) for seeds in folds}) > 1:
+        told = ", ".join(evaluation.ref for evaluation in group)
+        raise UsageError(f"--over folds needs seeds of the same folds, and {told} have others")
     return over_folds([spread(seeds).value for seeds in zip(*folds, strict=True)])
 
 

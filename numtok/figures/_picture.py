@@ -153,10 +153,10 @@ def axis_of(label: str, scale: str, values: Floats, margin: float) -> Axis:
     sizes = np.abs(values[values != 0])
     linear_below = 1.0
     if scale == "signed-log" and len(sizes):
-        linear_below = float(10.0 ** np.floor(np.log10(np.quantile(sizes, 0.05))))
+        linear_below = float(10.0 ** np.floor(np.log10(np.quantile(sizes, 0.05, method="lower"))))
     bare = Axis(label, scale, linear_below=linear_below)
     first, last = drawn(bare, np.array([low, high])).tolist()
-    room = margin * (last - first) or 0.5 * abs(first) or 1.0
+    room = margin * (last - first) if first < last else 0.5 * abs(first) or 1.0
     ends = undrawn(bare, np.array([first - room, last + room])).tolist()
     return Axis(label, scale, ends[0], ends[1], linear_below)
 

@@ -1,14 +1,14 @@
 """Where a report stands on an axis of settings, and what it is told by without that setting."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 from numtok.errors import UsageError, unknown
 from numtok.figures._labels import labels_of, settings_of
 from numtok.figures._sources import Source, sources_of
+from numtok.registry import parse_spec, spec_of
 from numtok.registry import settings_of as all_settings
-from numtok.registry import spec_of
 from numtok.stages._reports import Evaluation
 from numtok.store import Store
 
@@ -55,14 +55,24 @@ def _by_head(key: str, evaluation: Evaluation, panel: str) -> Place:
 
     report = evaluation.report
     of_text = "head" in report.configuration
-    head: Any = HEADS.build(report.configuration["head"] if of_text else report.scheme)
+    head = HEADS.build(str(report.configuration["head"]) if of_text else report.scheme)
     x = _number(key, all_settings(head), evaluation, _OF_HEAD)
-    default = next(field.default for field in fields(head) if field.name == key)
-    bare = spec_of(replace(head, **{key: default}))
+    bare = without(spec_of(head), key, getattr(head, "positional", ""))
     settings = settings_of(evaluation, "data", "seed", "head")
     if of_text:
         return Place(x, panel, report.scheme, settings | {"head": bare})
     return Place(x, panel, bare, settings)
+
+
+def without(spec: str, key: str, positional: str) -> str:
+    """A spec without one of its settings; ``positional`` is what the value after ``:`` is.
+
+    >>> without("decoder:ud,base=4,layers=2", "layers", "codec"), without("mdn:7", "n", "n")
+    ('decoder:ud,base=4', 'mdn')
+    """
+    name, value, options = parse_spec(spec, "head")
+    first = name if value is None or key == positional else f"{name}:{value}"
+    return ",".join([first, *(f"{one}={options[one]}" for one in options if one != key)])
 
 
 def _by_data(key: str, evaluations: Sequence[Evaluation], sources: Sequence[Source]) -> list[Place]:
