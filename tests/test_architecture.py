@@ -28,15 +28,16 @@ LAYERS: tuple[frozenset[str], ...] = (  # lowest first
     frozenset({"automaton", "codec", "contract", "distributions", "grammar", "samples", "tables"}),
     frozenset({"engines", "nn", "sources", "tasks"}),
     frozenset({"sklearn", "stages"}),
-    frozenset({"sweeps"}),
+    frozenset({"figures", "sweeps"}),
     frozenset({"cli"}),
     frozenset({"__main__"}),
 )
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 STORE = frozenset({"artifact", "draft", "provenance", "store"})
-STORE_IS_USED_BY = frozenset({"__main__", "cli", "engines", "stages", "sweeps"})
+STORE_IS_USED_BY = frozenset({"__main__", "cli", "engines", "figures", "stages", "sweeps"})
 STORE_USES = frozenset({"errors", "files", "records"})
 REGISTRY_FOLDERS = (
+    "figures",
     "metrics",
     "nn.embedders",
     "nn.heads",
@@ -232,11 +233,14 @@ def test_only_models_and_the_stages_that_use_them_import_torch() -> None:
     }
 
 
-@pytest.mark.parametrize("command", ["gen", "encode", "compare", "report", "ls", "explain"])
+@pytest.mark.parametrize(
+    "command", ["gen", "encode", "compare", "report", "figure", "ls", "explain"]
+)
 def test_what_needs_no_model_loads_no_torch(command: str) -> None:
     needs = {"gen": "numtok.stages.gen", "encode": "numtok.stages.encode"}
     needs |= {"compare": "numtok.stages.compare", "report": "numtok.stages._reports"}
-    needs |= {"ls": "numtok.store", "explain": "numtok.stages.explain"}
+    needs |= {"figure": "numtok.figures.lines", "ls": "numtok.store"}
+    needs |= {"explain": "numtok.stages.explain"}
     program = f"import sys, numtok.cli.{command}, {needs[command]}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
@@ -390,9 +394,13 @@ def test_a_break_is_found_in_every_spelling(module: str, source: str) -> None:
         (
             "numtok.schemes.p10",
             "numtok.store",
-            "only __main__, cli, engines, stages, sweeps import",
+            "only __main__, cli, engines, figures, stages, sweeps import",
         ),
-        ("numtok.codec", "numtok.artifact", "only __main__, cli, engines, stages, sweeps import"),
+        (
+            "numtok.codec",
+            "numtok.artifact",
+            "only __main__, cli, engines, figures, stages, sweeps import",
+        ),
         ("numtok.store", "numtok.kernels", "store imports only errors, files, records"),
         ("numtok.artifact", "numtok.stages.encode", "artifact imports only errors, files, records"),
         ("numtok.schemes.p1000", "numtok.schemes.p10", "in schemes, siblings import only"),

@@ -66,10 +66,9 @@ def grouped(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
 
 def described(groups: Sequence[Sequence[Evaluation]]) -> list[Experiment]:
     """The experiments with labels of their own."""
-    settings = [_settings(group[0]) for group in groups]
-    keys = dict.fromkeys(key for one in settings for key in one)
-    differing = [key for key in keys if len({one.get(key) for one in settings}) > 1]
-    labels = _labels([group[0].report.scheme for group in groups], settings, differing)
+    settings = [told(group[0]) for group in groups]
+    differing = _differing(settings)
+    found = labels([group[0].report.scheme for group in groups], settings)
     return [
         Experiment(
             label,
@@ -80,11 +79,11 @@ def described(groups: Sequence[Sequence[Evaluation]]) -> list[Experiment]:
             _mean([evaluation.report.invalid for evaluation in group]),
             spent(group),
         )
-        for label, one, group in zip(labels, settings, groups, strict=True)
+        for label, one, group in zip(found, settings, groups, strict=True)
     ]
 
 
-def _settings(evaluation: Evaluation) -> dict[str, str]:
+def told(evaluation: Evaluation) -> dict[str, str]:
     """Every setting but the scheme, which has its own place in a label; the data come last."""
     report = evaluation.report
     settings = {key: str(value) for key, value in report.configuration.items() if key != "scheme"}
@@ -92,22 +91,30 @@ def _settings(evaluation: Evaluation) -> dict[str, str]:
     return settings | {"split": report.split, "data": report.data}
 
 
-def _labels(
-    schemes: Sequence[str], settings: Sequence[dict[str, str]], differing: Sequence[str]
-) -> list[str]:
-    """The schemes, and where several experiments have one, the settings that set them apart."""
-    labels = list(schemes)
-    for key in differing:
+def labels(schemes: Sequence[str], settings: Sequence[dict[str, str]]) -> list[str]:
+    """The schemes, and where several experiments have one, the settings that set them apart.
+
+    >>> labels(["p10", "xval", "xval"], [{"lr": "1", "steps": steps} for steps in "223"])
+    ['p10', 'xval, steps=2', 'xval, steps=3']
+    """
+    found = list(schemes)
+    for key in _differing(settings):
         values: dict[str, set[str | None]] = {}
-        for label, one in zip(labels, settings, strict=True):
+        for label, one in zip(found, settings, strict=True):
             values.setdefault(label, set()).add(one.get(key))
-        labels = [
+        found = [
             f"{label}, {key}={one.get(key, '-')}" if len(values[label]) > 1 else label
-            for label, one in zip(labels, settings, strict=True)
+            for label, one in zip(found, settings, strict=True)
         ]
-        if len(set(labels)) == len(labels):
+        if len(set(found)) == len(found):
             break
-    return labels
+    return found
+
+
+def _differing(settings: Sequence[dict[str, str]]) -> list[str]:
+    """The keys whose values are not all the same."""
+    keys = dict.fromkeys(key for one in settings for key in one)
+    return [key for key in keys if len({one.get(key) for one in settings}) > 1]
 
 
 def spent(group: Sequence[Evaluation]) -> Spent:

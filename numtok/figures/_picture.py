@@ -1,0 +1,199 @@
+"""What a figure shows, as plain columns: panels with axes, and marks on them.
+
+A kind makes a :class:`Picture` of what it read, and ``_drawing`` draws any picture, so what is
+shown is tested by values and no kind knows matplotlib. Marks with one label have one entry in the
+legend; marks with one ``colour``, a place in the palette, have one colour in all panels, and None
+is the grey of what is given.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.errors import UsageError
+
+Floats = NDArray[np.float64]
+Scale = Literal["linear", "log", "signed-log"]
+SCALES = ("linear", "log", "signed-log")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis.
+
+    label
+        What it shows, with its unit.
+    scale
+        ``signed-log`` is linear up to ``linear_below`` on both sides of 0 and logarithmic beyond.
+    low, high
+        Its ends; None: as far as the marks go.
+    names
+        What stands at 0, 1, 2, ... in place of numbers.
+    ticks
+        The only values that are written beside it; none: as many as fit.
+    """
+
+    label: str
+    scale: str = "linear"
+    low: float | None = None
+    high: float | None = None
+    linear_below: float = 1.0
+    names: tuple[str, ...] = ()
+    ticks: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A dot at each (x, y); at the edge of the panel a diamond, for what lies beyond it."""
+
+    label: str
+    x: Floats
+    y: Floats
+    colour: int | None = None
+    at_edge: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A line through each (x, y) in order; ``dots`` marks each of them.
+
+    ``low`` and ``high`` are the ends of an interval at each, NaN for none.
+    """
+
+    label: str
+    x: Floats
+    y: Floats
+    colour: int | None = None
+    dots: bool = False
+    low: Floats | None = None
+    high: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """What lies between ``low`` and ``high`` at each x."""
+
+    label: str
+    x: Floats
+    low: Floats
+    high: Floats
+    colour: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """A bar to the right from 0 to each length, at that place of the y axis, with its interval."""
+
+    label: str
+    places: Floats
+    lengths: Floats
+    low: Floats
+    high: Floats
+    colour: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Ticks:
+    """A small stroke on the x axis at each value."""
+
+    label: str
+    x: Floats
+
+
+Mark = Points | Line | Band | Bars | Ticks
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes; ``diagonal`` draws the line on which y is x, of a square panel."""
+
+    title: str
+    x: Axis
+    y: Axis
+    marks: Sequence[Mark]
+    diagonal: str | None = None  # its label
+
+
+@dataclass(frozen=True)
+class Picture:
+    """All of a figure: panels, row by row, and sentences that stand below them."""
+
+    panels: Sequence[Panel]
+    notes: Sequence[str] = field(default=())
+
+
+def check_scale(scale: str) -> None:
+    """Raises UsageError for a scale that is none of :data:`SCALES`."""
+    if scale not in SCALES:
+        raise UsageError(f"--scale {scale!r} is not possible; allowed are {', '.join(SCALES)}")
+
+
+def axis_of(label: str, scale: str, values: Floats, margin: float) -> Axis:
+    """An axis over values float64[n], all finite, and beyond them by a share of their range.
+
+    The share is one of the range as it is drawn. Linear up to the fifth percentile of what is not
+    0 is a signed logarithm, rounded down to a power of ten.
+
+    >>> axis_of("y", "linear", np.array([0.0, 10.0]), 0.1)
+    Axis(label='y', scale='linear', low=-1.0, high=11.0, linear_below=1.0, names=(), ticks=())
+    >>> axis_of("y", "log", np.array([1.0, 100.0]), 0.5).high
+    1000.0
+
+    Raises UsageError where a logarithm is asked for of what is not above 0.
+    """
+    low, high = float(values.min()), float(values.max())
+    if scale == "log" and low <= 0:
+        raise UsageError(
+            f"--scale log shows numbers above 0, and the least of {label!r} is {low:g}; "
+            "use signed-log"
+        )
+    sizes = np.abs(values[values != 0])
+    linear_below = 1.0
+    if scale == "signed-log" and len(sizes):
+        linear_below = float(10.0 ** np.floor(np.log10(np.quantile(sizes, 0.05, method="lower"))))
+    bare = Axis(label, scale, linear_below=linear_below)
+    first, last = drawn(bare, np.array([low, high])).tolist()
+    room = margin * (last - first) if first < last else 0.5 * abs(first) or 1.0
+    ends = undrawn(bare, np.array([first - room, last + room])).tolist()
+    return Axis(label, scale, ends[0], ends[1], linear_below)
+
+
+def drawn(axis: Axis, values: Floats) -> Floats:
+    """Where values lie on an axis, in a unit of its own; for a logarithm they are above 0.
+
+    >>> drawn(Axis("y", "signed-log"), np.array([-100.0, 0.5, 10.0])).tolist()
+    [-3.0, 0.5, 2.0]
+    """
+    if axis.scale == "linear":
+        return values
+    if axis.scale == "log":
+        return np.log10(values)
+    parts = np.abs(values) / axis.linear_below
+    beyond = 1 + np.log10(np.maximum(parts, 1))
+    found: Floats = np.copysign(np.where(parts <= 1, parts, beyond), values)
+    return found
+
+
+def undrawn(axis: Axis, places: Floats) -> Floats:
+    """The inverse of :func:`drawn`."""
+    if axis.scale == "linear":
+        return places
+    if axis.scale == "log":
+        return np.asarray(10.0**places)
+    sizes = np.abs(places)
+    parts = np.where(sizes <= 1, sizes, 10.0 ** (sizes - 1))
+    return np.copysign(axis.linear_below * parts, places)
+
+
+def some(count: int, most: int) -> NDArray[np.int64]:
+    """At most so many of ``count`` places, in order, drawn at random but always the same ones.
+
+    >>> some(3, 5).tolist()
+    [0, 1, 2]
+    """
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(0).permutation(count)[:most])
