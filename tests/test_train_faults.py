@@ -25,7 +25,8 @@ from numtok.cli import main
 from numtok.cli._trained import TrainingBar
 from numtok.errors import NumtokError, StoreError
 from numtok.provenance import provenance
-from numtok.stages._training import Training, Update
+from numtok.records import ENCODED, TABLE
+from numtok.stages._training import Progress, Training, Update
 from numtok.stages.train import Config, run
 from numtok.store import Store
 from tests import test_train
@@ -61,8 +62,13 @@ class Scenario:
 
     def train(self, root: Path) -> tuple[Artifact, list[Update]]:
         updates: list[Update] = []
-        result = run(self.config, Store(root, silent), updates.append)
-        return result.artifact, updates
+        return as_commanded(self.config, root, updates.append), updates
+
+
+def as_commanded(config: Config, root: Path, progress: Progress) -> Artifact:
+    """Train with the operations of the command, which first looks whether the data are a table."""
+    Store(root, silent).resolve(config.encoded, kinds={ENCODED, TABLE})
+    return run(config, Store(root, silent), progress).artifact
 
 
 def traced(before: Path, folder: Path, config: Config) -> Scenario:
@@ -72,7 +78,7 @@ def traced(before: Path, folder: Path, config: Config) -> Scenario:
     shutil.copytree(before, root)
     with pytest.MonkeyPatch.context() as patch, installed(Plan("trace")) as faults:
         patch.setenv("NUMTOK_THREADS", "1")
-        artifact = run(config, Store(root, silent), lambda update: None).artifact
+        artifact = as_commanded(config, root, lambda update: None)
     assert verify(artifact).problems == []
     return Scenario(config, before, contents(artifact), tuple(faults.trace))
 
