@@ -210,6 +210,7 @@ def _set_axis(axes: "Axes", axis: Axis, of: str) -> None:
     set_: Callable[..., Any] = getattr(axes, f"set_{of}scale")
     if axis.scale == "signed-log":
         set_("symlog", linthresh=axis.linear_below)
+        getattr(axes, f"{of}axis").get_major_locator().set_params(numticks=5)  # they are long
     else:
         set_(axis.scale)
     getattr(axes, f"set_{of}label")(_folded(axes, axis.label, of))
