@@ -4,4 +4,4 @@
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 
-uci decoding-regression-table23.toml --set train.head="$(list $MDN $UD $ND $RIEMANN)"
+uci decoding-regression-table23.toml --set train.head="$(list $MDN $UD $ND $RIEMANN $POINTWISE)"

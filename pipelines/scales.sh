@@ -55,12 +55,13 @@ case "${SCALE:=cpu}" in
     cpu)
         PRESET=nano SAMPLES=300000 BATCH=128 STEPS=2000
         : "${SEEDS:=0 1 2}" "${SHARES:=8 4 2 1}"
-        : "${PRESETS:=mlp,layers=3,width=256}" "${RATES:=5e-4}" "${EPOCHS:=50}" "${ROWS:=10000}"
-        : "${UD:=$(echo decoder:ud,base={4,10},exponent=2,mantissa=4)}"
-        : "${ND:=decoder:nd,base=2,length=8 decoder:nd,base=8,length=4}"
-        : "${RIEMANN:=riemann:64 riemann:1024}" "${MDN:=mdn:2 mdn:10}" "${POINTWISE:=pointwise}"
+        : "${PRESETS:=mlp,layers=3,width=256}" "${RATES:=5e-4}" "${EPOCHS:=300}" "${ROWS:=10000}"
+        : "${UD:=decoder:ud,base=4,exponent=2,mantissa=4 decoder:ud,exponent=1}"
+        : "${ND:=decoder:nd,base=2,length=8 decoder:nd,base=4,length=4}"
+        : "${RIEMANN:=riemann:64 riemann:256}" "${MDN:=mdn:2 mdn:10}" "${POINTWISE:=pointwise}"
         : "${RUNS:=0}" "${DRAWS:=1 4 16 64 256}" "${SIZES:=10 30 100 300 1000}"
-        : "${SETS:=airfoil concrete housing wine yacht}"
+        : "${SETS:=airfoil autompg autos breastcancer challenger energy fertility housing sml solar
+            wine yacht}"
         : "${TASKS:=361234 361235 361236 361237 361251}"
         : "${FUNCTIONS:=1 5 8 12 15 21}" "${DIMENSIONS:=5 20}"
         ;;

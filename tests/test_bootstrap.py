@@ -211,6 +211,7 @@ def full(seed: int, n: int = 30) -> Answers:
         log_interval=-generator.random(n),
         token_nll=generator.random(n),
         outside=generator.random(n) < 0.3,
+        log_range=generator.normal(size=n),
     )
 
 

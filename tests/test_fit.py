@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,14 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(os, "fsync", lambda fd: None)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """An interrupt raises, also where the tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def rows(count: int, folds: int = 1, seed: int = 0) -> str:
@@ -148,7 +157,9 @@ def test_a_model_that_is_there_is_found(store: Store) -> None:
 
 
 @pytest.mark.parametrize("after", [2, 4, 7])
-def test_a_run_that_was_interrupted_ends_in_the_same_bytes(store: Store, after: int) -> None:
+def test_a_run_that_was_interrupted_ends_in_the_same_bytes(
+    store: Store, after: int, interruptible: None
+) -> None:
     config = tiny("folds", head="decoder:nd,length=2", patience=2)
     whole = fitted(store, config)
     content = {one.path: one.sha256 for one in whole.files()}
@@ -344,7 +355,7 @@ def test_what_cannot_be_trained_is_one_line(
         ("--draws 4 --top-p 2", "--top-p 2.0 is not possible; it is above 0, up to 1"),
         ("--draws 4 --top-k -1", "--top-k -1 is not possible; it is 0 (all) or more"),
         ("--draws 4 --point raft", "--point raft needs densities, which draws have not"),
-        ("--split validation", "unknown split of fold 0 'validation'; known: test, train"),
+        ("--split nowhere", "unknown split of fold 0 'nowhere'; known: test, train"),
         (
             "--draws 4 --top-k 2",
             "change the tokens that a decoder draws; toy-pointwise@",

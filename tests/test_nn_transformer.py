@@ -96,8 +96,8 @@ def test_pads_and_other_rows_change_nothing(positions: str, causal: bool) -> Non
     other = states(of, torch.where(mask[:, :, None], x, embedded(4, 11, seed=2)), mask)
     for row, length in enumerate(lengths):
         alone = states(of, x[row : row + 1, :length])[0]
-        torch.testing.assert_close(together[row, :length], alone, rtol=0, atol=1e-6)
-        torch.testing.assert_close(other[row, :length], alone, rtol=0, atol=1e-6)
+        torch.testing.assert_close(together[row, :length], alone, rtol=0, atol=3e-6)
+        torch.testing.assert_close(other[row, :length], alone, rtol=0, atol=3e-6)
 
 
 @pytest.mark.parametrize("positions", POSITIONS)

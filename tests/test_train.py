@@ -696,7 +696,8 @@ REFUSED: dict[tuple[str, ...], str] = {
     "targets",
     ("--embedder", "scale"): "unknown embedder 'scale'; did you mean 'scaled'? known: lookup, "
     "scaled",
-    ("--head", "scaler"): "unknown head 'scaler'; did you mean 'scalar'? known: scalar, token",
+    ("--head", "scaler"): "unknown head 'scaler'; did you mean 'scalar'? known: decoder, mdn, "
+    "pointwise, riemann, scalar, token",
     ("--preset", "nano,positions=rotary"): "--embedder scaled does not go with positions=rotary: "
     "layer norm would take the value away, since it is seen only beside an added position; use "
     "learned or sinusoidal",
@@ -736,7 +737,7 @@ def test_without_a_compiler_nothing_is_compiled(
 
 def test_only_encoded_data_can_be_learnt(numtok: Shell, store: Store) -> None:
     ran = numtok("train", "arithmetic", "--steps", "1")
-    message = "'arithmetic' is of kind data; here it must be encoded"
+    message = "'arithmetic' is of kind data; here it must be encoded or table"
     assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
     ran = numtok("train", "arithmetic-xvall", "--steps", "1")
     assert ran.code == 2

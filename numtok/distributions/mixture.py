@@ -33,7 +33,7 @@ class Mixture(Predictive):
     """``n`` mixtures of ``k`` normal distributions of normalised values; answers are in raw units,
     without atoms (Bishop 1994).
 
-    >>> from numtok.normalizers.base import NORMALIZERS
+    >>> from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
     >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})
     >>> weights, centers = np.log([[0.25, 0.75]]), np.array([[-1.0, 1.0]])
     >>> one = Mixture(weights, centers, np.array([[0.1, 0.1]]), scale)
