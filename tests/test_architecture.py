@@ -407,7 +407,11 @@ def test_a_break_is_found_in_every_spelling(module: str, source: str) -> None:
         ("numtok.schemes", "numtok.schemes.p10", "in schemes, siblings import only"),
         ("numtok.nn.heads.mdn", "numtok.nn.heads.token", "in nn.heads, siblings import only"),
         ("numtok.sklearn", "numtok.stages.fit", "stages is beside sklearn"),
-        ("numtok.sklearn", "numtok.store", "only __main__, cli, engines, stages, sweeps import"),
+        (
+            "numtok.sklearn",
+            "numtok.store",
+            "only __main__, cli, engines, figures, stages, sweeps import",
+        ),
         ("numtok.stages.encode", "numtok.sweeps.sweep", "sweeps is above stages"),
         ("numtok.stages.encode", "numtok.stages.gen", "a stage never imports another stage"),
         ("numtok", "numtok.errors", "numtok/__init__.py imports nothing of numtok"),

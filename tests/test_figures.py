@@ -67,10 +67,13 @@ def only(marks: Any, kind: type[Mark]) -> Any:
 
 @pytest.mark.parametrize(
     "name",
-    ["_labels", "_measures", "_picture", "_settings", "_tables", "lines", "truth"],
+    [
+        *("figures._labels", "figures._measures", "figures._picture", "figures._settings"),
+        *("figures._tables", "figures.lines", "figures.truth", "stages._experiments"),
+    ],
 )
 def test_the_examples_are_right(name: str) -> None:
-    module = importlib.import_module(f"numtok.figures.{name}")
+    module = importlib.import_module(f"numtok.{name}")
     found = doctest.testmod(module, extraglobs={"Feature": Feature})
     assert found.attempted > 0
     assert not found.failed
