@@ -49,6 +49,7 @@ class Fake:
     train_mean: float | None = TRAIN_MEAN
     later: bool = False  # with the columns that came later: calibrated, each fourth outside
     settings: Mapping[str, Any] = field(default_factory=dict)
+    data: str | None = None  # the REF
     metrics: tuple[str, ...] = METRIC_NAMES
 
     @property
@@ -109,7 +110,7 @@ class Fake:
         return Report(
             model=f"model-{self.scheme}@0123456789abcdef",
             name=f"model-{self.scheme}",
-            data=f"arithmetic-{self.scheme}@0123456789abcdef",
+            data=self.data or f"arithmetic-{self.scheme}@0123456789abcdef",
             split="test",
             scheme=self.scheme,
             configuration=self.configuration,

@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from numtok.figures._drawing import default_size, image
-from numtok.figures._picture import Axis, Bars, Line, Panel, Picture, Points
+from numtok.figures._picture import Axis, Bars, Line, Panel, Picture, Points, Ticks
+from numtok.figures.truth import Truth
 from numtok.stages import eval_table, fit
 from numtok.stages.table import Config as TableConfig
 from numtok.stages.table import run as table
@@ -80,7 +81,7 @@ def texts(svg: Path) -> list[str]:
 KINDS = [
     (
         "truth p10-100 xval-100",
-        ["truth", "prediction", "p10", "xval", "prediction = truth"],
+        ["truth", "prediction", "p10, arithmetic-p10", "prediction = truth"],
         (840, 460),
     ),
     (
@@ -137,6 +138,17 @@ def test_each_kind_is_a_png_and_an_svg_with_its_labels(
     assert numtok("figure", *shlex.split(words), "--out", "a.svg").code == 0
     shown = texts(folder / "a.svg")
     assert [text for text in expected if text not in shown] == []
+
+
+def test_the_numbers_of_encoded_train_data_are_marked(numtok: Shell, folder: Path) -> None:
+    row = '{{"text": "x {0} y {0}9", "targets": {{"answer": [[2, 3]]}}, "split": "{1}"}}\n'
+    rows = [row.format(index % 3, "train" if index < 8 else "test") for index in range(9)]
+    (folder / "data.jsonl").write_text("".join(rows))
+    data = numtok("encode", "--scheme", "p10", "--workers", "1", "data.jsonl").out.strip()
+    report = make(Store(folder / "artifacts"), Fake("p10", data=data), "of-text")
+    picture = Truth(target="answer", seen=True).picture([report.ref], Store(folder / "artifacts"))
+    [ticks] = [mark for mark in picture.panels[0].marks if isinstance(mark, Ticks)]
+    assert ticks.x.tolist() == [0.0, 1.0, 2.0]
 
 
 def test_the_same_artifacts_give_the_same_bytes_and_say_what_made_them(

@@ -210,11 +210,14 @@ def _set_axis(axes: "Axes", axis: Axis, of: str) -> None:
     set_: Callable[..., Any] = getattr(axes, f"set_{of}scale")
     if axis.scale == "signed-log":
         set_("symlog", linthresh=axis.linear_below)
+        getattr(axes, f"{of}axis").get_major_locator().set_params(numticks=5)  # they are long
     else:
         set_(axis.scale)
     getattr(axes, f"set_{of}label")(_folded(axes, axis.label, of))
     if axis.low is not None and axis.high is not None:
         getattr(axes, f"set_{of}lim")(axis.low, axis.high)
+    if axis.scale == "log":
+        _plain_logarithm(getattr(axes, f"{of}axis"))
     if axis.ticks:
         getattr(axes, f"set_{of}ticks")(axis.ticks, [f"{tick:,g}" for tick in axis.ticks])
         getattr(axes, f"set_{of}ticks")([], minor=True)
@@ -222,6 +225,22 @@ def _set_axis(axes: "Axes", axis: Axis, of: str) -> None:
         axes.set_yticks(range(len(axis.names)), list(map(_plain, axis.names)), fontsize=9)
         axes.set_ylim(len(axis.names) - 0.4, -0.6)  # the first on top
         axes.grid(visible=False, axis=of)  # type: ignore[arg-type]
+
+
+def _plain_logarithm(axis: Any) -> None:
+    """Where all numbers of an axis are short as they are, they are written so: 0.02, not 2e-2."""
+    low, high = axis.get_view_interval()
+    if low < 1e-4 or high > 1e5:
+        return
+    decades = math.log10(high / low)
+    written = range(1, 10) if decades < 0.8 else (2, 5) if decades < 2 else ()
+
+    def between(value: float, place: int | None) -> str:
+        first = round(value / 10 ** math.floor(math.log10(value) + 1e-9))
+        return f"{value:g}" if first in written else ""
+
+    axis.set_major_formatter(lambda value, place: f"{value:g}")
+    axis.set_minor_formatter(between)
 
 
 def _share_labels(grid: "Sequence[Axes]", panels: Sequence[Panel], columns: int) -> None:

@@ -72,12 +72,15 @@ class Lines(Figure):
 def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
     """The panels and lines in the order of their first points; a line goes from left to right.
 
-    Points without a value are left out. Raises UsageError where none has one, or where two points
-    of a line have one place.
+    Points without a value are left out. Raises UsageError where none has one, where two points of
+    a line have one place, and for a logarithm of what is not above 0.
     """
     known = [point for point in points if point.found.value is not None]
     if not known:
         raise UsageError(f"there is nothing to draw: no report defines {y_axis.label!r}")
+    if y_axis.scale != "linear":  # what a logarithm cannot show is refused
+        values = np.array([point.found.value for point in known], np.float64)
+        y_axis = replace(axis_of(y_axis.label, y_axis.scale, values, 0), low=None, high=None)
     x_axis = x_axis_of(x, np.unique([point.x for point in known]))
     lines = list(dict.fromkeys(point.line for point in points))
     panels = []

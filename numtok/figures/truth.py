@@ -20,6 +20,7 @@ from numtok.figures._picture import (
     check_scale,
     some,
 )
+from numtok.figures._sources import sources_of
 from numtok.figures.base import Figure
 from numtok.records import ENCODED, TABLE, TRAIN
 from numtok.reports import REPORT
@@ -56,9 +57,7 @@ class Truth(Figure):
 
     def picture(self, refs: Sequence[str], store: Store) -> Picture:
         evaluations = [read(store.resolve(ref, {REPORT})) for ref in refs]
-        titles = labels_of(
-            [one.report.scheme for one in evaluations], [settings_of(one) for one in evaluations]
-        )
+        titles = _titles(evaluations, store)
         panels, notes = [], []
         for title, evaluation in zip(titles, evaluations, strict=True):
             predictions = Predictions.read(evaluation)
@@ -99,6 +98,18 @@ class Truth(Figure):
         mine = samples.targets[names == self.target] if self.target else samples.targets
         values = samples.numbers[mine] if len(samples.targets) else samples.numbers
         return np.unique(values[np.isfinite(values)])
+
+
+def _titles(evaluations: Sequence[Evaluation], store: Store) -> list[str]:
+    """What sets the reports apart, and the names of their data where these are several."""
+    labels = labels_of(
+        [one.report.scheme for one in evaluations],
+        [settings_of(one, "data") for one in evaluations],
+    )
+    names = [source.name for source in sources_of(evaluations, store)]
+    if len(set(names)) == 1:
+        return labels
+    return [f"{label}, {name}" for label, name in zip(labels, names, strict=True)]
 
 
 def panel_of(
