@@ -6,15 +6,19 @@ with the columns of :func:`encoded_schema`. Other fields of a row are left alone
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from numtok.errors import UsageError
+from numtok import files
+from numtok.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+R = TypeVar("R", bound=msgspec.Struct)
 
 # Kinds of artifacts; a download is the files of a public data set as they came.
 DATA, TABLE, ENCODED, MODEL, DOWNLOAD = "data", "table", "encoded", "model", "download"
@@ -86,6 +90,29 @@ def row_type(text_field: str) -> type[Row]:
     made = msgspec.defstruct("Row", [text], bases=(Row,), kw_only=True)
     assert issubclass(made, Row)
     return made
+
+
+class _Format(msgspec.Struct):
+    """All that is sure of a file that another numtok wrote."""
+
+    format: int
+
+
+def read_record(path: Path, kind: type[R], format: int, then: str) -> R:
+    """A JSON file with the number of its format; ``then`` says what to do where it is damaged.
+
+    Raises StoreError for damage, UsageError for a format that this numtok does not know.
+    """
+    try:
+        data = files.read_bytes(path, 1 << 30)
+        if (found := msgspec.json.decode(data, type=_Format).format) != format:
+            raise UsageError(
+                f"{path} has format {found}, this numtok knows {format}; "
+                "use the numtok that made it, or a newer one"
+            )
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StoreError(f"{path} is damaged ({error}); {then}") from error
 
 
 def as_text(value: str | int | float | bool | None) -> str | None:

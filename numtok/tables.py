@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.errors import StoreError, UsageError, unknown
+from numtok.errors import StoreError, unknown
 from numtok.files import Sink
+from numtok.records import read_record
 
 FORMAT = 1  # of table.json
 TABLE_FILE = "table.json"
@@ -158,30 +159,13 @@ def write_table_file(folder: Path, file: TableFile) -> None:
     files.write_atomic(folder / TABLE_FILE, content + b"\n")
 
 
-class _Format(msgspec.Struct):
-    """All that is sure of a ``table.json`` that another numtok wrote."""
-
-    format: int
-
-
 def read_table_file(folder: Path) -> TableFile:
     """Read ``table.json``.
 
     Raises StoreError for damage, UsageError for a format that this numtok does not know.
     """
-    path = folder / TABLE_FILE
-    try:
-        data = files.read_bytes(path, 1 << 30)
-        if (format := msgspec.json.decode(data, type=_Format).format) != FORMAT:
-            raise UsageError(
-                f"{path} has format {format}, this numtok knows {FORMAT}; "
-                "use the numtok that made it, or a newer one"
-            )
-        return msgspec.json.decode(data, type=TableFile)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise StoreError(
-            f"{path} is damaged ({error}); `numtok verify` says which files are damaged"
-        ) from error
+    then = "`numtok verify` says which files are damaged"
+    return read_record(folder / TABLE_FILE, TableFile, FORMAT, then)
 
 
 def read_table(folder: Path, names: Sequence[str]) -> Table:

@@ -18,10 +18,10 @@ from torch import Tensor
 from numtok import files
 from numtok.artifact import Artifact
 from numtok.codec import Codec
-from numtok.errors import StoreError, UsageError
+from numtok.errors import StoreError
 from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES
-from numtok.records import SCHEME_FILE
+from numtok.records import SCHEME_FILE, read_record
 
 FORMAT = 1  # of model.json
 WEIGHTS, MODEL_FILE, METRICS = "weights.safetensors", "model.json", "metrics.jsonl"
@@ -63,12 +63,6 @@ class _ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trained: Trained
 
 
-class _Format(msgspec.Struct):
-    """All that is sure of a ``model.json`` that another numtok wrote."""
-
-    format: int
-
-
 @dataclass(frozen=True)
 class LoadedModel:
     """A model artifact in memory."""
@@ -99,19 +93,8 @@ def is_causal(artifact: Artifact) -> bool:
 
 
 def _read_file(artifact: Artifact) -> _ModelFile:
-    path = artifact.path / MODEL_FILE
-    try:
-        data = files.read_bytes(path, 1 << 30)
-        if (format := msgspec.json.decode(data, type=_Format).format) != FORMAT:
-            raise UsageError(
-                f"{path} has format {format}, this numtok knows {FORMAT}; "
-                "use the numtok that made it, or a newer one"
-            )
-        return msgspec.json.decode(data, type=_ModelFile)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise StoreError(
-            f"{path} is damaged ({error}); `numtok verify {artifact.ref}` says what else is"
-        ) from error
+    then = f"`numtok verify {artifact.ref}` says what else is"
+    return read_record(artifact.path / MODEL_FILE, _ModelFile, FORMAT, then)
 
 
 def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:

@@ -17,13 +17,14 @@ from torch import Tensor
 
 from numtok import files
 from numtok.artifact import Artifact
-from numtok.errors import StoreError, UsageError
+from numtok.errors import StoreError
 from numtok.nn.features import Inputs
 from numtok.nn.fitted import Fit, Fitted, LearntFrom
 from numtok.nn.heads.base import Calibration
 from numtok.nn.mlp import Mlp
 from numtok.nn.regressor import Regressor, RegressorSettings
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.records import read_record
 from numtok.stages._models import WEIGHTS, load_weights
 from numtok.tables import Feature
 
@@ -67,12 +68,6 @@ class RegressorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int
     folds: list[Fold]
     format: int = FORMAT
-
-
-class _Format(msgspec.Struct):
-    """All that is sure of a ``regressor.json`` that another numtok wrote."""
-
-    format: int
 
 
 @dataclass(frozen=True)
@@ -142,19 +137,8 @@ def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
 
 def read_regressor_file(artifact: Artifact) -> RegressorFile:
     """What the models are; nothing of their weights is read. Raises as :func:`read_regressor`."""
-    path = artifact.path / REGRESSOR_FILE
-    try:
-        data = files.read_bytes(path, 1 << 30)
-        if (format := msgspec.json.decode(data, type=_Format).format) != FORMAT:
-            raise UsageError(
-                f"{path} has format {format}, this numtok knows {FORMAT}; "
-                "use the numtok that made it, or a newer one"
-            )
-        return msgspec.json.decode(data, type=RegressorFile)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise StoreError(
-            f"{path} is damaged ({error}); `numtok verify {artifact.ref}` says what else is"
-        ) from error
+    then = f"`numtok verify {artifact.ref}` says what else is"
+    return read_record(artifact.path / REGRESSOR_FILE, RegressorFile, FORMAT, then)
 
 
 def _settings(file: RegressorFile, fold: Fold) -> RegressorSettings:
