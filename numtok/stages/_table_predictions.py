@@ -235,7 +235,7 @@ class TableEvaluation:
         return {
             "log_density": exact.log_density(truth),
             "log_density_tailed": tailed.log_density(truth),
-            "log_interval": exact.log_interval(truth - half, truth + half),
+            "log_interval": tailed.log_interval(truth - half, truth + half),
             "token_nll": token_nll,
         }
 
