@@ -26,7 +26,7 @@ from numtok.stages._table_predictions import TableOptions, over_grid
 from numtok.stages.table import Config as TableConfig
 from numtok.stages.table import run as table
 from numtok.store import Store
-from tests import test_cli_store
+from tests import test_cli_store, test_train
 from tests.test_cli_store import Shell
 
 TINY = "mlp,layers=2,width=16"
@@ -35,15 +35,7 @@ CPU = torch.device("cpu")
 numtok = test_cli_store.numtok
 
 
-@pytest.fixture(autouse=True)
-def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """For such small models more threads are only slower, and bytes depend on their number."""
-    threads = torch.get_num_threads()
-    monkeypatch.setenv("NUMTOK_THREADS", "1")
-    torch.set_num_threads(1)
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
-    yield
-    torch.set_num_threads(threads)
+one_thread = test_train.one_thread
 
 
 @pytest.fixture

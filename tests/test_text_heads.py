@@ -1,9 +1,7 @@
 """Heads that read numbers as wholes at the number positions of a text."""
 
 import json
-import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +20,13 @@ from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
 from numtok.store import Store
+from tests import test_train
 
 TINY = "nano,layers=1,width=32,heads=2"
 HEADS = ("scalar", "pointwise,sigmoid=yes", "mdn:5", "riemann:256", "decoder:nd", "decoder:ud")
 
 
-@pytest.fixture(autouse=True)
-def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    threads = torch.get_num_threads()
-    monkeypatch.setenv("NUMTOK_THREADS", "1")
-    torch.set_num_threads(1)
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
-    yield
-    torch.set_num_threads(threads)
+one_thread = test_train.one_thread
 
 
 @pytest.fixture(scope="module")

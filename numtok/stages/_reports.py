@@ -1,9 +1,10 @@
-"""Reading report artifacts: the report, its clocks, and its predictions in an order of their own.
+"""Report artifacts: the report, its clocks, and its predictions in an order of their own.
 
 Predictions are sorted by id, target and position, so those of one test set come
 in one order, whatever the scheme and the shards were.
 """
 
+import time
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from numtok import files
 from numtok.artifact import TIMING, Artifact
+from numtok.draft import Draft
 from numtok.errors import DataError, StoreError, unknown
 from numtok.metrics.base import Answers
 from numtok.records import GROUP
@@ -53,6 +56,23 @@ class Evaluation:
     report: Report
     timing: Timing
     folder: Path
+
+
+def write_predictions(draft: Draft, table: "pa.Table") -> None:
+    """Write the predictions of a report (``reports.predictions_schema``) into its draft."""
+    with files.Sink(draft.path / PREDICTIONS_FILE) as sink:
+        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+
+
+def publish(draft: Draft, model: Artifact, report: Report, started: float) -> Artifact:
+    """Write a report beside its predictions and publish it; ``started``: on the monotonic clock."""
+    content = msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
+    files.write_atomic(draft.path / REPORT_FILE, content)
+    timing = model.decoded(TIMING, dict[str, Any])
+    return draft.publish(
+        {"rows": report.rows, "numbers": report.numbers},
+        {"train_seconds": timing["seconds"], "eval_seconds": time.monotonic() - started},
+    )
 
 
 def read(artifact: Artifact) -> Evaluation:

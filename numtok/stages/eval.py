@@ -9,17 +9,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from numtok import files
-from numtok.artifact import TIMING, Artifact
+from numtok.artifact import Artifact
 from numtok.errors import DataError, UsageError
 from numtok.metrics.base import METRICS, Metric
 from numtok.nn.device import check_compiler
@@ -29,10 +25,8 @@ from numtok.nn.training import device_of
 from numtok.records import ENCODED, GROUP, MODEL, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.reports import (
-    PREDICTIONS_FILE,
     QUANTILES,
     REPORT,
-    REPORT_FILE,
     Costs,
     Report,
     predictions_schema,
@@ -54,6 +48,7 @@ from numtok.stages._predict import (
     Predictor,
 )
 from numtok.stages._ranges import outside
+from numtok.stages._reports import publish, write_predictions
 from numtok.stages._scoring import Progress, floor_figures, score
 from numtok.store import Store
 
@@ -175,16 +170,9 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         evaluation = _Evaluation.of(config, loaded, encoded, store, options, metrics)
         predicted = evaluation.predictor.run(partial(progress, "predicting"), store.note)
         table = evaluation.table(predicted)
-        _write_table(draft.path / PREDICTIONS_FILE, table)
+        write_predictions(draft, table)
         report = evaluation.report(table, predicted, progress)
-        content = msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
-        files.write_atomic(draft.path / REPORT_FILE, content)
-        timing = model.decoded(TIMING, dict[str, Any])
-        artifact = draft.publish(
-            {"rows": report.rows, "numbers": report.numbers},
-            {"train_seconds": timing["seconds"], "eval_seconds": time.monotonic() - started},
-        )
-        return Result(artifact, made=True)
+        return Result(publish(draft, model, report, started), made=True)
 
 
 @cache
@@ -430,8 +418,3 @@ def _train_split(loaded: LoadedModel, encoded: Artifact, store: Store) -> Sample
 
 def _nullable(column: NDArray[np.float64]) -> "pa.Array[Any]":
     return pa.array(column, mask=np.isnan(column))
-
-
-def _write_table(path: Path, table: "pa.Table") -> None:
-    with files.Sink(path) as sink:
-        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)

@@ -7,20 +7,17 @@ import time
 from dataclasses import asdict, dataclass
 from functools import partial
 
-import msgspec
-import pyarrow.parquet as pq
-
-from numtok import files
-from numtok.artifact import TIMING, Artifact
+from numtok.artifact import Artifact
 from numtok.errors import DataError, UsageError
 from numtok.metrics.base import METRICS
 from numtok.nn.heads._decoded import Sampling
 from numtok.nn.training import device_of
 from numtok.records import MODEL, TABLE
 from numtok.registry import settings_of
-from numtok.reports import PREDICTIONS_FILE, REPORT, REPORT_FILE
+from numtok.reports import REPORT
 from numtok.stages._options import check_name
 from numtok.stages._regressors import read_regressor
+from numtok.stages._reports import publish, write_predictions
 from numtok.stages._scoring import Progress
 from numtok.stages._table_data import read_table_of
 from numtok.stages._table_predictions import TableEvaluation, TableOptions
@@ -116,17 +113,9 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             raise DataError(
                 f"{source.ref} has no row in split {config.split!r}; make the table with one"
             )
-        with files.Sink(draft.path / PREDICTIONS_FILE) as sink:
-            pq.write_table(predictions, sink, compression="zstd", write_page_checksum=True)
+        write_predictions(draft, predictions)
         report = evaluation.report(predictions, progress)
-        content = msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
-        files.write_atomic(draft.path / REPORT_FILE, content)
-        timing = model.decoded(TIMING, dict[str, object])
-        artifact = draft.publish(
-            {"rows": report.rows, "numbers": report.numbers},
-            {"train_seconds": timing["seconds"], "eval_seconds": time.monotonic() - started},
-        )
-        return Result(artifact, made=True)
+        return Result(publish(draft, model, report, started), made=True)
 
 
 def _command(config: Config, model: Artifact, source: Artifact, device: str) -> list[str]:
