@@ -6,7 +6,7 @@ through here.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -45,9 +45,7 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Of at least one target, float64[n]."""
         gaps = np.diff(np.unique(target))
         low, high, mean = (float(of(target)) for of in (np.min, np.max, np.mean))
-        return cls(
-            len(target), low, high, mean, float(gaps.min(initial=np.inf)) if len(gaps) else 0.0
-        )
+        return cls(len(target), low, high, mean, float(gaps.min()) if len(gaps) else 0.0)
 
     @property
     def log_range(self) -> float:
@@ -164,4 +162,4 @@ class Preparation:
         with torch.no_grad():
             parameters = bare.parameters(self.looked_at.inputs)
             calibration = model.reader.calibrate(parameters, self.looked_at_values)
-        return Fitted(model, self.inputs, self.scaling, calibration, self.learnt_from, fit)
+        return replace(bare, calibration=calibration)
