@@ -74,6 +74,28 @@ def test_every_head_trains_and_evaluates_at_the_numbers_of_a_text(
     assert predictions.column("valid").to_pylist() == [True] * 40
 
 
+@pytest.mark.parametrize(
+    ("head", "normalize"),
+    # Squared errors of thousands would leave no gradient for the token.
+    [("scalar", "signed-log"), ("mdn:5", "none"), ("riemann:64", "none"), ("decoder:nd", "none")],
+)
+def test_heads_go_with_fourier_features(store: Store, head: str, normalize: str) -> None:
+    config = EncodeConfig(("arithmetic",), "xval", normalize=normalize, name="arithmetic-raw")
+    encoded = encode(config, store, lambda *_: None).artifact
+    assert encoded is not None
+    assert np.abs(read_split(encoded, "train").numbers).max() > 1000
+    options = {"embedder": "fourier", "preset": f"{TINY},positions=rotary", "learning_rate": 1e-2}
+    model = train(store, head, "raw", steps=40, **options)
+    lines = (model.path / "metrics.jsonl").read_text().splitlines()
+    losses = [one["value_loss"] for one in map(json.loads, lines) if one["split"] == "train"]
+    assert losses[-1] < losses[0]
+    report = evaluate(store, model, "raw")
+    found = json.loads((report.path / "report.json").read_bytes())
+    assert found["configuration"]["embedder"] == "fourier"
+    predictions = pq.read_table(report.path / "predictions.parquet")
+    assert predictions.column("valid").to_pylist() == [True] * 40
+
+
 @pytest.mark.parametrize("head", ["riemann:256", "decoder:nd", "pointwise,sigmoid=yes"])
 def test_a_head_of_the_unit_interval_learns_the_range_of_the_encoded_numbers(
     store: Store, head: str
