@@ -144,8 +144,8 @@ class Embedding(msgspec.Struct, frozen=True, tag=EMBEDDING):
     residual
         The root mean square of mean - formula, as a share of the range of ``mean``.
     half
-        The x at which ``mean`` is half way from its value at 0 to that at the upper end; None
-        where the range of x does not have 0 in it.
+        The least x above 0 at which ``mean`` is half way from its value at 0 to that at the upper
+        end; None where the range of x does not have 0 in it.
     """
 
     direction: str
@@ -153,14 +153,14 @@ class Embedding(msgspec.Struct, frozen=True, tag=EMBEDDING):
     low: float
     high: float
     formula: str | None
-    scale: float | None
-    scale_deviation: float | None
-    cosine: float | None
-    cosine_deviation: float | None
-    offset: float | None
-    height: float | None
-    residual: float | None
     half: float | None
+    scale: float | None = None
+    scale_deviation: float | None = None
+    cosine: float | None = None
+    cosine_deviation: float | None = None
+    offset: float | None = None
+    height: float | None = None
+    residual: float | None = None
 
 
 class Tokens(msgspec.Struct, frozen=True, tag=PCA):
