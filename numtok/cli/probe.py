@@ -58,7 +58,8 @@ def command(
         typer.Option("--embedding", help="Instead: numbers after the first layer norm (value)."),
     ] = False,
     pca: Annotated[
-        bool, typer.Option("--pca", help="Instead: principal components of the number tokens.")
+        bool,
+        typer.Option("--pca", help="Instead: principal components of number tokens [in ENCODED]."),
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     name: Annotated[

@@ -11,6 +11,7 @@ from numtok.errors import UsageError
 from numtok.nn.batches import generator
 from numtok.probes import Tokens
 from numtok.registry import spec_of
+from numtok.samples import Samples
 from numtok.stages._models import LoadedModel
 
 Floats = NDArray[np.float64]
@@ -20,21 +21,28 @@ _PAIRS = 200_000  # of tokens, at most, whose distances are looked at
 
 
 class Probed(NamedTuple):
-    """The summary and its points."""
+    """The summary, its points, and what a reader must know."""
 
     found: Tokens
     points: "pa.Table"
+    notes: list[str]
 
 
-def tokens(loaded: LoadedModel) -> Probed:
+def tokens(loaded: LoadedModel, train: Samples | None) -> Probed:
     """PCA of the vectors of those number tokens whose names are numbers: mantissas and digits, and
     whole numbers where these are one token; neither signs nor exponents (xVal, Section B.5).
+
+    ``train``: only tokens that these rows have, since others keep the vectors they began with.
 
     Raises UsageError where there are fewer than three.
     """
     codec = loaded.codec
     names = codec.scheme.vocabulary()
     values = {index: float(name) for index, name in enumerate(names) if _NUMBER.fullmatch(name)}
+    every = len(values)
+    if train is not None:
+        there = np.unique(train.tokens).astype(np.int64) - codec.number_first
+        values = {index: values[index] for index in there.tolist() if index in values}
     if len(values) < COMPONENTS:
         raise UsageError(
             f"--pca needs tokens that stand for numbers, and scheme {spec_of(codec.scheme)!r} of "
@@ -51,7 +59,8 @@ def tokens(loaded: LoadedModel) -> Probed:
         "value": [values[index] for index in order],
     }
     columns |= {f"pc{k + 1}": places[:, k] for k in range(places.shape[1])}
-    return Probed(found, pa.table(columns))
+    left_out = f"{every - len(values):,} number tokens are not in the train split and left out."
+    return Probed(found, pa.table(columns), [left_out] if every > len(values) else [])
 
 
 def components(vectors: Floats, values: Floats) -> tuple[Tokens, Floats]:

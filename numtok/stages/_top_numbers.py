@@ -110,7 +110,7 @@ def _named(
     decoded = predictor.loaded.codec.decode_numbers(flat, lengths)
     names = predictor.loaded.codec.scheme.vocabulary()
     literals = [
-        " ".join(names[token] for token in path)
+        " ".join(dict.fromkeys(names[token] for token in path))  # an extra is said again and again
         if decoded.failures[index]
         else decoded.literal(index)
         for index, path in enumerate(paths)

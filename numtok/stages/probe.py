@@ -17,7 +17,7 @@ from numtok.artifact import Artifact
 from numtok.errors import UsageError
 from numtok.nn.training import device_of
 from numtok.probes import EMBEDDING, PCA, PROBE, SAMPLES, SWEEP, Along, Embedding, Probe, Tokens
-from numtok.records import ENCODED, MODEL
+from numtok.records import ENCODED, MODEL, TRAIN
 from numtok.registry import spec_of
 from numtok.stages._data import check_codec, read_split, read_train_split, splits
 from numtok.stages._models import LoadedModel, read_model
@@ -79,7 +79,7 @@ class Config:
     top, digits
         As in ``_probed_numbers.Wanted``.
     embedding, pca
-        The forms that need no data.
+        The forms that need no data; with ``encoded``, ``pca`` is of the tokens of its train split.
     """
 
     model: str
@@ -123,15 +123,15 @@ class Config:
         given = [flag for flag in ("embedding", "pca") if getattr(self, flag)]
         if len(given) == 2:
             raise UsageError("--embedding and --pca exclude each other; give one of them")
-        if given and self.encoded is not None:
-            raise UsageError(f"--{given[0]} looks at the model alone; leave {self.encoded} out")
+        if self.embedding and self.encoded is not None:
+            raise UsageError(f"--embedding looks at the model alone; leave {self.encoded} out")
         for option, flag in _FLAGS.items():
             if getattr(self, option) is not None and option not in _TAKES[self.form]:
                 raise UsageError(f"{flag} means nothing for {_TOLD[self.form]}; leave it out")
         if not given and self.encoded is None:
             raise UsageError(
-                "probe needs encoded data beside the model; or --embedding or --pca, which look "
-                "at the model alone"
+                "probe needs encoded data beside the model; or --embedding or --pca, which look at "
+                "the model alone"
             )
 
     @property
@@ -177,8 +177,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     device = device_of(config.device)
     if encoded is not None:
         check_codec(model, encoded)
-        if config.of("split") not in splits(encoded):
-            read_split(encoded, config.of("split"))  # says which splits there are
+    if encoded is not None and not config.pca and config.of("split") not in splits(encoded):
+        read_split(encoded, config.of("split"))  # says which splits there are
     takes = [option for option in _FLAGS if option in _TAKES[config.form]]
     asked = {option: config.of(option) for option in takes}
     settings = {"stage": "probe", "revision": REVISION, "form": config.form, "device": device.type}
@@ -226,9 +226,11 @@ def _found(
     store: Store,
     progress: Progress,
 ) -> _Found:
+    if config.pca:
+        learnt = None if encoded is None else read_split(encoded, TRAIN)
+        summary, points, notes = tokens(loaded, learnt)
+        return _Found(summary, points, None, notes)
     if encoded is None:
-        if config.pca:
-            return _Found(*tokens(loaded), None, [])
         return _Found(*embedding(loaded, *config.ends, config.of("points")), None, [])
     split = Split(
         encoded.ref,
