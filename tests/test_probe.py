@@ -151,7 +151,7 @@ def test_data_encoded_elsewhere_are_compared_with_what_the_model_learnt_from(
 # --- over one number -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", list(SCHEMES))
 def test_a_swept_row_is_the_row_with_another_number_in_its_text(scheme: str) -> None:
     small = SCHEMES.build(scheme).unit_interval
     values = [0.5, 0.125, 1.0] if small else [0.0, 12.5, -3.0, 1234.0]
