@@ -485,13 +485,30 @@ def figures_in(text: str) -> list[str]:
     return [line for line in text.splitlines() if "seconds" not in line]
 
 
+#: Eight fits of rows.csv.
+TABLES = """
+data = "rows.csv"
+[table]
+target = "y"
+[train]
+preset = "mlp,layers=1,width=8"
+head = ["riemann:8", "mdn:2"]
+epochs = [100, 200]
+patience = 0
+seed = [0, 1]
+"""
+
+
 @pytest.mark.slow
-def test_a_sweep_killed_ten_times_ends_in_the_same_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", [GRID.replace("steps = 2", "steps = [150, 300]"), TABLES])
+def test_a_sweep_killed_ten_times_ends_in_the_same_table(tmp_path: Path, file: str) -> None:
+    rows = [f"{x},{x * x % 37},{'train' if x % 3 else 'test'}" for x in range(600)]
     straight, killed = tmp_path / "straight", tmp_path / "killed"
     words = [sys.executable, "-m", "numtok", "sweep", "sweep.toml", "--jobs", "2", "--format=csv"]
     for folder in (straight, killed):
         folder.mkdir()
-        written(folder, GRID.replace("steps = 2", "steps = [150, 300]"))
+        written(folder, file)
+        (folder / "rows.csv").write_text("\n".join(["x,y,split", *rows]) + "\n")
     began = time.monotonic()
     wanted = subprocess.run(words, cwd=straight, capture_output=True, text=True)
     whole = time.monotonic() - began

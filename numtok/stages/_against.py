@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from numtok.errors import UsageError
-from numtok.published import Cell, Column, published
+from numtok.published import Cell, Column, Table, published
 from numtok.reports import Figure, Report
 from numtok.stages._reports import Evaluation
 from numtok.stages._spread import Spread, spread
@@ -46,10 +46,11 @@ def against(
 ) -> Against:
     """Published numbers beside the reports of some experiments, given with their labels.
 
-    The row is that of the scheme unless named, and then it has to be there. The
-    columns are those whose group the reports have: ``operands`` is 2 for the column "2
-    operands" of ``xval/table3``. One that is named is put beside the figure of
-    its group, or beside that of all numbers where the reports have no such group.
+    The row is that of the scheme or of the data set (``airfoil`` for ``uci-airfoil``) unless
+    named, and then it has to be there. The columns are those whose group the reports have,
+    ``operands`` is 2 for the column "2 operands" of ``xval/table3``, or whose kind of head. One
+    that is named is put beside the figure of its group, or beside that of all numbers where the
+    reports have no such group.
 
     Raises UsageError for an unknown table, row or column, and where no column fits.
     """
@@ -61,23 +62,24 @@ def against(
         columns = [table.column(column)]
     if not columns:
         raise UsageError(
-            f"--against {name}: the reports have none of its groups; name a column with --column: "
-            + ", ".join(one.name for one in table.columns)
+            f"--against {name}: the reports have none of its groups or heads; name a column with "
+            "--column: " + ", ".join(one.name for one in table.columns)
         )
     cells = []
     for label, group in experiments:
-        scheme = group[0].report.scheme.partition(",")[0]
-        printed = table.row(row) if row is not None else table.rows.get(scheme, {})
+        report = group[0].report
+        printed = table.rows.get(_row(table, report), {}) if row is None else table.row(row)
         cells += [
             Beside(
                 label,
                 one.name,
                 one.metric,
-                _where(one) if _has(group[0].report, one) else None,
+                _where(one) if _has(report, one) else None,
                 _measured(group, one),
                 printed.get(one.name),
             )
             for one in columns
+            if column is not None or one.head is None or _has(report, one)
         ]
     differs = [
         f"{key} is {here} for {label}, in the paper {there}."
@@ -88,12 +90,24 @@ def against(
     return Against(name, table.source, table.caption, cells, differs, table.doubts)
 
 
+def _row(table: Table, report: Report) -> str:
+    """The row that a report belongs into: of its scheme, or of its data set."""
+    data = report.data.partition("@")[0]
+    sets = (name for name in table.rows if data == name or data.endswith(f"-{name}"))
+    return next(sets, report.scheme.partition(",")[0])
+
+
 def _where(column: Column) -> str:
-    return ", ".join(f"{name}={value}" for name, value in column.group.items())
+    parts = {"head": column.head} if column.head is not None else column.group
+    return ", ".join(f"{name}={value}" for name, value in parts.items())
 
 
 def _has(report: Report, column: Column) -> bool:
-    """Whether the report has figures of the column's group; never for a column without one."""
+    """Whether the report has figures of the column's group, or is of its kind of head; never for a
+    column that has neither."""
+    if column.head is not None:
+        head = str(report.configuration.get("head", report.scheme))  # of tables that is the scheme
+        return head == column.head or head.startswith((f"{column.head}:", f"{column.head},"))
     return any(value in report.groups.get(name, {}) for name, value in column.group.items())
 
 
