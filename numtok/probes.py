@@ -61,13 +61,12 @@ class Repeated(msgspec.Struct, frozen=True):
     """The share of predictions that are a value of this target seen in training.
 
     rounded, exact
-        Of the predictions, both rounded to ``digits`` significant digits, and as they are.
+        Of the predictions, both rounded to a few significant digits, and as they are.
     floor_rounded, floor_exact
         The same of the truths; along an input of as many values, spread evenly over the range of
         the predictions. On an honest split out of distribution it is near 0.
     """
 
-    digits: int
     rounded: Figure
     exact: Figure
     floor_rounded: Figure
@@ -94,7 +93,9 @@ class Along(msgspec.Struct, frozen=True, tag=SAMPLES):
     rows, invalid
         How many predictions; the share without a valid one.
     distinct, distinct_rounded
-        Different predictions: as they are, and with ``repeated.digits`` significant digits.
+        Different predictions: as they are, and rounded.
+    digits
+        Significant digits of what is rounded, there and in ``repeated``.
     slope
         Least squares of the prediction on x.
     seen
@@ -117,6 +118,7 @@ class Along(msgspec.Struct, frozen=True, tag=SAMPLES):
     invalid: Figure
     distinct: int
     distinct_rounded: int
+    digits: int
     jump: Jump | None
     slope: Figure
     saturation: Saturation | None

@@ -34,13 +34,14 @@ SNAPS = np.where(X < 1.5, 1.0, np.where(X < 2.5, 2.0, 3.0))
 @pytest.mark.parametrize(
     "name",
     [
-        *("_continuity", "_probed_embedding", "_probed_tokens", "_seen_values", "_swept_row"),
-        "_wilson",
+        *("stages._continuity", "stages._probed_embedding", "stages._probed_tokens"),
+        *("stages._seen_values", "stages._swept_row", "stages._wilson"),
+        *("cli._probed", "figures.error"),
     ],
 )
 def test_the_examples_are_right(name: str) -> None:
-    module = importlib.import_module(f"numtok.stages.{name}")
-    found = doctest.testmod(module)
+    module = importlib.import_module(f"numtok.{name}")
+    found = doctest.testmod(module, extraglobs={"Figure": Figure})
     assert found.attempted > 0
     assert not found.failed
 

@@ -211,6 +211,23 @@ def test_the_range_is_that_of_the_place_in_the_train_split(world: World) -> None
     assert column(half, "x") == [1.0, 2.0, 3.0]
 
 
+def test_a_number_that_is_a_target_twice_is_one_prediction(world: World) -> None:
+    rows = []
+    for index in range(4):
+        row = equation(index, f"{index}", "2", f"0.{index + 1}", targets={"a": 2}, split="train")
+        [span] = row["targets"]["a"]
+        rows.append(row | {"targets": {"a": [span, span], "b": [span]}})
+    data = world.encoded("p1000", world.write("twice", rows), name="twice")
+    model = by_chance(world, data)
+    found = probed(world, model, data, split="train", target="a")
+    assert column(found, "x") == [0.1, 0.2, 0.3, 0.4]
+    logs = np.array([column(found, f"log_p_{k}") for k in range(5)])
+    assert (logs < 0).all() and (np.exp(logs).sum(axis=0) <= 1).all()
+    swept = probed(world, model, data, split="train", target="b", sweep=0, points=4)
+    assert column(swept, "x") == [0.0, 1.0, 2.0, 3.0]
+    assert column(swept, "prediction")[0] == column(found, "prediction")[0]
+
+
 # --- numbers that are probable -------------------------------------------------------------------
 
 SUMS = [f"({k} + 2) = {value}" for k, value in enumerate((0.2, 0.35, 1.5, 0.2))]

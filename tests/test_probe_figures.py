@@ -48,6 +48,7 @@ def along(**options: Any) -> Along:
         "invalid": NONE,
         "distinct": 2,
         "distinct_rounded": 2,
+        "digits": 3,
         "jump": None,
         "slope": NONE,
         "saturation": Saturation(None, None, 0.0, 0.0),

@@ -64,9 +64,8 @@ def _print_along(found: "Along", format: Format, to: TextIO | None) -> None:
     _print_pairs("continuity, with 95% intervals", list(_continuity(found)), format, to)
     if found.repeated is not None:
         floor = "truths" if found.number is None else "evenly spaced"
-        digits = found.repeated.digits
         rows = [
-            (f"rounded to {digits} digits", *_percents(found.repeated, "rounded")),
+            (f"rounded to {found.digits} digits", *_percents(found.repeated, "rounded")),
             ("exactly", *_percents(found.repeated, "exact")),
         ]
         title = f"share that is one of the {found.seen:,} values seen in training"
@@ -77,17 +76,16 @@ def _print_along(found: "Along", format: Format, to: TextIO | None) -> None:
         ]
         print_figures("errors", ("of", "mae", "mse"), rows_, format, to)
     if found.top:
-        rows = [(top.literal, number(top.most), "") for top in found.top]
         title = f"the most probable along it, of {found.top_of}"
         columns = ("number", "largest probability")
-        print_figures(title, columns, [row[:2] for row in rows], format, to)
+        print_figures(
+            title, columns, [(top.literal, number(top.most)) for top in found.top], format, to
+        )
 
 
 def _continuity(found: "Along") -> Iterator[tuple[str, str]]:
     yield "different predictions", f"{found.distinct:,}"
-    if found.repeated is not None:
-        digits = found.repeated.digits
-        yield f"  with {digits} digits", f"{found.distinct_rounded:,}"
+    yield f"  with {found.digits} digits", f"{found.distinct_rounded:,}"
     yield "without a valid one", percent(found.invalid)
     yield "slope on x", figure(found.slope)
     if (jump := found.jump) is not None:

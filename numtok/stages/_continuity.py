@@ -97,7 +97,7 @@ def repeated(y: Floats, floor: Floats, seen: SeenValues, digits: int) -> Repeate
     def of(numbers: Floats, precision: int) -> Figure:
         return share(int(seen.has(numbers, precision).sum()), len(numbers))
 
-    return Repeated(digits, of(y, digits), of(y, 0), of(floor, digits), of(floor, 0))
+    return Repeated(of(y, digits), of(y, 0), of(floor, digits), of(floor, 0))
 
 
 def evenly(y: Floats) -> Floats:

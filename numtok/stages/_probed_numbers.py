@@ -27,6 +27,7 @@ from numtok.stages._models import LoadedModel, check_reads
 from numtok.stages._predict import (
     AUTOREGRESSIVE,
     PARALLEL,
+    Asked,
     Note,
     Options,
     Predicted,
@@ -77,7 +78,13 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Sweep:
-    """One number of one row; None: the first row, the range of that place, which see."""
+    """One number of one row, and its values.
+
+    row
+        Its id; None: the first row.
+    low, high
+        None: as the train split has it at that place, in rows of as many numbers.
+    """
 
     row: str | None
     number: int
@@ -109,7 +116,7 @@ def over_samples(
     asked = predictor.asked
     truth = samples.numbers[asked.numbers]
     mine = _is_of(asked.targets, samples, target)
-    chosen = np.flatnonzero(mine & np.isfinite(truth))
+    chosen = _once(asked, mine & np.isfinite(truth))
     chosen = chosen[np.argsort(truth[chosen], kind="stable")]
     if (different := len(np.unique(truth[chosen]))) < LEAST:
         raise DataError(
@@ -160,8 +167,7 @@ def over_number(
     predictor = _predictor(loaded, made)
     asked = predictor.asked
     here = _is_of(asked.targets, made, target) & (asked.numbers % count == place)
-    _, once = np.unique(asked.numbers[here], return_index=True)  # a span can be given twice
-    chosen = np.flatnonzero(here)[once]
+    chosen = _once(asked, here)
     predicted = predictor.run(partial(progress, "predicting"), note)
     if len(of_target) > 1:
         notes.append(f"The row has {len(of_target)} numbers of this target; it is the first.")
@@ -213,6 +219,7 @@ def _probed(
         invalid=share(int((~valid).sum()), len(valid)),
         distinct=distinct(y, 0),
         distinct_rounded=distinct(y, wanted.digits),
+        digits=wanted.digits,
         seen=None if seen is None else len(seen.values),
         top=[] if top is None else _tops(top),
         top_of="" if top is None else top.among,
@@ -275,6 +282,12 @@ def _predictor(loaded: LoadedModel, samples: Samples) -> Predictor:
     """Reads numbers as ``eval`` does unless it is asked for something else."""
     fill = AUTOREGRESSIVE if loaded.model.objective.causal else PARALLEL
     return Predictor(loaded, samples, Options(fill, True, "mode", 0, _BATCH))
+
+
+def _once(asked: Asked, mine: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Where each number of those is asked for: one can be a target twice."""
+    _, first = np.unique(asked.numbers[mine], return_index=True)
+    return np.flatnonzero(mine)[first]
 
 
 def _is_of(places: NDArray[np.int64], samples: Samples, target: str) -> NDArray[np.bool_]:
