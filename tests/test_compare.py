@@ -471,6 +471,28 @@ def test_heads_of_a_data_set_stand_beside_their_cells_alone(numtok: Run, store: 
     ]
 
 
+@pytest.mark.parametrize(
+    ("split", "column", "where", "printed"),
+    [
+        ("test", "a_1", "target=a", "0.000064"),
+        ("validation", "a_1", "target=a", "0.000064"),
+        ("ood-a1", "a_1 (OoD)", "target=a, split=ood-a1", "0.0010"),
+        ("ood-stepsize", None, None, None),
+    ],
+)
+def test_a_column_is_of_one_target_in_or_out_of_distribution(
+    numtok: Run, store: Store, split: str, column: str | None, where: str, printed: str
+) -> None:
+    ref = make(store, Fake("xval", split=split, target="a"), "orbits").ref
+    code, out, err = numtok("compare", ref, "--json", "--against", "xval/table5")
+    if column is None:
+        assert (code, err.count("the reports have none of its groups, targets or heads")) == (2, 1)
+        return
+    [cell] = json.loads(out)["against"]["cells"]
+    told = (cell["column"], cell["where"], cell["cell"]["value"])
+    assert told == (column, where, printed)
+
+
 def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:
     refs = a_handful(store)
     _, out, _ = numtok("compare", *refs, "--format", "csv", "--against", "xval/table3")

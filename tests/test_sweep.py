@@ -87,6 +87,17 @@ def test_every_run_is_made_once_and_found_again(tmp_path: Path) -> None:
     assert made(tmp_path) == before
 
 
+def test_ways_of_their_own_stand_in_the_same_table(tmp_path: Path) -> None:
+    also = '[[also]]\nencode.scheme = "xval"\ntrain.head = "mdn:2"\n'
+    (table,) = swept(tmp_path, GRID + also).tables
+    assert [(one.label, one.seeds) for one in table.comparison.experiments] == [
+        ("p1000", [0, 1]),
+        ("xval, head=scalar", [0, 1]),
+        ("xval, head=mdn:2", [0, 1]),
+    ]
+    assert [of_kind(tmp_path, kind) for kind in (DATA, ENCODED, MODEL)] == [1, 2, 6]
+
+
 def test_what_is_there_under_other_names_is_found(tmp_path: Path, numtok: Shell) -> None:
     """The commands, with names of their own, make what the sweep then finds."""
     data = numtok("gen", "arithmetic", "--operands", "2", "--samples", "400", "--name", "mine")
