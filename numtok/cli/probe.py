@@ -20,7 +20,7 @@ def command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="REF of a model of texts.")],
     data: Annotated[
         str | None,
-        typer.Argument(metavar="[ENCODED]", help="REF of data encoded as the model's were."),
+        typer.Argument(metavar="ENCODED", help="REF of data encoded as the model's were."),
     ] = None,
     split: Annotated[
         str | None, typer.Option(metavar="NAME", help="Whose rows. Default: test.")
@@ -37,10 +37,10 @@ def command(
     ] = None,
     from_: Annotated[
         float | None,
-        typer.Option("--from", metavar="X", help="Default: the least of that place in training."),
+        typer.Option("--from", metavar="X", help="Default: the least there in training; -10."),
     ] = None,
     to: Annotated[
-        float | None, typer.Option(metavar="X", help="Default: the greatest of that place.")
+        float | None, typer.Option(metavar="X", help="Default: the greatest there; 10.")
     ] = None,
     points: Annotated[
         int | None, typer.Option(metavar="N", help="Values between them. Default: 201.")
@@ -51,7 +51,9 @@ def command(
     ] = None,
     digits: Annotated[
         int | None,
-        typer.Option(metavar="N", help="With which values are compared with seen ones. Default: 3"),
+        typer.Option(
+            metavar="N", help="With which values are compared with seen ones. Default: 3."
+        ),
     ] = None,
     embedding: Annotated[
         bool,
@@ -59,7 +61,7 @@ def command(
     ] = False,
     pca: Annotated[
         bool,
-        typer.Option("--pca", help="Instead: principal components of number tokens [in ENCODED]."),
+        typer.Option("--pca", help="Instead: principal components of the number tokens."),
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     name: Annotated[
