@@ -7,9 +7,9 @@ takes 2 pi. All is in one plane.
 
 import signal
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ctypes import byref, c_double
 from math import cos, sin, sqrt
 from typing import Any, NamedTuple
 
@@ -17,6 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import UsageError
+
+_INTERRUPTED = 6  # REB_STATUS_SIGINT
+# Planets so near to each other have collided: no Earth around no Sun is as small. IAS15 would take
+# ever smaller steps, without an end.
+_COLLISION = 1e-6
 
 
 class System(NamedTuple):
@@ -47,9 +52,11 @@ def simulation(system: System) -> Any:
         raise UsageError("orbits needs the package rebound; `pip install rebound`") from None
     made = rebound.Simulation()
     made.integrator = "ias15"
-    body = rebound.Particle()  # copied when it is added; making one a planet takes much longer
+    made.exit_min_distance = _COLLISION
+    add, handle = rebound.clibrebound.reb_simulation_add, byref(made)
+    body = rebound.Particle()  # copied when it is added
     body.m = total = 1.0
-    made.add(body)
+    add(handle, body)
     x = y = vx = vy = 0.0  # of the centre of mass
     orbits = zip(*system[:4], strict=True)
     for mass, axis, eccentricity, longitude in orbits:
@@ -61,7 +68,7 @@ def simulation(system: System) -> Any:
         body.y = y + distance * sin(longitude)
         body.vx = vx - speed * sin(longitude)
         body.vy = vy + speed * (eccentricity + cos(longitude))
-        made.add(body)
+        add(handle, body)
         share = mass / (total + mass)
         x, y = x + share * (body.x - x), y + share * (body.y - y)
         vx, vy = vx + share * (body.vx - vx), vy + share * (body.vy - vy)
@@ -70,22 +77,27 @@ def simulation(system: System) -> Any:
 
 
 def positions(system: System) -> NDArray[np.float64] | None:
-    """x and y of every planet at every time [points, planets, 2]; None if IAS15 gave up.
+    """x and y of every planet at every time [points, planets, 2]; None where planets collide, and
+    where IAS15 complains or comes to what is not finite.
 
     Raises UsageError where REBOUND is not installed.
     """
     made = simulation(system)
-    from rebound import GenericError
+    from rebound import clibrebound
 
+    integrate, handle, status = clibrebound.reb_simulation_integrate, byref(made), 0
     planets = [made.particles[k] for k in range(1, len(system.masses) + 1)]
     found = [coordinate for planet in planets for coordinate in (planet.x, planet.y)]
-    try:
-        with _guarded():
-            for k in range(1, system.points):
-                made.integrate(k * system.step)
-                for planet in planets:
-                    found += planet.x, planet.y
-    except (GenericError, RuntimeError, RuntimeWarning):  # which are all that it has for it
+    with _own_interrupts():
+        for k in range(1, system.points):
+            # As made.integrate does, which takes longer to look for messages.
+            if status := integrate(handle, c_double(k * system.step)):
+                break
+            for planet in planets:
+                found += planet.x, planet.y
+    if status == _INTERRUPTED:
+        raise KeyboardInterrupt
+    if status or made.messages:  # such as that its iterations do not converge
         return None
     whole = np.array(found).reshape(system.points, len(planets), 2)
     return whole if np.isfinite(whole).all() else None
@@ -93,28 +105,29 @@ def positions(system: System) -> NDArray[np.float64] | None:
 
 def come_close(system: System, found: NDArray[np.float64]) -> bool:
     """Whether two planets are within their mutual Hill radius at any of the times."""
-    mass, axis = np.array(system.masses), np.array(system.axes)
-    one, other = np.triu_indices(len(mass), 1)
-    radius = ((mass[one] + mass[other]) / 3) ** (1 / 3) * (axis[one] + axis[other]) / 2
-    apart = found[:, one] - found[:, other]
-    return bool(((apart**2).sum(2) < radius**2).any())
+    for k, (mass, axis) in enumerate(zip(system.masses, system.axes, strict=True)):
+        for other in range(k):
+            radius = ((mass + system.masses[other]) / 3) ** (1 / 3)
+            radius *= (axis + system.axes[other]) / 2
+            apart = found[:, k] - found[:, other]
+            if np.einsum("td,td->t", apart, apart).min() < radius**2:
+                return True
+    return False
 
 
 @contextmanager
-def _guarded() -> Iterator[None]:
-    """REBOUND's warnings are errors, and interrupts are again what they were before.
+def _own_interrupts() -> Iterator[None]:
+    """Interrupts wait, and are then again what they were before.
 
-    Each call of ``integrate`` installs a handler of SIGINT and leaves it there: afterwards an
-    interrupt would go unnoticed, and a worker that ignores them would end by one.
+    Each integration installs a handler of SIGINT and leaves it there: afterwards an interrupt
+    would go unnoticed, and a worker that ignores them would end by one.
     """
-    is_main = threading.current_thread() is threading.main_thread()
+    is_main = threading.current_thread() is threading.main_thread()  # which alone can set one
     handler = signal.getsignal(signal.SIGINT)
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", RuntimeWarning)
-            yield
+        yield
     finally:
         if is_main and handler is not None:
             signal.signal(signal.SIGINT, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -66,8 +66,10 @@ class Orbits(TextTask):
     planets are within their mutual Hill radius at one of the times.
 
     >>> made = Orbits(planets=Range(2, 2), figures=3).unit(0, Split("train", 1), 0)
-    >>> made.rows[:30]
-    b''
+    >>> print(made.rows.decode()[24:196], "...")  # doctest: +NORMALIZE_WHITESPACE
+    {'description': {'planet0': {'m': 4.47, 'a': 1.00, 'e': 1.44},
+    'planet1': {'m': 3.11, 'a': 2.09, 'e': 1.65}, 'stepsize': 0.400},
+    'data': [[[-0.643, 0.819], [1.85, -0.510]] ...
 
     Raises UsageError for settings that cannot be, and where rows cannot be made with them.
     """
@@ -75,7 +77,7 @@ class Orbits(TextTask):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, section 3.3 and the public sampler"
     unit_rows: ClassVar[int] = 256
-    digest: ClassVar[str] = ""
+    digest: ClassVar[str] = "b0f6119d26e2e690"
 
     planets: Range = setting(Range(2, 4), "How many.")
     mass: Range = setting(Range(1e-5, 5e-5), "Of a planet; the star's is 1.")
@@ -178,31 +180,34 @@ class Orbits(TextTask):
         rows = range(first, first + self.rows_of(split, index))
         form = number_form(self.figures)
         counts = Counter(out_of_bounds=0, not_integrated=0, close_encounters=0)
-        lines = []
-        for number, drawn in zip(rows, self.systems(seed, split.name, rows), strict=True):
-            system, found = self._accepted(seed, split.name, number, drawn, counts)
-            counts["close_encounters"] += come_close(system, found)
-            lines.append(line(f"{split.name}-{number}", system, found, form))
+        # One thing after the other for all rows, as taking turns is slower by a tenth.
+        made = [
+            self._accepted(seed, split.name, number, drawn, counts)
+            for number, drawn in zip(rows, self.systems(seed, split.name, rows), strict=True)
+        ]
+        counts["close_encounters"] = sum(come_close(*one) for one in made)
+        lines = [
+            line(f"{split.name}-{number}", *one, form)
+            for number, one in zip(rows, made, strict=True)
+        ]
         return Made("".join(lines).encode(), dict(counts))
 
     def _accepted(
         self, seed: int, split: str, number: int, system: System, counts: Counter[str]
     ) -> tuple[System, NDArray[np.float64]]:
         """A row's first draw that can be used, and its positions."""
-        before = counts.copy()
+        failed = 0
         for attempt in range(1, _ATTEMPTS + 1):
             found = positions(system)
             if found is not None and np.abs(found).max() < self.bound:
                 return system, found
             counts["not_integrated" if found is None else "out_of_bounds"] += 1
+            failed += found is None
             (system,) = self.systems(seed, split, range(number, number + 1), attempt)
-        far, failed = (
-            counts[name] - before[name] for name in ("out_of_bounds", "not_integrated")
-        )
         raise UsageError(
-            f"{spec_of(self)}: of {_ATTEMPTS} draws for one row {far} came to bound={self.bound:g} "
-            f"in x or y, and {failed} could not be integrated; give a larger bound than that, a "
-            f"smaller outer than {self.outer}, or fewer planets than {self.planets}, further apart"
+            f"{spec_of(self)}: of {_ATTEMPTS} draws of one row {_ATTEMPTS - failed} came to "
+            f"bound={self.bound:g} in x or y, and {failed} could not be integrated; give a larger "
+            f"bound, a smaller outer than {self.outer}, or fewer planets than {self.planets}"
         )
 
     def systems(self, seed: int, split: str, rows: range, attempt: int = 0) -> Iterator[System]:
@@ -229,9 +234,14 @@ class Orbits(TextTask):
             longitudes,
         )
         lists = zip(*(column.tolist() for column in columns), strict=True)
-        ends = zip(count.astype(int).tolist(), step.tolist(), points.astype(int).tolist(), strict=True)
-        for values, (planets, size, times) in zip(lists, ends, strict=True):
-            yield System(*(value[:planets] for value in values), size, times)
+        times = zip(count.tolist(), step.tolist(), points.tolist(), strict=True)
+        for (mass, axis, eccentricity, longitude), (planets, size, looks) in zip(
+            lists, times, strict=True
+        ):
+            some = slice(int(planets))
+            yield System(
+                mass[some], axis[some], eccentricity[some], longitude[some], size, int(looks)
+            )
 
     def _times(
         self, split: str, choice: Floats, place: Floats, length: Floats
