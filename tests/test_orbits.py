@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 FAST = Orbits(planets=Range(2, 2), points=Range(5, 9), span=Range(2, 3))
 
 
-def drawn(task: Orbits, split: str = "train", rows: int = 20_000) -> list[System]:
+def drawn(task: Orbits, split: str = "train", rows: int = 8_000) -> list[System]:
     return list(task.systems(0, split, range(rows)))
 
 
@@ -160,7 +160,7 @@ def test_only_the_split_for_it_has_step_sizes_in_the_gaps() -> None:
     for low in seen[:-1]:
         inside = steps[(steps > low) & (steps < low + 0.1)]
         assert is_uniform(inside, low + 0.005, low + 0.095)
-        assert abs(len(inside) - 5000) < 300
+        assert abs(len(inside) - len(steps) / 4) < 5 * len(steps) ** 0.5 / 2
     for system in shifted:
         assert 30 <= system.points <= 59
         assert 15 - 1e-9 <= system.step * (system.points - 1) <= 24 + 1e-9
@@ -304,19 +304,12 @@ def test_rows_that_leave_the_bound_are_drawn_again_and_counted() -> None:
     outside = [x is not None and bool(np.abs(x).max() >= 10) for x in first]
     assert counts["out_of_bounds"] >= sum(outside) > 10
     assert (counts["not_integrated"], counts["close_encounters"]) == (0, 0)
-    # A row that was kept is the first draw, one that was not the first that could be used.
-    attempts = [0 if not out else 1 for out in outside]
-    assert len(found) == len(attempts) == 100
-    kept = outside.index(False)
-    (system,) = WIDE.systems(0, "train", range(kept, kept + 1))
-    assert f"{system.axes[0]:#.7g}" in found[kept].text
-    again = outside.index(True)
-    texts = [
-        f"{next(WIDE.systems(0, 'train', range(again, again + 1), k)).axes[0]:#.7g}"
-        for k in range(20)
-    ]
-    assert f"'a': {texts[0]}" not in found[again].text
-    assert any(f"'a': {text}" in found[again].text for text in texts[1:])
+    for number, out in enumerate(outside):
+        again = range(number, number + 1)
+        draws = [next(WIDE.systems(0, "train", again, attempt)) for attempt in range(30)]
+        texts = [f"'m': {draw.masses[0] * 1e5:#.7g}, " for draw in draws]
+        (used,) = [k for k, text in enumerate(texts) if text in found[number].text[:60]]
+        assert (used > 0) == out
 
 
 def test_rows_that_cannot_be_integrated_are_drawn_again_and_counted(
@@ -338,17 +331,19 @@ def test_planets_that_collide_are_not_integrated() -> None:
 
 
 def test_close_encounters_are_counted() -> None:
-    task = Orbits(planets=Range(6, 6), eccentricity=Range(0.1, 0.3), outer=Range(1.2, 1.5))
-    counts = task.unit(0, Split("train", 20), 0).counts
+    task = Orbits(
+        planets=Range(5, 5), eccentricity=Range(0.1, 0.2), steps="0.5", points=Range(31, 33)
+    )
+    counts = task.unit(0, Split("train", 8), 0).counts
     close = 0
-    for system in task.systems(0, "train", range(20)):
+    for system in task.systems(0, "train", range(8)):
         found = positions(system)
         assert found is not None
         pairs = [
             np.hypot(*(found[:, i] - found[:, j]).T).min()
             < ((system.masses[i] + system.masses[j]) / 3) ** (1 / 3)
             * (system.axes[i] + system.axes[j]) / 2
-            for i in range(6)
+            for i in range(5)
             for j in range(i)
         ]  # fmt: skip
         assert come_close(system, found) == any(pairs)
@@ -411,7 +406,6 @@ def test_a_row_says_what_was_drawn_and_where_the_planets_are(figures: int) -> No
         where = positions(system)
         assert where is not None
         assert text["data"] == [[[written(v) for v in xy] for xy in row] for row in where.tolist()]
-        assert "-0.0000" not in row.text.replace("-0.0000000", "") or figures == 17
         assert row.group == {"planets": len(system.masses)}
 
 
@@ -493,7 +487,7 @@ WRONG = [
      "0.001 to 90, the smallest first, like 0.3/0.4/0.5..0.6, or public"),
     ("--steps no", "orbits: steps=no is not possible; write values or intervals from 0.001 to 90, "
      "the smallest first, like 0.3/0.4/0.5..0.6, or public"),
-    ("--steps 0.3/0.9", "orbits: with a step size of 0.831034 no number of points=30..59 gives a "
+    ("--steps 0.3/0.9", "orbits: with a step size of 0.863793 no number of points=30..59 gives a "
      "span of 15..24; give other steps or points, or a wider span"),
     ("--points 15..25", "orbits: with a step size of 0.3 no number of points=15..25 gives a span "
      "of 15..24; give other steps or points, or a wider span"),
