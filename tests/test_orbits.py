@@ -331,13 +331,15 @@ def test_planets_that_collide_are_not_integrated() -> None:
 
 
 def test_close_encounters_are_counted() -> None:
-    task = Orbits(
-        planets=Range(5, 5), eccentricity=Range(0.1, 0.2), steps="0.5", points=Range(31, 33)
-    )
+    task = Orbits(planets=Range(5, 5), mass=Range(5e-4, 9e-4))
     counts = task.unit(0, Split("train", 8), 0).counts
     close = 0
-    for system in task.systems(0, "train", range(8)):
-        found = positions(system)
+    for number in range(8):
+        for attempt in range(100):
+            (system,) = task.systems(0, "train", range(number, number + 1), attempt)
+            found = positions(system)
+            if found is not None and np.abs(found).max() < 10:
+                break
         assert found is not None
         pairs = [
             np.hypot(*(found[:, i] - found[:, j]).T).min()
