@@ -27,6 +27,7 @@ TRAIN = "train"  # the split that vocabularies and normalisations are fitted on
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 RESERVED = ("clipped", "rejected")  # names of files beside the splits' shards
 SPLIT_RULE = "lower-case letters, digits, - and _, and neither clipped nor rejected"
+SHIFTED = "ood-"  # how names of splits begin that are out of distribution
 GROUP = "group_"  # prefix of the columns that a row's groups become
 FOLD = "fold"  # the group of predictions that the folds of a table are
 

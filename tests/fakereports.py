@@ -50,6 +50,8 @@ class Fake:
     later: bool = False  # with the columns that came later: calibrated, each fourth outside
     settings: Mapping[str, Any] = field(default_factory=dict)
     data: str | None = None  # the REF
+    split: str = "test"
+    target: str = "answer"
     metrics: tuple[str, ...] = METRIC_NAMES
 
     @property
@@ -72,7 +74,7 @@ class Fake:
         values = [value if known else None for value, known in zip(prediction, valid, strict=True)]
         columns: dict[str, Any] = {
             "id": ids,
-            "target": ["answer"] * count,
+            "target": [self.target] * count,
             "position": [3] * count,
             "truth_literal": [repr(float(value)) for value in truth],
             "truth": truth,
@@ -111,7 +113,7 @@ class Fake:
             model=f"model-{self.scheme}@0123456789abcdef",
             name=f"model-{self.scheme}",
             data=self.data or f"arithmetic-{self.scheme}@0123456789abcdef",
-            split="test",
+            split=self.split,
             scheme=self.scheme,
             configuration=self.configuration,
             seed=self.seed,
@@ -123,7 +125,7 @@ class Fake:
             train_mean=self.train_mean,
             metrics=found,
             valid_metrics=self._figures(answers.take(valid)) if self.invalid else {},
-            by_target={"answer": found},
+            by_target={self.target: found},
             groups={"operands": by_operands},
             floors={"quantisation": self._figures(rounded), "mean": self._figures(constant)},
             costs=Costs(64_000, 1_280_000, 1000, 3.1e15, 2_500_000, 700_000, 3.0),

@@ -455,6 +455,44 @@ def test_the_table_says_what_a_reader_needs(numtok: Run, store: Store) -> None:
     assert any(line.startswith("fp15 64k 1.28M 1.67 min 2 s") for line in lines)
 
 
+def test_heads_of_a_data_set_stand_beside_their_cells_alone(numtok: Run, store: Store) -> None:
+    """In tables whose rows are data sets, a column is for the heads of its kind."""
+    data = f"uci-airfoil@{'0' * 16}"
+    heads = "mdn:10", "decoder:ud,exponent=1", "decoder:udder", "pointwise"
+    fakes = [Fake(head, settings={"head": head}, data=data) for head in heads]
+    refs = [make(store, fake, f"airfoil-{index}").ref for index, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--json", "--against", "decoding-regression/table3")
+    cells = json.loads(out)["against"]["cells"]
+    assert [
+        (cell["label"], cell["column"], cell["where"], cell["cell"]["value"]) for cell in cells
+    ] == [
+        ("mdn:10", "MDN", "head=mdn", "0.12"),
+        ("decoder:ud,exponent=1", "UD", "head=decoder:ud", "0.40"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("split", "column", "where", "printed"),
+    [
+        ("test", "a_1", "target=a", "0.000064"),
+        ("validation", "a_1", "target=a", "0.000064"),
+        ("ood-a1", "a_1 (OoD)", "target=a, split=ood-a1", "0.0010"),
+        ("ood-stepsize", None, None, None),
+    ],
+)
+def test_a_column_is_of_one_target_in_or_out_of_distribution(
+    numtok: Run, store: Store, split: str, column: str | None, where: str, printed: str
+) -> None:
+    ref = make(store, Fake("xval", split=split, target="a"), "orbits").ref
+    code, out, err = numtok("compare", ref, "--json", "--against", "xval/table5")
+    if column is None:
+        assert (code, err.count("the reports have none of its groups, targets or heads")) == (2, 1)
+        return
+    [cell] = json.loads(out)["against"]["cells"]
+    told = (cell["column"], cell["where"], cell["cell"]["value"])
+    assert told == (column, where, printed)
+
+
 def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:
     refs = a_handful(store)
     _, out, _ = numtok("compare", *refs, "--format", "csv", "--against", "xval/table3")

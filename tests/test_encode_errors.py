@@ -837,7 +837,8 @@ RANGE = "allowed are 1 to 1073741824 bytes"
         (
             ["--scheme", "p10", "--text-tokenizer", "word"],
             2,
-            "unknown text tokenizer 'word'; did you mean 'words'? known: bpe, bytes, file, words",
+            "unknown text tokenizer 'word'; did you mean 'words'? known: bpe, bytes, file, "
+            "structure, words",
         ),
         (
             ["--scheme", "p10", "--text-tokenizer", "bpe"],

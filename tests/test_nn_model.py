@@ -477,7 +477,7 @@ def test_a_preset_that_cannot_be_is_refused(spec: str, message: str) -> None:
         (
             "nano",
             {"embedder": "scale"},
-            "unknown embedder 'scale'; did you mean 'scaled'? known: lookup, scaled",
+            "unknown embedder 'scale'; did you mean 'scaled'? known: fourier, lookup, scaled",
         ),
         (
             "nano",

@@ -45,8 +45,10 @@ def steps_of(spec: str) -> dict[str, int]:
 
 
 CASES = [
-    (scheme, objective, steps) for scheme in SPECS for objective, steps in steps_of(scheme).items()
-]
+    (scheme, objective, steps, None)
+    for scheme in SPECS
+    for objective, steps in steps_of(scheme).items()
+] + [("xval", objective, steps, "fourier") for objective, steps in steps_of("xval").items()]
 
 
 @pytest.fixture(scope="module")
@@ -54,15 +56,21 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(tmp_path_factory.mktemp("overfit") / "artifacts")
 
 
-@pytest.mark.parametrize(("scheme", "objective", "steps"), CASES)
+@pytest.mark.parametrize(("scheme", "objective", "steps", "embedder"), CASES)
 def test_a_hundred_samples_are_learnt_by_heart(
-    store: Store, scheme: str, objective: str, steps: int, monkeypatch: pytest.MonkeyPatch
+    store: Store,
+    scheme: str,
+    objective: str,
+    steps: int,
+    embedder: str | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("NUMTOK_THREADS", "1")
     encoded = arithmetic(store, scheme)
     config = train.Config(
         encoded.ref,
         preset=PRESET,
+        embedder=embedder,
         objective=objective,
         steps=steps,
         batch=SAMPLES,

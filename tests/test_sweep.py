@@ -87,6 +87,17 @@ def test_every_run_is_made_once_and_found_again(tmp_path: Path) -> None:
     assert made(tmp_path) == before
 
 
+def test_ways_of_their_own_stand_in_the_same_table(tmp_path: Path) -> None:
+    also = '[[also]]\nencode.scheme = "xval"\ntrain.head = "mdn:2"\n'
+    (table,) = swept(tmp_path, GRID + also).tables
+    assert [(one.label, one.seeds) for one in table.comparison.experiments] == [
+        ("p1000", [0, 1]),
+        ("xval, head=scalar", [0, 1]),
+        ("xval, head=mdn:2", [0, 1]),
+    ]
+    assert [of_kind(tmp_path, kind) for kind in (DATA, ENCODED, MODEL)] == [1, 2, 6]
+
+
 def test_what_is_there_under_other_names_is_found(tmp_path: Path, numtok: Shell) -> None:
     """The commands, with names of their own, make what the sweep then finds."""
     data = numtok("gen", "arithmetic", "--operands", "2", "--samples", "400", "--name", "mine")
@@ -485,13 +496,30 @@ def figures_in(text: str) -> list[str]:
     return [line for line in text.splitlines() if "seconds" not in line]
 
 
+#: Eight fits of rows.csv.
+TABLES = """
+data = "rows.csv"
+[table]
+target = "y"
+[train]
+preset = "mlp,layers=1,width=8"
+head = ["riemann:8", "mdn:2"]
+epochs = [100, 200]
+patience = 0
+seed = [0, 1]
+"""
+
+
 @pytest.mark.slow
-def test_a_sweep_killed_ten_times_ends_in_the_same_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", [GRID.replace("steps = 2", "steps = [150, 300]"), TABLES])
+def test_a_sweep_killed_ten_times_ends_in_the_same_table(tmp_path: Path, file: str) -> None:
+    rows = [f"{x},{x * x % 37},{'train' if x % 3 else 'test'}" for x in range(600)]
     straight, killed = tmp_path / "straight", tmp_path / "killed"
     words = [sys.executable, "-m", "numtok", "sweep", "sweep.toml", "--jobs", "2", "--format=csv"]
     for folder in (straight, killed):
         folder.mkdir()
-        written(folder, GRID.replace("steps = 2", "steps = [150, 300]"))
+        written(folder, file)
+        (folder / "rows.csv").write_text("\n".join(["x,y,split", *rows]) + "\n")
     began = time.monotonic()
     wanted = subprocess.run(words, cwd=straight, capture_output=True, text=True)
     whole = time.monotonic() - began

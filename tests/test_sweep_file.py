@@ -47,6 +47,29 @@ def test_a_list_is_an_axis_and_every_combination_a_point(tmp_path: Path) -> None
     assert isinstance(first, gen.Config) and first.task == "arithmetic,operands=2,low=1.00"
 
 
+def test_ways_of_their_own_are_combined_with_nothing_else(tmp_path: Path) -> None:
+    sweep = read_sweep(
+        written(
+            tmp_path,
+            'data = ["a", "b"]\n[encode]\nscheme = ["p10", "xval"]\n'
+            '[train]\nsteps = 3\nseed = [0, 1]\n[[also]]\nencode.scheme = "xval"\n'
+            'train.head = ["mdn:2", "mdn:5"]\n[[also]]\nencode.scheme = "fp15"\ntrain.lr = 3e-3\n',
+        )
+    )
+    assert sweep.size == 2 * (2 * 2 + 2 * 2 + 2)
+    (encodings, trainings), (_, fast) = sweep.also
+    assert [(point, one and one.scheme) for point, one in encodings] == [
+        ({"scheme": "xval"}, "xval")
+    ]
+    assert [point for point, _ in trainings] == [
+        {"seed": seed, "head": head} for seed in "01" for head in ("mdn:2", "mdn:5")
+    ]
+    assert [(one.steps, one.learning_rate) for _, one in fast if isinstance(one, train.Config)] == [
+        (3, 3e-3),
+        (3, 3e-3),
+    ]
+
+
 def test_an_axis_of_two_stages_is_told_by_its_stage(tmp_path: Path) -> None:
     sweep = read_sweep(
         written(
@@ -230,8 +253,25 @@ RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
         ("data = ", "FILE cannot be read: Invalid value (at end of document)"),
         (
             "[encod]\n",
-            "unknown table in FILE 'encod'; did you mean 'encode'? known: compare, data, encode, "
-            "eval, fetch, gen, select, table, train",
+            "unknown table in FILE 'encod'; did you mean 'encode'? known: also, compare, data, "
+            "encode, eval, fetch, gen, select, table, train",
+        ),
+        (
+            f"{ENCODE}[also]\ntrain.seed = 3\n",
+            "FILE: also = {'train': {'seed': 3}} is no list of ways; write [[also]] and below it "
+            'options such as encode.scheme = "xval"',
+        ),
+        (
+            f"{ENCODE}[[also]]\neval.rows = 3\n",
+            "unknown table in [[also]] of FILE 'eval'; known: encode, train",
+        ),
+        (
+            f"{TABLES}[[also]]\nencode.scheme = 3\n",
+            "unknown table in [[also]] of FILE 'encode'; known: train",
+        ),
+        (
+            f"{ENCODE}[[also]]\ntrain.step = 3\n",
+            "unknown key in [train] of FILE 'step'; did you mean 'steps'? known: ",
         ),
         (
             'encode = "p10"\n',

@@ -7,16 +7,21 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from numtok.codec import Spans, Texts, cut
 from numtok.errors import UsageError
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
 from numtok.registry import settings_of, spec_of
 from numtok.text_tokenizers._bytelevel import ALPHABET, from_alphabet, to_alphabet
 from numtok.text_tokenizers._words import WORD_PATTERN, WordTable
@@ -25,7 +30,8 @@ from numtok.text_tokenizers.file import File
 
 ROOT = Path(__file__).resolve().parents[1]
 LONG = settings(settings.get_profile("long"))
-SPECS = ["words", "words:0", "words:40", "bytes", "bpe:256", "bpe:300", "file"]
+WORDS = ["words", "words:0", "words:40", "structure", "structure:40"]
+SPECS = [*WORDS, "bytes", "bpe:256", "bpe:300", "file"]
 
 SAMPLE = [
     'The temperature is "temperature": [',
@@ -33,6 +39,7 @@ SAMPLE = [
     "] äöü ß naïve 日本語 日本語 temperature\n\n",
     " \t  the [NUM] the [\\NUM] [MASK] \x00\x00 the end.",
     "pressure pressure of of of a b c d e f, , , ; ; the\u00a0air 🙂🙂",
+    "{'m': {'m': 'm': 'm': é\"é/ x\": \"é/ x\": \"é/ x\": \"é/ x\": the",
 ]
 
 
@@ -63,12 +70,14 @@ def test_every_text_tokenizer_is_tested_here() -> None:
 
 # Letters of one, two, three and four bytes; parts of special tokens; everything else.
 characters = st.one_of(
-    st.sampled_from(list("ab_ 09[]\\.,\n\t\x00\x7fßé日🙂\u00a0\u2212\u200d")),
+    st.sampled_from(list("ab_ 09[]'\":-\\.,\n\t\x00\x7fßé日🙂\u00a0\u2212\u200d")),
     st.characters(codec="utf-8"),
 )
 texts = st.one_of(
     st.text(characters),
-    st.lists(st.sampled_from([*SAMPLE, "[NUM]", "[\\NUM]", "[MASK]", " the", "the "])).map("".join),
+    st.lists(
+        st.sampled_from([*SAMPLE, "[NUM]", "[\\NUM]", "[MASK]", " the", "the ", "'m'", ": "])
+    ).map("".join),
 )
 columns = st.lists(texts, max_size=6)
 
@@ -113,13 +122,16 @@ def test_a_piece_is_tokenised_by_itself(spec: str, column: list[str]) -> None:
     assert whole.ids.tolist() == [token for tokens in alone for token in tokens]
 
 
-PIECE = st.sampled_from([*SAMPLE, "[NUM]", "[", "[\\NUM]", " [MASK", "]", " the", "", "é", " "])
+PIECE = st.sampled_from(
+    [*SAMPLE, ", 'm': ", "[NUM]", "[", "[\\NUM]", " [MASK", "]", " the", "", "é", " "]
+)
 
 
 @given(st.lists(st.lists(PIECE, min_size=1, max_size=4), min_size=1, max_size=4), st.data())
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint32])
+@pytest.mark.parametrize("spec", ["words:40", "structure:40"])
 def test_words_are_woven_as_four_passes_do(
-    dtype: Any, rows: list[list[str]], data: st.DataObject
+    spec: str, dtype: Any, rows: list[list[str]], data: st.DataObject
 ) -> None:
     """A number ``7`` between the pieces of each row, of as many tokens as come."""
     texts = ["7".join(row).encode() for row in rows]
@@ -141,7 +153,7 @@ def test_words_are_woven_as_four_passes_do(
     )
     ids = np.arange(sum(lengths), dtype=np.uint32)
     numbers = NumberTokens(ids, np.array(lengths, np.int32), 3)
-    fitted = tokenizer("words:40")
+    fitted = tokenizer(spec)
     assert type(fitted).weave is not Fitted.weave
     quick = fitted.weave(segments, numbers, 900, dtype)
     plain = Fitted.weave(fitted, segments, numbers, 900, dtype)
@@ -227,6 +239,69 @@ def test_the_byte_alphabet_is_that_of_huggingface() -> None:
     assert sorted(ALPHABET) == sorted(pre_tokenizers.ByteLevel.alphabet())
 
 
+# --- structure ---------------------------------------------------------------------------------
+
+ORBITS = (
+    "{'description': {'planet0': {'m': 2.38, 'a': 2.96, 'e': 1.73}, 'planet1': {'m': 1.35, "
+    "'a': 2.96, 'e': 1.73}, 'stepsize': 0.2}, 'data': [[[2.60, -0.75], [0.81, 0.42]], "
+    "[[2.63, -0.63], [0.70, 0.60]]]}"
+)
+"""The sample of xVal, Section 3.3, without its dots."""
+
+
+def split(spec: str, text: str) -> list[list[str]]:
+    """The tokens of each piece between the numbers of a text that the vocabulary is made of."""
+    column = Texts.of(pa.array([text], pa.string()))
+    found = cut(column, Spans(*scan(column.data, column.rows, NumeralPolicy())))
+    fitted = TEXT_TOKENIZERS.build(spec).fit(pieces(found.strings() * 2))
+    names = fitted.vocabulary()
+    ids, bounds = fitted.encode(found)
+    return [[names[token] for token in ids[a:b]] for a, b in pairwise(bounds.tolist())]
+
+
+def test_a_key_with_its_quotes_and_its_colon_is_one_token() -> None:
+    assert split("structure", "{'planet0': {'m': 2.4, 'a': 3}}") == [
+        ["{", "'planet0': ", "{", "'m': "],
+        [", ", "'a': "],
+        ["}}"],
+    ]
+
+
+def test_the_sample_of_the_paper_has_its_structure_tokens() -> None:
+    flat = {
+        name: [token for piece in split(name, ORBITS) for token in piece]
+        for name in ("words", "structure")
+    }
+    assert {name: len(tokens) for name, tokens in flat.items()} == {"words": 38, "structure": 31}
+    assert set(flat["structure"]) == {
+        "'description': ", "'planet0': ", "'planet1': ", "'m': ", "'a': ", "'e': ", "'stepsize': ",
+        "'data': ", "{", ", ", "}, ", "[[[", "], [", "]], [[", "]]]}",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("""{"a b-c/d.e_f": [""", ["{", '"a b-c/d.e_f": ', "["]),
+        ("'é':'x'", ["'é':", "'", "x", "'"]),
+        ("'a':  ]", ["'a': ", " ]"]),
+        ("'a': None", ["'a':", " None"]),  # a word takes the space before it
+        ("don't say 'a': ", ["don", "'", "t", " say", " ", "'a': "]),
+        ("'a\": 'b' : ''::", ["'", "a", "\": '", "b", "' : ''::"]),
+        ("'a, b': ", ["'", "a", ",", " b", "': "]),
+    ],
+)
+def test_what_is_a_key_and_what_is_none(text: str, tokens: list[str]) -> None:
+    assert split("structure", text) == [tokens]
+
+
+@pytest.mark.parametrize("spec", ["words", "structure"])
+def test_a_size_that_cannot_be_is_refused(spec: str) -> None:
+    with pytest.raises(UsageError) as found:
+        TEXT_TOKENIZERS.build(f"{spec}:-1")
+    assert str(found.value) == f"{spec}: size=-1 is not possible; allowed are 0 to 1000000"
+
+
 # --- the same vocabulary every time ------------------------------------------------------------
 
 TRAIN = """if True:
@@ -240,7 +315,7 @@ TRAIN = """if True:
     data = [text.encode() for text in texts]
     bounds = np.cumsum([0, *map(len, data)]).astype(np.int32)
     sample = Pieces(np.frombuffer(b"".join(data), np.uint8), bounds)
-    for spec in ("bpe:300", "bpe:600", "words", "words:50"):
+    for spec in ("bpe:300", "bpe:600", "structure", "words:50"):
         fitted = TEXT_TOKENIZERS.build(spec).fit(sample)
         content = json.dumps([fitted.vocabulary(), fitted.state()]).encode()
         print(spec, len(fitted.vocabulary()), hashlib.sha256(content).hexdigest())
@@ -399,6 +474,12 @@ def test_a_tokenizer_without_its_path_cannot_be_fitted() -> None:
 def test_only_what_is_fitted_needs_a_sample() -> None:
     needs = {
         spec: TEXT_TOKENIZERS.build(spec).needs_sample
-        for spec in ("words", "bytes", "bpe:300", "file,sha256=0")
+        for spec in ("words", "structure", "bytes", "bpe:300", "file,sha256=0")
     }
-    assert needs == {"words": True, "bytes": False, "bpe:300": True, "file,sha256=0": False}
+    assert needs == {
+        "words": True,
+        "structure": True,
+        "bytes": False,
+        "bpe:300": True,
+        "file,sha256=0": False,
+    }

@@ -694,8 +694,8 @@ REFUSED: dict[tuple[str, ...], str] = {
     ("--objective", "mlmm"): "unknown objective 'mlmm'; did you mean 'mlm'? known: ar, mlm",
     ("--objective", "mlm:words"): "mlm: mask='words' is not possible; allowed are numbers, tokens, "
     "targets",
-    ("--embedder", "scale"): "unknown embedder 'scale'; did you mean 'scaled'? known: lookup, "
-    "scaled",
+    ("--embedder", "scale"): "unknown embedder 'scale'; did you mean 'scaled'? known: fourier, "
+    "lookup, scaled",
     ("--head", "scaler"): "unknown head 'scaler'; did you mean 'scalar'? known: decoder, mdn, "
     "pointwise, riemann, scalar, token",
     ("--preset", "nano,positions=rotary"): "--embedder scaled does not go with positions=rotary: "

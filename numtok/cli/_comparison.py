@@ -85,9 +85,10 @@ def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
             [_name(one), *(cell(part.standings[one.label][metric]) for metric in metrics)]
             for one in experiments
         ]
-        if floors:
+        told = [floor for floor in floors if any(name in floor.figures for name in metrics)]
+        if told:
             rows.append(["floors:", *("" for _ in metrics)])
-        for floor in floors:
+        for floor in told:
             values = [
                 floor.figures[name].value if name in floor.figures else None for name in metrics
             ]

@@ -39,7 +39,9 @@ def command(
     ] = None,
     text_tokenizer: Annotated[
         str | None,
-        typer.Option(metavar="SPEC", help="words[:N], bpe:N, bytes, or a tokenizer.json."),
+        typer.Option(
+            metavar="SPEC", help="words[:N], structure[:N], bpe:N, bytes, or a tokenizer.json."
+        ),
     ] = None,
     numerals: NumeralsOption = None,
     text_field: TextFieldOption = "text",

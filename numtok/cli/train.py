@@ -50,7 +50,8 @@ def command(
         ),
     ] = None,
     embedder: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="lookup, scaled. Default: the scheme's.")
+        str | None,
+        typer.Option(metavar="SPEC", help="lookup, scaled, fourier. Default: the scheme's."),
     ] = None,
     head: Annotated[
         str | None,

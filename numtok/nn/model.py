@@ -214,10 +214,13 @@ class Model(nn.Module):
         """
         rows, length = example.tokens.shape
         asked, _, _ = example.asked
+        maps = [one for one in self.embedder.modules() if isinstance(one, nn.Linear)]
+        embedder = sum(linear_flops(one, rows * length) for one in maps)
         heads = linear_flops(self.token_head, len(example.where))
         if self.value_head is not None:
             heads += self.value_head.flops(len(example.number_where))
-        return self.trunk.flops(rows, length, length if asked is None else asked.shape[1]) + heads
+        trunk = self.trunk.flops(rows, length, length if asked is None else asked.shape[1])
+        return embedder + trunk + heads
 
 
 class Given(NamedTuple):

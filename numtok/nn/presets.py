@@ -72,6 +72,24 @@ def trunk(spec: str) -> Mlp:
     return _changed(TRUNKS, spec)
 
 
+def shortest(spec: str) -> str:
+    """The shortest spec of the same preset or trunk: seeds of one experiment are told by it.
+
+    >>> shortest("nano,width=64,layers=4"), shortest("mlp,layers=3,width=256")
+    ('nano,width=64', 'mlp')
+    """
+    name = spec.partition(",")[0]
+    usual: Preset | Mlp = TRUNKS[name] if name in TRUNKS else PRESETS[name]
+    chosen = trunk(spec) if name in TRUNKS else preset(spec)
+    parts = [name]
+    for field in fields(usual):
+        value = getattr(chosen, field.name)
+        if value != getattr(usual, field.name):
+            told = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+            parts.append(f"{field.name}={told}")
+    return ",".join(parts)
+
+
 def _changed(known: Mapping[str, T], spec: str) -> T:
     name, positional, options = parse_spec(spec, "preset")
     if name not in known:

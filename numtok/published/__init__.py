@@ -34,11 +34,19 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         A metric of numtok, or ``tokens-per-number``, ``vocabulary``, ``train-hours``.
     group
         The group of a report that measures the same, at most one: ``{operands = "2"}``.
+    head
+        The kind of head that it is about, where rows are data sets: ``decoder:ud``.
+    target, split
+        The target that it is about, where a row has several, and on which split: one out of
+        distribution, such as ``ood-a1``. None: one that is not.
     """
 
     name: str
     metric: str
     group: dict[str, str] = {}
+    head: str | None = None
+    target: str | None = None
+    split: str | None = None
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

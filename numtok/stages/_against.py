@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from numtok.errors import UsageError
-from numtok.published import Cell, Column, published
-from numtok.reports import Figure, Report
+from numtok.published import Cell, Column, Table, published
+from numtok.records import SHIFTED
+from numtok.reports import Figure, Figures, Report
 from numtok.stages._reports import Evaluation
 from numtok.stages._spread import Spread, spread
 
@@ -46,38 +47,44 @@ def against(
 ) -> Against:
     """Published numbers beside the reports of some experiments, given with their labels.
 
-    The row is that of the scheme unless named, and then it has to be there. The
-    columns are those whose group the reports have: ``operands`` is 2 for the column "2
-    operands" of ``xval/table3``. One that is named is put beside the figure of
-    its group, or beside that of all numbers where the reports have no such group.
+    The row is that of the scheme or of the data set (``airfoil`` for ``uci-airfoil``) unless
+    named, and then it has to be there. The columns are those whose group the reports have,
+    ``operands`` is 2 for the column "2 operands" of ``xval/table3``, or whose target, or whose
+    kind of head. One that is named is put beside the figure of its group or target, or beside
+    that of all numbers where the reports have none.
 
     Raises UsageError for an unknown table, row or column, and where no column fits.
     """
     table = published(name)
     reports = [evaluation.report for _, group in experiments for evaluation in group]
     if column is None:
-        columns = [one for one in table.columns if any(_has(report, one) for report in reports)]
+        columns = [
+            one
+            for one in table.columns
+            if any(_part(report, one) is not None for report in reports)
+        ]
     else:
         columns = [table.column(column)]
     if not columns:
         raise UsageError(
-            f"--against {name}: the reports have none of its groups; name a column with --column: "
-            + ", ".join(one.name for one in table.columns)
+            f"--against {name}: the reports have none of its groups, targets or heads; name a "
+            "column with --column: " + ", ".join(one.name for one in table.columns)
         )
     cells = []
     for label, group in experiments:
-        scheme = group[0].report.scheme.partition(",")[0]
-        printed = table.row(row) if row is not None else table.rows.get(scheme, {})
+        report = group[0].report
+        printed = table.rows.get(_row(table, report), {}) if row is None else table.row(row)
         cells += [
             Beside(
                 label,
                 one.name,
                 one.metric,
-                _where(one) if _has(group[0].report, one) else None,
+                _where(one) if _part(report, one) is not None else None,
                 _measured(group, one),
                 printed.get(one.name),
             )
             for one in columns
+            if column is not None or one.head is None or _part(report, one) is not None
         ]
     differs = [
         f"{key} is {here} for {label}, in the paper {there}."
@@ -88,13 +95,33 @@ def against(
     return Against(name, table.source, table.caption, cells, differs, table.doubts)
 
 
+def _row(table: Table, report: Report) -> str:
+    """The row that a report belongs into: of its scheme, or of its data set."""
+    data = report.data.partition("@")[0]
+    sets = (name for name in table.rows if data == name or data.endswith(f"-{name}"))
+    return next(sets, report.scheme.partition(",")[0])
+
+
 def _where(column: Column) -> str:
-    return ", ".join(f"{name}={value}" for name, value in column.group.items())
+    parts = {"head": column.head, "target": column.target, "split": column.split} | column.group
+    parts = {key: value for key, value in parts.items() if value is not None}
+    return ", ".join(f"{name}={value}" for name, value in parts.items())
 
 
-def _has(report: Report, column: Column) -> bool:
-    """Whether the report has figures of the column's group; never for a column without one."""
-    return any(value in report.groups.get(name, {}) for name, value in column.group.items())
+def _part(report: Report, column: Column) -> Figures | None:
+    """The figures of the column's target or group, or all of a report of its kind of head; None
+    where the report has no such thing, or the column names none."""
+    if column.target is not None:
+        shifted = report.split if report.split.startswith(SHIFTED) else None
+        return report.by_target.get(column.target) if column.split == shifted else None
+    if column.head is not None:
+        head = str(report.configuration.get("head", report.scheme))  # of tables that is the scheme
+        is_of_kind = head == column.head or head.startswith((f"{column.head}:", f"{column.head},"))
+        return report.metrics if is_of_kind else None
+    for name, value in column.group.items():
+        if value in report.groups.get(name, {}):
+            return report.groups[name][value]
+    return None
 
 
 def _measured(group: Sequence[Evaluation], column: Column) -> Spread | None:
@@ -110,10 +137,8 @@ def _figure(evaluation: Evaluation, column: Column) -> Figure | None:
     if column.metric == "train-hours":
         seconds = evaluation.timing.train_seconds
         return None if seconds is None else Figure(seconds / 3600, None, None, report.rows)
-    for name, value in column.group.items():
-        if value in report.groups.get(name, {}):
-            return report.groups[name][value].get(column.metric)
-    return report.metrics.get(column.metric)
+    part = _part(report, column)
+    return (report.metrics if part is None else part).get(column.metric)
 
 
 def _setting(report: Report, key: str) -> str:

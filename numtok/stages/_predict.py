@@ -22,10 +22,12 @@ from numtok.automaton import automaton
 from numtok.distributions.base import Predictive
 from numtok.distributions.intervals import Intervals
 from numtok.distributions.samples import Samples as Drawn
+from numtok.distributions.tailed import Tailed
 from numtok.errors import TrainingFailed, UsageError
 from numtok.grammar import MOST_NUMBERS, Grammar, Support
 from numtok.nn.batches import Batch, Batches, positions, ranges, uniforms
 from numtok.nn.decoding import LONGEST, Reader, Reading
+from numtok.nn.heads.base import ValueHead
 from numtok.nn.steps import LeftToRight, Parallel, Prompts, Steps
 from numtok.nn.training import naming_memory
 from numtok.nn.transformer import Cache
@@ -91,6 +93,7 @@ class Predicted(NamedTuple):
     crps: NDArray[np.float64]
     quantiles: NDArray[np.float64]  # [a, len(QUANTILES)]
     pit: NDArray[np.float64]
+    log_density_tailed: NDArray[np.float64]
     log_interval: NDArray[np.float64]
     token_nll: NDArray[np.float64]
 
@@ -117,10 +120,21 @@ def asked_for(samples: Samples, causal: bool) -> Asked:
 
 
 class Predictor:
-    """A model, the rows it is asked about, and how."""
+    """A model, the rows it is asked about, and how.
 
-    def __init__(self, loaded: LoadedModel, samples: Samples, options: Options) -> None:
+    ``learnt_from`` is how many numbers its train split has: what lies beyond the ends of a
+    bounded head is as probable as they say (``distributions.tailed``). None: not known.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        samples: Samples,
+        options: Options,
+        learnt_from: int | None = None,
+    ) -> None:
         self.loaded = loaded
+        self._learnt_from = learnt_from
         self.samples = samples
         self.options = options
         codec = loaded.codec
@@ -255,19 +269,24 @@ class Predictor:
         reading = self.reader.read(steps, keep_logits=self.support is not None)
         values, literals, valid = self._read_off(reading)
         truth = self.samples.numbers[numbers]
-        log_density, crps, pit, log_interval, token_nll = np.full((5, len(truth)), np.nan)
+        log_density, crps, pit, log_tailed, log_interval, token_nll = np.full(
+            (6, len(truth)), np.nan
+        )
         quantiles = np.full((len(truth), len(QUANTILES)), np.nan)
         half = self._resolutions[numbers] / 2
         if self.loaded.model.value_head is None:
             log_mass = self.reader.score(steps.true(), tokens)
             token_nll = -log_mass / np.count_nonzero(tokens >= 0, axis=1)
             if self._only_path:
-                log_density = self._path_density(log_mass, tokens)
+                log_density = log_tailed = self._path_density(log_mass, tokens)
         for part, predictive in self._distributions(steps, numbers, reading):
             of = truth[part]
             if not self._only_path:
                 log_density[part] = predictive.log_density(of)
-                log_interval[part] = predictive.log_interval(of - half[part], of + half[part])
+                tailed = self._tailed(predictive)
+                if tailed is not None:
+                    log_tailed[part] = tailed.log_density(of)
+                    log_interval[part] = tailed.log_interval(of - half[part], of + half[part])
             crps[part], pit[part] = predictive.crps(of), predictive.cdf(of)
             quantiles[part] = predictive.quantiles(QUANTILES)
             if self.options.point != "mode":
@@ -279,8 +298,19 @@ class Predictor:
         values[~valid] = np.nan
         return Predicted(
             *(values, literals, valid, reading.on_grammar, log_density, crps, quantiles),
-            *(pit, log_interval, token_nll),
+            *(pit, log_tailed, log_interval, token_nll),
         )
+
+    def _tailed(self, exact: Predictive) -> Predictive | None:
+        """With stated tails where it has ends; None where it is not known how probable they are."""
+        head, model = self.loaded.model.head, self.loaded.model
+        if not isinstance(head, ValueHead) or not head.bounded:
+            return exact
+        if self._learnt_from is None:
+            return None
+        scaling = Chained(self.loaded.codec.normalizer, model.scaling)
+        low, high = scaling.inverse(np.array([0.0, 1.0]))
+        return Tailed(exact, low, high, 1 / (self._learnt_from + 1)) if low < high else exact
 
     def _read_off(
         self, reading: Reading

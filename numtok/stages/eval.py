@@ -52,7 +52,7 @@ from numtok.stages._reports import publish, write_predictions
 from numtok.stages._scoring import Progress, floor_figures, score
 from numtok.store import Store
 
-REVISION = 3
+REVISION = 4
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
@@ -245,7 +245,9 @@ class _Evaluation:
                 f"{loaded.artifact.ref} has no spread for its value head: no number of the split "
                 "that it is measured on was asked for; train on data with more numbers in it"
             )
-        predictor = Predictor(loaded, samples, options)
+        train = _train_split(loaded, encoded, store)
+        finite = None if train is None else int(np.isfinite(train.numbers).sum())
+        predictor = Predictor(loaded, samples, options, finite)
         if not len(predictor.asked.numbers):
             raise DataError(
                 f"split {config.split!r} of {encoded.ref} has no number to predict; "
@@ -256,7 +258,7 @@ class _Evaluation:
             loaded,
             encoded,
             samples,
-            _train_split(loaded, encoded, store),
+            train,
             loaded.trained.train_mean,
             predictor,
             metrics,
@@ -285,7 +287,7 @@ class _Evaluation:
             "log_density": _nullable(predicted.log_density),
             "crps": _nullable(predicted.crps),
             "pit": _nullable(predicted.pit),
-            "log_density_tailed": pa.nulls(len(rows), pa.float64()),  # none has ends
+            "log_density_tailed": _nullable(predicted.log_density_tailed),
             "log_interval": _nullable(predicted.log_interval),
             "token_nll": _nullable(predicted.token_nll),
             "outside": self._outside(),

@@ -23,7 +23,7 @@ from numtok.nn.features import Columns
 from numtok.nn.fitted import Fitted, Preparation
 from numtok.nn.fitting import Epoch, Fitting, FittingRecipe
 from numtok.nn.heads.base import HEADS, ValueHead
-from numtok.nn.presets import trunk
+from numtok.nn.presets import shortest, trunk
 from numtok.nn.training import WHOLE_STEP, device_of, naming_memory
 from numtok.normalizers.base import NORMALIZERS
 from numtok.records import MODEL, TABLE
@@ -206,7 +206,7 @@ class _Plan:
         """The same for people, by which seeds of one experiment are found."""
         recipe = asdict(self.config.recipe)
         del recipe["seed"]
-        shape = {"preset": self.config.preset, "normalize": self.normalizer}
+        shape = {"preset": shortest(self.config.preset), "normalize": self.normalizer}
         return {"scheme": spec_of(self.head)} | shape | recipe | self._rows
 
     @property

@@ -27,7 +27,7 @@ from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, Calibration, ValueHead
 from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES, Objective
-from numtok.nn.presets import preset
+from numtok.nn.presets import preset, shortest
 from numtok.nn.training import WHOLE_STEP, Execution, Recipe, device_of, naming_memory
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.records import ENCODED, MODEL, SCHEME_FILE, TRAIN
@@ -307,7 +307,7 @@ class _Plan:
             "scheme": spec_of(codec.scheme),
             "normalize": spec_of(codec.normalizer.normalizer),
             "text_tokenizer": spec_of(codec.text_tokenizer),
-            "preset": self.config.preset,
+            "preset": shortest(self.config.preset),
             "embedder": self.embedder,
             "head": self.head,
             "objective": self.objective,

@@ -21,6 +21,10 @@
     over = ["lr"]                   # on the validation split is evaluated on the test split
     metric = "median-relative-error"
 
+    [[also]]                        # ways of their own, in the same tables: what differs from above
+    encode.scheme = "xval"
+    train.embedder = "fourier"
+
 Every combination is a run. A list within the list of ``data`` is one data set of
 several inputs; paths begin at the working folder, as in commands. What names,
 redoes or parallelises is the sweep's own business, and no option here.
@@ -64,7 +68,15 @@ from numtok.published import published
 from numtok.schemes.base import SCHEMES
 from numtok.sources.base import SOURCES
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
-from numtok.sweeps.plan import BUDGETS, Point, Select, Source, Sweep
+from numtok.sweeps.plan import (
+    BUDGETS,
+    Encodings,
+    Point,
+    Select,
+    Source,
+    Sweep,
+    Trainings,
+)
 from numtok.tasks.base import TASKS, TableTask
 
 Stage = TypeVar("Stage")
@@ -146,9 +158,9 @@ class _Reader:
 
     def sweep(self) -> Sweep:
         for name, content in self.tables.items():
-            if name not in ("data", *_TABLES):
-                raise unknown(f"table in {self.path}", name, ["data", *_TABLES])
-            if name != "data" and not isinstance(content, dict):
+            if name not in ("data", *_TABLES, "also"):
+                raise unknown(f"table in {self.path}", name, ["data", *_TABLES, "also"])
+            if name not in ("data", "also") and not isinstance(content, dict):
                 raise UsageError(
                     f"{self.path}: {name} = {content!r} is no table; write [{name}] and its "
                     "options below it"
@@ -162,21 +174,56 @@ class _Reader:
         if self._of_tables:
             made = Sweep(
                 data=data,
-                encode=(({}, None),),
-                train=tuple(self._points("train", fit.Config, table="")),
+                encode=self._encodings(),
+                train=self._trainings(),
                 eval=tuple(self._points("eval", eval_table.Config, model="", table="")),
                 compare=compared,
             )
         else:
             made = Sweep(
                 data=data,
-                encode=tuple(self._points("encode", encode.Config, inputs=())),
-                train=tuple(self._points("train", train.Config, encoded="")),
+                encode=self._encodings(),
+                train=self._trainings(),
                 eval=tuple(self._points("eval", eval.Config, model="", encoded="")),
                 compare=compared,
                 budget=next((key for key in BUDGETS if self._is_axis("train", key)), None),
             )
-        return replace(made, select=self._select(made))
+        return replace(made, select=self._select(made), also=tuple(self._also()))
+
+    def _also(self) -> Iterator[tuple[Encodings, Trainings]]:
+        """The ways of ``also``: the file's own options with others in their place.
+
+        What is given there is an axis, even of one value, since it differs from the other ways.
+        """
+        given = self.tables.get("also", [])
+        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+            raise UsageError(
+                f"{self.path}: also = {given!r} is no list of ways; write [[also]] and below it "
+                'options such as encode.scheme = "xval"'
+            )
+        ways = ("train",) if self._of_tables else ("encode", "train")
+        for one in given:
+            tables = dict(self.tables)
+            for name, options in one.items():
+                if name not in ways or not isinstance(options, dict):
+                    raise unknown(f"table in [[also]] of {self.path}", name, ways)
+                axes = {
+                    key: value if isinstance(value, list) else [value]
+                    for key, value in options.items()
+                }
+                tables[name] = self._table(name) | axes
+            made = _Reader(self.path, tables)
+            yield made._encodings(), made._trainings()
+
+    def _encodings(self) -> Encodings:
+        if self._of_tables:
+            return (({}, None),)
+        return tuple(self._points("encode", encode.Config, inputs=()))
+
+    def _trainings(self) -> Trainings:
+        if self._of_tables:
+            return tuple(self._points("train", fit.Config, table=""))
+        return tuple(self._points("train", train.Config, encoded=""))
 
     @property
     def _of_tables(self) -> bool:

@@ -19,6 +19,11 @@ Shared = tuple[tuple[str, str], ...]
 FETCHED = "table"
 _HEAD = "head"
 
+#: Points of the axes of a stage, and the options there.
+Encodings = tuple[tuple[Point, encode.Config | None], ...]
+Training = train.Config | fit.Config
+Trainings = tuple[tuple[Point, Training], ...]
+
 
 def label_of(point: Point) -> str:
     """``{"scheme": "xval", "lr": "1e-3"} -> "scheme=xval, lr=1e-3"``"""
@@ -58,27 +63,40 @@ class Sweep:
     Each list holds the points of one stage's axes with the options there, as a configuration
     without what comes from the stage before. Tables are not encoded: then ``encode`` is the one
     point None, and ``train`` and ``eval`` have the configurations of their stages. ``budget`` is
-    the option of ``train`` that says how long, where that is an axis.
+    the option of ``train`` that says how long, where that is an axis. ``also`` are further ways:
+    points of ``encode`` and of ``train`` that are combined with each other alone.
     """
 
     data: tuple[tuple[Point, Source], ...]
-    encode: tuple[tuple[Point, encode.Config | None], ...]
-    train: tuple[tuple[Point, train.Config | fit.Config], ...]
+    encode: Encodings
+    train: Trainings
     eval: tuple[tuple[Point, eval.Config | eval_table.Config], ...]
     compare: compare.Config
     select: Select | None = None
     budget: str | None = None
+    also: tuple[tuple[Encodings, Trainings], ...] = ()
+
+    @property
+    def ways(self) -> tuple[tuple[Encodings, Trainings], ...]:
+        """Which encodings are learnt in which ways."""
+        return ((self.encode, self.train), *self.also)
+
+    @property
+    def trainings(self) -> list[Training]:
+        """All of them, whatever is learnt."""
+        return [one for _, trainings in self.ways for _, one in trainings]
 
     @property
     def size(self) -> int:
         """How many runs it is, before anything is chosen."""
-        return len(self.data) * len(self.encode) * len(self.train) * len(self.eval)
+        ways = sum(len(encodings) * len(trainings) for encodings, trainings in self.ways)
+        return len(self.data) * ways * len(self.eval)
 
     @property
     def timed(self) -> bool:
         """Whether some run trains for a time rather than for so many steps or tokens."""
         return any(
-            "minutes" in one.budget for _, one in self.train if isinstance(one, train.Config)
+            "minutes" in one.budget for one in self.trainings if isinstance(one, train.Config)
         )
 
     @property

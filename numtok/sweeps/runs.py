@@ -139,7 +139,7 @@ def side_by_side(sweep: Sweep, asked: int | None) -> Side:
     if asked is not None and asked < 1:
         raise UsageError(f"--jobs {asked} is not possible; at least 1 is needed")
     cores = threads() or os.cpu_count() or 1
-    on_gpu = any(device_of(one.device).type == "cuda" for _, one in sweep.train)
+    on_gpu = any(device_of(one.device).type == "cuda" for one in sweep.trainings)
     jobs = asked or (1 if on_gpu or sweep.timed else min(cores, sweep.size))
     note = ""
     if sweep.timed:

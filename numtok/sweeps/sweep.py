@@ -21,7 +21,7 @@ from numtok.stages.train import VALIDATION
 from numtok.store import Store
 from numtok.sweeps.averages import Average, averages
 from numtok.sweeps.file import read_sweep
-from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, label_of
+from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, Trainings, label_of
 from numtok.sweeps.runs import Failed, Progress, Run, Runner, Update, side_by_side
 from numtok.sweeps.selection import Choice, Selection
 
@@ -91,8 +91,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
 def _runs(sweep: Sweep, store: Store, progress: Progress, failed: list[Failed]) -> Iterator[Run]:
     """Make the data and encode them; every run that this allows."""
     count = 0
-    for data, encoding, artifact in _data(sweep, store, progress, failed):
-        for training, learn in sweep.train:
+    for data, encoding, artifact, trainings in _data(sweep, store, progress, failed):
+        for training, learn in trainings:
             for evaluation, ask in sweep.eval:
                 apart = {axis: evaluation[axis] for axis in _TEST_SETS if axis in evaluation}
                 apart |= {"fold": training["fold"]} if "fold" in training else {}
@@ -108,8 +108,8 @@ def _runs(sweep: Sweep, store: Store, progress: Progress, failed: list[Failed]) 
 
 def _data(
     sweep: Sweep, store: Store, progress: Progress, failed: list[Failed]
-) -> Iterator[tuple[Point, Point, Artifact]]:
-    """What runs read, encoded data or tables, and where on the axes that is."""
+) -> Iterator[tuple[Point, Point, Artifact, Trainings]]:
+    """What runs read, encoded data or tables, where on the axes that is, and how it is learnt."""
     for data, source in sweep.data:
         made: list[tuple[str, ...]] = []
         try:
@@ -120,7 +120,7 @@ def _data(
             failed.append(Failed(label_of(data), error))
         for inputs in made:
             place = {**data, FETCHED: inputs[0].partition("@")[0]} if len(made) > 1 else data
-            for encoding, how in sweep.encode:
+            for encoding, how, trainings in _encodings(sweep):
                 here = label_of({**place, **encoding})
                 try:
                     if how is not None:
@@ -130,7 +130,12 @@ def _data(
                 except NumtokError as error:
                     failed.append(Failed(here, error))
                     continue
-                yield place, encoding, artifact
+                yield place, encoding, artifact, trainings
+
+
+def _encodings(sweep: Sweep) -> Iterator[tuple[Point, encode.Config | None, Trainings]]:
+    for encodings, trainings in sweep.ways:
+        yield from ((point, how, trainings) for point, how in encodings)
 
 
 def _made(source: Source, store: Store) -> Iterator[tuple[str, ...]]:

@@ -1,7 +1,7 @@
 """The compiled passes of ``_words``; in a file of their own, so that decoding needs no numba."""
 
 import numpy as np
-from numba import int32, int64, types, uint8, uint16, uint32, uint64, void
+from numba import boolean, int32, int64, types, uint8, uint16, uint32, uint64, void
 
 from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel, reads, writes
 from numtok.text_tokenizers._interleave import NUMBER_BYTES, at_keyword
@@ -9,13 +9,35 @@ from numtok.text_tokenizers._interleave import NUMBER_BYTES, at_keyword
 _IN_WORD = np.zeros(256, np.bool_)
 _IN_WORD[list(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")] = True
 _IN_WORD[0x80:] = True
-_SPACE, _OPEN, _BACKSLASH = ord(" "), ord("["), ord("\\")
+_IN_KEY = _IN_WORD.copy()
+_IN_KEY[list(b" ./-")] = True
+_IS_QUOTE = np.zeros(256, np.bool_)
+_IS_QUOTE[list(b"\"'")] = True
+_SPACE, _COLON, _OPEN, _BACKSLASH = ord(" "), ord(":"), ord("["), ord("\\")
 _SHIFT = np.uint64(32)
 
 
 @inlined
-def _word_end(data, i, end):  # type: ignore[no-untyped-def]
-    """The end of the word that begins at ``i`` < ``end``."""
+def _key_end(data, i, end):  # type: ignore[no-untyped-def]
+    """The end of the quoted key that begins at ``i`` < ``end``; 0 if none does."""
+    if not _IS_QUOTE[byte_at(data, i)]:
+        return 0
+    j = i + 1
+    while j < end and _IN_KEY[byte_at(data, j)]:
+        j += 1
+    if j == i + 1 or j + 1 >= end:
+        return 0
+    if byte_at(data, j) != byte_at(data, i) or byte_at(data, j + 1) != _COLON:
+        return 0
+    j += 2
+    if j == end or byte_at(data, j) != _SPACE:
+        return j
+    return j if j + 1 < end and _IN_WORD[byte_at(data, j + 1)] else j + 1
+
+
+@inlined
+def _word_end(data, i, end, keys):  # type: ignore[no-untyped-def]
+    """The end of the word that begins at ``i`` < ``end``; with ``keys`` a quoted key is one."""
     j = i + 1
     if _IN_WORD[byte_at(data, i)] or (
         byte_at(data, i) == _SPACE and j < end and _IN_WORD[byte_at(data, j)]
@@ -23,8 +45,13 @@ def _word_end(data, i, end):  # type: ignore[no-untyped-def]
         while j < end and _IN_WORD[byte_at(data, j)]:
             j += 1
         return j
+    key_end = _key_end(data, i, end) if keys else 0
+    if key_end > 0:
+        return key_end
     while j < end and not _IN_WORD[byte_at(data, j)]:
         if byte_at(data, j) == _SPACE and j + 1 < end and _IN_WORD[byte_at(data, j + 1)]:
+            break
+        if keys and _key_end(data, j, end) > 0:
             break
         j += 1
     return j
@@ -64,18 +91,18 @@ def index(words, bounds, slots):  # type: ignore[no-untyped-def]
 
 @kernel(
     int64(
-        reads(uint8), reads(int32), reads(int32), reads(uint8), reads(int32),
+        reads(uint8), reads(int32), boolean, reads(int32), reads(uint8), reads(int32),
         writes(uint32), writes(int32),
     )
 )  # fmt: skip
-def encode(data, pieces, slots, words, bounds, ids, id_bounds):  # type: ignore[no-untyped-def]
+def encode(data, pieces, keys, slots, words, bounds, ids, id_bounds):  # type: ignore[no-untyped-def]
     """Look up the words of all pieces; returns the number of tokens."""
     count = 0
     id_bounds[0] = 0
     for piece in range(len(pieces) - 1):
         i, end = np.int64(pieces[piece]), np.int64(pieces[piece + 1])
         while i < end:
-            j = _word_end(data, i, end)
+            j = _word_end(data, i, end, keys)
             k = slots[_find(data, i, j, slots, words, bounds)]
             if k != 0:
                 ids[count] = 255 + k  # the bytes come first
@@ -93,7 +120,7 @@ def encode(data, pieces, slots, words, bounds, ids, id_bounds):  # type: ignore[
     [
         types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
             reads(uint8), reads(int32), reads(int32), reads(int32), reads(int32), reads(int32),
-            reads(int32), reads(uint8), reads(int32),
+            boolean, reads(int32), reads(uint8), reads(int32),
             reads(uint32), reads(int32), int64, int64,
             writes(uint8), writes(int32), writes(token), writes(int32), writes(int32),
         )
@@ -102,7 +129,7 @@ def encode(data, pieces, slots, words, bounds, ids, id_bounds):  # type: ignore[
 )  # fmt: skip
 def weave(  # type: ignore[no-untyped-def]
     data, bounds, limits, counts, starts, ends,
-    slots, words, word_bounds,
+    keys, slots, words, word_bounds,
     number_ids, number_lengths, number_first, text_first,
     text, text_bounds, tokens, token_bounds, places,
 ):  # fmt: skip
@@ -128,7 +155,7 @@ def weave(  # type: ignore[no-untyped-def]
                     text[size] = _BACKSLASH
                     size += 1
             while i < size:
-                j = _word_end(text, i, size)
+                j = _word_end(text, i, size, keys)
                 word = slots[_find(text, i, j, slots, words, word_bounds)]
                 if word != 0:
                     tokens[count] = 255 + word + text_first  # the bytes come first
@@ -156,11 +183,13 @@ def weave(  # type: ignore[no-untyped-def]
 
 @kernel(
     int64(
-        reads(uint8), reads(int32), int64, writes(int32), writes(uint8), writes(int32),
-        writes(int64), writes(uint64),
+        reads(uint8), reads(int32), boolean, int64, writes(int32), writes(uint8),
+        writes(int32), writes(int64), writes(uint64),
     )
 )  # fmt: skip
-def count(data, pieces, longest, slots, words, bounds, counts, tally):  # type: ignore[no-untyped-def]
+def count(  # type: ignore[no-untyped-def]
+    data, pieces, keys, longest, slots, words, bounds, counts, tally
+):
     """Count the words of at most ``longest`` bytes; ``tally`` is (next piece, distinct words).
 
     Stops and returns 0 when the table is half full or ``words`` is short of room, to be called
@@ -170,7 +199,7 @@ def count(data, pieces, longest, slots, words, bounds, counts, tally):  # type: 
     for piece in range(np.int64(tally[0]), len(pieces) - 1):
         i, end = np.int64(pieces[piece]), np.int64(pieces[piece + 1])
         while i < end:
-            j = _word_end(data, i, end)
+            j = _word_end(data, i, end, keys)
             if j - i <= longest:
                 slot = _find(data, i, j, slots, words, bounds)
                 k = slots[slot] - 1

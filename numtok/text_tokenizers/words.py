@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from numtok.errors import UsageError
-from numtok.text_tokenizers._words import WordTable, count_words
+from numtok.text_tokenizers._words import WordTable, frequent_words
 from numtok.text_tokenizers.base import Pieces, TextTokenizer
-
-_LONGEST = 64  # bytes; longer words are not worth an entry
 
 
 @dataclass(frozen=True)
@@ -32,10 +30,7 @@ class Words(TextTokenizer):
         return True
 
     def fit(self, sample: Pieces) -> WordTable:
-        counts = count_words(sample, _LONGEST)
-        # Single bytes are in the vocabulary already.
-        worth = [(-n, word) for word, n in counts.items() if n > 1 and len(word) > 1]
-        return WordTable([word.decode() for _, word in sorted(worth)[: self.size]])
+        return WordTable(frequent_words(sample, self.size, keys=False))
 
     def load(self, state: dict[str, Any]) -> WordTable:
         return WordTable(state["words"])
