@@ -1,5 +1,9 @@
 """How many rows `numtok gen` makes a second on one core, from the first row to bytes on disk.
 
+The second table is `gen orbits`, beside nothing but REBOUND's integrator: the same systems, built
+before, and `integrate` called for each of the same times, with nothing read or written. Both take
+turns, and `ratio` is the median over the pairs; its times are those of the processor.
+
 Each line of the table is a task in the default three splits, made into a fresh store by this
 process, pinned to one core: drawing, evaluating and writing rows, sha256, fsync, publishing.
 Start-up and compilation are not in it: a few rows are made before. `rows/s` is the median of
@@ -10,6 +14,7 @@ are not kept free, so on a busy machine repeat. Nothing is asserted.
 import argparse
 import os
 import tempfile
+import time
 from pathlib import Path
 from statistics import median
 
@@ -18,26 +23,73 @@ from rich.console import Console
 from rich.table import Table
 
 from numtok.artifact import TIMING
-from numtok.stages.gen import Config, run
+from numtok.stages.gen import SPLITS, Config, run
 from numtok.store import Store
+from numtok.tasks._nbody import simulation
+from numtok.tasks.base import TASKS
+from numtok.tasks.orbits import Orbits
 
-TASKS = (
+ARITHMETIC = (
     "arithmetic,operands=2",
     "arithmetic,operands=3",
     "arithmetic,operands=4",
     "arithmetic,operands=4,places=2,low=-99.99,high=99.99",
     "arithmetic,kind=product,digits=5",
 )
+ORBITS = (
+    "orbits",
+    "orbits,planets=2..5,steps=public",
+    "orbits,figures=0",
+    "orbits,planets=2,points=15..25,span=6..12,figures=4",
+)
 
 
-def make(task: str, samples: int) -> tuple[float, int]:
+def make(task: str, samples: int, split: str = SPLITS) -> tuple[float, int]:
     """Seconds and bytes of one run into a store that is then removed."""
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent / "data") as folder:
-        config = Config(task, samples, workers=1)
+        config = Config(task, samples, split=split, workers=1)
         artifact = run(config, Store(Path(folder)), lambda *progress: None).artifact
         assert artifact is not None
         timing = msgspec.json.decode((artifact.path / TIMING).read_bytes())
         return float(timing["seconds"]), artifact.manifest.bytes
+
+
+def integrate(spec: str, samples: int) -> float:
+    """Seconds of the processor that the integrator alone takes for the rows of a split train."""
+    task = TASKS.build(spec)
+    assert isinstance(task, Orbits)
+    systems = list(task.systems(0, "train", range(samples)))
+    seconds = 0.0
+    for first in range(0, samples, task.unit_rows):  # as many at a time as gen has
+        some = systems[first : first + task.unit_rows]
+        pairs = [(simulation(system), system) for system in some]
+        started = time.process_time()
+        for made, system in pairs:
+            for k in range(1, system.points):
+                made.integrate(k * system.step)
+        seconds += time.process_time() - started
+    return seconds
+
+
+def compare_orbits(samples: int, repeat: int) -> Table:
+    """The second table."""
+    table = Table(title=f"numtok gen orbits, {samples:,} rows, one core")
+    table.add_column("task", overflow="fold")
+    for heading in ("rows/s", "integrator alone", "ratio", "least", "most", "bytes a row"):
+        table.add_column(heading, justify="right")
+    for task in ORBITS:
+        make(task, 100, "train=1")
+        rows, alone = [], []
+        for _ in range(repeat):
+            alone.append(integrate(task, samples))
+            started = time.process_time()
+            size = make(task, samples, "train=1")[1]
+            rows.append(time.process_time() - started)
+        ratios = [a / b for a, b in zip(rows, alone, strict=True)]
+        speeds = [f"{samples / median(seconds):,.0f}" for seconds in (rows, alone)]
+        shares = [f"{ratio:.2f}" for ratio in (median(ratios), min(ratios), max(ratios))]
+        table.add_row(task, *speeds, *shares, f"{size / samples:.0f}")
+    return table
 
 
 def main() -> None:
@@ -47,6 +99,7 @@ def main() -> None:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--samples", type=int, default=1_000_000, help="rows of each task")
+    parser.add_argument("--orbits", type=int, default=2_000, help="rows of each task of orbits")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each task")
     options = parser.parse_args()
     (Path(__file__).parent / "data").mkdir(exist_ok=True)
@@ -55,7 +108,7 @@ def main() -> None:
     table.add_column("task", overflow="fold")
     for heading in ("rows/s", "least", "most", "MB/s", "bytes a row"):
         table.add_column(heading, justify="right")
-    for task in TASKS:
+    for task in ARITHMETIC:
         make(task, 1000)
         seconds, sizes = zip(
             *(make(task, options.samples) for _ in range(options.repeat)), strict=True
@@ -68,6 +121,7 @@ def main() -> None:
             task, *figures, f"{size / median(seconds) / 1e6:.0f}", f"{size / options.samples:.0f}"
         )
     Console().print(table)
+    Console().print(compare_orbits(options.orbits, options.repeat))
 
 
 if __name__ == "__main__":

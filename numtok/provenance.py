@@ -24,6 +24,7 @@ _LIBRARIES = (
     "openml",
     "polars",
     "pyarrow",
+    "rebound",
     "safetensors",
     "tokenizers",
     "torch",

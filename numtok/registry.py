@@ -62,6 +62,28 @@ class Interval:
         return cls(int(match[1]), int(match[2]))
 
 
+@dataclass(frozen=True)
+class Range:
+    """From a number to another, both included, written ``0..0.1``; ``2`` is from 2 to 2."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise UsageError(f"range {self}: the first number is above the last")
+
+    def __str__(self) -> str:
+        ends = [repr(end).removesuffix(".0") for end in (self.low, self.high)]
+        return ends[0] if self.low == self.high else "..".join(ends)
+
+    @classmethod
+    def parse(cls, text: str) -> "Range":
+        """``Range.parse("0..0.1")`` -> ``Range(0.0, 0.1)``; ValueError on anything else."""
+        low, dots, high = text.partition("..")
+        return cls(float(low), float(high if dots else low))
+
+
 def add_plugin_folders(folders: Iterable[Path]) -> None:
     """Make the files under ``folders`` (one subfolder a registry) known by name.
 
@@ -317,7 +339,7 @@ def _settings_fields(kind: type) -> dict[str, Field[Any]]:
 
 
 def _written(value: Any) -> Any:
-    return str(value) if isinstance(value, Interval) else value
+    return str(value) if isinstance(value, Interval | Range) else value
 
 
 def _plain(value: Any) -> str:
@@ -334,13 +356,18 @@ def _read(kind: type, known: Mapping[str, Field[Any]], key: str, text: str) -> A
         raise unknown(f"setting of {name!r}", key, known)
     wanted = get_type_hints(kind)[key]
     try:
-        if wanted is Interval:
-            return Interval.parse(text)
+        if wanted in (Interval, Range):
+            return wanted.parse(text)
         if wanted is bool:
             return _YES_NO[text]
         if wanted in (int, float, str):
             return wanted(text)
     except (ValueError, KeyError):
-        form = {Interval: "a range like -8..7", bool: "yes or no", int: "an integer"}
+        form = {
+            Interval: "a range like -8..7",
+            Range: "a number, or a range like 0.5..2",
+            bool: "yes or no",
+            int: "an integer",
+        }
         raise UsageError(f"{name}: {key}={text!r} is not {form.get(wanted, 'a number')}") from None
     raise TypeError(f"{kind.__qualname__}.{key}: a spec cannot set a field of type {wanted}")

@@ -39,7 +39,7 @@ SIGNS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 
 def rows(task: Arithmetic, count: int, seed: int = 0) -> list[Row]:
     """Some rows, all in one split."""
-    return msgspec.json.Decoder(Row).decode_lines(task.unit(seed, Split("train", count), 0))
+    return msgspec.json.Decoder(Row).decode_lines(task.unit(seed, Split("train", count), 0).rows)
 
 
 def texts(spec: str, count: int) -> list[str]:
@@ -214,7 +214,7 @@ def split_of_all(spec: str, count: int, begin: int = 0, end: int = SHARES) -> li
     """Texts of one split."""
     task = TASKS.build(spec)
     assert isinstance(task, Arithmetic)
-    content = task.unit(0, Split("train", count, begin, end), 0)
+    content = task.unit(0, Split("train", count, begin, end), 0).rows
     return [row.text for row in msgspec.json.Decoder(Row).decode_lines(content)]
 
 

@@ -17,6 +17,7 @@ from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.column import Numerals
 from numtok.registry import (
     Interval,
+    Range,
     add_plugin_folders,
     name_of,
     parse_spec,
@@ -406,6 +407,35 @@ def test_an_interval_has_a_length_and_members() -> None:
     )
     with pytest.raises(ValueError, match=r"1\.\.x"):
         Interval.parse("1..x")
+
+
+@pytest.mark.parametrize(
+    ("text", "ends", "written"),
+    [
+        ("1e-5..5e-5", (1e-5, 5e-5), "1e-05..5e-05"),
+        ("-2..0.5", (-2, 0.5), "-2..0.5"),
+        ("2", (2, 2), "2"),
+        ("2..2.0", (2, 2), "2"),
+    ],
+)
+def test_a_range_is_read_and_written(text: str, ends: tuple[float, float], written: str) -> None:
+    read = Range.parse(text)
+    assert (read.low, read.high) == ends
+    assert str(read) == written
+    assert Range.parse(written) == read
+
+
+@pytest.mark.parametrize("text", ["", "..", "1..", "..1", "a", "1..2..3"])
+def test_what_is_no_range_is_not_read_as_one(text: str) -> None:
+    with pytest.raises(ValueError):
+        Range.parse(text)
+
+
+@pytest.mark.parametrize("text", ["2..1", "nan..1", "1..nan"])
+def test_a_range_does_not_run_backwards(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Range.parse(text)
+    assert str(caught.value) == f"range {text}: the first number is above the last"
 
 
 # --- the registry ------------------------------------------------------------------------------

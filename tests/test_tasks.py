@@ -3,7 +3,9 @@
 import doctest
 import hashlib
 import importlib
+import re
 from dataclasses import fields, is_dataclass, replace
+from types import ModuleType
 
 import msgspec
 import numpy as np
@@ -13,9 +15,9 @@ import pytest
 from numtok.codec import Texts
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.records import Row
+from numtok.records import Row, is_split
 from numtok.registry import settings_of, spec_of
-from numtok.tasks import _draws
+from numtok.tasks import _draws, _seen
 from numtok.tasks.base import SHARES, TASKS, Split, TableTask, TextTask
 
 TRAIN = Split("train", 100)  # with all places: the sample that digests are taken over
@@ -41,11 +43,17 @@ def rows(content: bytes) -> list[Row]:
     return msgspec.json.Decoder(Row).decode_lines(content)
 
 
+def whole(task: TextTask, split: Split) -> list[Row]:
+    """The rows of all units of a split."""
+    units = range(-(-split.rows // task.unit_rows))
+    return [row for index in units for row in rows(task.unit(0, split, index).rows)]
+
+
 def unit(name: str, seed: int, split: Split, index: int) -> bytes:
     """A unit as bytes, whatever kind of task makes it."""
     task = TASKS.build(name)
     if isinstance(task, TextTask):
-        return task.unit(seed, split, index)
+        return task.unit(seed, split, index).rows
     assert isinstance(task, TableTask)
     x, y = task.unit(seed, split, index)
     values = np.column_stack([x, y]).tolist()
@@ -76,15 +84,27 @@ def test_a_unit_depends_on_nothing_but_seed_split_and_index(name: str) -> None:
 @pytest.mark.parametrize("name", TEXTS)
 def test_rows_are_those_of_records_and_no_text_or_id_comes_twice(name: str) -> None:
     task = text_task(name)
-    made = [row for split in (TEST, REST) for row in rows(task.unit(0, split, 0))]
+    made = [row for split in (TEST, REST) for row in whole(task, split)]
     assert len(made) == TEST.rows + REST.rows
     assert len({row.text for row in made}) == len({row.id for row in made}) == len(made)
     assert all(isinstance(row.id, str) and row.split is None for row in made)
 
 
 @pytest.mark.parametrize("name", TEXTS)
+def test_what_a_task_counts_has_a_name_for_a_table(name: str) -> None:
+    counts = text_task(name).unit(0, TEST, 0).counts
+    assert all(re.fullmatch(r"(?!rows)[a-z_]+", key) and n >= 0 for key, n in counts.items())
+
+
+@pytest.mark.parametrize("name", TASKS.names())
+def test_shifted_splits_have_names_that_say_so(name: str) -> None:
+    shifted = TASKS.build(name).shifted or ()
+    assert all(is_split(split) and split.startswith("ood-") for split in shifted)
+
+
+@pytest.mark.parametrize("name", TEXTS)
 def test_every_target_is_exactly_one_number(name: str) -> None:
-    made = rows(text_task(name).unit(0, REST, 0))
+    made = whole(text_task(name), REST)
     texts = Texts.of(pa.array([row.text for row in made], pa.string()))
     starts, ends, counts = (found.tolist() for found in scan(*texts, NumeralPolicy()))
     place = 0
@@ -131,6 +151,7 @@ def test_the_examples_of_a_task_are_true(name: str) -> None:
     assert (found.failed, bool(found.attempted)) == (0, True)
 
 
-def test_the_examples_of_random_draws_are_true() -> None:
-    found = doctest.testmod(_draws)
+@pytest.mark.parametrize("module", [_draws, _seen], ids=["_draws", "_seen"])
+def test_the_examples_beside_the_tasks_are_true(module: ModuleType) -> None:
+    found = doctest.testmod(module)
     assert (found.failed, bool(found.attempted)) == (0, True)

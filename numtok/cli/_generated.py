@@ -41,8 +41,9 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
         for key in sorted(counts)
         if key.startswith("rows_")
     ]
-    if "features" in counts:
-        rows.append(("features", counts["features"]))
+    rows += [
+        (key.replace("_", " "), counts[key]) for key in sorted(counts) if not key.startswith("rows")
+    ]
     rows += [("seed", manifest.seed), ("size", Size(manifest.bytes))]
     if made:
         timing = artifact.decoded(TIMING, dict[str, Any])

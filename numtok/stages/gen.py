@@ -114,9 +114,9 @@ class GenUnit:
 
     def __call__(self, unit: Unit) -> dict[str, Any]:
         with Sink(self.draft / unit.file) as sink:
-            _write(sink, self.task, self.seed, unit.split, unit.index)
+            counts = _write(sink, self.task, self.seed, unit.split, unit.index)
         rows = self.task.rows_of(unit.split, unit.index)
-        facts = {"split": unit.split.name, "rows": rows, "bytes": sink.bytes}
+        facts = {"split": unit.split.name, "rows": rows, "bytes": sink.bytes, "counts": counts}
         output = Output(sink.path.name, sink.bytes, sink.sha256)
         write_receipt(
             self.draft,
@@ -138,6 +138,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     started = time.monotonic()
     task = TASKS.build(config.task)
     splits = split_rows(config.split, config.samples)
+    _check_shifted(task, splits)
     if task.possible is not None and task.possible < config.samples:
         raise UsageError(
             f"{spec_of(task)} has only {task.possible:,} different rows, and --samples asks for "
@@ -216,6 +217,18 @@ def split_rows(text: str, samples: int) -> list[Split]:
     return splits
 
 
+def _check_shifted(task: Task, splits: list[Split]) -> None:
+    """Refuse a split that is named as if its rows were shifted, and whose rows would not be."""
+    for split in splits:
+        known = task.shifted
+        if known is not None and split.name.startswith("ood-") and split.name not in known:
+            has = " and ".join(known) if known else "none"
+            raise UsageError(
+                f"{spec_of(task)} has no split {split.name!r}: names that begin with ood- are for "
+                f"rows that are shifted on purpose, and with these settings it has {has}"
+            )
+
+
 def _units(task: Task, splits: list[Split]) -> list[Unit]:
     units: list[Unit] = []
     for split in splits:
@@ -226,16 +239,20 @@ def _units(task: Task, splits: list[Split]) -> list[Unit]:
     return units
 
 
-def _write(sink: Sink | IO[bytes], task: Task, seed: int, split: Split, index: int) -> None:
-    """Make one unit's file."""
+def _write(
+    sink: Sink | IO[bytes], task: Task, seed: int, split: Split, index: int
+) -> dict[str, int]:
+    """Make one unit's file; what its task counted."""
     if isinstance(task, TableTask):
         x, y = task.unit(seed, split, index)
         columns = [*map(number_column, x.T), number_column(y)]
         columns.append(pa.repeat(pa.scalar(split.name, pa.string()), len(y)))
         write_rows(sink, pa.Table.from_arrays(columns, schema=_table_file(task).schema))
-    else:
-        assert isinstance(task, TextTask)
-        sink.write(task.unit(seed, split, index))
+        return {}
+    assert isinstance(task, TextTask)
+    made = task.unit(seed, split, index)
+    sink.write(made.rows)
+    return made.counts
 
 
 def _table_file(task: TableTask) -> TableFile:
@@ -261,6 +278,7 @@ def _make(
     for fact in chain(facts, run_units(work, left, workers)):  # each as soon as it is done
         counts["rows"] += fact["rows"]
         counts[f"rows_{fact['split']}"] += fact["rows"]
+        counts.update(fact["counts"])
         size += fact["bytes"]
         progress("making", size, size * config.samples // counts["rows"], counts["rows"])
     return dict(counts)
@@ -269,7 +287,7 @@ def _make(
 def _estimate(task: Task, seed: int, splits: list[Split]) -> Estimate:
     size = 0
     for split in splits:
-        rows = min(split.rows, _SAMPLE)
+        rows = min(split.rows, task.unit_rows, _SAMPLE)
         sample = io.BytesIO()
         _write(sample, task, seed, replace(split, rows=rows), 0)
         size += len(sample.getvalue()) * split.rows // rows

@@ -19,11 +19,32 @@ def uniforms(seed: int, split: Split, index: int, rows: int, columns: int) -> ND
     >>> uniforms(0, Split("train", 10), 0, 2, 1)
     array([[0.02715983, 0.06951194]])
     """
-    digest = hashlib.sha256(f"{split.name} {index} {seed}".encode()).digest()
-    bits = np.random.PCG64(int.from_bytes(digest, "big")).random_raw(rows * columns)
+    drawn = _numbers(_generator(f"{split.name} {index} {seed}"), rows * columns)
+    return drawn.reshape(columns, rows)
+
+
+def uniforms_of_rows(purpose: str, rows: range, columns: int) -> NDArray[np.float64]:
+    """As :func:`uniforms`, [columns, rows], but each row's own: they depend on the purpose and on
+    its number alone, not on the rows beside it.
+
+    >>> uniforms_of_rows("a", range(5, 7), 1)
+    array([[0.25225261, 0.42196942]])
+    """
+    generator = _generator(purpose)
+    generator.advance(rows.start * columns)
+    return _numbers(generator, len(rows) * columns).reshape(len(rows), columns).T
+
+
+def _generator(purpose: str) -> np.random.PCG64:
+    digest = hashlib.sha256(purpose.encode()).digest()
+    return np.random.PCG64(int.from_bytes(digest, "big"))
+
+
+def _numbers(generator: np.random.PCG64, count: int) -> NDArray[np.float64]:
+    bits = generator.random_raw(count)
     # Never 0, which has no finite normal quantile.
     drawn: NDArray[np.float64] = np.maximum((bits >> np.uint64(11)) * 2.0**-53, 2.0**-54)
-    return drawn.reshape(columns, rows)
+    return drawn
 
 
 def normal_quantiles(shares: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 from numtok.tasks._expressions import Operands, Space, draw, shapes
-from numtok.tasks.base import Split, TextTask, setting
+from numtok.tasks.base import Made, Split, TextTask, setting
 
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 _SETTINGS_OF = {
@@ -45,7 +45,7 @@ class Arithmetic(TextTask):
     other settings. Rows have the target ``answer`` and the groups ``operands``, ``digits`` (of a
     product) and ``operator`` (of the root).
 
-    >>> Arithmetic(operands=2).unit(0, Split("train", 1), 0)
+    >>> Arithmetic(operands=2).unit(0, Split("train", 1), 0).rows
     b'{"id":"train-0","text":"(7.55 + 5.28) = 12.83","targets":{"answer":[[16,21]]},\
 "answer_start":16,"group":{"operands":2,"operator":"+"}}\\n'
 
@@ -163,7 +163,7 @@ class Arithmetic(TextTask):
     def possible(self) -> int:
         return self._space.size
 
-    def unit(self, seed: int, split: Split, index: int) -> bytes:
+    def unit(self, seed: int, split: Split, index: int) -> Made:
         space, wanted = self._space, self.rows_of(split, index)
         # Enough draws for a whole unit of this split: 16 standard deviations more than the mean.
         # The last unit of a split may need more only where there are few expressions at all.
@@ -178,7 +178,7 @@ class Arithmetic(TextTask):
                 f"can be drawn: too few for {split.rows:,} in the split {split.name!r}; give fewer "
                 "--samples, or settings with more expressions"
             )
-        return rows
+        return Made(rows, {})
 
 
 def _with_figures(figures: int, low: Fraction, high: Fraction) -> Iterator[Operands]:

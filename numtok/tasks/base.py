@@ -8,7 +8,7 @@ be made in any order, by any process, and again.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,17 +62,31 @@ class Task(ABC):
     def possible(self) -> int | None:
         """How many different rows there are; None if they never run out."""
 
+    @property
+    def shifted(self) -> tuple[str, ...] | None:
+        """The splits whose rows differ from all others on purpose; their names begin with
+        ``ood-``, and no other split may be called so. None where names mean nothing."""
+        return None
+
     def rows_of(self, split: Split, index: int) -> int:
         """How many rows a unit has."""
         return min(self.unit_rows, split.rows - index * self.unit_rows)
+
+
+class Made(NamedTuple):
+    """Rows of texts, JSONL of ``records.Row`` in ASCII or UTF-8, and what was counted with them:
+    words for a table, joined by ``_``, and how often that was."""
+
+    rows: bytes
+    counts: dict[str, int]
 
 
 class TextTask(Task):
     """A maker of texts full of numbers."""
 
     @abstractmethod
-    def unit(self, seed: int, split: Split, index: int) -> bytes:
-        """Rows ``index * unit_rows`` and on of a split: JSONL of ``records.Row``, ASCII or UTF-8.
+    def unit(self, seed: int, split: Split, index: int) -> Made:
+        """Rows ``index * unit_rows`` and on of a split.
 
         No text comes twice in a split, and none in two splits of the same seed. Ids are
         different in all splits. Raises UsageError where there are too few rows to be had.
