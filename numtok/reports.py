@@ -61,13 +61,15 @@ class Report(msgspec.Struct, frozen=True):
         Numbers asked for; the share without a valid prediction; under constrained decoding the
         share in which the unconstrained choice would have been no well-formed number.
     metrics
-        Over all numbers; an invalid prediction counts as ``train_mean``.
+        Over all numbers; an invalid prediction counts as ``train_mean``, or, where rows have
+        several targets, as the mean of its target in ``target_means``.
     valid_metrics
         Over the valid ones alone; empty where all are valid.
     by_target, groups
         The same for each target name, and for each value of each group.
-    floors
-        What needs no model: quantisation, mean, nearest, linear, ...
+    floors, target_floors
+        What needs no model: quantisation, mean, nearest, linear, ...; and the same for each of
+        several targets.
     notes
         What a reader must know: one sentence each.
     """
@@ -93,6 +95,8 @@ class Report(msgspec.Struct, frozen=True):
     costs: Costs
     notes: list[str]
     schema: int = SCHEMA
+    target_means: dict[str, float] = {}
+    target_floors: dict[str, dict[str, Figures]] = {}
 
 
 def quantile_column(level: float) -> str:

@@ -13,7 +13,7 @@ from numtok.cli._figures import (
     print_lines,
     share,
 )
-from numtok.cli._report import print_against
+from numtok.cli._report import ERRORS, print_against, skill
 from numtok.cli._shared import Format, counted, print_json, print_table
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
     where = f"{comparison.group} {part.value}, " if comparison.group is not None else ""
     where += f"split {comparison.split}, {counted(part.numbers, 'number')}"
     everything = comparison.experiments
-    show(where, lambda one: figure(one.figure), everything, comparison.floors)
+    show(where, lambda one: figure(one.figure), everything, part.floors)
+    _print_skill(comparison, part, format)
     if several := [one for one in everything if len(one.seeds) > 1]:
         show("standard deviation over seeds", lambda one: _deviation(one.figure), several)
     if part.value is None and (over := comparison.over_folds):
@@ -112,6 +113,21 @@ def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
     others = [one for one in everything if one.label != part.reference]
     if others and part.reference is not None:
         show(f"difference from {part.reference}", lambda one: _apart(one.difference), others)
+
+
+def _print_skill(comparison: "Comparison", part: "Part", format: Format) -> None:
+    """How much less the error is than that of what needs no model, by the first such metric."""
+    errors = [name for name in comparison.metrics if name in ERRORS]
+    floors = [one for one in part.floors if errors and errors[0] in one.figures]
+    if not floors:
+        return
+    rows = []
+    for experiment in comparison.experiments:
+        error = part.standings[experiment.label][errors[0]].figure.value
+        skills = (skill(error, floor.figures[errors[0]].value) for floor in floors)
+        rows.append([_name(experiment), *skills])
+    title = f"skill by {errors[0]}: 1 - error / error of the floor"
+    print_figures(title, ["experiment", *map(_floor_name, floors)], rows, format)
 
 
 def _name(experiment: "Experiment") -> str:
@@ -201,11 +217,13 @@ def flat(comparison: "Comparison") -> Iterator[Row]:
             yield Row(
                 "over folds", label, metric, over.mean, n=over.count, deviation=over.deviation
             )
-    for floor in comparison.floors:
-        for metric, one in floor.figures.items():
-            if metric in comparison.metrics:
-                figures = one.value, None, None, one.n, one.low, one.high
-                yield Row("floor", _floor_name(floor), metric, *figures)
+    for part in comparison.parts:
+        for floor in part.floors:
+            for metric, one in floor.figures.items():
+                if metric in comparison.metrics:
+                    where = comparison.group, part.value
+                    figures = one.value, *where, one.n, one.low, one.high
+                    yield Row("floor", _floor_name(floor), metric, *figures)
     for experiment in comparison.experiments:
         seeds = len(experiment.seeds)
         yield Row("cost", experiment.label, "invalid", experiment.invalid, seeds=seeds)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numtok.stages._reports import Evaluation
 
 # The errors that are 0 only for a perfect model, of which 1 - error / floor is a skill.
-_ERRORS = ("mse",)
+ERRORS = ("mse",)
 _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 
 
@@ -51,7 +51,9 @@ def print_report(
     for name, values in report.groups.items():
         if len(values) > 1:
             _print_parts(name, values, format, to)
-    _print_floors(report, format, to)
+    _print_floors("floors", report.metrics, report.floors, format, to)
+    for name, floors in report.target_floors.items():
+        _print_floors(f"floors of target {name}", report.by_target[name], floors, format, to)
     _print_costs(evaluation, format, to)
     if report.notes:
         print_lines([f"Note: {note}" for note in report.notes], to)
@@ -136,29 +138,34 @@ def _print_parts(
     print_figures(f"by {name}", ["metric", *parts], rows, format, to)
 
 
-def _print_floors(report: "Report", format: Format, to: TextIO | None) -> None:
+def _print_floors(
+    what: str,
+    own: "Figures",
+    floors: "Mapping[str, Figures]",
+    format: Format,
+    to: TextIO | None,
+) -> None:
     """The model's figures beside those that need no model, and its skill over them."""
-    floors = report.floors
-    if not floors:
-        return
-
-    def skill(metric: str, floor: "Figures") -> str:
-        ours, theirs = report.metrics[metric].value, _value(floor, metric)
-        return "-" if ours is None or not theirs else number(1 - ours / theirs)
-
-    metrics = [name for name in report.metrics if any(name in floor for floor in floors.values())]
+    metrics = [name for name in own if any(name in floor for floor in floors.values())]
     rows = [
-        [name, number(_value(report.metrics, name))]
+        [name, number(_value(own, name))]
         + [number(_value(floor, name)) for floor in floors.values()]
         for name in metrics
     ]
     rows += [
-        [f"skill by {name}", "", *(skill(name, floor) for floor in floors.values())]
-        for name in _ERRORS
+        [f"skill by {name}", ""]
+        + [skill(_value(own, name), _value(floor, name)) for floor in floors.values()]
+        for name in ERRORS
         if name in metrics
     ]
-    title = "floors, which need no model; skill is 1 - error / error of the floor"
-    print_figures(title, ["metric", "model", *floors], rows, format, to)
+    if rows:
+        title = f"{what}, which need no model; skill is 1 - error / error of the floor"
+        print_figures(title, ["metric", "model", *floors], rows, format, to)
+
+
+def skill(error: float | None, of_floor: float | None) -> str:
+    """1 - error / error of the floor, ``-`` where one of them is not known or the floor is 0."""
+    return "-" if error is None or not of_floor else number(1 - error / of_floor)
 
 
 def _value(figures: "Figures", metric: str) -> float | None:
@@ -192,6 +199,11 @@ def _flat(report: "Report") -> Iterator[tuple[object, ...]]:
         for value, figures in values.items()
     ]
     parts += [("floor", name, figures) for name, figures in report.floors.items()]
+    parts += [
+        (f"floor of target {target}", name, figures)
+        for target, floors in report.target_floors.items()
+        for name, figures in floors.items()
+    ]
     for part, value, figures in parts:
         for metric, one in figures.items():
             yield part, value, metric, one.n, one.value, one.low, one.high

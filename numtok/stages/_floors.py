@@ -3,10 +3,10 @@
 quantisation
     The truth as the scheme writes it: no answer that the scheme writes does better.
 mean
-    The mean of the train split.
+    The mean of the train split, of each target's name.
 nearest
-    The value seen in training that is nearest to the truth: what one reaches who knows the
-    answer but can only repeat.
+    The value of that target seen in training that is nearest to the truth: what one reaches who
+    knows the answer but can only repeat.
 linear
     Least squares on the numbers of the row that are no target, where all rows have as many; a fit
     for each target's name. Not for rows without targets.
@@ -25,7 +25,8 @@ from numtok.config import threads
 from numtok.nn.batches import ranges
 from numtok.samples import Samples
 from numtok.schemes.base import Failure
-from numtok.stages._predict import Asked
+from numtok.stages._predict import Asked, target_names
+from numtok.stages._seen_values import SeenValues
 
 #: Features [m, k] and values [m] to learn from, features [n, k] to predict from: values [n].
 Fit = Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
@@ -38,20 +39,19 @@ def floors(
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Each floor that can be had, by name, with its float64[a] predictions; NaN if invalid."""
     yield "quantisation", _quantised(codec, samples, asked)
+    names = target_names(samples, asked)
+    means = {} if train is None else target_means(train)
     if train_mean is not None:
-        yield "mean", np.full(len(asked.numbers), train_mean)
+        yield "mean", np.array([means.get(name, train_mean) for name in names], np.float64)
     if train is None:
         return
-    truth = samples.numbers[asked.numbers]
-    seen = train.numbers[train.targets] if len(train.targets) else train.numbers
-    yield "nearest", _nearest(seen, truth)
+    yield "nearest", _nearest(train, names, samples.numbers[asked.numbers])
     train = train.head(_FITTED_ON)
     learnt, features = _features(train), _features(samples)
     if learnt is None or features is None or learnt.shape[1] != features.shape[1]:
         return
     if (asked.targets < 0).any():
         return  # every number in turn: each would need a fit of its own
-    names = samples.target_name.to_numpy(zero_copy_only=False)[asked.targets]
     rows = asked.rows[asked.queries]
     fits = {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
     for floor, fit in fits.items():
@@ -87,13 +87,30 @@ def _quantised(codec: Codec, samples: Samples, asked: Asked) -> NDArray[np.float
     return np.where(decoded.failures == Failure.NONE, decoded.values, np.nan)
 
 
-def _nearest(seen: NDArray[np.float64], truth: NDArray[np.float64]) -> NDArray[np.float64]:
-    known = np.unique(seen[np.isfinite(seen)])
-    if not len(known):
-        return np.full(len(truth), np.nan)
-    above = np.clip(np.searchsorted(known, truth), 0, len(known) - 1)
-    below = np.maximum(above - 1, 0)
-    return np.where(truth - known[below] < known[above] - truth, known[below], known[above])
+def target_means(train: Samples) -> dict[str, float]:
+    """The mean of the finite targets of each name; empty where all have one name."""
+    names = np.array(train.target_name.to_pylist(), object)
+    values = train.numbers[train.targets]
+    usable = np.isfinite(values)
+    found = {
+        name: float(values[usable & (names == name)].mean())
+        for name in sorted(set(names[usable].tolist()))
+    }
+    return found if len(set(names.tolist())) > 1 else {}
+
+
+def _nearest(
+    train: Samples, names: NDArray[np.object_], truth: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The nearest value of the same target in the train split, or of any number of it where it has
+    no such target."""
+    found = np.full(len(truth), np.nan)
+    for name in set(names.tolist()):
+        seen = SeenValues.of(train, name)
+        mine = names == name
+        if seen is not None:
+            found[mine] = seen.nearest(truth[mine])
+    return found
 
 
 def _features(samples: Samples) -> NDArray[np.float64] | None:

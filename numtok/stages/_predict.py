@@ -119,6 +119,12 @@ def asked_for(samples: Samples, causal: bool) -> Asked:
     return Asked(rows[~together], numbers, queries, targets)
 
 
+def target_names(samples: Samples, asked: Asked) -> NDArray[np.object_]:
+    """[a] the name of each target; ``number`` for a number that is none."""
+    names = np.array([*samples.target_name.to_pylist(), "number"], object)
+    return names[asked.targets]  # -1 is the last one
+
+
 class Predictor:
     """A model, the rows it is asked about, and how.
 

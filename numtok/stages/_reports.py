@@ -5,7 +5,8 @@ in one order, whatever the scheme and the shards were.
 """
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -34,7 +35,8 @@ from numtok.reports import (
 )
 
 _LIMIT = 64 << 20  # bytes: the most a report.json may have
-_KEY = ("id", "target", "position")
+TARGET = "target"  # predictions can be grouped by it
+_KEY = ("id", TARGET, "position")
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -90,6 +92,21 @@ def read(artifact: Artifact) -> Evaluation:
     )
 
 
+@dataclass(frozen=True)
+class TrainMeans:
+    """What an invalid prediction counts as: the mean of the train split, of its target where rows
+    have several."""
+
+    overall: float | None
+    of_target: Mapping[str, float] = field(default_factory=dict)
+
+    def at(self, table: "pa.Table") -> "NDArray[np.float64]":
+        """float64[n]: of each prediction; NaN where nothing is known."""
+        usual = np.nan if self.overall is None else self.overall
+        names = table.column(TARGET).to_pylist() if self.of_target else [""] * table.num_rows
+        return np.array([self.of_target.get(name, usual) for name in names], np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """The ``n`` predictions of a report, sorted by id, target and position."""
@@ -106,7 +123,9 @@ class Predictions:
             table = pq.read_table(path, page_checksum_verification=True)
             table = table.sort_by([(name, "ascending") for name in _KEY]).combine_chunks()
             kept = scored(table)
-            found = answers(kept, evaluation.report.train_mean, evaluation.ref)
+            report = evaluation.report
+            means = TrainMeans(report.train_mean, report.target_means)
+            found = answers(kept, means, evaluation.ref)
         except (OSError, KeyError, pa.ArrowException) as error:
             raise StoreError(
                 f"{path} cannot be read: {error}; `numtok verify` says which files are damaged"
@@ -122,15 +141,18 @@ class Predictions:
 
     @property
     def group_names(self) -> list[str]:
-        """What the predictions can be grouped by."""
+        """What the predictions can be grouped by; ``target`` where they are of several."""
         names = self.table.column_names
-        return [name.removeprefix(GROUP) for name in names if name.startswith(GROUP)]
+        found = [name.removeprefix(GROUP) for name in names if name.startswith(GROUP)]
+        several = pc.count_distinct(self.table.column(TARGET)).as_py() > 1
+        return [TARGET, *found] if several and TARGET not in found else found
 
     def groups(self, name: str) -> "dict[str, NDArray[np.int64]]":
         """The rows of each value of a group, ``none`` for no value; UsageError if unknown."""
         if name not in self.group_names:
             raise unknown("group", name, self.group_names)
-        values = self.table.column(GROUP + name).fill_null("none").to_pylist()
+        own = GROUP + name in self.table.column_names
+        values = self.table.column(GROUP + name if own else name).fill_null("none").to_pylist()
         distinct = sorted(set(values), key=lambda value: (len(value), value))  # so 2 before 10
         column = np.array(values, object)
         return {value: np.flatnonzero(column == value) for value in distinct}
@@ -172,11 +194,11 @@ def scored(table: "pa.Table") -> "pa.Table":
     return table.filter(pc.is_finite(table.column("truth"))).combine_chunks()
 
 
-def answers(table: "pa.Table", mean: float | None, ref: str) -> Answers:
-    """Predictions as metrics take them: an invalid one counts as ``mean``, the train mean."""
+def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Answers:
+    """Predictions as metrics take them."""
     valid = _numbers(table, "valid").astype(np.bool_)
-    prediction = _numbers(table, "prediction")
-    if mean is None and not valid.all():
+    prediction = np.where(valid, _numbers(table, "prediction"), means.at(table))
+    if np.isnan(prediction[~valid]).any():
         raise DataError(
             f"{ref} has invalid predictions and no train mean to score them by; "
             "evaluate again, on data that have a train split"
@@ -186,7 +208,7 @@ def answers(table: "pa.Table", mean: float | None, ref: str) -> Answers:
     levels = [_optional(table, quantile_column(level)) for level in QUANTILES]
     return Answers(
         truth=_numbers(table, "truth"),
-        prediction=np.where(valid, prediction, 0.0 if mean is None else mean),
+        prediction=prediction,
         valid=valid,
         truth_literal=table.column("truth_literal").to_pylist(),
         prediction_literal=table.column("prediction_literal").to_pylist(),

@@ -10,8 +10,8 @@ from numtok.errors import DataError
 from numtok.metrics.base import Answers, Metric, figures
 from numtok.records import GROUP
 from numtok.reports import Figures
+from numtok.stages._reports import TrainMeans, scored
 from numtok.stages._reports import answers as answers_of
-from numtok.stages._reports import scored
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,11 +26,15 @@ class Scores(NamedTuple):
 
     answers
         The predictions that can be scored: those whose truth is finite.
+    targets, fallback
+        Of each its target's name, [n], and what it would count as if it were invalid, float64[n].
     left_out
         How many cannot.
     """
 
     answers: Answers
+    targets: NDArray[np.object_]
+    fallback: NDArray[np.float64]
     left_out: int
     metrics: Figures
     valid_metrics: Figures  # over the valid predictions alone; empty where all are valid
@@ -43,7 +47,7 @@ def score(
     usual: Sequence[Metric],
     few: Sequence[Metric],
     more: Sequence[Metric],
-    train_mean: float | None,
+    means: TrainMeans,
     ref: str,
     progress: Progress,
 ) -> Scores:
@@ -58,7 +62,7 @@ def score(
     kept = scored(table)
     if not kept.num_rows:
         raise DataError("no number that is asked for is finite; there is nothing to score")
-    answers = answers_of(kept, train_mean, ref)
+    answers = answers_of(kept, means, ref)
     every = [metric for metric in usual if metric.missing(answers) is None]
     metrics = list(dict.fromkeys([*every, *more]))
     parts = dict(_parts(kept))
@@ -75,6 +79,8 @@ def score(
     valid = {} if answers.valid.all() else figures(metrics, answers.take(answers.valid))
     return Scores(
         answers,
+        np.array(kept.column("target").to_pylist(), object),
+        means.at(kept),
         table.num_rows - kept.num_rows,
         over_all,
         valid,
@@ -87,26 +93,27 @@ def score(
 
 
 def floor_figures(
-    few: Sequence[Metric],
-    answers: Answers,
-    floors: Iterable[tuple[str, NDArray[np.float64]]],
-    train_mean: float | None,
-) -> dict[str, Figures]:
-    """The figures of predictions float64[n] that need no model, by name; NaN is invalid."""
-    mean, found = 0.0 if train_mean is None else train_mean, {}
+    few: Sequence[Metric], scores: Scores, floors: Iterable[tuple[str, NDArray[np.float64]]]
+) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
+    """The figures of predictions float64[n] that need no model, by name; NaN is invalid. And the
+    same for each target, where there are several."""
+    found: dict[str, Figures] = {}
+    by_target: dict[str, dict[str, Figures]] = {name: {} for name in scores.by_target}
     for name, values in floors:
         valid = np.isfinite(values)
         told = [repr(v) if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
         floor = Answers(  # of columns of a distribution it has none
-            answers.truth,
-            np.where(valid, values, mean),
+            scores.answers.truth,
+            np.where(valid, values, np.nan_to_num(scores.fallback)),
             valid,
-            answers.truth_literal,
+            scores.answers.truth_literal,
             told,
-            sample=answers.sample,
+            sample=scores.answers.sample,
         )
         found[name] = figures(few, floor)
-    return found
+        for target, figures_of in by_target.items():
+            figures_of[name] = figures(few, floor.take(scores.targets == target))
+    return found, by_target
 
 
 def _parts(kept: "pa.Table") -> Iterator[tuple[tuple[str, str], NDArray[np.bool_]]]:

@@ -26,9 +26,10 @@ class SeenValues:
 
     @classmethod
     def of(cls, train: Samples, target: str) -> "SeenValues | None":
-        """Those of a split; None where it has none."""
+        """Those of a split, or all its numbers where it has no such target; None of no numbers."""
         names = np.array(train.target_name.to_pylist(), object)
         values = train.numbers[train.targets[names == target]]
+        values = values if len(values) else train.numbers
         values = np.unique(values[np.isfinite(values)])
         return cls(values) if len(values) else None
 

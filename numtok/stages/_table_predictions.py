@@ -36,6 +36,7 @@ from numtok.registry import spec_of
 from numtok.reports import QUANTILES, Costs, Report, predictions_schema, quantile_column
 from numtok.stages._floors import boosted, linear
 from numtok.stages._regressors import LoadedRegressor
+from numtok.stages._reports import TrainMeans
 from numtok.stages._scoring import Progress, floor_figures, score
 from numtok.stages._table_data import VALIDATION, learnt_rows
 from numtok.tables import Table
@@ -252,10 +253,11 @@ class TableEvaluation:
             self.metrics,
             self.few,
             self.more,
-            train_mean,
+            TrainMeans(train_mean),
             loaded.artifact.ref,
             progress,
         )
+        floors, _ = floor_figures(self.of_floors, scores, self._floors())
         parameters, _ = next(iter(loaded.fitted.values())).model.parameter_counts()
         head = HEADS.from_settings(file.head)
         width = next(iter(loaded.fitted.values())).model.reader.tokens_per_number
@@ -277,7 +279,7 @@ class TableEvaluation:
             valid_metrics=scores.valid_metrics,
             by_target=scores.by_target,
             groups=scores.groups,
-            floors=floor_figures(self.of_floors, scores.answers, self._floors(), train_mean),
+            floors=floors,
             costs=Costs(
                 sum(fold.fit.samples for fold in file.folds),
                 0,

@@ -22,7 +22,7 @@ from numtok.registry import spec_of
 from numtok.reports import REPORT, Figure, Figures
 from numtok.stages._against import Against, against
 from numtok.stages._experiments import Experiment, described, grouped
-from numtok.stages._reports import Evaluation, Predictions, read
+from numtok.stages._reports import TARGET, Evaluation, Predictions, read
 from numtok.stages._requirements import Requirement, Verdict
 from numtok.stages._spread import LEVEL, Spread, spread
 from numtok.store import Store
@@ -70,26 +70,27 @@ class Standing(msgspec.Struct, frozen=True):
     difference: Difference | None
 
 
-class Part(msgspec.Struct, frozen=True):
-    """All test samples (``value`` is None), or those with one value of the group.
-
-    ``standings`` are by label and metric. ``reference`` is the label of the best
-    experiment by the first metric (of the first one, where neither direction is better); None
-    where the metric is undefined for all.
-    """
-
-    value: str | None
-    numbers: int
-    reference: str | None
-    standings: dict[str, dict[str, Standing]]
-
-
 class Floor(msgspec.Struct, frozen=True):
     """Figures that need no model; ``schemes`` they hold for, none where they hold for all."""
 
     name: str
     schemes: list[str]
     figures: Figures
+
+
+class Part(msgspec.Struct, frozen=True):
+    """All test samples (``value`` is None), or those with one value of the group.
+
+    ``standings`` are by label and metric. ``reference`` is the label of the best
+    experiment by the first metric (of the first one, where neither direction is better); None
+    where the metric is undefined for all. Of groups ``floors`` are those of targets alone.
+    """
+
+    value: str | None
+    numbers: int
+    reference: str | None
+    standings: dict[str, dict[str, Standing]]
+    floors: list[Floor]
 
 
 class Over(msgspec.Struct, frozen=True):
@@ -129,7 +130,6 @@ class Comparison(msgspec.Struct, frozen=True):
     experiments: list[Experiment]
     parts: list[Part]
     over_folds: dict[str, dict[str, Over]]
-    floors: list[Floor]
     verdicts: list[Verdict]
     against: Against | None
 
@@ -172,9 +172,11 @@ def run(config: Config, store: Store) -> Comparison:
         metrics={spec_of(metric): metric.better for metric in metrics},
         group=config.by,
         experiments=experiments,
-        parts=[_part(value, where, measured, metrics) for value, where in rows.items()],
+        parts=[
+            _part(value, where, measured, metrics, _floors(groups, config.by, value))
+            for value, where in rows.items()
+        ],
         over_folds={} if config.by is not None else _over_folds(measured, metrics),
-        floors=[] if config.by is not None else _floors(groups),
         verdicts=_verdicts(requirements, measured),
         against=against(config.against, labelled, column=config.column) if config.against else None,
     )
@@ -199,6 +201,7 @@ def _part(
     rows: NDArray[np.int64],
     measured: Sequence[_Measured],
     metrics: Sequence[Metric],
+    floors: list[Floor],
 ) -> Part:
     answers = [[one.answers.take(rows) for one in each.predictions] for each in measured]
     spreads = []
@@ -218,7 +221,8 @@ def _part(
         }
         for index, each in enumerate(measured)
     }
-    return Part(value, len(rows), None if best is None else measured[best].label, standings)
+    reference = None if best is None else measured[best].label
+    return Part(value, len(rows), reference, standings, floors)
 
 
 def _over_folds(
@@ -259,18 +263,25 @@ def _apart(metric: Metric, first: Sequence[Answers], second: Sequence[Answers]) 
     return Difference(figure.value, low, high, better, significant)
 
 
-def _floors(groups: Sequence[Sequence[Evaluation]]) -> list[Floor]:
+def _floors(
+    groups: Sequence[Sequence[Evaluation]], by: str | None, value: str | None
+) -> list[Floor]:
     """Each floor once where all reports agree, else once for the schemes that agree."""
     reports = [group[0].report for group in groups]
+    floors: list[dict[str, Figures]] = [{} for _ in reports]
+    if by is None:
+        floors = [report.floors for report in reports]
+    elif by == TARGET and value is not None:
+        floors = [report.target_floors.get(value, {}) for report in reports]
     found = []
-    for name in dict.fromkeys(name for report in reports for name in report.floors):
+    for name in dict.fromkeys(name for one in floors for name in one):
         schemes: dict[bytes, list[str]] = {}
         figures = {}
-        for report in reports:
-            if name in report.floors:
-                key = msgspec.json.encode(report.floors[name], order="deterministic")
+        for report, one in zip(reports, floors, strict=True):
+            if name in one:
+                key = msgspec.json.encode(one[name], order="deterministic")
                 schemes.setdefault(key, []).append(report.scheme)
-                figures[key] = report.floors[name]
+                figures[key] = one[name]
         for key, those in schemes.items():
             everyone = len(those) == len(reports)
             found.append(Floor(name, [] if everyone else list(dict.fromkeys(those)), figures[key]))

@@ -33,7 +33,8 @@ from numtok.reports import (
 )
 from numtok.samples import Samples
 from numtok.stages._data import check_codec, read_split, read_train_split, splits
-from numtok.stages._floors import floors
+from numtok.stages._floors import floors as all_floors
+from numtok.stages._floors import target_means
 from numtok.stages._models import LoadedModel, check_reads, is_causal, read_model
 from numtok.stages._options import check_name
 from numtok.stages._predict import (
@@ -45,9 +46,10 @@ from numtok.stages._predict import (
     Options,
     Predicted,
     Predictor,
+    target_names,
 )
 from numtok.stages._ranges import outside
-from numtok.stages._reports import publish, write_predictions
+from numtok.stages._reports import TrainMeans, publish, write_predictions
 from numtok.stages._scoring import Progress, floor_figures, score
 from numtok.store import Store
 
@@ -258,7 +260,7 @@ class _Evaluation:
         rows = asked.rows[asked.queries]
         columns: dict[str, Any] = {
             "id": samples.ids.take(rows),
-            "target": self._names(),
+            "target": target_names(samples, asked),
             "position": asked.numbers - samples.number_rows[rows],
             "truth_literal": self._truth_literals(),
             "truth": samples.numbers[asked.numbers],
@@ -286,10 +288,6 @@ class _Evaluation:
             schema=schema,
         )
 
-    def _names(self) -> list[str]:
-        names = self.samples.target_name.to_pylist()
-        return [names[target] if target >= 0 else "number" for target in self.asked.targets]
-
     def _truth_literals(self) -> list[str]:
         """As written; of a number that is no target Python's repr, since shards keep no more."""
         literals = self.samples.target_literal.to_pylist()
@@ -303,7 +301,7 @@ class _Evaluation:
         """Which truths are outside the range of their target in the train split."""
         if self.train is None:
             return pa.nulls(len(self.asked.numbers), pa.bool_())
-        names = np.array(self._names(), object)
+        names = target_names(self.samples, self.asked)
         truth = self.samples.numbers[self.asked.numbers]
         return pa.array(outside(truth, names, self.train))
 
@@ -312,9 +310,9 @@ class _Evaluation:
         loaded, config, asked = self.loaded, self.config, self.asked
         few = list(map(METRICS.build, _IN_GROUPS))
         more = list(map(METRICS.build, config.metrics))
-        scores = score(
-            table, self.metrics, few, more, self.train_mean, loaded.artifact.ref, progress
-        )
+        means = TrainMeans(self.train_mean, {} if self.train is None else target_means(self.train))
+        scores = score(table, self.metrics, few, more, means, loaded.artifact.ref, progress)
+        floors, target_floors = floor_figures([*few, *more], scores, self._floors())
         total_parameters, tables = loaded.model.parameter_counts()
         trained = loaded.trained
         constrained = self.predictor.options.constrained
@@ -336,7 +334,7 @@ class _Evaluation:
             valid_metrics=scores.valid_metrics,
             by_target=scores.by_target,
             groups=scores.groups,
-            floors=floor_figures([*few, *more], scores.answers, self._floors(), self.train_mean),
+            floors=floors,
             costs=Costs(
                 trained.samples,
                 trained.tokens,
@@ -347,12 +345,14 @@ class _Evaluation:
                 float(self.samples.number_length[asked.numbers].mean()),
             ),
             notes=list(self._notes(scores.left_out)),
+            target_means=dict(means.of_target),
+            target_floors=target_floors,
         )
 
     def _floors(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
         """Of the numbers that are scored."""
         finite = np.isfinite(self.samples.numbers[self.asked.numbers])
-        for name, values in floors(
+        for name, values in all_floors(
             self.loaded.codec, self.samples, self.asked, self.train, self.train_mean
         ):
             yield name, values[finite]
