@@ -30,7 +30,7 @@ from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import settings_of
-from numtok.schemes.base import SCHEMES, Decoded, Scheme
+from numtok.schemes.base import SCHEMES, Decoded, Encoded, Scheme
 from numtok.text_tokenizers.base import (
     TEXT_TOKENIZERS,
     Fitted,
@@ -167,10 +167,7 @@ class Codec:
         """The columns of some segments; places count from each segment's first token."""
         numerals = Numerals.read(Literals(segments.data, segments.starts, segments.ends))
         raw = numerals.values
-        if not self.normalizer.normalizer.identity:
-            keeps_zero = self.normalizer.normalizer.keeps_zero
-            numerals = numerals.with_values(self.normalizer.forward(raw), keeps_zero)
-        encoded = self.scheme.encode(numerals)
+        encoded = self.encode_numbers(numerals)
         numbers = NumberTokens(encoded.tokens, encoded.lengths, self.number_first)
         dtype = np.uint16 if self.vocabulary_size <= 1 << 16 else np.uint32
         woven = self.text.weave(segments, numbers, self.text_first, dtype)
@@ -223,6 +220,14 @@ class Codec:
                     else decoded.literal(index)
                 )
         return unescape("".join(parts))
+
+    def encode_numbers(self, numerals: Numerals) -> Encoded:
+        """Numbers to the scheme's local ids, normalised first."""
+        normalizer = self.normalizer.normalizer
+        if not normalizer.identity:
+            values = self.normalizer.forward(numerals.values)
+            numerals = numerals.with_values(values, normalizer.keeps_zero)
+        return self.scheme.encode(numerals)
 
     def decode_numbers(
         self,

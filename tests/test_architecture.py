@@ -21,7 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "numtok"
 
 LAYERS: tuple[frozenset[str], ...] = (  # lowest first
-    frozenset({"config", "errors", "files", "published", "records", "registry", "reports"}),
+    frozenset(
+        {"config", "errors", "files", "probes", "published", "records", "registry", "reports"}
+    ),
     frozenset({"kernels"}),
     frozenset({"metrics", "normalizers", "numerals", "text_tokenizers"}),
     frozenset({"schemes"}),

@@ -13,11 +13,17 @@ from numtok.cli._shared import open_store, refuse
 def command(
     context: typer.Context,
     kind: Annotated[
-        str, typer.Argument(metavar="KIND", help="truth, curve, density, lines or bars.")
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help="truth, error, curve, density, lines, bars; of probes: sweep, embedding, pca.",
+        ),
     ],
     refs: Annotated[
         list[str],
-        typer.Argument(metavar="REF...", help="REFs of reports; density: of models and a table."),
+        typer.Argument(
+            metavar="REF...", help="REFs of reports or probes; density: of models and a table."
+        ),
     ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Ends in .png or .svg.")],
     size: Annotated[
@@ -38,10 +44,13 @@ def command(
         str | None, typer.Option(help="Of values: linear (the default), log or signed-log.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(metavar="NAME", help="truth: numbers of that target alone.")
+        str | None, typer.Option(metavar="NAME", help="truth, error: numbers of that target alone.")
     ] = None,
     seen: Annotated[
         bool | None, typer.Option("--seen", help="truth: mark the values of the train split.")
+    ] = None,
+    relative: Annotated[
+        bool | None, typer.Option("--relative", help="error: over the size of the truth.")
     ] = None,
     split: Annotated[
         str | None, typer.Option(metavar="NAME", help="density: whose rows. Default: test.")
@@ -50,7 +59,7 @@ def command(
         int | None, typer.Option(metavar="N", help="density: at most so many. Default: 2000.")
     ] = None,
 ) -> None:
-    """Draw reports: predictions against truth, curves, densities, a metric over a setting.
+    """Draw reports and probes: predictions against truth, curves, a metric over a setting.
 
     Example: numtok figure truth sums-xval sums-p1000 --out truth.png
     """
@@ -63,6 +72,7 @@ def command(
         "scale": scale,
         "target": target,
         "seen": seen,
+        "relative": relative,
         "split": split,
         "rows": rows,
     }

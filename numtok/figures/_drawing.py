@@ -12,7 +12,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numtok.errors import UsageError
-from numtok.figures._picture import Axis, Band, Bars, Line, Panel, Picture, Points, Ticks
+from numtok.figures._picture import (
+    Axis,
+    Band,
+    Bars,
+    Levels,
+    Line,
+    Panel,
+    Picture,
+    Points,
+    Ticks,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,6 +139,8 @@ def _draw(axes: "Axes", panel: Panel) -> None:
                 _bars(axes, mark)
             case Ticks():
                 _ticks(axes, mark)
+            case Levels():
+                _levels(axes, mark)
     for axis, of in ((panel.x, "x"), (panel.y, "y")):  # now that it is known how far marks go
         _set_axis(axes, axis, of)
     if panel.diagonal is not None:
@@ -203,6 +215,14 @@ def _ticks(axes: "Axes", mark: Ticks) -> None:
         color=_GREY,
         label=mark.label,
     )
+
+
+def _levels(axes: "Axes", mark: Levels) -> None:
+    """One entry in the legend, whatever their number."""
+    draw: Callable[..., Any] = axes.axvline if mark.of == "x" else axes.axhline
+    for place, value in enumerate(mark.values.tolist()):
+        style: dict[str, Any] = {"color": _GREY, "linestyle": (0, (4, 3)), "linewidth": 0.9}
+        draw(value, zorder=1.4, label=None if place else mark.label, **style)
 
 
 def _set_axis(axes: "Axes", axis: Axis, of: str) -> None:

@@ -103,7 +103,16 @@ class Ticks:
     x: Floats
 
 
-Mark = Points | Line | Band | Bars | Ticks
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A dashed line across the panel at each value of the x or the y axis."""
+
+    label: str
+    values: Floats
+    of: Literal["x", "y"]
+
+
+Mark = Points | Line | Band | Bars | Ticks | Levels
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.artifact import Artifact
 from numtok.codec import Codec
-from numtok.errors import StoreError, unknown
+from numtok.errors import StoreError, UsageError, unknown
 from numtok.nn.batches import Values
-from numtok.records import SCHEME_FILE
+from numtok.records import ENCODED, SCHEME_FILE, TRAIN
 from numtok.samples import Samples, bytes_of
+from numtok.store import Store
 
 _SHARD = re.compile(r"([a-z0-9][a-z0-9_-]*)-\d{5,}\.parquet")
 _BESIDE = ("clipped", "rejected")
@@ -34,6 +35,15 @@ def same_codec(first: Artifact, second: Artifact) -> bool:
     """Whether two encoded or model artifacts write texts in one way."""
     one, other = (files.read_bytes(each.path / SCHEME_FILE, 1 << 30) for each in (first, second))
     return one == other or Codec.from_json(one).digest == Codec.from_json(other).digest
+
+
+def check_codec(model: Artifact, encoded: Artifact) -> None:
+    """Raises UsageError for data that are not encoded as the model's were."""
+    if not same_codec(model, encoded):
+        raise UsageError(
+            f"{encoded.ref} is encoded in another way than {model.ref} was trained on; "
+            f"`numtok encode --like {model.ref} INPUT` encodes data for it"
+        )
 
 
 def splits(artifact: Artifact) -> dict[str, list[Path]]:
@@ -59,6 +69,17 @@ def read_split(
     shards = there[split]
     too_large = spill is not None and bytes_of(shards) > _MEMORY * _memory()
     return Samples.read(shards, spill() if spill and too_large else None)
+
+
+def read_train_split(model: Artifact, encoded: Artifact, store: Store) -> Samples | None:
+    """The rows that a model learnt from, which may be of other data than ``encoded``; None where
+    they are no longer in the store."""
+    parent = model.manifest.parents[0]
+    if parent.digest == encoded.manifest.content:
+        return read_split(encoded, TRAIN)
+    name, _, version = parent.where.partition("@")
+    found = store.find(ENCODED, name, version)
+    return read_split(found, TRAIN) if found is not None else None
 
 
 def _memory() -> int:

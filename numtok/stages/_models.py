@@ -18,10 +18,12 @@ from torch import Tensor
 from numtok import files
 from numtok.artifact import Artifact
 from numtok.codec import Codec
-from numtok.errors import StoreError
+from numtok.errors import DataError, StoreError
+from numtok.nn.heads.base import ValueHead
 from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES
 from numtok.records import SCHEME_FILE, read_record
+from numtok.samples import Samples
 
 FORMAT = 1  # of model.json
 WEIGHTS, MODEL_FILE, METRICS = "weights.safetensors", "model.json", "metrics.jsonl"
@@ -125,6 +127,23 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
         for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])
     return LoadedModel(artifact, model.to(device).eval(), codec, content.trained)
+
+
+def check_reads(loaded: LoadedModel, samples: Samples, told: str) -> None:
+    """Raises DataError for rows that are too long, and for a head without its calibration;
+    ``told`` is what the rows are."""
+    context = loaded.model.settings.shape.context - int(loaded.model.objective.causal)
+    if samples.longest > context:
+        raise DataError(
+            f"{told} has a row of {samples.longest:,} tokens, "
+            f"{loaded.artifact.ref} reads {context:,}; train with a --preset of more context"
+        )
+    head = loaded.model.head
+    if isinstance(head, ValueHead) and head.calibrated and not loaded.trained.calibration:
+        raise DataError(
+            f"{loaded.artifact.ref} has no spread for its value head: no number of the split "
+            "that it is measured on was asked for; train on data with more numbers in it"
+        )
 
 
 def load_weights(path: Path, shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:

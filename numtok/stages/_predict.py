@@ -233,19 +233,38 @@ class Predictor:
         counts: NDArray[np.int64],
     ) -> Predicted:
         """Of some rows, one a query, the numbers ``asked``, ``counts`` of them in each."""
+        batch, chosen, place = self._batch(rows, asked, counts)
+        tokens, numbers = self._true_tokens(batch, chosen), batch.number[chosen]
+        parts = [
+            self._predicted(steps, numbers[part], tokens[part])
+            for part, steps in self._steps(batch, chosen)
+        ]
+        return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
+
+    def _batch(
+        self, rows: NDArray[np.int64], asked: NDArray[np.int64], counts: NDArray[np.int64]
+    ) -> tuple[Batch, NDArray[np.bool_], NDArray[np.int64]]:
+        """The rows, which of their numbers are asked for, and where among those each of ``asked``
+        is: one number can be two targets."""
         batch = self.batches.of(rows)
         # A row can be there several times, once for each of its numbers.
         many = len(self.samples.numbers)
         wanted = np.repeat(np.arange(len(rows)), counts) * many + self.asked.numbers[asked]
         every = batch.number_row * many + batch.number
         chosen = np.isin(every, wanted)
-        tokens, numbers = self._true_tokens(batch, chosen), batch.number[chosen]
-        parts = [
-            self._predicted(steps, numbers[part], tokens[part])
-            for part, steps in self._steps(batch, chosen)
-        ]
-        place = np.searchsorted(every[chosen], wanted)  # one number can be two targets
-        return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
+        return batch, chosen, np.searchsorted(every[chosen], wanted)
+
+    def passes(self) -> Iterator[tuple[NDArray[np.int64], Steps]]:
+        """All numbers that are asked for, by their indices in the split, some at a time, with the
+        steps that read them: for who asks more of the model than a prediction."""
+        size = self._fitting(self.samples.longest)
+        for begin in range(0, len(self.asked.rows), size):
+            queries = np.arange(begin, min(begin + size, len(self.asked.rows)))
+            first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
+            asked = ranges(first, end - first)
+            batch, chosen, _ = self._batch(self.asked.rows[queries], asked, end - first)
+            for part, steps in self._steps(batch, chosen):
+                yield batch.number[chosen][part], steps
 
     def _steps(self, batch: Batch, chosen: NDArray[np.bool_]) -> Iterator[tuple[slice, Steps]]:
         """The chosen numbers; where they do not depend on each other, some at a time."""

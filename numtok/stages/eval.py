@@ -19,7 +19,6 @@ from numtok.artifact import Artifact
 from numtok.errors import DataError, UsageError
 from numtok.metrics.base import METRICS, Metric
 from numtok.nn.device import check_compiler
-from numtok.nn.heads.base import ValueHead
 from numtok.nn.steps import compile_passes
 from numtok.nn.training import device_of
 from numtok.records import ENCODED, GROUP, MODEL, TRAIN
@@ -33,9 +32,9 @@ from numtok.reports import (
     quantile_column,
 )
 from numtok.samples import Samples
-from numtok.stages._data import read_split, same_codec, splits
+from numtok.stages._data import check_codec, read_split, read_train_split, splits
 from numtok.stages._floors import floors
-from numtok.stages._models import LoadedModel, is_causal, read_model
+from numtok.stages._models import LoadedModel, check_reads, is_causal, read_model
 from numtok.stages._options import check_name
 from numtok.stages._predict import (
     AUTOREGRESSIVE,
@@ -128,11 +127,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     model = store.resolve(config.model, kinds={MODEL})
     encoded = store.resolve(config.encoded, kinds={ENCODED})
     device = device_of(config.device)
-    if not same_codec(model, encoded):
-        raise UsageError(
-            f"{encoded.ref} is encoded in another way than {model.ref} was trained on; "
-            f"`numtok encode --like {model.ref} INPUT` encodes data for it"
-        )
+    check_codec(model, encoded)
     if config.split not in splits(encoded):
         read_split(encoded, config.split)  # says which splits there are
     metrics = [*_usual_metrics(), *map(METRICS.build, config.metrics)]
@@ -233,19 +228,8 @@ class _Evaluation:
         metrics: list[Metric],
     ) -> "_Evaluation":
         samples = read_split(encoded, config.split).head(config.rows)
-        context = loaded.model.settings.shape.context - int(loaded.model.objective.causal)
-        if samples.longest > context:
-            raise DataError(
-                f"split {config.split!r} of {encoded.ref} has a row of {samples.longest:,} tokens, "
-                f"{loaded.artifact.ref} reads {context:,}; train with a --preset of more context"
-            )
-        head = loaded.model.head
-        if isinstance(head, ValueHead) and head.calibrated and not loaded.trained.calibration:
-            raise DataError(
-                f"{loaded.artifact.ref} has no spread for its value head: no number of the split "
-                "that it is measured on was asked for; train on data with more numbers in it"
-            )
-        train = _train_split(loaded, encoded, store)
+        check_reads(loaded, samples, f"split {config.split!r} of {encoded.ref}")
+        train = read_train_split(loaded.artifact, encoded, store)
         finite = None if train is None else int(np.isfinite(train.numbers).sum())
         predictor = Predictor(loaded, samples, options, finite)
         if not len(predictor.asked.numbers):
@@ -406,16 +390,6 @@ class _Evaluation:
             yield "The distribution has an exact form; --draws was not needed."
         if self.train is None:
             yield "What the model learnt from is not at hand: no nearest, linear or boosted floor."
-
-
-def _train_split(loaded: LoadedModel, encoded: Artifact, store: Store) -> Samples | None:
-    """The rows that the floors are fitted on: those that the model learnt from."""
-    parent = loaded.artifact.manifest.parents[0]
-    if parent.digest == encoded.manifest.content:
-        return read_split(encoded, TRAIN)
-    name, _, version = parent.where.partition("@")
-    found = store.find(ENCODED, name, version)
-    return read_split(found, TRAIN) if found is not None else None
 
 
 def _nullable(column: NDArray[np.float64]) -> "pa.Array[Any]":

@@ -1,0 +1,111 @@
+"""``numtok probe``."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from numtok.cli._shared import (
+    ForceOption,
+    Format,
+    FormatOption,
+    JsonOption,
+    RestartOption,
+    open_store,
+)
+
+
+def command(
+    context: typer.Context,
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="REF of a model of texts.")],
+    data: Annotated[
+        str | None,
+        typer.Argument(metavar="ENCODED", help="REF of data encoded as the model's were."),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Whose rows. Default: test.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What is predicted. Default: the only one.")
+    ] = None,
+    sweep: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Change the N-th number of one row, counted from 0."),
+    ] = None,
+    row: Annotated[
+        str | None, typer.Option(metavar="ID", help="With --sweep: the row. Default: the first.")
+    ] = None,
+    from_: Annotated[
+        float | None,
+        typer.Option("--from", metavar="X", help="Default: the least there in training; -10."),
+    ] = None,
+    to: Annotated[
+        float | None, typer.Option(metavar="X", help="Default: the greatest there; 10.")
+    ] = None,
+    points: Annotated[
+        int | None, typer.Option(metavar="N", help="Values between them. Default: 201.")
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Numbers whose probabilities are followed. Default: 5."),
+    ] = None,
+    digits: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="With which values are compared with seen ones. Default: 3."
+        ),
+    ] = None,
+    embedding: Annotated[
+        bool,
+        typer.Option("--embedding", help="Instead: numbers after the first layer norm (value)."),
+    ] = False,
+    pca: Annotated[
+        bool,
+        typer.Option("--pca", help="Instead: principal components of the number tokens."),
+    ] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    name: Annotated[
+        str | None, typer.Option(help="Default: the model's, and what is looked at.")
+    ] = None,
+    restart: RestartOption = False,
+    force: ForceOption = False,
+    format: FormatOption = Format.TABLE,
+    json: JsonOption = False,
+) -> None:
+    """Measure how a model follows its numbers: smoothly, or only to values that it has seen.
+
+    Example: numtok probe era5-xval-nano era5-xval --split test --target temperature
+    """
+    from numtok.cli._probed import print_probe
+    from numtok.cli._progress import Count
+    from numtok.stages._probes import read
+    from numtok.stages.probe import Config, run
+
+    config = Config(
+        model=model,
+        encoded=data,
+        split=split,
+        target=target,
+        row=row,
+        sweep=sweep,
+        low=from_,
+        high=to,
+        points=points,
+        top=top,
+        digits=digits,
+        embedding=embedding,
+        pca=pca,
+        device=device,
+        name=name,
+        restart=restart,
+        force=force,
+    )
+    with Count(context.obj.quiet) as progress:
+        artifact = run(config, open_store(context), progress).artifact
+    chosen = Format.JSON if json else format
+    if chosen is not Format.TABLE:
+        print_probe(read(artifact), chosen)
+        return
+    if not context.obj.quiet:
+        print_probe(read(artifact), chosen, sys.stderr)
+    print(artifact.ref)

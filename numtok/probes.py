@@ -1,0 +1,205 @@
+"""What ``probe`` writes: a model as a function of its numbers, measured.
+
+A *probe* artifact holds ``probe.json`` (a :class:`Probe`) and ``points.parquet``, whose columns
+depend on the form (:class:`Along`, :class:`Embedding`, :class:`Tokens`); one along numbers also
+``seen.parquet``, the different values of the target in the train split.
+"""
+
+import msgspec
+
+from numtok.reports import Figure, Figures
+
+PROBE = "probe"  # the kind of artifact
+PROBE_FILE, POINTS_FILE, SEEN_FILE = "probe.json", "points.parquet", "seen.parquet"
+SCHEMA = 1  # of probe.json
+SAMPLES, SWEEP, EMBEDDING, PCA = "samples", "sweep", "embedding", "pca"  # the forms
+
+
+class Jump(msgspec.Struct, frozen=True):
+    """The largest step of the prediction between neighbours on the x axis.
+
+    Where several rows have one x, their median prediction counts.
+
+    from_x, to_x, from_y, to_y
+        Where it is.
+    of_range
+        Its share of the range of the predictions.
+    of_median_step
+        How many times the median step; None where that is 0, as of a model that snaps.
+    of_truth
+        How many times the largest step of the truth; None along an input, where none is known.
+    """
+
+    size: float
+    from_x: float
+    to_x: float
+    from_y: float
+    to_y: float
+    of_range: float
+    of_median_step: float | None
+    of_truth: float | None
+
+
+class Saturation(msgspec.Struct, frozen=True):
+    """Whether the output is stuck at its ends.
+
+    low, high
+        The share of the predictions at or below the smallest value seen in training, and at or
+        above the largest; None where the train split is not at hand.
+    still_low, still_high
+        The share of the x axis, from its lower and its upper end on, over which the prediction
+        stays within a hundredth of its range; 1 where it never moves.
+    """
+
+    low: Figure | None
+    high: Figure | None
+    still_low: float
+    still_high: float
+
+
+class Repeated(msgspec.Struct, frozen=True):
+    """The share of predictions that are a value of this target seen in training.
+
+    rounded, exact
+        Of the predictions, both rounded to a few significant digits, and as they are.
+    floor_rounded, floor_exact
+        The same of the truths; along an input of as many values, spread evenly over the range of
+        the predictions. On an honest split out of distribution it is near 0.
+    """
+
+    rounded: Figure
+    exact: Figure
+    floor_rounded: Figure
+    floor_exact: Figure
+
+
+class Top(msgspec.Struct, frozen=True):
+    """A number that is probable somewhere along the x axis, and the most its probability is."""
+
+    literal: str
+    value: float | None
+    most: float
+
+
+class Along(msgspec.Struct, frozen=True, tag=SAMPLES):
+    """Predictions of one target along numbers: its truth, or one number that goes in.
+
+    Columns of the points, in order of x: ``id``, ``x``, ``truth`` (null along an input),
+    ``prediction`` (null if invalid), ``prediction_literal``, ``q05`` ... ``q95`` of the predictive
+    distribution where it has quantiles, and ``log_p_0`` ... , one for each of ``top``.
+
+    number
+        The swept number's place in the row; None along the truth.
+    rows, invalid
+        How many predictions; the share without a valid one.
+    distinct, distinct_rounded
+        Different predictions: as they are, and rounded.
+    digits
+        Significant digits of what is rounded, there and in ``repeated``.
+    slope
+        Least squares of the prediction on x.
+    seen
+        How many different values the train split has; None where it is not at hand.
+    errors
+        Along the truth: ``mae`` and ``mse`` of the model, of the seen value nearest to the truth,
+        and of the best constant, which is the median of the truths for mae, their mean for mse.
+    top_of
+        Among which numbers ``top`` was looked for.
+    """
+
+    data: str
+    split: str
+    target: str
+    row: str | None
+    number: int | None
+    low: float
+    high: float
+    rows: int
+    invalid: Figure
+    distinct: int
+    distinct_rounded: int
+    digits: int
+    jump: Jump | None
+    slope: Figure
+    saturation: Saturation | None
+    repeated: Repeated | None
+    seen: int | None
+    errors: dict[str, Figures]
+    top: list[Top]
+    top_of: str
+
+
+class Embedding(msgspec.Struct, frozen=True, tag=EMBEDDING):
+    """The embedding of a number after the first layer norm, on one direction.
+
+    Columns of the points: ``x`` (as it goes in: normalised), ``mean``, ``deviation``, ``low`` and
+    ``high`` of the projection over the positions of the context, and ``formula``.
+
+    direction
+        What it is projected on.
+    positions
+        How many positions.
+    formula
+        What ``formula`` is; None where the embedding is no multiple of one vector. It has two
+        fitted constants, ``offset`` and ``height``; ``scale`` is r, the mean over the positions,
+        with their deviation, and ``cosine`` that between position and direction, likewise.
+    residual
+        The root mean square of mean - formula, as a share of the range of ``mean``.
+    half
+        The least x above 0 at which ``mean`` is half way from its value at 0 to that at the upper
+        end; None where the range of x does not have 0 in it.
+    """
+
+    direction: str
+    positions: int
+    low: float
+    high: float
+    formula: str | None
+    half: float | None
+    scale: float | None = None
+    scale_deviation: float | None = None
+    cosine: float | None = None
+    cosine_deviation: float | None = None
+    offset: float | None = None
+    height: float | None = None
+    residual: float | None = None
+
+
+class Tokens(msgspec.Struct, frozen=True, tag=PCA):
+    """Principal components of the embeddings of those number tokens that are numbers.
+
+    Columns of the points, by ascending value: ``token``, ``value``, ``pc1`` ... ``pc3``.
+
+    explained
+        Of each component, its share of the variance.
+    by_value, by_size
+        Of each component, Spearman's rank correlation with the value, and with its magnitude (or
+        the logarithm of that: ranks are the same).
+    neighbours
+        The mean distance between neighbours in value over the mean distance of all pairs: about 1
+        where the order of values means nothing to the embedding.
+    """
+
+    tokens: int
+    explained: list[float]
+    by_value: list[float | None]
+    by_size: list[float | None]
+    neighbours: float | None
+
+
+class Probe(msgspec.Struct, frozen=True):
+    """One model, looked at in one way; ``found`` says in which.
+
+    configuration, seed
+        As in a report.
+    """
+
+    model: str
+    name: str
+    scheme: str
+    configuration: dict[str, object]
+    seed: int
+    form: str
+    found: Along | Embedding | Tokens
+    notes: list[str]
+    schema: int = SCHEMA

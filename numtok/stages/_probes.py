@@ -1,0 +1,71 @@
+"""Probe artifacts, written and read."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from numtok import files
+from numtok.artifact import Artifact
+from numtok.draft import Draft
+from numtok.errors import StoreError
+from numtok.probes import POINTS_FILE, PROBE_FILE, SCHEMA, SEEN_FILE, Probe
+
+_LIMIT = 64 << 20  # bytes: the most a probe.json may have
+
+
+class _Version(msgspec.Struct):
+    schema: int
+
+
+@dataclass(frozen=True, eq=False)
+class Probed:
+    """One probe artifact: its summary, its points, and the values of the target seen in training
+    (None where there are none)."""
+
+    ref: str
+    probe: Probe
+    points: "pa.Table"
+    seen: "pa.Table | None"
+
+
+def publish(
+    draft: Draft, probe: Probe, points: "pa.Table", seen: "pa.Table | None", seconds: float
+) -> Artifact:
+    """Write a probe and publish it."""
+    for name, table in ((POINTS_FILE, points), (SEEN_FILE, seen)):
+        if table is not None:
+            with files.Sink(draft.path / name) as sink:
+                pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    content = msgspec.json.format(msgspec.json.encode(probe), indent=1) + b"\n"
+    files.write_atomic(draft.path / PROBE_FILE, content)
+    return draft.publish({"points": len(points)}, {"seconds": seconds})
+
+
+def read(artifact: Artifact) -> Probed:
+    """Raises StoreError for a probe that is damaged or of a newer schema."""
+    if (schema := artifact.decoded(PROBE_FILE, _Version, _LIMIT).schema) > SCHEMA:
+        raise StoreError(
+            f"{artifact.path / PROBE_FILE} has probe schema {schema}, this numtok knows up to "
+            f"{SCHEMA}; use the numtok that made it, or a newer one"
+        )
+    names = {output.path for output in artifact.files()}
+    return Probed(
+        artifact.ref,
+        artifact.decoded(PROBE_FILE, Probe, _LIMIT),
+        _table(artifact, POINTS_FILE),
+        _table(artifact, SEEN_FILE) if SEEN_FILE in names else None,
+    )
+
+
+def _table(artifact: Artifact, name: str) -> "pa.Table":
+    path = artifact.path / name
+    try:
+        found: Any = pq.read_table(path, page_checksum_verification=True)
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(
+            f"{path} cannot be read: {error}; `numtok verify` says which files are damaged"
+        ) from None
+    return found

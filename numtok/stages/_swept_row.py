@@ -1,0 +1,126 @@
+"""One row of encoded data, again and again, with another value in one of its places."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from numtok.codec import Codec
+from numtok.errors import UsageError
+from numtok.numerals.column import Numerals
+from numtok.registry import spec_of
+from numtok.samples import Samples
+from numtok.schemes.base import LOSSES
+
+Floats = NDArray[np.float64]
+
+
+class PlaceRange(NamedTuple):
+    """The range of one place of the train split, and of how many of its rows."""
+
+    low: float
+    high: float
+    rows: int
+
+
+def range_of_place(train: Samples, count: int, number: int) -> PlaceRange | None:
+    """Of the finite numbers at a place of all rows that have ``count`` numbers, as the row that is
+    swept; None where they are fewer than two different ones."""
+    rows = np.flatnonzero(np.diff(train.number_rows) == count)
+    values = train.numbers[train.number_rows[rows] + number]
+    values = values[np.isfinite(values)]
+    if not len(values) or values.min() == values.max():
+        return None
+    return PlaceRange(float(values.min()), float(values.max()), len(values))
+
+
+def evenly_spaced(low: float, high: float, points: int) -> Floats:
+    """Values from ``low`` to ``high``, written with as few decimals as show a thousandth of a step,
+    so that a scheme that writes all digits is not given sixteen.
+
+    >>> evenly_spaced(0.0, 1.0, 4).tolist()
+    [0.0, 0.3333, 0.6667, 1.0]
+    """
+    step = (high - low) / (points - 1)
+    values = np.linspace(low, high, points)
+    decimals = 3 - int(np.floor(np.log10(step)))
+    if decimals > 300:  # 10 ** decimals would overflow
+        return values
+    return np.array([round(value, decimals) for value in values.tolist()])
+
+
+def swept_row(samples: Samples, row: int, number: int, codec: Codec, values: Floats) -> Samples:
+    """A row for each value, which stands at the place ``number`` of its numbers, encoded anew; all
+    else is as it was.
+
+    Raises UsageError for a value that the scheme cannot write.
+    """
+    encoded = codec.encode_numbers(Numerals(values))
+    lost = np.isin(encoded.outcomes, LOSSES)
+    if lost.any():
+        raise UsageError(
+            f"scheme {spec_of(codec.scheme)!r} cannot write {values[np.argmax(lost)]:g}; it "
+            f"writes {_writable(codec)}: give --from and --to within"
+        )
+    tokens = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
+    among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))
+    at, length = int(samples.number_start[among][number]), int(samples.number_length[among][number])
+    n, count = len(values), among.stop - among.start
+
+    def each(column: NDArray[Any]) -> NDArray[Any]:
+        """[n, numbers of the row]"""
+        return np.tile(column[among], (n, 1))
+
+    new = (encoded.tokens + np.uint32(codec.number_first)).astype(tokens.dtype)
+    ends = np.cumsum(encoded.lengths)
+    parts = []
+    for first, end in zip((ends - encoded.lengths).tolist(), ends.tolist(), strict=True):
+        parts += [tokens[:at], new[first:end], tokens[at + length :]]
+    longer = encoded.lengths.astype(np.int32) - np.int32(length)
+    starts, lengths = each(samples.number_start), each(samples.number_length)
+    starts = starts + np.where(starts > at, longer[:, None], np.int32(0))
+    lengths[:, number] = encoded.lengths
+    numbers = each(samples.numbers)
+    numbers[:, number] = values
+    channel = None
+    if samples.channel is not None and encoded.channel is not None:
+        channel = each(samples.channel)
+        channel[:, number] = encoded.channel
+    mine = samples.target_row == row
+    targets = samples.targets[mine] - among.start
+    which = np.tile(np.flatnonzero(mine), n)
+    answer = int(samples.answer_start[row])
+    return Samples(
+        ids=pa.array(list(map(str, range(n))), pa.string()),
+        tokens=np.concatenate(parts),
+        token_rows=_offsets(len(tokens) + longer),
+        number_rows=np.arange(n + 1, dtype=np.int64) * count,
+        numbers=numbers.astype(np.float64).ravel(),
+        number_start=starts.astype(np.int32).ravel(),
+        number_length=lengths.astype(np.int32).ravel(),
+        channel=None if channel is None else channel.astype(np.float32).ravel(),
+        targets=(np.arange(n)[:, None] * count + targets).ravel(),
+        target_row=np.repeat(np.arange(n), len(targets)),
+        target_name=samples.target_name.take(pa.array(which)),
+        target_literal=samples.target_literal.take(pa.array(which)),
+        answer_start=(answer + longer if answer > at else np.full(n, answer)).astype(np.int32),
+        groups={},
+    )
+
+
+def _writable(codec: Codec) -> str:
+    """The range of a scheme in raw units."""
+    bounds, undo = codec.scheme.bounds, codec.normalizer.inverse
+    if codec.scheme.unit_interval:
+        low, high = undo(np.array([0.0, 1.0])).tolist()
+        return f"{low:g} to {high:g}"
+    low, high = undo(np.array([-bounds.high, bounds.high])).tolist()
+    smallest = "" if not bounds.low else f", and of these no magnitude below {bounds.low:g}"
+    if smallest and not codec.normalizer.normalizer.identity:
+        smallest += " once normalised"
+    return f"{low:g} to {high:g}{smallest}"
+
+
+def _offsets(counts: NDArray[np.int32]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])

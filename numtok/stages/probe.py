@@ -1,0 +1,260 @@
+"""Probe: a model as a function of its numbers, measured.
+
+Is it continuous, or does it say only values that it has seen (xVal, Sections 2.1 and 3.3)? Four
+forms: over the samples of a split or over one input number (``_probed_numbers``), and without data
+the embedding of a number (``_probed_embedding``) and of number tokens (``_probed_tokens``).
+"""
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from numtok.artifact import Artifact
+from numtok.errors import UsageError
+from numtok.nn.training import device_of
+from numtok.probes import EMBEDDING, PCA, PROBE, SAMPLES, SWEEP, Along, Embedding, Probe, Tokens
+from numtok.records import ENCODED, MODEL, TRAIN
+from numtok.registry import spec_of
+from numtok.stages._data import check_codec, read_split, read_train_split, splits
+from numtok.stages._models import LoadedModel, read_model
+from numtok.stages._options import check_name
+from numtok.stages._probed_embedding import embedding
+from numtok.stages._probed_numbers import (
+    LEAST,
+    Split,
+    Sweep,
+    Wanted,
+    over_number,
+    over_samples,
+)
+from numtok.stages._probed_tokens import tokens
+from numtok.stages._probes import publish
+from numtok.stages._regressors import is_regressor
+from numtok.stages._scoring import Progress
+from numtok.store import Store
+
+REVISION = 1
+_FLAGS = {
+    "split": "--split",
+    "target": "--target",
+    "top": "--top",
+    "digits": "--digits",
+    "row": "--row",
+    "sweep": "--sweep",
+    "low": "--from",
+    "high": "--to",
+    "points": "--points",
+}
+_NUMBERS = frozenset({"split", "target", "top", "digits"})
+_RANGE = frozenset({"low", "high", "points"})
+#: What each form takes.
+_TAKES = {
+    SAMPLES: _NUMBERS,
+    SWEEP: _NUMBERS | _RANGE | {"row", "sweep"},
+    EMBEDDING: _RANGE,
+    PCA: frozenset[str](),
+}
+_TOLD = {
+    SAMPLES: "a probe without --sweep, which is over all rows of a split",
+    SWEEP: "a probe with --sweep",
+    EMBEDDING: "a probe with --embedding",
+    PCA: "a probe with --pca",
+}
+#: For what is None in the configuration.
+_DEFAULTS: Mapping[str, Any] = {"split": "test", "top": 5, "digits": 3, "points": 201}
+_EMBEDDED = 10.0  # numbers that go into the embedding, to both sides, unless --from or --to says
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok probe`` was asked for; None is the default of the form.
+
+    sweep, row, low, high, points
+        The number of the row that is swept, the id of the row, from where to where, and in how
+        many points.
+    top, digits
+        As in ``_probed_numbers.Wanted``.
+    embedding, pca
+        The forms that need no data; with ``encoded``, ``pca`` is of the tokens of its train split.
+    """
+
+    model: str
+    encoded: str | None = None
+    split: str | None = None
+    target: str | None = None
+    row: str | None = None
+    sweep: int | None = None
+    low: float | None = None
+    high: float | None = None
+    points: int | None = None
+    top: int | None = None
+    digits: int | None = None
+    embedding: bool = False
+    pca: bool = False
+    device: str = "auto"
+    name: str | None = None
+    restart: bool = False
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        self._check_form()
+        for option, least in (("sweep", 0), ("points", LEAST), ("top", 0), ("digits", 1)):
+            value = getattr(self, option)
+            if value is not None and value < least:
+                raise UsageError(f"{_FLAGS[option]} {value} is not possible; at least {least}")
+        for option in ("low", "high"):
+            value = getattr(self, option)
+            if value is not None and not math.isfinite(value):
+                raise UsageError(f"{_FLAGS[option]} {value} is not possible; a finite number is")
+        low, high = self.low, self.high
+        if self.form == EMBEDDING:
+            low, high = self.ends
+        if low is not None and high is not None and not low < high:
+            raise UsageError(
+                f"--from {low:g} --to {high:g} is not possible: --from is less than --to"
+            )
+        check_name(self.name)
+
+    def _check_form(self) -> None:
+        given = [flag for flag in ("embedding", "pca") if getattr(self, flag)]
+        if len(given) == 2:
+            raise UsageError("--embedding and --pca exclude each other; give one of them")
+        if self.embedding and self.encoded is not None:
+            raise UsageError(f"--embedding looks at the model alone; leave {self.encoded} out")
+        for option, flag in _FLAGS.items():
+            if getattr(self, option) is not None and option not in _TAKES[self.form]:
+                raise UsageError(f"{flag} means nothing for {_TOLD[self.form]}; leave it out")
+        if not given and self.encoded is None:
+            raise UsageError(
+                "probe needs encoded data beside the model; or --embedding or --pca, which look at "
+                "the model alone"
+            )
+
+    @property
+    def form(self) -> str:
+        """One of ``probes.SAMPLES``, ``SWEEP``, ``EMBEDDING``, ``PCA``."""
+        if self.embedding or self.pca:
+            return EMBEDDING if self.embedding else PCA
+        return SAMPLES if self.sweep is None else SWEEP
+
+    def of(self, option: str) -> Any:
+        """An option, or its default."""
+        value = getattr(self, option)
+        return _DEFAULTS.get(option) if value is None else value
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """From where to where, for the embedding."""
+        low = -_EMBEDDED if self.low is None else self.low
+        return low, _EMBEDDED if self.high is None else self.high
+
+
+@dataclass(frozen=True)
+class Result:
+    """The probe, and whether this call made it."""
+
+    artifact: Artifact
+    made: bool
+
+
+def run(config: Config, store: Store, progress: Progress) -> Result:
+    """Probe a model, or find the probe that is there.
+
+    Raises UsageError (also where model and data do not belong together), DataError, StoreError,
+    TrainingFailed (no memory).
+    """
+    model = store.resolve(config.model, kinds={MODEL})
+    if is_regressor(model):
+        raise UsageError(
+            f"{model.ref} is a model of tables, and a probe is of one of texts; `numtok eval` "
+            "predicts the rows of its table, and `numtok figure curve` draws them"
+        )
+    encoded = None if config.encoded is None else store.resolve(config.encoded, kinds={ENCODED})
+    device = device_of(config.device)
+    if encoded is not None:
+        check_codec(model, encoded)
+    if encoded is not None and not config.pca and config.of("split") not in splits(encoded):
+        read_split(encoded, config.of("split"))  # says which splits there are
+    takes = [option for option in _FLAGS if option in _TAKES[config.form]]
+    asked = {option: config.of(option) for option in takes}
+    settings = {"stage": "probe", "revision": REVISION, "form": config.form, "device": device.type}
+    parents = [model, *([encoded] if encoded else [])]
+    with store.draft(
+        PROBE,
+        config.name or _name(config, model),
+        settings | asked,
+        [parent.as_parent() for parent in parents],
+        _command(config, [parent.ref for parent in parents], asked, device.type),
+        restart=config.restart,
+        force=config.force,
+    ) as draft:
+        if isinstance(draft, Artifact):
+            return Result(draft, made=False)
+        started = time.monotonic()
+        loaded = read_model(model, device)
+        found = _found(config, loaded, encoded, store, progress)
+        probe = Probe(
+            model=model.ref,
+            name=model.name,
+            scheme=spec_of(loaded.codec.scheme),
+            configuration=loaded.trained.configuration,
+            seed=loaded.trained.seed,
+            form=config.form,
+            found=found.summary,
+            notes=found.notes,
+        )
+        seconds = time.monotonic() - started
+        return Result(publish(draft, probe, found.points, found.seen, seconds), made=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    summary: Along | Embedding | Tokens
+    points: "pa.Table"
+    seen: "pa.Table | None"
+    notes: list[str]
+
+
+def _found(
+    config: Config,
+    loaded: LoadedModel,
+    encoded: Artifact | None,
+    store: Store,
+    progress: Progress,
+) -> _Found:
+    if config.pca:
+        learnt = None if encoded is None else read_split(encoded, TRAIN)
+        summary, points, notes = tokens(loaded, learnt)
+        return _Found(summary, points, None, notes)
+    if encoded is None:
+        return _Found(*embedding(loaded, *config.ends, config.of("points")), None, [])
+    split = Split(
+        encoded.ref,
+        config.of("split"),
+        read_split(encoded, config.of("split")),
+        read_train_split(loaded.artifact, encoded, store),
+    )
+    wanted = Wanted(config.target, config.of("top"), config.of("digits"))
+    if config.sweep is None:
+        return _Found(*over_samples(loaded, split, wanted, progress, store.note))
+    sweep = Sweep(config.row, config.sweep, config.low, config.high, config.of("points"))
+    return _Found(*over_number(loaded, split, wanted, sweep, progress, store.note))
+
+
+def _name(config: Config, model: Artifact) -> str:
+    """Of the artifact, unless it is given."""
+    what = {SAMPLES: config.of("split"), SWEEP: f"sweep{config.sweep}"}
+    return f"{model.name}-{what.get(config.form, config.form)}"
+
+
+def _command(config: Config, refs: list[str], asked: dict[str, Any], device: str) -> list[str]:
+    words = ["numtok", "probe", *refs]
+    words += [f"--{config.form}"] if config.form in (EMBEDDING, PCA) else []
+    for option, value in asked.items():
+        words += [] if value is None else [_FLAGS[option], str(value)]
+    words += ["--device", device]
+    return words + (["--name", config.name] if config.name else [])
