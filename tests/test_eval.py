@@ -602,7 +602,7 @@ def test_a_report_has_every_metric_and_intervals_hold_the_value(world: World) ->
         *("lmae", "kendall-tau", "relative-mse", "exact-match", "exact-match,digits=3"),
         *("digit-match", "d-length", "exponent-accuracy", "number-generation-ratio", "nll"),
         *("crps", "coverage", "adjusted-r2", "adjusted-r2,p=4"),
-        *("in-support-nll", "interval-nll", "pit-distance", "outside"),
+        *("tailed-nll", "in-support-nll", "interval-nll", "pit-distance", "outside"),
     }
     defined = [figure for figure in report.metrics.values() if figure.value is not None]
     assert len(defined) >= len(report.metrics) - 1

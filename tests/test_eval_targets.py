@@ -101,8 +101,8 @@ def test_reports_compare_target_by_target_with_skill(report: Artifact, numtok: S
     at = lines.index(title, start)
     error = found(report).by_target["small"]["mse"].value
     assert error is not None
-    assert lines[at + 1].startswith("experiment quantisation mean nearest")
-    skill = float(lines[at + 3].split()[3])
+    assert lines[at + 1].startswith("experiment mean nearest")
+    skill = float(lines[at + 3].split()[2])
     assert skill == pytest.approx(1 - error / STEP**2, rel=1e-3)
 
 

@@ -116,9 +116,14 @@ def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
 
 
 def _print_skill(comparison: "Comparison", part: "Part", format: Format) -> None:
-    """How much less the error is than that of what needs no model, by the first such metric."""
+    """How much less the error is than that of what needs no model, by the first such metric; what
+    writing a number loses is no prediction to be better than."""
     errors = [name for name in comparison.metrics if name in ERRORS]
-    floors = [one for one in part.floors if errors and errors[0] in one.figures]
+    floors = [
+        one
+        for one in part.floors
+        if errors and errors[0] in one.figures and one.name != "quantisation"
+    ]
     if not floors:
         return
     rows = []
