@@ -65,7 +65,8 @@ def test_quantisation_is_what_the_scheme_makes_of_the_truth(scheme: str, normali
     one = replace(codec(scheme), normalizer=normalizer)
     test = encoded(one, texts)
     wanted = np.array([1, 3, 5, 7, 8])
-    some = replace(test, targets=wanted, target_row=wanted // EVERY)
+    names = pa.array(["answer"] * len(wanted))
+    some = replace(test, targets=wanted, target_row=wanted // EVERY, target_name=names)
     found = floors(test, of=one)["quantisation"]
     np.testing.assert_array_equal(floors(some, of=one)["quantisation"], found[wanted])
     for number, value in enumerate(numbers.tolist()):
