@@ -227,6 +227,7 @@ def test_only_models_and_the_stages_that_use_them_import_torch() -> None:
         "numtok.stages._checkpoint",
         "numtok.stages._models",
         "numtok.stages._regressors",
+        "numtok.stages._spreads",
         "numtok.stages._table_predictions",
         "numtok.stages._trace",
         "numtok.stages.fit",

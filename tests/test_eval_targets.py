@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -75,6 +76,26 @@ def test_each_target_has_its_own_mean_and_floors(report: Artifact) -> None:
     assert mse(floors["large"]["linear"]) == pytest.approx(0, abs=1e-9)
     overall = (mse(floors["small"]["mean"]) + mse(floors["large"]["mean"])) / 2
     assert mse(made.floors["mean"]) == pytest.approx(overall)
+
+
+def test_each_target_has_the_deviation_of_its_own_errors(report: Artifact) -> None:
+    """A Gaussian whose deviation is the root mean square error of its target; here of the train
+    split, since there is no other to measure it on."""
+    store = Store(Path("artifacts"))
+    config = evaluation.Config(found(report).model, "rows", split="train", name="learnt")
+    learnt = evaluation.run(config, store, lambda *told: None).artifact
+    errors: dict[str, list[float]] = {"small": [], "large": []}
+    for one in pq.read_table(learnt.path / PREDICTIONS_FILE).to_pylist():
+        errors[one["target"]].append(one["prediction"] - one["truth"])
+    deviation = {name: np.sqrt(np.mean(np.square(off))) for name, off in errors.items()}
+    assert deviation["large"] > 10 * deviation["small"]
+    for one in pq.read_table(report.path / PREDICTIONS_FILE).to_pylist():
+        usual = NormalDist(one["prediction"], float(deviation[one["target"]]))
+        assert one["log_density"] == pytest.approx(np.log(usual.pdf(one["truth"])), abs=1e-3)
+    assert found(report).decoding["distribution"] == (
+        "Gaussian around the head's prediction, its deviation the validation error of its target, "
+        "measured on the train split: there was no validation split"
+    )
 
 
 def test_what_is_no_number_counts_as_the_mean_of_its_target(report: Artifact) -> None:

@@ -71,15 +71,17 @@ def read_split(
     return Samples.read(shards, spill() if spill and too_large else None)
 
 
-def read_train_split(model: Artifact, encoded: Artifact, store: Store) -> Samples | None:
-    """The rows that a model learnt from, which may be of other data than ``encoded``; None where
-    they are no longer in the store."""
+def read_learnt(
+    model: Artifact, encoded: Artifact, store: Store, split: str = TRAIN
+) -> Samples | None:
+    """The rows that a model learnt from, or another split of them, which may be of other data than
+    ``encoded``; None where they are no longer in the store."""
     parent = model.manifest.parents[0]
     if parent.digest == encoded.manifest.content:
-        return read_split(encoded, TRAIN)
+        return read_split(encoded, split)
     name, _, version = parent.where.partition("@")
     found = store.find(ENCODED, name, version)
-    return read_split(found, TRAIN) if found is not None else None
+    return read_split(found, split) if found is not None else None
 
 
 def _memory() -> int:

@@ -10,7 +10,7 @@ number is a pure function of the number, and only the last bits of sums of
 floats, which a device may take in another order, differ with the shape of a batch.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from numtok.errors import TrainingFailed, UsageError
 from numtok.grammar import MOST_NUMBERS, Grammar, Support
 from numtok.nn.batches import Batch, Batches, positions, ranges, uniforms
 from numtok.nn.decoding import LONGEST, Reader, Reading
-from numtok.nn.heads.base import ValueHead
+from numtok.nn.heads.base import Calibration, ValueHead
 from numtok.nn.steps import LeftToRight, Parallel, Prompts, Steps
 from numtok.nn.training import naming_memory
 from numtok.nn.transformer import Cache
@@ -125,11 +125,19 @@ def target_names(samples: Samples, asked: Asked) -> NDArray[np.object_]:
     return names[asked.targets]  # -1 is the last one
 
 
+def number_names(samples: Samples) -> NDArray[np.object_]:
+    """[n] of every number the name of the target that it is; ``number`` where it is none."""
+    names = np.full(len(samples.numbers), "number", object)
+    names[samples.targets] = samples.target_name.to_pylist()
+    return names
+
+
 class Predictor:
     """A model, the rows it is asked about, and how.
 
     ``learnt_from`` is how many numbers its train split has: what lies beyond the ends of a
     bounded head is as probable as they say (``distributions.tailed``). None: not known.
+    ``spreads`` are what a calibrated head needs for each target, where one for all would be wrong.
     """
 
     def __init__(
@@ -138,9 +146,12 @@ class Predictor:
         samples: Samples,
         options: Options,
         learnt_from: int | None = None,
+        spreads: Mapping[str, Calibration] | None = None,
     ) -> None:
         self.loaded = loaded
         self._learnt_from = learnt_from
+        self.spreads = spreads or {}
+        self._number_names = number_names(samples)
         self.samples = samples
         self.options = options
         codec = loaded.codec
@@ -365,27 +376,36 @@ class Predictor:
 
     def _distributions(
         self, steps: Steps, numbers: NDArray[np.int64], reading: Reading
-    ) -> Iterator[tuple[slice, Predictive]]:
+    ) -> Iterator[tuple[slice | NDArray[np.int64], Predictive]]:
         """The distributions of a part of the numbers at a time."""
         model = self.loaded.model
         if model.value_head is not None:
             assert reading.parameters is not None
             scaling = Chained(self.loaded.codec.normalizer, model.scaling)
-            yield (
-                slice(None),
-                model.value_head.predictive(
-                    reading.parameters, self.loaded.trained.calibration, scaling
-                ),
-            )
+            for part, calibration in self._calibrated(numbers):
+                parameters = reading.parameters[part]
+                yield part, model.value_head.predictive(parameters, calibration, scaling)
         elif self.support is not None:
             assert reading.logits is not None
             low, high, values = self.support.low, self.support.high, self.support.values
             for first in range(0, len(numbers), _AT_ONCE):
-                part = slice(first, first + _AT_ONCE)
-                mass = self.support.log_probabilities(reading.logits[part])
-                yield part, Intervals(low, high, values, mass)
+                some = slice(first, first + _AT_ONCE)
+                mass = self.support.log_probabilities(reading.logits[some])
+                yield some, Intervals(low, high, values, mass)
         elif self.draws:
             yield slice(None), self._drawn(steps, numbers)
+
+    def _calibrated(
+        self, numbers: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], Calibration]]:
+        """Numbers that share a calibration, by their places among those given."""
+        usual = self.loaded.trained.calibration
+        if not self.spreads:
+            yield np.arange(len(numbers)), usual
+            return
+        names = self._number_names[numbers]
+        for name in sorted(set(names.tolist())):
+            yield np.flatnonzero(names == name), self.spreads.get(name, usual)
 
     def _path_density(
         self, log_mass: NDArray[np.float64], tokens: NDArray[np.int64]

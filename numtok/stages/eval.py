@@ -32,7 +32,7 @@ from numtok.reports import (
     quantile_column,
 )
 from numtok.samples import Samples
-from numtok.stages._data import check_codec, read_split, read_train_split, splits
+from numtok.stages._data import check_codec, read_learnt, read_split, splits
 from numtok.stages._floors import floors as all_floors
 from numtok.stages._floors import target_means
 from numtok.stages._models import LoadedModel, check_reads, is_causal, read_model
@@ -51,9 +51,10 @@ from numtok.stages._predict import (
 from numtok.stages._ranges import outside
 from numtok.stages._reports import TrainMeans, publish, write_predictions
 from numtok.stages._scoring import Progress, floor_figures, score
+from numtok.stages._spreads import spreads
 from numtok.store import Store
 
-REVISION = 4
+REVISION = 5
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
@@ -231,9 +232,12 @@ class _Evaluation:
     ) -> "_Evaluation":
         samples = read_split(encoded, config.split).head(config.rows)
         check_reads(loaded, samples, f"split {config.split!r} of {encoded.ref}")
-        train = read_train_split(loaded.artifact, encoded, store)
+        train = read_learnt(loaded.artifact, encoded, store)
         finite = None if train is None else int(np.isfinite(train.numbers).sum())
-        predictor = Predictor(loaded, samples, options, finite)
+        split = loaded.trained.calibrated_on
+        looked_at = split and read_learnt(loaded.artifact, encoded, store, split)
+        apart = spreads(loaded, looked_at, options) if looked_at else {}
+        predictor = Predictor(loaded, samples, options, finite, apart)
         if not len(predictor.asked.numbers):
             raise DataError(
                 f"split {config.split!r} of {encoded.ref} has no number to predict; "
@@ -369,7 +373,7 @@ class _Evaluation:
     def _distribution(self) -> str:
         """What NLL, CRPS and quantiles are of."""
         loaded, options = self.loaded, self.predictor.options
-        told = loaded.model.head.describe()
+        told = loaded.model.head.describe() + (" of its target" if self.predictor.spreads else "")
         if loaded.trained.calibrated_on == TRAIN:
             told += ", measured on the train split: there was no validation split"
         if loaded.model.value_head is None and self.predictor.support is None:

@@ -19,7 +19,7 @@ from numtok.nn.training import device_of
 from numtok.probes import EMBEDDING, PCA, PROBE, SAMPLES, SWEEP, Along, Embedding, Probe, Tokens
 from numtok.records import ENCODED, MODEL, TRAIN
 from numtok.registry import spec_of
-from numtok.stages._data import check_codec, read_split, read_train_split, splits
+from numtok.stages._data import check_codec, read_learnt, read_split, splits
 from numtok.stages._models import LoadedModel, read_model
 from numtok.stages._options import check_name
 from numtok.stages._probed_embedding import embedding
@@ -236,7 +236,7 @@ def _found(
         encoded.ref,
         config.of("split"),
         read_split(encoded, config.of("split")),
-        read_train_split(loaded.artifact, encoded, store),
+        read_learnt(loaded.artifact, encoded, store),
     )
     wanted = Wanted(config.target, config.of("top"), config.of("digits"))
     if config.sweep is None:
