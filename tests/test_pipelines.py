@@ -16,9 +16,10 @@ from numtok.sweeps.plan import Sweep, kind_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted((ROOT / "pipelines").glob("*.sh"))
-TABLES = [path for path in SCRIPTS if path.name != "scales.sh"]
-OF_TEXTS = [path for path in TABLES if path.name.startswith("xval")]
-OF_TABLES = [path for path in TABLES if path not in OF_TEXTS]
+FIGURES = ROOT / "pipelines/xval-figures.sh"
+TABLES = [path for path in SCRIPTS if path.name != "scales.sh" and path != FIGURES]
+OF_TEXTS = [path for path in TABLES if path.name.startswith("xval-table")]
+OF_TABLES = [path for path in TABLES if path.name.startswith("decoding")]
 UCI = ROOT.parent / "shared/data/uci"
 
 
@@ -187,6 +188,21 @@ def test_a_pipeline_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path
     again = shell(str(script), tmp_path, **small)
     assert again.stdout == first.stdout
     assert [path.stat().st_mtime_ns for path in reports] == times
+
+
+@pytest.mark.slow
+def test_the_figures_are_of_the_models_of_the_table(tmp_path: Path) -> None:
+    """They are found again: no model is made that the table has not made."""
+    pytest.importorskip("rebound", reason="needs the package rebound")
+    small = {"SCALE": "smoke", "SCHEMES": "p1000 xval", "SEEDS": "0", "FORMATS": "png"}
+    small |= {"NUMTOK_THREADS": "1"}
+    for script in (ROOT / "pipelines/xval-table5.sh", FIGURES):
+        done = shell(str(script), tmp_path, **small)
+        assert done.returncode == 0, done.stderr
+    assert len(sorted((tmp_path / "artifacts/model").rglob("manifest.json"))) == 4
+    drawn = {path.stem for path in (tmp_path / "figures").glob("*.png")}
+    assert {"figure5-stepsize", "figure6-a-xval-mdn", "figure7", "pca-p1000"} <= drawn
+    assert len(drawn) == 2 * (2 + 4) + 1 + 4
 
 
 @pytest.mark.parametrize("scale", ["smoke", "cpu", "gpu", "paper"])

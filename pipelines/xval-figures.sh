@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Figures 2, 5, 6 and 7 of xVal and those of its Appendix B.5, and the tables behind them, from the
+# models of xval-table5.sh with the first seed: they are found again if that has run, else made.
+#
+# OUT is the folder of the figures, FORMATS their endings.
+set -euo pipefail
+. "$(dirname "$0")/scales.sh"
+orbits
+
+: "${OUT:=figures}" "${FORMATS:=png svg}"
+mkdir -p "$OUT"
+
+# Each way has a name, the scheme, and options of `numtok train`.
+ways=()
+for scheme in $SCHEMES; do
+    ways+=("$scheme $scheme")
+done
+ways+=("xval-fourier xval --embedder fourier" "xval-mdn xval --head mdn:5")
+
+draw() { # draw NAME KIND REF... [OPTION...]
+    for format in $FORMATS; do
+        numtok figure "${@:2}" --out "$OUT/$1.$format"
+    done
+}
+
+read -r seed _ <<< "$SEEDS"
+data=$(numtok gen orbits --planets "$PLANETS" --points "$POINTS" --span "$SPAN" \
+    --samples "$SAMPLES" --split "$SHIFTED")
+names=()
+declare -A models encodings
+for way in "${ways[@]}"; do
+    read -r name scheme options <<< "$way"
+    names+=("$name")
+    encodings[$name]=$(numtok encode --scheme "$scheme" --text-tokenizer structure "$data")
+    # shellcheck disable=SC2086 - several options
+    models[$name]=$(numtok train "${encodings[$name]}" --preset "$PRESET" --batch "$BATCH" \
+        --steps "$STEPS" --precision bfloat16 --seed "$seed" $options)
+done
+
+# How continuous each is between the values that it has seen (Figures 5 and 6).
+for target in stepsize a; do
+    split=ood-$target
+    [ $target != a ] || split=ood-a1
+    reports=()
+    for name in "${names[@]}"; do
+        reports+=("$(numtok eval "${models[$name]}" "${encodings[$name]}" --split $split)")
+        probe=$(numtok probe "${models[$name]}" "${encodings[$name]}" --split $split \
+            --target $target --top 5)
+        draw "figure6-$target-$name" sweep "$probe"
+    done
+    draw "figure5-$target" truth "${reports[@]}" --target $target --seen
+    draw "error-$target" error "${reports[@]}" --target $target
+done
+
+# The masses, which nobody tells well (Figure 7).
+reports=()
+for name in "${names[@]}"; do
+    reports+=("$(numtok eval "${models[$name]}" "${encodings[$name]}" --split test)")
+done
+draw figure7 truth "${reports[@]}" --target m
+
+# The embedding of a number behind the first layer norm (Figure 2), and those of number tokens.
+for name in "${names[@]}"; do
+    form=--pca
+    [[ $name != xval* ]] || form=--embedding
+    draw "${form#--}-$name" "${form#--}" "$(numtok probe "${models[$name]}" $form)"
+done
