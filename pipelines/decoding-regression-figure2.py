@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Figure 2 of Decoding-based Regression: the risk of estimating one density, by bits and rows.
+"""Figures 2 and 3 of Decoding-based Regression: the risk of estimating one density, by bits, rows.
 
 A truncated Gaussian on [0, 1] is estimated from N draws as a histogram of 2^k cells, by a Riemann
 head of as many bins and by a decoder that writes k bits (``nd,base=2``), neither with early
@@ -10,11 +10,18 @@ the empirical histogram, with p_j the mass of cell j and w its width:
     integral of f^2 - sum of p_j^2 / w + (1 - sum of p_j^2) / (N w).
 
     python pipelines/decoding-regression-figure2.py --rows 1024,16384 --bits 1,3,5,7,9,11 --runs 10
+
+With ``--figure FILE`` it draws Figure 3 instead: one decoder of as many bits as the largest of
+``--bits`` is an estimator with each number of bits up to that, as its first ones say in which of
+2^k cells a number lies.
+
+    python pipelines/decoding-regression-figure2.py --rows 16384 --bits 7 --figure figure3.png
 """
 
 import argparse
 from collections.abc import Callable
 from math import erf, sqrt
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -22,6 +29,8 @@ from numpy.typing import NDArray
 
 from numtok.cli._figures import number
 from numtok.cli._shared import print_table
+from numtok.figures._drawing import image
+from numtok.figures._picture import Axis, Line, Mark, Panel, Picture
 from numtok.nn.features import Columns
 from numtok.nn.fitted import Fitted, Preparation
 from numtok.nn.fitting import FittingRecipe
@@ -98,6 +107,37 @@ def estimated(fit: Fitted, bits: int) -> NDArray[np.float64]:
     return np.exp(fit.predictive(columns).log_density(centres))
 
 
+def levels(fit: Fitted, bits: int) -> list[NDArray[np.float64]]:
+    """Of one distribution its density with 1, 2, ... ``bits`` bits: float64[2^k] each."""
+    found = []
+    one = fit.predictive(Columns(np.zeros((1, 1)), []))
+    for level in range(1, bits + 1):
+        edges = np.linspace(0, 1, 2**level + 1)
+        cumulative = np.concatenate([one.cdf(np.array([edge])) for edge in edges])
+        found.append(np.diff(cumulative) * 2**level)
+    return found
+
+
+def figure3(rows: int, bits: int, epochs: int) -> Picture:
+    """A panel for each number of bits: the truth, and the decoder as it is with so many."""
+    head = HEADS.build(HEAD["decoder"].format(bits=bits))
+    assert isinstance(head, ValueHead)
+    values = drawn(rows, 0)
+    x = np.linspace(0, 1, 257)
+    truth = np.diff([0, *np.cumsum(masses(8))]) * 2**8
+    panels = []
+    for level, density in enumerate(levels(fitted(values, head, 0, epochs), bits), 1):
+        edges = np.linspace(0, 1, 2**level + 1)
+        marks: list[Mark] = [
+            Line("truth", (x[1:] + x[:-1]) / 2, truth),
+            Line("draws", np.repeat(edges, 2)[1:-1], np.repeat(histogram(values, level), 2), 1),
+            Line("decoder", np.repeat(edges, 2)[1:-1], np.repeat(density, 2), 0),
+        ]
+        title = f"{level} bits" if level > 1 else "1 bit"
+        panels.append(Panel(title, Axis("y"), Axis("density", low=0, high=2), marks))
+    return Picture(panels)
+
+
 def estimators(epochs: int) -> dict[str, Callable[[NDArray[np.float64], int, int], float]]:
     """The risk of each, from draws, bits and a seed."""
 
@@ -121,8 +161,15 @@ def main() -> None:
     parser.add_argument("--bits", default="1,3,5,7,9,11")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--figure", type=Path, help="draw Figure 3 into this PNG or SVG")
     asked = parser.parse_args()
     torch.set_num_threads(1)
+    if asked.figure is not None:
+        rows, bits = (max(map(int, text.split(","))) for text in (asked.rows, asked.bits))
+        picture = figure3(rows, bits, asked.epochs)
+        made = image(picture, asked.figure.suffix.removeprefix("."), None, f"{rows} rows")
+        asked.figure.write_bytes(made)
+        return
     runs = estimators(asked.epochs)
     columns = ("rows", "bits", "formula", "exact", *runs)
     table: list[tuple[str, ...]] = []

@@ -1,6 +1,7 @@
 """Theorem 1 of Decoding-based Regression: what a histogram of N draws costs, and what heads do."""
 
 import importlib.util
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -46,3 +47,15 @@ def test_a_riemann_head_that_is_fitted_to_the_end_is_the_histogram(figure2: Modu
     fit = figure2.fitted(values, head, seed=0, epochs=150)
     found = figure2.estimated(fit, 3)
     np.testing.assert_allclose(found, figure2.histogram(values, 3), atol=0.05)
+
+
+def test_one_decoder_is_an_estimator_with_every_number_of_bits(figure2: ModuleType) -> None:
+    """Figure 3: each level has the masses of the one below it, two cells at a time."""
+    head = figure2.HEADS.build("decoder:nd,base=2,length=4,layers=1,heads=1,width=8")
+    values = figure2.drawn(256, 0)
+    levels = figure2.levels(figure2.fitted(values, head, seed=0, epochs=5), 4)
+    assert [len(level) for level in levels] == [2, 4, 8, 16]
+    for coarse, fine in pairwise(levels):
+        np.testing.assert_allclose(fine.reshape(-1, 2).mean(axis=1), coarse, rtol=1e-9)
+    assert levels[0].mean() == pytest.approx(1, abs=1e-9)
+    assert len(figure2.figure3(256, 3, 1).panels) == 3
