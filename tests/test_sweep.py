@@ -98,6 +98,24 @@ def test_ways_of_their_own_stand_in_the_same_table(tmp_path: Path) -> None:
     assert [of_kind(tmp_path, kind) for kind in (DATA, ENCODED, MODEL)] == [1, 2, 6]
 
 
+def test_models_come_before_further_evaluations_of_one(tmp_path: Path) -> None:
+    """So that runs side by side do not wait for one model."""
+    splits = '[eval]\nsplit = ["test", "validation"]\n'
+    text = XVAL + "steps = 2\nseed = [0, 1]\n" + splits
+    told: list[str] = []
+    run(
+        Config(str(written(tmp_path, text)), (), 1),
+        store_of(tmp_path),
+        lambda one: told.append(one.what),
+    )
+    assert [what for what in told if what.startswith("seed=")] == [
+        "seed=0, split=test",
+        "seed=1, split=test",
+        "seed=0, split=validation",
+        "seed=1, split=validation",
+    ]
+
+
 def test_what_is_there_under_other_names_is_found(tmp_path: Path, numtok: Shell) -> None:
     """The commands, with names of their own, make what the sweep then finds."""
     data = numtok("gen", "arithmetic", "--operands", "2", "--samples", "400", "--name", "mine")

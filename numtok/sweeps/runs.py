@@ -8,6 +8,7 @@ no other run.
 import os
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -149,6 +150,17 @@ def side_by_side(sweep: Sweep, asked: int | None) -> Side:
     return Side(jobs, None if jobs == 1 else max(1, cores // jobs), note)
 
 
+def _in_rounds(runs: Sequence[Run]) -> list[Run]:
+    """First one run of each model, then another of each: two of one model, side by side, would
+    wait until it is trained."""
+    before = Counter[str]()
+    rounds = []
+    for run in runs:
+        rounds.append(before[repr(run.train)])
+        before[repr(run.train)] += 1
+    return [run for _, run in sorted(zip(rounds, runs, strict=True), key=lambda one: one[0])]
+
+
 @dataclass(frozen=True)
 class Runner:
     """Called with runs: does those that are left, and gives the report of each by its index."""
@@ -178,7 +190,8 @@ class Runner:
             told += f"; {jobs} at a time{self.side.note}"
         self.progress(Update(told, found, len(runs)))
         started = time.monotonic()
-        for outcome in run_units(RunUnit(self.root, self.side.threads), left, self.side.jobs):
+        work = RunUnit(self.root, self.side.threads)
+        for outcome in run_units(work, _in_rounds(left), self.side.jobs):
             outcomes.append(outcome)
             done = len(outcomes)
             seconds = (time.monotonic() - started) / (done - found) * (len(runs) - done)
