@@ -99,7 +99,8 @@ command -v numtok > /dev/null || PATH="$PWD/.venv/bin:$PATH"
 # The sizes of planetary systems and of what learns them (xval-table5, xval-figures). At two cores
 # these are small ones; the published ranges of planets, points and spans from the scale of a GPU on.
 orbits() {
-    PLANETS=2 POINTS=16 SPAN=4..11 SHIFTED=validation=0.005,test=0.005
+    PLANETS=2 POINTS=16 SPAN=4..11
+    SHIFTED=validation=0.005,test=0.005,ood-stepsize=0.005,ood-a1=0.005
     case "$SCALE" in
         smoke)
             SAMPLES=1000 PRESET=nano,layers=1,width=16,heads=2 BATCH=16
@@ -107,7 +108,6 @@ orbits() {
         cpu) SAMPLES=200000 PRESET=nano,width=64 BATCH=64 STEPS=4000 ;;
         *) SAMPLES=1250000 PLANETS=2..4 POINTS=30..59 SPAN=15..24 ;;
     esac
-    SHIFTED+=,ood-stepsize=0.005,ood-a1=0.005
 }
 
 # A list as sweep files have it: `list 2 3` gives ["2", "3"].

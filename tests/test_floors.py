@@ -21,6 +21,7 @@ from numtok.samples import Samples
 from numtok.schemes.base import SCHEMES, Failure
 from numtok.stages import _floors
 from numtok.stages._predict import asked_for
+from numtok.stages._seen_values import SeenValues
 from tests.fakemodels import codec, samples
 
 TRAIN = [f"{a} and {37 * a % 41} give {3 * a - 2 * (37 * a % 41) + 0.5}" for a in range(40)]
@@ -50,6 +51,15 @@ def floors(
 ) -> dict[str, NDArray[np.float64]]:
     asked = asked_for(test, one_by_one)
     return dict(_floors.floors(of or codec("p1000"), test, asked, train, mean))
+
+
+def test_values_of_a_target_that_was_not_learnt_are_none_and_those_nearby_all_numbers() -> None:
+    """A probe says that there are none; a floor takes whatever the train split has."""
+    train = rows("xval", ["3 1 2", "5 4 2"], 2)
+    assert SeenValues.of(train, "other") is None
+    known, nearby = SeenValues.of(train, "number"), SeenValues.nearby(train, "other")
+    assert known is not None and nearby is not None
+    assert (known.values.tolist(), nearby.values.tolist()) == ([2], [1, 2, 3, 4, 5])
 
 
 # --- quantisation ------------------------------------------------------------------------------

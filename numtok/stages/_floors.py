@@ -106,7 +106,7 @@ def _nearest(
     no such target."""
     found = np.full(len(truth), np.nan)
     for name in set(names.tolist()):
-        seen = SeenValues.of(train, name)
+        seen = SeenValues.nearby(train, name)
         mine = names == name
         if seen is not None:
             found[mine] = seen.nearest(truth[mine])

@@ -12,7 +12,7 @@ floats, which a device may take in another order, differ with the shape of a bat
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -151,7 +151,6 @@ class Predictor:
         self.loaded = loaded
         self._learnt_from = learnt_from
         self.spreads = spreads or {}
-        self._number_names = number_names(samples)
         self.samples = samples
         self.options = options
         codec = loaded.codec
@@ -321,7 +320,8 @@ class Predictor:
                 log_density[part] = predictive.log_density(of)
                 tailed = self._tailed(predictive)
                 if tailed is not None:
-                    log_tailed[part] = tailed.log_density(of)
+                    same = tailed is predictive
+                    log_tailed[part] = log_density[part] if same else tailed.log_density(of)
                     log_interval[part] = tailed.log_interval(of - half[part], of + half[part])
             crps[part], pit[part] = predictive.crps(of), predictive.cdf(of)
             quantiles[part] = predictive.quantiles(QUANTILES)
@@ -403,9 +403,13 @@ class Predictor:
         if not self.spreads:
             yield np.arange(len(numbers)), usual
             return
-        names = self._number_names[numbers]
+        names = self._names[numbers]
         for name in sorted(set(names.tolist())):
             yield np.flatnonzero(names == name), self.spreads.get(name, usual)
+
+    @cached_property
+    def _names(self) -> NDArray[np.object_]:
+        return number_names(self.samples)
 
     def _path_density(
         self, log_mass: NDArray[np.float64], tokens: NDArray[np.int64]

@@ -14,7 +14,7 @@ def outside(
     target of its name in the train split; where that has no such target, of all its numbers."""
     found = np.zeros(len(values), np.bool_)
     for name in set(names.tolist()):
-        seen = SeenValues.of(train, name)
+        seen = SeenValues.nearby(train, name)
         mine = names == name
         if seen is not None:
             found[mine] = (values[mine] < seen.values[0]) | (values[mine] > seen.values[-1])

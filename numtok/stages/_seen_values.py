@@ -26,10 +26,17 @@ class SeenValues:
 
     @classmethod
     def of(cls, train: Samples, target: str) -> "SeenValues | None":
-        """Those of a split, or all its numbers where it has no such target; None of no numbers."""
+        """Those of a split; None where it has none."""
         names = np.array(train.target_name.to_pylist(), object)
-        values = train.numbers[train.targets[names == target]]
-        values = values if len(values) else train.numbers
+        return cls._finite(train.numbers[train.targets[names == target]])
+
+    @classmethod
+    def nearby(cls, train: Samples, target: str) -> "SeenValues | None":
+        """As :meth:`of`, but all numbers of the split where it has no such target."""
+        return cls.of(train, target) or cls._finite(train.numbers)
+
+    @classmethod
+    def _finite(cls, values: Floats) -> "SeenValues | None":
         values = np.unique(values[np.isfinite(values)])
         return cls(values) if len(values) else None
 

@@ -23,7 +23,7 @@ from numtok.draft import Draft
 from numtok.engines.local import run_units
 from numtok.errors import UsageError
 from numtok.files import Sink
-from numtok.records import DATA, SPLIT_RULE, TABLE, TRAIN, is_split
+from numtok.records import DATA, SHIFTED, SPLIT_RULE, TABLE, TRAIN, is_split
 from numtok.registry import name_of, settings_of, spec_of
 from numtok.stages._options import check_name, check_workers, workers_for
 from numtok.store import Store
@@ -221,11 +221,11 @@ def _check_shifted(task: Task, splits: list[Split]) -> None:
     """Refuse a split that is named as if its rows were shifted, and whose rows would not be."""
     for split in splits:
         known = task.shifted
-        if known is not None and split.name.startswith("ood-") and split.name not in known:
+        if known is not None and split.name.startswith(SHIFTED) and split.name not in known:
             has = " and ".join(known) if known else "none"
             raise UsageError(
-                f"{spec_of(task)} has no split {split.name!r}: names that begin with ood- are for "
-                f"rows that are shifted on purpose, and with these settings it has {has}"
+                f"{spec_of(task)} has no split {split.name!r}: names that begin with {SHIFTED} are "
+                f"for rows that are shifted on purpose, and with these settings it has {has}"
             )
 
 
