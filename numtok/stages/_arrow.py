@@ -51,3 +51,8 @@ def slices(
 def lists(rows: NDArray[np.int32], values: "pa.Array[Any]") -> "pa.Array[Any]":
     """Lists [n]: list r is ``values[rows[r]:rows[r + 1]]``; not copied."""
     return pa.ListArray.from_arrays(column(rows), values)
+
+
+def nullable(column: NDArray[np.float64]) -> "pa.Array[Any]":
+    """float64[n] with null where it is NaN."""
+    return pa.array(column, mask=np.isnan(column))

@@ -13,6 +13,7 @@ from numtok.errors import DataError, UsageError, unknown
 from numtok.probes import Along, Top
 from numtok.reports import QUANTILES, Figure, quantile_column
 from numtok.samples import Samples
+from numtok.stages._arrow import nullable
 from numtok.stages._continuity import (
     distinct,
     errors,
@@ -264,18 +265,14 @@ def _table(line: _Line, top: TopNumbers | None) -> "pa.Table":
         "id": line.ids,
         "x": line.x,
         "truth": truth,
-        "prediction": _nullable(predicted.values),
+        "prediction": nullable(predicted.values),
         "prediction_literal": pa.array(predicted.literals.tolist(), pa.string()),
     }
     for index, level in enumerate(QUANTILES):
-        columns[quantile_column(level)] = _nullable(predicted.quantiles[:, index])
+        columns[quantile_column(level)] = nullable(predicted.quantiles[:, index])
     if top is not None:
         columns |= {f"log_p_{k}": column for k, column in enumerate(top.log_p.T)}
     return pa.table(columns)
-
-
-def _nullable(column: Floats) -> "pa.Array[Any]":
-    return pa.array(column, mask=np.isnan(column))
 
 
 def _predictor(loaded: LoadedModel, samples: Samples) -> Predictor:

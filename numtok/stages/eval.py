@@ -32,6 +32,7 @@ from numtok.reports import (
     quantile_column,
 )
 from numtok.samples import Samples
+from numtok.stages._arrow import nullable
 from numtok.stages._data import check_codec, read_learnt, read_split, splits
 from numtok.stages._floors import floors as all_floors
 from numtok.stages._floors import target_means
@@ -274,17 +275,17 @@ class _Evaluation:
             "on_grammar": predicted.on_grammar
             if self.predictor.options.constrained
             else pa.nulls(len(rows), pa.bool_()),
-            "log_density": _nullable(predicted.log_density),
-            "crps": _nullable(predicted.crps),
-            "pit": _nullable(predicted.pit),
-            "log_density_tailed": _nullable(predicted.log_density_tailed),
-            "log_interval": _nullable(predicted.log_interval),
-            "token_nll": _nullable(predicted.token_nll),
+            "log_density": nullable(predicted.log_density),
+            "crps": nullable(predicted.crps),
+            "pit": nullable(predicted.pit),
+            "log_density_tailed": nullable(predicted.log_density_tailed),
+            "log_interval": nullable(predicted.log_interval),
+            "token_nll": nullable(predicted.token_nll),
             "outside": self._outside(),
             "log_range": pa.nulls(len(rows), pa.float64()),
         }
         for index, level in enumerate(QUANTILES):
-            columns[quantile_column(level)] = _nullable(predicted.quantiles[:, index])
+            columns[quantile_column(level)] = nullable(predicted.quantiles[:, index])
         columns |= {GROUP + name: column.take(rows) for name, column in samples.groups.items()}
         schema = predictions_schema(list(samples.groups))
         return pa.table(
@@ -394,7 +395,3 @@ class _Evaluation:
             yield "The distribution has an exact form; --draws was not needed."
         if self.train is None:
             yield "What the model learnt from is not at hand: no nearest, linear or boosted floor."
-
-
-def _nullable(column: NDArray[np.float64]) -> "pa.Array[Any]":
-    return pa.array(column, mask=np.isnan(column))

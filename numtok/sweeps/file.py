@@ -171,23 +171,20 @@ class _Reader:
                 "what is learnt from"
             )
         data, compared = tuple(self._data()), self._compare()
-        if self._of_tables:
-            made = Sweep(
-                data=data,
-                encode=self._encodings(),
-                train=self._trainings(),
-                eval=tuple(self._points("eval", eval_table.Config, model="", table="")),
-                compare=compared,
-            )
-        else:
-            made = Sweep(
-                data=data,
-                encode=self._encodings(),
-                train=self._trainings(),
-                eval=tuple(self._points("eval", eval.Config, model="", encoded="")),
-                compare=compared,
-                budget=next((key for key in BUDGETS if self._is_axis("train", key)), None),
-            )
+        evaluations = (
+            self._points("eval", eval_table.Config, model="", table="")
+            if self._of_tables
+            else self._points("eval", eval.Config, model="", encoded="")
+        )
+        budgets = [] if self._of_tables else [key for key in BUDGETS if self._is_axis("train", key)]
+        made = Sweep(
+            data=data,
+            encode=self._encodings(),
+            train=self._trainings(),
+            eval=tuple(evaluations),
+            compare=compared,
+            budget=budgets[0] if budgets else None,
+        )
         return replace(made, select=self._select(made), also=tuple(self._also()))
 
     def _also(self) -> Iterator[tuple[Encodings, Trainings]]:
