@@ -20,6 +20,7 @@ _LIBRARIES = (
     "coco-experiment",
     "msgspec",
     "numba",
+    "numcodecs",
     "numpy",
     "openml",
     "polars",
@@ -28,6 +29,8 @@ _LIBRARIES = (
     "safetensors",
     "tokenizers",
     "torch",
+    "xarray",
+    "zarr",
 )
 
 

@@ -27,7 +27,18 @@ LAYERS: tuple[frozenset[str], ...] = (  # lowest first
     frozenset({"kernels"}),
     frozenset({"metrics", "normalizers", "numerals", "text_tokenizers"}),
     frozenset({"schemes"}),
-    frozenset({"automaton", "codec", "contract", "distributions", "grammar", "samples", "tables"}),
+    frozenset(
+        {
+            "automaton",
+            "codec",
+            "contract",
+            "distributions",
+            "fields",
+            "grammar",
+            "samples",
+            "tables",
+        }
+    ),
     frozenset({"engines", "nn", "sources", "tasks"}),
     frozenset({"sklearn", "stages"}),
     frozenset({"figures", "sweeps"}),

@@ -26,7 +26,7 @@ def test_the_incomplete_beta_function_is_that_of_mpmath(a: float, b: float, x: f
 
 
 def test_the_estimates_are_those_of_scipy() -> None:
-    from scipy.stats.mstats import hdquantiles  # type: ignore[import-untyped]
+    from scipy.stats.mstats import hdquantiles
 
     draws = np.random.default_rng(0).normal(size=(6, 64))
     for level in (0.05, 0.5, 0.9):

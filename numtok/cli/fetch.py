@@ -17,40 +17,75 @@ from numtok.cli._shared import (
 
 def command(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="uci or openml.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="uci, openml or era5.")],
     set: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Of uci: airfoil, 'Kin 40K', a,b or all (of 25)."),
     ] = None,
     from_: Annotated[
         str | None,
-        typer.Option("--from", metavar="PLACE", help="Of uci: a copy, a folder or a URL."),
+        typer.Option(
+            "--from",
+            metavar="PLACE",
+            help="Of uci: a copy, a folder or a URL. Of era5: a NetCDF or GRIB file, a zarr store "
+            "(path, gs://, https://), or arco (default), weatherbench2, weatherbench2-64x32.",
+        ),
     ] = None,
     suite: Annotated[
         int | None, typer.Option(metavar="N", help="Of openml: 353 (CTR23), 269 (AMLB), ...")
     ] = None,
     task: Annotated[int | None, typer.Option(metavar="N", help="Of openml: one task.")] = None,
+    variable: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of era5. Default: 2m_temperature.")
+    ] = None,
+    area: Annotated[
+        str | None, typer.Option(metavar="N,W,S,E", help="Of era5: degrees, as 58,-10,50,2.")
+    ] = None,
+    period: Annotated[
+        str | None, typer.Option(metavar="DAY..DAY", help="Of era5: 2019-03-01..2019-03-31.")
+    ] = None,
+    every: Annotated[
+        str | None, typer.Option(metavar="HOURS", help="Of era5: 6h is 0, 6, 12 and 18 UTC.")
+    ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(metavar="refuse|drop", help="Of era5: days with missing values."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Default: the source's and the set's.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Of era5: say what would be read, and how much.")
+    ] = False,
     restart: RestartOption = False,
     force: ForceOption = False,
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:
-    """Bring public data sets and make tables of them for regression; print each REF.
+    """Bring public data sets: tables for regression, or a field of weather; print each REF.
 
     Example: numtok fetch uci --set airfoil
     """
+    from numtok.cli._fetched import print_result
     from numtok.cli._progress import Bar
-    from numtok.cli._tabled import print_result
     from numtok.stages.fetch import Config, Result, run
 
-    options = {"set": set, "from_": from_, "suite": suite, "task": task}
+    options = {
+        "set": set,
+        "from_": from_,
+        "suite": suite,
+        "task": task,
+        "variable": variable,
+        "area": area,
+        "period": period,
+        "every": every,
+        "missing": missing,
+    }
     config = Config(
         source=source,
         options={key: value for key, value in options.items() if value is not None},
         name=name,
         restart=restart,
         force=force,
+        dry_run=dry_run,
     )
     made: list[Result] = []
     try:
@@ -59,6 +94,4 @@ def command(
                 made.append(result)
     finally:  # what stopped one table has not undone the others
         for result in made:
-            print_result(
-                result.artifact, result.made, Format.JSON if json else format, context.obj.quiet
-            )
+            print_result(result, Format.JSON if json else format, context.obj.quiet)

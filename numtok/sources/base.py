@@ -1,17 +1,21 @@
-"""The contract of a source: public data sets for regression, each a table.
+"""The contract of a source: public data sets, tables for regression or one field of weather.
 
-A source is a frozen dataclass whose fields are the options of ``numtok fetch``. It says which
-tables are meant and which files they are made of; the stage brings the files, where the source
-leaves that to it, and gives them back to be read.
+A source is a frozen dataclass whose fields are the options of ``numtok fetch``. One of tables says
+which are meant and which files they are made of; the stage brings the files, where the source
+leaves that to it, and gives them back to be read. One of a field opens it, and the stage reads
+what is asked for, some steps at a time.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from numtok.registry import Registry
 
@@ -55,13 +59,18 @@ class Dataset:
 
 
 class Source(ABC):
-    """Where tables come from. Subclasses are final frozen dataclasses; their fields are options.
+    """Where data comes from. Subclasses are final frozen dataclasses, each a :class:`TableSource`
+    or a :class:`FieldSource`; their fields are options.
 
-    ``revision`` rises when the same files become another table. A field whose name is a word of
-    Python ends in ``_``, as ``from_`` for ``--from``.
+    ``revision`` rises when the same files become another table or field. A field whose name is a
+    word of Python ends in ``_``, as ``from_`` for ``--from``.
     """
 
     revision: ClassVar[int]
+
+
+class TableSource(Source):
+    """Where tables come from."""
 
     @abstractmethod
     def origins(self) -> Iterator[Origin]:
@@ -73,6 +82,90 @@ class Source(ABC):
     @abstractmethod
     def read(self, origin: Origin, files: Mapping[str, Path]) -> Dataset:
         """The content of the files of an origin, by name; DataError for what is not as expected."""
+
+
+class Block(NamedTuple):
+    """Steps ``begin <= step < end`` of a field, whole days, that are read at once; how many
+    objects of the source that takes, and the bytes of these once unpacked."""
+
+    begin: int
+    end: int
+    requests: int
+    bytes: int
+
+
+class Steps(NamedTuple):
+    """What was read: values [n, latitude, longitude], NaN where there are none, and which of the
+    steps are preliminary [n], to be replaced by the publisher within months."""
+
+    values: NDArray[np.float32]
+    preliminary: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """One field, open for reading: a variable at times on a grid, cut out as it was asked for.
+
+    attributes
+        ``units`` and ``long_name`` of the variable.
+    times
+        datetime64[m], UTC, ascending; steps that the source lacks are left out.
+    latitudes, longitudes
+        Degrees, float64, ascending, the longitudes without a jump.
+    blocks
+        Of all steps, in order.
+    read
+        The steps ``begin <= step < end``; StoreError or DataError where that fails.
+    """
+
+    variable: str
+    attributes: Mapping[str, str]
+    times: NDArray[np.datetime64]
+    latitudes: NDArray[np.float64]
+    longitudes: NDArray[np.float64]
+    blocks: Sequence[Block]
+    read: Callable[[int, int], Steps]
+
+
+class FieldSource(Source):
+    """Where one field comes from."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What its artifact is called."""
+
+    @property
+    @abstractmethod
+    def key(self) -> Mapping[str, str | None]:
+        """What identifies it: its version is taken over this and the bytes of :meth:`files`."""
+
+    @property
+    @abstractmethod
+    def drops(self) -> bool:
+        """Whether days with missing values are left out; else they are an error."""
+
+    @property
+    @abstractmethod
+    def licence(self) -> str:
+        """Under which the data may be used."""
+
+    @abstractmethod
+    def attribution(self, years: str) -> str:
+        """Who must be named by users of the data of some years, such as ``2019-2021``."""
+
+    @abstractmethod
+    def files(self) -> Mapping[str, Sequence[Path]]:
+        """By the place that was given, the files on this machine that are read; empty for what
+        lies elsewhere, which is identified by ``key`` alone."""
+
+    @abstractmethod
+    def open(self) -> AbstractContextManager[Field]:
+        """Open it, which reads the axes alone.
+
+        Raises UsageError for options that do not fit it, DataError for what is no such field, and
+        StoreError where a file or the network fails.
+        """
 
 
 SOURCES: Registry[Source] = Registry("numtok.sources", "source")

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.sources.base import Dataset, Origin, Source
+from numtok.sources.base import Dataset, Origin, TableSource
 
 
 @dataclass(frozen=True)
-class Openml(Source):
+class Openml(TableSource):
     """The regression tasks of OpenML: one, or all of a benchmark suite.
 
     suite

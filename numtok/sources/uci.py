@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.errors import DataError, StoreError, UsageError, unknown
-from numtok.sources.base import Dataset, Origin, Source
+from numtok.sources.base import Dataset, Origin, TableSource
 
 _REPOSITORY = "https://raw.githubusercontent.com/treforevans/uci_datasets/master"
 _DATA, _MASK = "data.csv.gz", "test_mask.csv.gz"
@@ -93,7 +93,7 @@ _SETS = {
 
 
 @dataclass(frozen=True)
-class Uci(Source):
+class Uci(TableSource):
     """The regression sets of github.com/treforevans/uci_datasets, by folder or by Table 3's name.
 
     set

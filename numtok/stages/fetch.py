@@ -1,23 +1,29 @@
-"""Fetch: public data sets -> table artifacts.
+"""Fetch: public data sets -> table artifacts, or one field.
 
 1. A source says which tables are meant, and where their files are.
 2. Files at URLs are kept as an artifact of kind ``download``, so that they are brought once. Each
    has a receipt: a run that was cut off goes on with the files that are left.
 3. A table's version is taken over the bytes of its files, wherever they came from.
+
+A field is cut out of its source as it is read (``_field``), and nothing else is kept. Its version
+is taken over what is asked for, and over the bytes of its files where these are on this machine.
 """
 
+import hashlib
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from numtok import files
-from numtok.artifact import Artifact, Output, Parent, write_receipt
+from numtok.artifact import Artifact, Output, Parent, version_of, write_receipt
 from numtok.errors import DataError, UsageError, unknown
-from numtok.records import DOWNLOAD, TABLE
-from numtok.sources.base import SOURCES, Dataset, Origin, Source
+from numtok.records import DOWNLOAD, FIELD, TABLE
+from numtok.sources.base import SOURCES, Dataset, Field, FieldSource, Origin, TableSource
 from numtok.stages._download import Progress, download
+from numtok.stages._field import check_kept, write_field
 from numtok.stages._options import check_name
 from numtok.stages._table import Columns, feature_column, target_column, write_columns
 from numtok.store import Store
@@ -34,6 +40,7 @@ class Config:
     name: str | None = None
     restart: bool = False
     force: bool = False
+    dry_run: bool = False
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -46,22 +53,50 @@ class Config:
                 raise UsageError(f"fetch {self.source} needs a value for {_option(key)}")
 
 
+class Estimate(NamedTuple):
+    """What a dry run finds of a field: its shape, its first and last time, and what is to be read
+    for it: objects of a store, and the bytes of these once unpacked."""
+
+    steps: int
+    latitudes: int
+    longitudes: int
+    first: str
+    last: str
+    requests: int
+    bytes: int
+
+
 class Result(NamedTuple):
-    """One table, and whether this call made it."""
+    """One table or field, and whether this call made it; of a dry run what would be made."""
 
     ref: str
-    artifact: Artifact
+    artifact: Artifact | None
     made: bool
+    estimate: Estimate | None = None
 
 
 def run(config: Config, store: Store, progress: Progress) -> Iterator[Result]:
-    """Make the tables one after the other, or find those that are there.
+    """Make the tables one after the other, or the field, or find those that are there.
 
     Bad data of one table stops no other: it is told at the end. Raises UsageError, DataError, and
     StoreError where the network or the disk fails.
     """
     kind: Any = SOURCES[config.source]
-    source: Source = kind(**config.options)
+    source: TableSource | FieldSource = kind(**config.options)
+    if isinstance(source, FieldSource):
+        yield _field(config, source, store, progress)
+        return
+    if config.dry_run:
+        raise UsageError(
+            f"--dry-run means nothing for fetch {config.source}, whose tables are small; leave it "
+            "out"
+        )
+    yield from _tables(config, source, store, progress)
+
+
+def _tables(
+    config: Config, source: TableSource, store: Store, progress: Progress
+) -> Iterator[Result]:
     origins: Iterable[Origin] = source.origins()
     if config.name is not None:
         origins = several = list(origins)
@@ -85,7 +120,7 @@ def run(config: Config, store: Store, progress: Progress) -> Iterator[Result]:
 
 
 def _table(
-    config: Config, source: Source, origin: Origin, store: Store, progress: Progress
+    config: Config, source: TableSource, origin: Origin, store: Store, progress: Progress
 ) -> Result:
     started = time.monotonic()
     paths = _files(config, origin, store, progress)
@@ -107,7 +142,7 @@ def _table(
         name,
         settings,
         parents,
-        _command(config, origin, name),
+        _command(config, origin.options, name),
         restart=config.restart,
         force=config.force,
     ) as draft:
@@ -140,7 +175,7 @@ def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> 
         origin.name,
         settings,
         [],
-        _command(config, origin, origin.name),
+        _command(config, origin.options, origin.name),
         restart=config.restart,
         force=config.force,
     ) as draft:
@@ -158,14 +193,74 @@ def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> 
         return {name: artifact.path / name for name in origin.files}
 
 
+def _field(config: Config, source: FieldSource, store: Store, progress: Progress) -> Result:
+    started = time.monotonic()
+    parents = [_parent(place, paths) for place, paths in source.files().items()]
+    settings: dict[str, Any] = {
+        "stage": "fetch",
+        "revision": REVISION,
+        "source": {"name": config.source, "revision": source.revision},
+        **source.key,
+    }
+    name = config.name or source.name
+    if config.dry_run:
+        with source.open() as opened:
+            ref = f"{name}@{version_of(FIELD, settings, parents)}"
+            return Result(ref, None, made=False, estimate=_estimate(opened))
+    with store.draft(
+        FIELD,
+        name,
+        settings,
+        parents,
+        _command(config, config.options, name),
+        restart=config.restart,
+        force=config.force,
+    ) as draft:
+        if isinstance(draft, Artifact):
+            check_kept(draft, source.drops)
+            return Result(draft.ref, draft, made=False)
+        where = source.key["place"] or f"sha256 {parents[0].digest}"  # no path: it is no content
+        with source.open() as opened:
+            told = partial(progress, "fetching")
+            written = write_field(draft, source, opened, where, told)
+        timing = {"seconds": time.monotonic() - started}
+        artifact = draft.publish(written.counts, timing, written.facts)
+        return Result(artifact.ref, artifact, made=True)
+
+
+def _parent(place: str, paths: Sequence[Path]) -> Parent:
+    """A file, or what is read of a folder: by the names and digests of its files."""
+    read = [files.sha256_file(path) for path in paths]
+    if paths == [Path(place)]:
+        return Parent("file", place, *read[0])
+    lines = [
+        f"{path.relative_to(place).as_posix()} {digest}\n"
+        for path, (digest, _) in zip(paths, read, strict=True)
+    ]
+    digest = hashlib.sha256("".join(lines).encode()).hexdigest()
+    return Parent("file", place, digest, sum(size for _, size in read))
+
+
+def _estimate(opened: Field) -> Estimate:
+    return Estimate(
+        steps=len(opened.times),
+        latitudes=len(opened.latitudes),
+        longitudes=len(opened.longitudes),
+        first=str(opened.times[0]),
+        last=str(opened.times[-1]),
+        requests=sum(block.requests for block in opened.blocks),
+        bytes=sum(block.bytes for block in opened.blocks),
+    )
+
+
 def _option(key: str) -> str:
     """``from_`` -> ``--from``."""
     return f"--{key.rstrip('_')}"
 
 
-def _command(config: Config, origin: Origin, name: str) -> list[str]:
-    """The command line that makes this one table again."""
+def _command(config: Config, options: Mapping[str, str | int], name: str) -> list[str]:
+    """The command line that makes this one table or field again."""
     command = ["numtok", "fetch", config.source]
-    for key, value in origin.options.items():
+    for key, value in options.items():
         command += [_option(key), str(value)]
     return [*command, "--name", name]

@@ -66,7 +66,7 @@ from numtok.nn.presets import preset, trunk
 from numtok.normalizers.base import NORMALIZERS
 from numtok.published import published
 from numtok.schemes.base import SCHEMES
-from numtok.sources.base import SOURCES
+from numtok.sources.base import SOURCES, TableSource
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 from numtok.sweeps.plan import (
     BUDGETS,
@@ -309,6 +309,8 @@ class _Reader:
             raise UsageError(f"{self.path}: [fetch] needs source, one of {', '.join(SOURCES)}")
         with self._naming("fetch"):
             kind: Any = SOURCES[source]
+            if not issubclass(kind, TableSource):
+                raise UsageError(f"{source} brings a field and no table; `numtok gen` reads it")
             if lacking := [key for key in SOURCES.required(source) if key not in options]:
                 raise UsageError(f"{source} needs {lacking[0]}")
         made: Any = self._configured("fetch", kind, options)

@@ -1,0 +1,53 @@
+"""What ``numtok fetch`` prints: of a table as ``numtok table``, of a field its shape and days."""
+
+from numtok.artifact import Manifest
+from numtok.cli import _tabled
+from numtok.cli._shared import Format, Size, counted, print_json, print_made, print_table
+from numtok.draft import shorten
+from numtok.records import FIELD
+from numtok.stages.fetch import Estimate, Result
+
+
+def print_result(result: Result, format: Format, quiet: bool) -> None:
+    """Print one table or field; with a format for programs, that on stdout instead of the REF."""
+    if result.estimate is not None:
+        rows = [("would make", result.ref), *_expected(result.estimate)]
+        print_table("dry run", ("what", "value"), rows, format)
+        return
+    assert result.artifact is not None
+    if result.artifact.kind != FIELD:
+        _tabled.print_result(result.artifact, result.made, format, quiet)
+        return
+    manifest = result.artifact.manifest
+    if format is Format.JSON:
+        facts = {"counts": manifest.counts, "facts": manifest.facts}
+        print_json({"ref": result.ref, "made": result.made} | facts)
+        return
+    variable = manifest.settings["variable"]
+    title = f"a field of {variable}" if result.made else f"found, not made again: {variable}"
+    notes = [manifest.facts["attribution"]]
+    for key, told in (("dropped", "left out"), ("preliminary", "of ERA5T, the preliminary data")):
+        if days := manifest.facts.get(key):
+            notes.append(f"{counted(len(days), 'day')} {told}: {shorten(days)}")
+    print_made(title, result.ref, _rows(manifest), format, quiet, notes)
+
+
+def _expected(estimate: Estimate) -> list[tuple[str, object]]:
+    return [
+        ("steps", estimate.steps),
+        ("  first", estimate.first),
+        ("  last", estimate.last),
+        ("latitudes", estimate.latitudes),
+        ("longitudes", estimate.longitudes),
+        ("requests", estimate.requests),
+        ("to be read, unpacked", Size(estimate.bytes)),
+    ]
+
+
+def _rows(manifest: Manifest) -> list[tuple[str, object]]:
+    counts, facts = manifest.counts, manifest.facts
+    rows: list[tuple[str, object]] = [("steps", counts["steps"])]
+    rows += [("  first", facts["first"]), ("  last", facts["last"])]
+    rows += [(what, counts[what]) for what in ("latitudes", "longitudes", "days")]
+    rows += [("  left out", counts["days_dropped"]), ("  ERA5T", counts["days_preliminary"])]
+    return [*rows, ("units", facts["units"]), ("size", Size(manifest.bytes))]
