@@ -8,7 +8,9 @@ import json
 import shlex
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ import pytest
 
 from numtok.artifact import Artifact, verify
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
-from numtok.sources import uci
+from numtok.sources import _objects, uci
 from numtok.sources.base import SOURCES
 from numtok.sources.uci import Uci
 from numtok.stages import _download
@@ -39,8 +41,13 @@ needs_abalone = pytest.mark.skipif(not ABALONE.is_file(), reason="no abalone set
 needs_copy = pytest.mark.skipif(not COPY.is_dir(), reason="no copy of the UCI sets beside numtok")
 
 
+SLOW = 0.6  # seconds
+
+
 class Server:
-    """Files over HTTP; ``faults`` are what happens to the next requests of a path, in order."""
+    """Files over HTTP; ``faults`` are what happens to the next requests of a path, in order: a
+    status, ``half`` (the connection breaks), ``short`` (a byte less, and its length says so),
+    ``whole`` (no range), ``slow``."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -69,7 +76,9 @@ class Server:
         if path not in self.files or fault.isdigit():
             request.send_error(int(fault or 404))
             return
-        content = self.files[path]
+        if fault == "slow":
+            time.sleep(SLOW)
+        content = self.files[path][: -1 if fault == "short" else None]
         begin = int(span.removeprefix("bytes=").rstrip("-")) if span and fault != "whole" else 0
         request.send_response(206 if begin else 200)
         if "gzip" in request.headers.get("Accept-Encoding", ""):
@@ -79,7 +88,8 @@ class Server:
         request.end_headers()
         # Half of what is left, and the connection is gone.
         end = begin + (len(content) - begin) // 2 if fault in ("half", "whole half") else None
-        request.wfile.write(content[begin:end])
+        with suppress(ConnectionError):  # who asked has lost patience
+            request.wfile.write(content[begin:end])
 
     def close(self) -> None:
         self._server.shutdown()
@@ -90,6 +100,7 @@ class Server:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr(_download, "PAUSE", 0.001)
+    monkeypatch.setattr(_objects, "PAUSE", 0.001)
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     made = Server()
@@ -345,12 +356,14 @@ def test_the_command_prints_refs_notes_and_what_makes_it_again(
 
 SETS = ", ".join(sorted([*uci._SETS, "all"]))
 WRONG = [
-    ("uzi", "unknown source 'uzi'; did you mean 'uci'? known: openml, uci"),
+    ("uzi", "unknown source 'uzi'; did you mean 'uci'? known: era5, openml, uci"),
     ("uci", "fetch uci needs a value for --set"),
     ("uci --set airfoli", f"unknown set 'airfoli'; did you mean 'airfoil'? known: {SETS}"),
     ("uci --set yacht,", f"unknown set ''; known: {SETS}"),
     ("uci --set yacht --task 3", "unknown option of fetch uci '--task'; did you mean '--set'? "
      "known: --from, --set"),
+    ("uci --set yacht --dry-run", "--dry-run means nothing for fetch uci, whose tables are small; "
+     "leave it out"),
     ("uci --set yacht --from nowhere", "--from nowhere: there is no such folder; give a copy of "
      "the repository uci_datasets, or leave --from out to download it"),
     ("uci --set all --name one", "--name one cannot be the name of 25 tables; leave it out, and "

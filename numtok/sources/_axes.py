@@ -179,7 +179,7 @@ def _western_end(values: NDArray[np.float64], gaps: NDArray[np.float64]) -> floa
     if gaps[widest] < 1.5 * gaps.min():
         return float(values.min())
     first, last = values[(widest + 1) % len(values)], values[widest]
-    return float(first - 360 if first > last else first)
+    return float(first - 360 if first > max(last, 180) else first)
 
 
 def time_steps(

@@ -167,7 +167,7 @@ class Gridded:
         preliminary = self.preliminary[begin:end]
         if ordered.ndim == 4:
             ordered, preliminary = _merged(ordered, versions(part))
-        values = ordered[:, self.latitude.back][:, :, self.longitude.back]
+        values = ordered[:, self.latitude.back[:, None], self.longitude.back]
         values = np.ascontiguousarray(values, np.float32)
         if self.opened.store is not None:
             objects = time.places // self.shape[time.dimension]

@@ -103,7 +103,7 @@ def _times(array: xr.DataArray, time: str) -> NDArray[np.datetime64]:
     if found.dtype.kind != "M":
         raise DataError("its times are not of the usual calendar; ERA5 has that one")
     minutes: NDArray[Any] = found.astype("datetime64[m]")
-    if (minutes != found).any():
+    if ((minutes != found) & ~np.isnat(found)).any():
         raise DataError("its times are not whole minutes")
     return minutes
 

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 import zarr
 
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
-from numtok.sources._objects import Objects, is_metadata, objects, unreadable
+from numtok.sources._objects import Objects, objects, unreadable
 from numtok.sources._variables import public_name
 
 
@@ -63,6 +64,8 @@ def _store(place: str) -> Iterator[Opened]:
             arrays = {name: group.get(name) for name in group.array_keys()}
             store.packed = tuple(f"{name}/" for name, one in arrays.items() if _is_blosc(one))
             dataset = xr.open_zarr(store, chunks=None, decode_timedelta=False)
+            masked = [str(name) for name, index in dataset.indexes.items() if index.hasnans]
+            dataset = dataset.assign_coords({name: _unmasked(arrays[name]) for name in masked})
         except NumtokError:
             raise
         except FileNotFoundError:  # of either format
@@ -71,6 +74,18 @@ def _store(place: str) -> Iterator[Opened]:
             raise unreadable(place, place, error) from error
         with dataset:
             yield Opened(place, dataset, store, group)
+
+
+def _unmasked(array: Any) -> xr.Variable:
+    """The values of an axis, all of them.
+
+    Of format 2 xarray takes the fill value for NaN, which is right for what was measured. An axis
+    has no gaps: with a fill value of 0, that is the equator, Greenwich or the first step.
+    """
+    attributes = {key: array.attrs[key] for key in ("units", "calendar") if key in array.attrs}
+    name = array.basename
+    raw = xr.Variable((name,), np.asarray(array), attributes)
+    return xr.conventions.decode_cf_variable(name, raw)
 
 
 def _is_blosc(array: Any) -> bool:

@@ -188,11 +188,11 @@ def _make(folder: Path) -> None:
 
 def check_kept(artifact: Artifact, drops: bool) -> None:
     """Raise DataError where days were left out of a field that is there, and may not be."""
-    dropped = artifact.manifest.counts["days_dropped"]
+    dropped = artifact.manifest.facts.get("dropped")
     if dropped and not drops:
         raise DataError(
-            f"{artifact.ref} is there, and lacks {dropped:,} days whose values are missing; pass "
-            "--missing drop to take it so, or choose another period or area"
+            f"{artifact.ref} is there, and lacks {_counted(dropped)} whose values are missing; "
+            "pass --missing drop to take it so, or choose another period or area"
         )
 
 

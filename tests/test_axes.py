@@ -1,0 +1,228 @@
+"""Windows on axes of any order and any convention, against plain loops."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from numtok.errors import DataError, UsageError
+from numtok.sources._axes import (
+    Area,
+    Period,
+    decimal,
+    hours,
+    latitude_window,
+    longitude_window,
+    time_steps,
+)
+from numtok.stages._field import absent_days
+
+GLOBE = np.arange(0, 360, 15.0)
+
+
+@given(
+    seed=st.integers(0, 1000),
+    west=st.integers(-240, 240),
+    width=st.integers(0, 360),
+    convention=st.sampled_from([0, -180]),
+)
+def test_a_window_has_each_longitude_within_it_once_and_in_order(
+    seed: int, west: int, width: int, convention: int
+) -> None:
+    values = (GLOBE - convention) % 360 + convention
+    values = np.random.default_rng(seed).permutation(values)
+    expected = [west + k for k in range(width + 1) if (west + k) % 15 == 0]
+    if width == 360 and len(expected) > 24:
+        expected.pop()  # the last is the first again
+    area = Area(90, west, -90, west + width)
+    if not expected:
+        with pytest.raises(UsageError, match="has no longitude of the data in it"):
+            longitude_window(values, area)
+        return
+    places, found = longitude_window(values, area)
+    assert found.tolist() == expected
+    assert (values[places] % 360).tolist() == [value % 360 for value in expected]
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        ([0.0, 1, 2, 350, 351, 352, 353, 354, 355, 356, 357, 358, 359], range(-10, 3)),
+        (list(range(-10, 3)), range(-10, 3)),
+        ([200.0, 201, 202], range(200, 203)),
+        ([2.0, 1, 0], range(3)),
+        (GLOBE.tolist(), range(0, 360, 15)),
+        ((GLOBE - 180).tolist(), range(-180, 180, 15)),
+        ([179.0, -180, -179], range(179, 182)),
+        ([7.0], [7]),
+        ([0.0, 90, 180, 270, 360], [0, 90, 180, 270]),
+    ],
+)
+def test_all_of_a_grid_begins_behind_its_largest_gap(
+    stored: list[float], expected: list[int]
+) -> None:
+    places, found = longitude_window(np.array(stored, float), None)
+    assert found.tolist() == list(expected)
+    assert (np.array(stored)[places] % 360 == found % 360).all()
+
+
+def test_coordinates_of_single_precision_are_the_decimals_they_were_written_as() -> None:
+    stored = np.array([0.0, 0.1, 350.1, 350.2], np.float32)
+    assert decimal(stored).tolist() == [0.0, 0.1, 350.1, 350.2]
+    places, found = longitude_window(decimal(stored)[[2, 3]], Area(1, -9.9, 0, -9.8))
+    assert (places.tolist(), found.tolist()) == ([0, 1], [-9.9, -9.8])
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_latitudes_come_from_south_to_north(order: int) -> None:
+    stored = np.arange(50, 58.25, 0.25)[::order]
+    places, found = latitude_window(stored, Area(55, 0, 54, 1))
+    assert found.tolist() == [54.0, 54.25, 54.5, 54.75, 55.0]
+    assert stored[places].tolist() == found.tolist()
+
+
+UK = np.arange(-10, 2.25, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("58,-10.3,50,2", "goes beyond the longitudes of the data, -10 to 2"),
+        ("58,-10,50,2.3", "goes beyond the longitudes of the data, -10 to 2"),
+        ("58,-180,50,180", "goes beyond the longitudes of the data, -10 to 2"),
+        ("58,100,50,120", "has no longitude of the data in it; make it larger"),
+        ("58,0.1,50,0.2", "has no longitude of the data in it; make it larger"),
+        ("58.3,-10,50,2", "goes beyond the latitudes of the data, 50 to 58"),
+        ("58,-10,49.7,2", "goes beyond the latitudes of the data, 50 to 58"),
+        ("54.2,-10,54.1,2", "has no latitude of the data in it; make it larger"),
+    ],
+)
+def test_an_area_beyond_the_grid_or_between_its_lines_is_refused(text: str, message: str) -> None:
+    area = Area.parse(text)
+    with pytest.raises(UsageError) as caught:
+        latitude_window(np.arange(50, 58.25, 0.25), area)
+        longitude_window(UK, area)
+    assert str(caught.value) == f"--area {area} {message}"
+
+
+def test_an_area_may_end_between_the_grid_and_its_next_line() -> None:
+    area = Area.parse("58.2,-10.2,49.8,2.2")
+    assert len(latitude_window(np.arange(50, 58.25, 0.25), area)[0]) == 33
+    assert len(longitude_window(UK, area)[0]) == 49
+
+
+def test_longitudes_with_a_second_gap_are_refused() -> None:
+    with pytest.raises(DataError, match=r"^its longitudes have gaps; name a part "):
+        longitude_window(np.array([0.0, 1, 2, 50, 51]), None)
+    assert longitude_window(np.array([0.0, 1, 2, 50, 51]), Area(1, 50, 0, 51))[1].tolist() == [
+        50,
+        51,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("58,-10,50", "--area '58,-10,50' is not N,W,S,E: four numbers in degrees, such as "
+         "58,-10,50,2"),
+        ("a,b,c,d", "--area 'a,b,c,d' is not N,W,S,E: four numbers in degrees, such as "
+         "58,-10,50,2"),
+        ("50,-10,58,2", "--area 50,-10,58,2: N is 50 and S 58; allowed are -90 <= S <= N <= 90"),
+        ("nan,-10,50,2", "--area nan,-10,50,2: N is nan and S 50; allowed are -90 <= S <= N <= "
+         "90"),
+        ("58,-400,50,2", "--area 58,-400,50,2: W and E must be within -360..360"),
+        ("58,-200,50,200", "--area 58,-200,50,200: from W to E are more than 360 degrees"),
+    ],
+)  # fmt: skip
+def test_what_is_no_area_is_told(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Area.parse(text)
+    assert str(caught.value) == message
+
+
+def test_an_area_over_a_seam_is_the_same_in_both_conventions() -> None:
+    assert Area.parse("58,350,50,2") == Area.parse("58,-10,50,2")
+    assert Area.parse("1,170,0,-170") == Area.parse("1,170,0,190")
+
+
+@pytest.mark.parametrize("text", ["", "2019", "2019-03", "2019-03-01..", "2019-02-30", "1..2"])
+def test_what_is_no_period_is_told(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Period.parse(text)
+    assert str(caught.value) == (
+        f"--period {text!r} is not a period; write days as in 2019-03-01..2019-03-31"
+    )
+
+
+def test_a_period_is_one_day_or_two_in_order() -> None:
+    assert str(Period.parse("2019-03-01")) == "2019-03-01..2019-03-01"
+    with pytest.raises(UsageError) as caught:
+        Period.parse("2019-03-02..2019-03-01")
+    assert str(caught.value) == ("--period 2019-03-02..2019-03-01: the first day is after the last")
+
+
+@pytest.mark.parametrize("text", ["6", "5h", "0h", "-6h", "6 h", "48h", "h"])
+def test_steps_must_divide_a_day(text: str) -> None:
+    assert hours("6h") == 6
+    with pytest.raises(UsageError) as caught:
+        hours(text)
+    assert str(caught.value) == (
+        f"--every {text!r} is not possible; allowed are 1h, 2h, 3h, 4h, 6h, 8h, 12h and 24h"
+    )
+
+
+def hourly(first: str, last: str, step: int = 1) -> NDArray[np.datetime64]:
+    return np.arange(first, last, np.timedelta64(step, "h"), "datetime64[m]")
+
+
+def test_steps_of_a_period_are_whole_days_at_hours_of_the_day() -> None:
+    times = hourly("2019-02-27T03", "2019-03-05")
+    places = time_steps(times, Period.parse("2019-03-01..2019-03-02"), 6)
+    assert times[places].tolist() == hourly("2019-03-01", "2019-03-03", 6).tolist()
+    assert len(time_steps(times, None, None)) == len(times)
+
+
+@pytest.mark.parametrize(
+    ("period", "every", "message"),
+    [
+        ("2019-02-27..2019-03-02", None, "--period 2019-02-27..2019-03-02 goes beyond the data, "
+         "2019-02-28T00:00 to 2019-03-04T18:00"),
+        ("2019-03-04..2019-03-05", None, "--period 2019-03-04..2019-03-05 goes beyond the data, "
+         "2019-02-28T00:00 to 2019-03-04T18:00"),
+        ("2019-03-01", 1, "--every 1h is not possible: the steps of the data are 6 h apart"),
+        ("2019-03-01", 4, "--every 4h is not possible: the steps of the data are 6 h apart"),
+    ],
+)  # fmt: skip
+def test_what_a_time_axis_does_not_have_is_told(
+    period: str, every: int | None, message: str
+) -> None:
+    times = hourly("2019-02-28", "2019-03-05", 6)
+    with pytest.raises(UsageError) as caught:
+        time_steps(times, Period.parse(period), every)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (np.array([], "datetime64[m]"), "its axis of time is empty, or has steps without a time"),
+        (np.array(["2019-01-01", "NaT"], "datetime64[m]"), "its axis of time is empty, or has "
+         "steps without a time"),
+        (hourly("2019-01-01", "2019-01-02")[::-1], "its times do not ascend, or one comes twice"),
+        (np.arange("2019-01", "2020-01", dtype="datetime64[M]").astype("datetime64[m]"),
+         "its steps are months: these are monthly means, not the hours of ERA5"),
+    ],
+)  # fmt: skip
+def test_times_that_are_no_hours_are_refused(times: NDArray[np.datetime64], message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        time_steps(times, None, None)
+    assert str(caught.value) == message
+
+
+def test_days_that_lack_steps_are_found_but_not_at_the_ends() -> None:
+    times = hourly("2019-03-01T05", "2019-03-06T07", 1)
+    assert absent_days(times) == []
+    days = times.astype("datetime64[D]")
+    without = times[(days != np.datetime64("2019-03-03")) & (times != np.datetime64("2019-03-05"))]
+    assert absent_days(without) == ["2019-03-03", "2019-03-05"]
