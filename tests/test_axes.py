@@ -173,7 +173,8 @@ def test_steps_must_divide_a_day(text: str) -> None:
 
 
 def hourly(first: str, last: str, step: int = 1) -> NDArray[np.datetime64]:
-    return np.arange(first, last, np.timedelta64(step, "h"), "datetime64[m]")
+    begin, end = np.datetime64(first, "m"), np.datetime64(last, "m")
+    return np.arange(begin, end, np.timedelta64(60 * step, "m"))
 
 
 def test_steps_of_a_period_are_whole_days_at_hours_of_the_day() -> None:

@@ -10,6 +10,7 @@ import time
 import warnings
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def field(artifact: Artifact) -> "xr.DataArray":
     assert artifact.kind == "field"
     with xr.open_zarr(artifact.path / "field.zarr", chunks=None) as dataset:
         (name,) = dataset.data_vars
-        made = dataset[name].load()
+        made: xr.DataArray = dataset[name].load()
     assert made.dims == ("time", "latitude", "longitude") and made.dtype == np.float32
     for axis in made.dims:
         assert (np.diff(made[axis].values) > np.zeros((), np.diff(made[axis].values).dtype)).all()
@@ -502,7 +503,7 @@ def test_a_part_of_an_object_that_is_too_short_is_tried_again(
     answers = [whole[:got], whole[: 6 if asked else 12]]
 
     class Short(zarr.storage.MemoryStore):
-        async def get(self, key: str, prototype: Any, byte_range: Any = None) -> Any:
+        async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
             return prototype.buffer.from_bytes(answers.pop(0))
 
     store = _objects.Objects(Short(read_only=True), "https://a.b", attempts=2)
@@ -667,36 +668,70 @@ def test_google_storage_is_read_through_gcsfs(
 # --- killed, out of disk, made again -------------------------------------------------------------
 
 
-def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path: Path, server: Server) -> None:
-    place = serve(server, hourly(tmp_path, 8))
-    window = {"area": "53,-3,50,2", "period": "2019-03-01..2019-03-08"}
-    # So that it is certainly not done before it is killed.
-    server.faults["/store.zarr/2m_temperature/20.0.0"] = ["slow"] * 4
-    command = ["fetch", "era5", "--from", place, "--area", window["area"]]
-    command += ["--period", window["period"]]
+EIGHT_DAYS = {"area": "53,-3,50,2", "period": "2019-03-01..2019-03-08"}
+
+
+@contextmanager
+def another_process(folder: Path, place: str) -> "Iterator[subprocess.Popen[str]]":
+    """``numtok fetch era5`` of eight days, in a process of its own."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    window = [word for key, value in EIGHT_DAYS.items() for word in (f"--{key}", value)]
     with subprocess.Popen(
-        [sys.executable, "-m", "numtok", *command],
-        cwd=tmp_path,
+        [sys.executable, "-m", "numtok", "fetch", "era5", "--from", place, *window],
+        cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        text=True,
     ) as running:
-        receipts = tmp_path / "artifacts" / "field" / "era5-2m_temperature"
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            if len(list(receipts.glob(".draft-*/receipts/object-*"))) >= 3:
-                break
-            time.sleep(0.01)
-        running.send_signal(signal.SIGKILL)
-    done = len(list(receipts.glob(".draft-*/receipts/object-*")))
-    assert 3 <= done < 8
+        yield running
+
+
+def wait_for_receipts(folder: Path, count: int) -> int:
+    """How many days are finished, at least ``count`` unless a minute is over."""
+    place = folder / "artifacts" / "field" / "era5-2m_temperature"
+    deadline = time.monotonic() + 60
+    while (done := len(list(place.glob(".draft-*/receipts/object-*")))) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return done
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path: Path, server: Server) -> None:
+    place = serve(server, hourly(tmp_path, 8))
+    # So that it is certainly not done before it is killed.
+    server.faults["/store.zarr/2m_temperature/20.0.0"] = ["slow"] * 4
+    with another_process(tmp_path, place) as running:
+        wait_for_receipts(tmp_path, 3)
+        running.kill()
+    done = wait_for_receipts(tmp_path, 3)
+    assert done < 8
     server.asked.clear()
-    artifact = fetch(Store(tmp_path / "artifacts"), place, **window)
+    artifact = fetch(Store(tmp_path / "artifacts"), place, **EIGHT_DAYS)
     check(field(artifact))
     assert asked_for(server) == set(range(3 * done, 24))
-    whole = fetch(Store(tmp_path / "other"), place, **window)
+    whole = fetch(Store(tmp_path / "other"), place, **EIGHT_DAYS)
     assert whole.manifest.content == artifact.manifest.content
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_nothing_is_printed_of_what_ran_beside_the_object_that_failed(
+    tmp_path: Path, server: Server, interrupted: bool
+) -> None:
+    """zarr leaves its other requests running, which complain where nobody awaits them."""
+    place = serve(server, hourly(tmp_path, 8))
+    for index in (13, 14):
+        server.faults[f"/store.zarr/2m_temperature/{index}.0.0"] = ["slow"] * 8
+    server.faults["/store.zarr/2m_temperature/12.0.0"] = ["slow"] if interrupted else ["403"]
+    with another_process(tmp_path, place) as running:
+        if interrupted:
+            wait_for_receipts(tmp_path, 4)
+            running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    if interrupted:
+        assert (running.returncode, told) == (130, "numtok: interrupted\n")
+    else:
+        assert running.returncode == 4 and told.count("\n") == 1 and "403 Forbidden; " in told
 
 
 def test_a_full_disk_at_any_write_loses_nothing(tmp_path: Path) -> None:

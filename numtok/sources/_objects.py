@@ -10,7 +10,7 @@ Imported where zarr is known to be installed.
 import asyncio
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -126,21 +126,30 @@ def objects(place: str) -> Iterator[Objects]:
 
     Raises UsageError where a library for it is missing.
     """
+    system, attempts = None, 1
     if "://" not in place:
-        yield Objects(LocalStore(Path(place), read_only=True), place, attempts=1)
-        return
-    if place.startswith("gs://"):
-        system, attempts = _google(place), 1  # which tries six times itself
+        store: Store = LocalStore(Path(place), read_only=True)
     else:
-        system, attempts = _web(place), ATTEMPTS
-    path = system._strip_protocol(place)
+        google = place.startswith("gs://")
+        system = _google(place) if google else _web(place)
+        attempts = 1 if google else ATTEMPTS  # gcsfs tries six times itself
+        store = FsspecStore(system, read_only=True, path=system._strip_protocol(place))
     try:
         with zarr.config.set({"async.concurrency": _AT_ONCE}):
-            yield Objects(FsspecStore(system, read_only=True, path=path), place, attempts)
+            yield Objects(store, place, attempts)
     finally:
-        if system._session is not None:
-            with suppress(Exception):
-                sync(system._session.close())
+        sync(_stop(system))
+
+
+async def _stop(system: Any) -> None:
+    """End what zarr left running when one object failed or the user interrupted: it goes on to ask
+    for the others, and complains on standard error when the process ends before that."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+    if system is not None and system._session is not None:
+        await system._session.close()
 
 
 def _web(place: str) -> Any:

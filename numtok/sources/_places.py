@@ -162,7 +162,7 @@ def _dataset(path: Path, place: str) -> xr.Dataset:
 def _grib(path: Path) -> xr.Dataset:
     try:
         import cfgrib  # noqa: F401
-    except ImportError:
+    except (ImportError, RuntimeError):  # the latter without the library below it
         raise _lacking("GRIB", "cfgrib") from None
     # No index beside the file: the folder may not be ours.
     options: dict[str, Any] = {"indexpath": "", "errors": "ignore"}

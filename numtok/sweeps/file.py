@@ -310,7 +310,7 @@ class _Reader:
         with self._naming("fetch"):
             kind: Any = SOURCES[source]
             if not issubclass(kind, TableSource):
-                raise UsageError(f"{source} brings a field and no table; `numtok gen` reads it")
+                raise UsageError(f"{source} brings a field, and a sweep is of tables or texts")
             if lacking := [key for key in SOURCES.required(source) if key not in options]:
                 raise UsageError(f"{source} needs {lacking[0]}")
         made: Any = self._configured("fetch", kind, options)
