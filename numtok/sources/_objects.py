@@ -158,8 +158,7 @@ def _web(place: str) -> Any:
         from fsspec.implementations.http import HTTPFileSystem
     except ImportError:
         raise UsageError(
-            f"reading {place} needs the packages fsspec and aiohttp; "
-            "`pip install 'numtok[weather]'`"
+            f"reading {place} needs the packages fsspec and aiohttp; `pip install fsspec aiohttp`"
         ) from None
     patience = aiohttp.ClientTimeout(total=None, sock_connect=PATIENCE, sock_read=PATIENCE)
     settings = {"timeout": patience, "trust_env": True}
@@ -175,8 +174,8 @@ def _google(place: str) -> Any:
     except ImportError:
         address = place.replace("gs://", "https://storage.googleapis.com/", 1)
         raise UsageError(
-            "reading gs:// needs the package gcsfs: `pip install 'numtok[weather]'`, or read the "
-            f"same objects by --from {address}"
+            "reading gs:// needs the package gcsfs: `pip install gcsfs`, or read the same objects "
+            f"by --from {address}"
         ) from None
     logging.getLogger("gcsfs").setLevel(logging.CRITICAL)  # it prints what it raises
     return GCSFileSystem(

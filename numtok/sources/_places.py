@@ -89,8 +89,10 @@ def _unmasked(array: Any) -> xr.Variable:
 
 
 def _is_blosc(array: Any) -> bool:
-    """Whether each object of an array is one Blosc buffer."""
-    return bool(array.compressors) and "blosc" in type(array.compressors[-1]).__name__.lower()
+    """Whether each object of an array is one Blosc buffer; a shard holds several."""
+    if array.shards or not array.compressors:
+        return False
+    return "blosc" in type(array.compressors[-1]).__name__.lower()
 
 
 def _no_store(place: str, remote: bool) -> NumtokError:
@@ -191,5 +193,5 @@ def _netcdf4(path: Path) -> xr.Dataset:
 def _lacking(format: str, packages: str) -> UsageError:
     return UsageError(
         f"reading {format} needs the package{'s' * (' ' in packages)} {packages}; "
-        "`pip install 'numtok[weather]'`"
+        f"`pip install {packages.replace(' and', '')}`"
     )

@@ -145,7 +145,7 @@ class Era5(FieldSource):
             import zarr  # noqa: F401
         except ImportError:
             raise UsageError(
-                "fetch era5 needs the packages xarray and zarr; `pip install 'numtok[weather]'`"
+                "fetch era5 needs the packages xarray and zarr; `pip install xarray zarr`"
             ) from None
         from numtok.sources._gridded import Window, gridded
         from numtok.sources._places import opened
