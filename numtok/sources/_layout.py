@@ -69,7 +69,7 @@ def layout(array: xr.DataArray) -> Layout:
             f"its dimensions are {_told(array)}: no regular grid of latitude and longitude; "
             "native and curvilinear grids must be interpolated to one first"
         )
-    for name in set(array.dims) - {time, latitude, longitude, "expver"}:
+    for name in sorted({str(name) for name in array.dims} - {time, latitude, longitude, "expver"}):
         if array.sizes[name] > 1:
             raise DataError(
                 f"it has {array.sizes[name]} of {name}, and a field has one: take one of them with "

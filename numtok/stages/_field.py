@@ -5,6 +5,7 @@ what is kept is written in objects of a fixed number of steps. A receipt says ho
 its object reaches, so that a run that was cut off goes on there, and brings nothing twice.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.artifact import Artifact, Output, write_receipt
+from numtok.artifact import Artifact, Output, vouched, write_receipt
 from numtok.draft import Draft, shorten
 from numtok.errors import DataError
 from numtok.fields import FOLDER, STEPS, object_bytes, object_name, other_objects
@@ -71,7 +72,8 @@ def write_field(
 
     Raises DataError for missing values, unless their days are dropped, and StoreError.
     """
-    state = _continued(draft)
+    axes = _digest(opened)
+    state = _continued(draft, axes)
     lacking = absent_days(opened.times)
     if lacking and not source.drops:
         raise _missing(opened, lacking, "not every step")
@@ -87,7 +89,7 @@ def write_field(
             _take(state, opened, max(block.begin, state.end), block.end, source.drops)
             done += block.bytes
             while len(state.steps) >= STEPS:
-                _write_object(draft, opened.variable, state)
+                _write_object(draft, opened.variable, axes, state)
     progress(done, total)
     times = opened.times[~_among(opened.times, state.dropped)]
     if not len(times):
@@ -95,7 +97,7 @@ def write_field(
             f"no day is left: each of {opened.times[0]}..{opened.times[-1]} lacks values"
         )
     if state.steps:
-        _write_object(draft, opened.variable, state)
+        _write_object(draft, opened.variable, axes, state)
     years = dict.fromkeys(str(time)[:4] for time in times[[0, -1]])
     attributes = {
         **opened.attributes,
@@ -134,18 +136,27 @@ def _take(state: _State, opened: Field, begin: int, end: int, drops: bool) -> No
     state.steps += (begin + np.flatnonzero(keep)).tolist()
 
 
-def _continued(draft: Draft) -> _State:
-    """Where an earlier run stopped; receipts behind a gap are of no use and done again."""
+def _continued(draft: Draft, axes: str) -> _State:
+    """Where an earlier run stopped, if the axes were the same: a public store may since have got
+    days that it lacked. Receipts behind a gap are of no use, and their objects made again."""
     state = _State()
-    while receipt := draft.receipt(_unit(state.objects), input="", settings=draft.version):
-        state.end = receipt.facts["end"]
-        state.dropped = set(receipt.facts["dropped"])
-        state.preliminary = set(receipt.facts["preliminary"])
-        state.objects += 1
+    indices = [int(path.rsplit(".", 3)[1]) for path in vouched(draft.path)]  # of object_name
+    for index in sorted(indices):  # all of them, so that none of other axes stays behind
+        receipt = draft.receipt(_unit(index), input=axes, settings=draft.version)
+        if receipt is not None and index == state.objects:
+            state.end = receipt.facts["end"]
+            state.dropped = set(receipt.facts["dropped"])
+            state.preliminary = set(receipt.facts["preliminary"])
+            state.objects += 1
     return state
 
 
-def _write_object(draft: Draft, variable: str, state: _State) -> None:
+def _digest(opened: Field) -> str:
+    axes = (opened.times, opened.latitudes, opened.longitudes)
+    return hashlib.sha256(b"".join(axis.tobytes() for axis in axes)).hexdigest()
+
+
+def _write_object(draft: Draft, variable: str, axes: str, state: _State) -> None:
     """The next object, and its receipt last."""
     name = f"{FOLDER}/{object_name(variable, state.objects)}"
     with Sink(draft.path / name) as sink:
@@ -159,7 +170,7 @@ def _write_object(draft: Draft, variable: str, state: _State) -> None:
     write_receipt(
         draft.path,
         _unit(state.objects),
-        input="",
+        input=axes,
         settings=draft.version,
         outputs=[output],
         facts=facts,
