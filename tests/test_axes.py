@@ -1,12 +1,17 @@
 """Windows on axes of any order and any convention, against plain loops."""
 
+import doctest
+from types import ModuleType
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from numtok import fields
 from numtok.errors import DataError, UsageError
+from numtok.sources import _axes, _variables, era5
 from numtok.sources._axes import (
     Area,
     Period,
@@ -16,6 +21,7 @@ from numtok.sources._axes import (
     longitude_window,
     time_steps,
 )
+from numtok.stages import _field
 from numtok.stages._field import absent_days
 
 GLOBE = np.arange(0, 360, 15.0)
@@ -227,3 +233,9 @@ def test_days_that_lack_steps_are_found_but_not_at_the_ends() -> None:
     days = times.astype("datetime64[D]")
     without = times[(days != np.datetime64("2019-03-03")) & (times != np.datetime64("2019-03-05"))]
     assert absent_days(without) == ["2019-03-03", "2019-03-05"]
+
+
+@pytest.mark.parametrize("module", [_axes, _variables, era5, fields, _field])
+def test_the_examples_of_docstrings_hold(module: ModuleType) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted and not found.failed
