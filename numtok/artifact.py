@@ -65,12 +65,14 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """``manifest.json``.
 
     ``counts`` are the stage's own (rows, tokens); ``files`` and ``bytes`` are
     those of the content; ``content`` is the sha256 of files.jsonl; ``command``
-    makes the artifact again; ``digest`` is over all the other fields.
+    makes the artifact again; ``facts`` are what a reader must know and cannot
+    count (constants, periods, a licence), not written where there are none;
+    ``digest`` is over all the other fields.
     """
 
     schema: int
@@ -86,7 +88,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     content: str
     made_by: Provenance
     command: tuple[str, ...]
-    digest: str = ""
+    digest: str
+    facts: dict[str, Any] = {}
 
 
 class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

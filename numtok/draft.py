@@ -43,11 +43,16 @@ class Draft:
         """As ``artifact.read_receipt``: None unless the unit need not be done again."""
         return on_disk.read_receipt(self.path, unit, input=input, settings=settings)
 
-    def publish(self, counts: Mapping[str, int], timing: Mapping[str, Any]) -> Artifact:
+    def publish(
+        self,
+        counts: Mapping[str, int],
+        timing: Mapping[str, Any],
+        facts: Mapping[str, Any] | None = None,
+    ) -> Artifact:
         """Make the draft the artifact, by one rename after everything in it is durable.
 
-        ``counts`` go into the manifest, ``timing`` (clocks, speeds, anything that
-        differs from run to run) beside it. Raises StoreError, and NegativeVerdict
+        ``counts`` and ``facts`` go into the manifest, ``timing`` (clocks, speeds, anything
+        that differs from run to run) beside it. Raises StoreError, and NegativeVerdict
         where a forced run made something else than what is there, which is kept.
         """
         place = self.path.parent
@@ -63,6 +68,7 @@ class Draft:
                 files=len(outputs),
                 bytes=sum(output.bytes for output in outputs),
                 content=hashlib.sha256(listing).hexdigest(),
+                facts=dict(facts or {}),
             )
             files.write_atomic(self.path / FILES, listing)
             files.write_atomic(self.path / TIMING, msgspec.json.encode(timing) + b"\n")

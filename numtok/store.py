@@ -345,6 +345,7 @@ def _blank_manifest(
         content="",
         made_by=provenance(),
         command=tuple(command),
+        digest="",
     )
     # Now and not after hours of work; the rest of a manifest is far below a tenth of the limit.
     if (size := len(manifest_bytes(blank))) > SMALL * 9 // 10:

@@ -161,6 +161,20 @@ def test_an_artifact_says_what_it_is(store: Store) -> None:
     assert hidden(store) == []
 
 
+def test_facts_are_in_the_manifest_and_not_in_those_that_have_none(store: Store) -> None:
+    facts = {"mean": 280.5, "periods": {"train": "2019"}}
+    with store.draft("fake", "told", {}, [], ["numtok", "fake"]) as draft:
+        told = no_receipts(draft).publish({}, {}, facts)
+    assert told.manifest.facts == facts
+    assert json.loads((told.path / MANIFEST).read_bytes())["facts"] == facts
+    assert verify(told).problems == []
+    edit(told.path / MANIFEST, facts={"mean": 0.0})
+    assert verify(told).problems[0].startswith("manifest.json was edited: its digest")
+    silent = make(store)
+    assert silent.manifest.facts == {}
+    assert "facts" not in json.loads((silent.path / MANIFEST).read_bytes())
+
+
 def test_made_again_it_is_found_and_not_made(store: Store) -> None:
     first, done = make(store), list[str]()
     assert make(store, done=done) == first

@@ -36,6 +36,7 @@ def command(context: typer.Context, ref: RefArgument, json: JsonOption = False) 
     facts = [
         *parents,
         *_flat("", plain["counts"]),
+        *_flat("", manifest.facts),
         *_flat("", plain["settings"]),
         *_flat("", plain["made_by"]),
         ("content", manifest.content),
