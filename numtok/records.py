@@ -22,6 +22,7 @@ R = TypeVar("R", bound=msgspec.Struct)
 
 # Kinds of artifacts; a download is the files of a public data set as they came.
 DATA, TABLE, ENCODED, MODEL, DOWNLOAD = "data", "table", "encoded", "model", "download"
+FIELD = "field"  # values on a grid in space and time
 SCHEME_FILE = "scheme.json"  # of an encoded or model artifact: the codec
 TRAIN = "train"  # the split that vocabularies and normalisations are fitted on
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -29,6 +30,8 @@ RESERVED = ("clipped", "rejected")  # names of files beside the splits' shards
 SPLIT_RULE = "lower-case letters, digits, - and _, and neither clipped nor rejected"
 SHIFTED = "ood-"  # how names of splits begin that are out of distribution
 GROUP = "group_"  # prefix of the columns that a row's groups become
+REFERENCE = "reference_"  # the same of its reference predictions
+FLOORS = ("quantisation", "mean", "nearest", "linear", "boosted")  # what every report may have
 FOLD = "fold"  # the group of predictions that the folds of a table are
 
 
@@ -41,6 +44,10 @@ class Row(msgspec.Struct):
         Kept as a string. Absent: file index and byte offset (``0:4096``; in Parquet the row).
     targets
         Name to spans [start, end] in code points of ``text``, each exactly one number.
+    references
+        What else is known to predict the targets, say the value of the day before: target to
+        names, each with one number for each of its spans, null where there is none. They become
+        floors of reports, and floors that are fitted are given them; no model sees them.
     label
         A class.
     answer_start
@@ -54,6 +61,7 @@ class Row(msgspec.Struct):
     optional: ClassVar[tuple[str, ...]] = (
         "id",
         "targets",
+        "references",
         "label",
         "answer_start",
         "group",
@@ -63,6 +71,7 @@ class Row(msgspec.Struct):
     text: str
     id: str | int | UnsetType | None = UNSET
     targets: dict[str, list[tuple[int, int]]] | None = None
+    references: dict[str, dict[str, list[float | None]]] | None = None
     label: str | int | None = None
     answer_start: int | None = None
     group: dict[str, str | int | float | bool | None] | None = None
@@ -127,8 +136,8 @@ def as_text(value: str | int | float | bool | None) -> str | None:
     return None if value is None else str(value)
 
 
-def encoded_schema(vocabulary_size: int, channel: bool, groups: Sequence[str]) -> "pa.Schema":
-    """The columns of an encoded shard.
+def encoded_schema(vocabulary_size: int, channel: bool, more: Sequence[str]) -> "pa.Schema":
+    """The columns of an encoded shard; ``more`` are those that depend on the rows, by name.
 
     ========================  ===============================================================
     id                        string
@@ -144,6 +153,7 @@ def encoded_schema(vocabulary_size: int, channel: bool, groups: Sequence[str]) -
     answer_start              int32, index in ``tokens``; null if there is none
     label                     string or null
     group_*                   string or null, one column a group
+    reference_*               list<float64>, a prediction of each target, NaN if there is none
     ========================  ===============================================================
     """
     import pyarrow as pa
@@ -166,5 +176,7 @@ def encoded_schema(vocabulary_size: int, channel: bool, groups: Sequence[str]) -
         "answer_start": pa.int32(),
         "label": pa.string(),
     }
-    columns |= {GROUP + name: pa.string() for name in groups}
+    columns |= {
+        name: pa.string() if name.startswith(GROUP) else pa.list_(pa.float64()) for name in more
+    }
     return pa.schema(columns)
