@@ -86,7 +86,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
 def raw(row: Row, artifact: Artifact) -> Floats:
     """The values [stations, steps] of a row in the units of the field, to what is written."""
     facts = artifact.manifest.facts
-    return np.array(read(row)["data"]) * facts["deviation"] + facts["mean"]
+    return np.asarray(np.array(read(row)["data"]) * facts["deviation"] + facts["mean"])
 
 
 def places(row: Row, artifact: Artifact) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -494,10 +494,9 @@ def test_real_weather_goes_through_the_whole_chain(
     pytest.importorskip("scipy", reason="xarray reads NetCDF with scipy or h5netcdf")
     monkeypatch.chdir(tmp_path)
     values = xarray.open_dataset(file)["t2m"].sortby("latitude").isel(latitude=slice(0, 33, 4))
-    axes = [values[axis].values.astype(float) for axis in ("latitude", "longitude")]
-    fakefields.make(
-        Path("artifacts"), values["time"].values, values.values.reshape(744, -1), *axes, name="uk"
-    )
+    latitude, longitude = (values[axis].values.astype(float) for axis in ("latitude", "longitude"))
+    times, flat = values["time"].values, values.values.reshape(744, -1)
+    fakefields.make(Path("artifacts"), times, flat, latitude, longitude, name="uk")
     spec = "temperature,stations=4..8,days=2"
     artifact = make(Config(spec, 300, split=HALVES, from_="uk"), Path("artifacts"))
     store = Store(Path("artifacts"))
@@ -631,5 +630,5 @@ def test_without_the_packages_a_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, "zarr", None)  # an import fails
     failed(
         numtok("gen", "temperature", "--from", "uk"),
-        "temperature needs the packages xarray and zarr; `pip install xarray zarr`",
+        "temperature needs the packages xarray and zarr; `pip install 'numtok[weather]'`",
     )

@@ -106,14 +106,16 @@ def _values(folder: Path) -> "xarray.DataArray":
         import zarr  # noqa: F401  xarray alone would say that it knows no engine of that name
     except ImportError:
         raise UsageError(
-            "temperature needs the packages xarray and zarr; `pip install xarray zarr`"
+            "temperature needs the packages xarray and zarr; `pip install 'numtok[weather]'`"
         ) from None
     try:
         whole = xarray.open_zarr(folder / _FILE, chunks=None, consolidated=False)
         (name,) = whole.data_vars
         found: xarray.DataArray = whole[name].assign_attrs(whole.attrs | whole[name].attrs)
         if set(found.dims) != set(_AXES):
-            raise ValueError(f"its variable {name} has the dimensions {', '.join(found.dims)}")
+            raise ValueError(
+                f"its variable {name} has the dimensions {', '.join(map(str, found.dims))}"
+            )
     except Exception as error:  # as above
         raise _damaged(folder, error) from error
     return found

@@ -30,7 +30,7 @@ class Temperature(DerivedTask):
     row has 60 to 90 cells of its grid, and 2 to 4 days in steps of 6 hours, which begin at any hour
     that the field has. The text is that of the paper: of each station the sine of the latitude and
     the sine and cosine of the longitude, then sine and cosine of the time of day and of the year
-    (of 365 days) at the first step, then the values of one station after the other::
+    (of 365 days) at the first step, then the values of one station after the other:
 
         {'description': {'coords': [[0.7934, -0.1435, 0.9897], ...], 'start': [1.0, 0.0, 0.9668,
         0.2554]}, 'data': [[-0.9657, 0.2348, 0.4146, ...], ...]}
