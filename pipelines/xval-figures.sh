@@ -15,7 +15,8 @@ ways=()
 for scheme in $SCHEMES; do
     ways+=("$scheme $scheme")
 done
-ways+=("xval-fourier xval --embedder fourier" "xval-mdn xval --head mdn:5")
+ways+=("xval-fourier xval --embedder fourier" "xval-mdn xval --head mdn:5"
+    "xval-riemann xval --head riemann:64")
 
 draw() { # draw NAME KIND REF... [OPTION...]
     for format in $FORMATS; do
@@ -25,7 +26,7 @@ draw() { # draw NAME KIND REF... [OPTION...]
 
 read -r seed _ <<< "$SEEDS"
 data=$(numtok gen orbits --planets "$PLANETS" --points "$POINTS" --span "$SPAN" \
-    --samples "$SAMPLES" --split "$SHIFTED")
+    --aligned "$ALIGNED" --samples "$SAMPLES" --split "$SHIFTED")
 names=()
 declare -A models encodings
 for way in "${ways[@]}"; do

@@ -10,5 +10,6 @@ for seed in $SEEDS; do
     so_far+=("$seed")
     echo "=== seeds ${so_far[*]}"
     SEEDS="${so_far[*]}" sweep xval-table5.toml --set gen.planets="\"$PLANETS\"" \
-        --set gen.points="\"$POINTS\"" --set gen.span="\"$SPAN\"" --set train.steps="$STEPS"
+        --set gen.points="\"$POINTS\"" --set gen.span="\"$SPAN\"" --set gen.aligned="$ALIGNED" \
+        --set train.steps="$STEPS"
 done
