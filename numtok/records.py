@@ -30,8 +30,8 @@ RESERVED = ("clipped", "rejected")  # names of files beside the splits' shards
 SPLIT_RULE = "lower-case letters, digits, - and _, and neither clipped nor rejected"
 SHIFTED = "ood-"  # how names of splits begin that are out of distribution
 GROUP = "group_"  # prefix of the columns that a row's groups become
-REFERENCE = "reference_"  # the same of its reference predictions
-FLOORS = ("quantisation", "mean", "nearest", "linear", "boosted")  # what every report may have
+FLOOR = "floor_"  # the same of its own floors
+USUAL_FLOORS = ("quantisation", "mean", "nearest", "linear", "boosted")  # of every report
 FOLD = "fold"  # the group of predictions that the folds of a table are
 
 
@@ -44,10 +44,10 @@ class Row(msgspec.Struct):
         Kept as a string. Absent: file index and byte offset (``0:4096``; in Parquet the row).
     targets
         Name to spans [start, end] in code points of ``text``, each exactly one number.
-    references
-        What else is known to predict the targets, say the value of the day before: target to
-        names, each with one number for each of its spans, null where there is none. They become
-        floors of reports, and floors that are fitted are given them; no model sees them.
+    floors
+        What else predicts the targets, say the value of the day before: target to names, each
+        with one number for each of its spans, null where there is none. They become floors of
+        reports, and floors that are fitted are given them; no model sees them.
     label
         A class.
     answer_start
@@ -61,7 +61,7 @@ class Row(msgspec.Struct):
     optional: ClassVar[tuple[str, ...]] = (
         "id",
         "targets",
-        "references",
+        "floors",
         "label",
         "answer_start",
         "group",
@@ -71,7 +71,7 @@ class Row(msgspec.Struct):
     text: str
     id: str | int | UnsetType | None = UNSET
     targets: dict[str, list[tuple[int, int]]] | None = None
-    references: dict[str, dict[str, list[float | None]]] | None = None
+    floors: dict[str, dict[str, list[float | None]]] | None = None
     label: str | int | None = None
     answer_start: int | None = None
     group: dict[str, str | int | float | bool | None] | None = None
@@ -152,8 +152,8 @@ def encoded_schema(vocabulary_size: int, channel: bool, more: Sequence[str]) -> 
     target_literal            list<string>, the digits as written
     answer_start              int32, index in ``tokens``; null if there is none
     label                     string or null
+    floor_*                   list<float64>, a prediction of each target, NaN if there is none
     group_*                   string or null, one column a group
-    reference_*               list<float64>, a prediction of each target, NaN if there is none
     ========================  ===============================================================
     """
     import pyarrow as pa

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.errors import DataError, StoreError
-from numtok.records import GROUP, REFERENCE
+from numtok.records import FLOOR, GROUP
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Samples:
     answer_start: NDArray[np.int32]  # [n] token index within the row, -1 if none
     groups: "dict[str, pa.Array[Any]]"  # [n] strings, by name without the prefix
     #: [targets], by name: what else predicts them, NaN where that does not
-    references: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    floors: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -75,7 +75,7 @@ class Samples:
             target_literal=self.target_literal[:targets],
             answer_start=self.answer_start[:rows],
             groups={name: column[:rows] for name, column in self.groups.items()},
-            references={name: values[:targets] for name, values in self.references.items()},
+            floors={name: values[:targets] for name, values in self.floors.items()},
         )
 
     @classmethod
@@ -130,10 +130,10 @@ class Samples:
                 for name, column in whole.items()
                 if name.startswith(GROUP)
             },
-            references={
-                name.removeprefix(REFERENCE): column.to_numpy()
+            floors={
+                name.removeprefix(FLOOR): column.to_numpy()
                 for name, column in whole.items()
-                if name.startswith(REFERENCE)
+                if name.startswith(FLOOR)
             },
         )
 

@@ -224,23 +224,23 @@ LINES: dict[str, tuple[bytes, str]] = {
         b'{"text": "1", "targets": {"x": [[-1, 1]]}}',
         "target 'x' at [-1, 1] is outside the text, which has 1 characters (code points)",
     ),
-    "references of no target": (
-        b'{"text": "1", "targets": {"x": [[0, 1]]}, "references": {"y": {"last": [1]}}}',
-        "references are of 'y', which is no target of the row",
+    "floors of no target": (
+        b'{"text": "1", "targets": {"x": [[0, 1]]}, "floors": {"y": {"last": [1]}}}',
+        "floors are of 'y', which is no target of the row",
     ),
-    "a reference for more numbers than there are": (
-        b'{"text": "1", "targets": {"x": [[0, 1]]}, "references": {"x": {"last": [1, null]}}}',
-        "reference 'last' of target 'x' has 2 numbers for 1 spans; "
+    "a floor for more numbers than there are": (
+        b'{"text": "1", "targets": {"x": [[0, 1]]}, "floors": {"x": {"last": [1, null]}}}',
+        "floor 'last' of target 'x' has 2 numbers for 1 spans; "
         "write one for each, null where there is none",
     ),
-    "a reference called as a floor": (
-        b'{"text": "1", "targets": {"x": [[0, 1]]}, "references": {"x": {"mean": [1]}}}',
-        "a reference cannot be called 'mean', as one of the floors that every report has; "
+    "a floor called as another": (
+        b'{"text": "1", "targets": {"x": [[0, 1]]}, "floors": {"x": {"mean": [1]}}}',
+        "a floor cannot be called 'mean', as one of those that every report has; "
         "give it another name",
     ),
-    "a reference that is no number": (
-        b'{"text": "1", "targets": {"x": [[0, 1]]}, "references": {"x": {"last": ["1"]}}}',
-        "Expected `float | null`, got `str` - at `$.references[...][...][0]`",
+    "a floor that is no number": (
+        b'{"text": "1", "targets": {"x": [[0, 1]]}, "floors": {"x": {"last": ["1"]}}}',
+        "Expected `float | null`, got `str` - at `$.floors[...][...][0]`",
     ),
     "an answer within a number": (
         '{"text": "é is 12.5", "answer_start": 7}'.encode(),
@@ -478,8 +478,8 @@ def parquet(name: str = "a.parquet", **columns: Any) -> str:
             "double>>>; it must be a map or struct of lists of pairs of integers",
         ),
         (
-            {"text": ["a"], "references": [{"x": {"last": [b"b"]}}]},
-            "a.parquet: the column 'references' is of type struct<x: struct<last: list<element: "
+            {"text": ["a"], "floors": [{"x": {"last": [b"b"]}}]},
+            "a.parquet: the column 'floors' is of type struct<x: struct<last: list<element: "
             "binary>>>; it must be a map or struct of maps or structs of lists of numbers",
         ),
         (
@@ -521,10 +521,10 @@ def invalid_utf8(*values: bytes) -> "pa.Array[Any]":
             {
                 "text": ["1", "2", "3"],
                 "targets": [None, {"x": [[0, 1]]}, None],
-                "references": [None, {"x": {"last": [float("inf")]}}, None],
+                "floors": [None, {"x": {"last": [float("inf")]}}, None],
             },
-            "reference 'last' of target 'x' has a number that is not finite",
-            '{"text":"2","targets":{"x":[[0,1]]},"references":{"x":{"last":[null]}}}',
+            "floor 'last' of target 'x' has a number that is not finite",
+            '{"text":"2","targets":{"x":[[0,1]]},"floors":{"x":{"last":[null]}}}',
         ),
         (
             {"text": ["a", "b", "c"], "split": [None, "Test", None]},
@@ -996,7 +996,7 @@ RANGE = "allowed are 1 to 1073741824 bytes"
             ["--scheme", "p10", "--text-field", "label"],
             2,
             "--text-field 'label' is not possible: the field has a meaning of its own (id, "
-            "targets, references, label, answer_start, group, split), or no name; name the field "
+            "targets, floors, label, answer_start, group, split), or no name; name the field "
             "that holds the text",
         ),
         (

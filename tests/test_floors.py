@@ -288,7 +288,7 @@ def test_the_rows_that_are_fitted_have_a_limit(monkeypatch: pytest.MonkeyPatch) 
     assert floors(test, train)["linear"] == pytest.approx([-1.5, 298.5, -9.5])
 
 
-# --- several targets of one name, references ---------------------------------------------------
+# --- several targets of one name, floors of rows -------------------------------------------------
 
 
 def lines(number: int, step: float) -> str:
@@ -299,10 +299,10 @@ def lines(number: int, step: float) -> str:
     )
 
 
-def last_of_each_list(texts: Sequence[str], **references: list[float]) -> Samples:
+def last_of_each_list(texts: Sequence[str], **own: list[float]) -> Samples:
     places = np.cumsum([len(one.split()) for text in texts for one in text.split(";")]) - 1
     made = samples("p1000", texts, targets=places.tolist())
-    return replace(made, references={name: np.array(v) for name, v in references.items()})
+    return replace(made, floors={name: np.array(v) for name, v in own.items()})
 
 
 def test_of_several_targets_of_a_name_each_is_fitted_on_the_numbers_before_it() -> None:
@@ -316,30 +316,30 @@ def test_of_several_targets_of_a_name_each_is_fitted_on_the_numbers_before_it() 
     assert floors(test, train)["linear"] == pytest.approx(truth)
 
 
-def test_references_are_floors_and_fits_are_given_them() -> None:
-    """The answer is a reference plus another, turned around; nothing else tells."""
+def test_rows_bring_floors_along_and_fits_are_given_them() -> None:
+    """The answer is a floor less another; nothing else tells."""
     random = np.random.default_rng(0)
 
     def made(count: int, *names: str) -> Samples:
         values = np.round(random.normal(0, 9, (count, 2)), 2)
         texts = [f"{b - a:.2f}" for a, b in values.tolist()]
         one = last_of_each_list(texts)
-        return replace(one, references=dict(zip(names, values.T, strict=False)))
+        return replace(one, floors=dict(zip(names, values.T, strict=False)))
 
     train, test = made(60, "first", "second"), made(9, "first", "second")
     found = floors(test, train, 1.0)
     names = ["quantisation", "mean", "first", "second", "nearest", "linear", "boosted"]
     assert list(found) == names
-    np.testing.assert_array_equal(found["first"], test.references["first"])
+    np.testing.assert_array_equal(found["first"], test.floors["first"])
     assert found["linear"] == pytest.approx(test.numbers)
     assert list(floors(test)) == ["quantisation", "first", "second"]
     other = floors(test, made(60, "first"))  # what the train split lacks cannot be learnt
     assert "second" in other and other["linear"] != pytest.approx(test.numbers, abs=1)
 
 
-def test_where_a_reference_says_nothing_its_floor_is_invalid_and_nothing_is_fitted() -> None:
+def test_where_a_floor_of_rows_says_nothing_it_is_invalid_and_nothing_is_fitted() -> None:
     train = last_of_each_list([lines(number, 0) for number in range(40)])
-    train = replace(train, references={"last": train.numbers[train.targets - 1]})
+    train = replace(train, floors={"last": train.numbers[train.targets - 1]})
     test = last_of_each_list([lines(3, 0.5)], last=[1, np.nan])
     found = floors(test, train)
     assert [np.isnan(found[name]).tolist() for name in ("last", "linear", "nearest")] == [

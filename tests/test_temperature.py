@@ -1,4 +1,4 @@
-"""``gen temperature``: the text of the paper, times that no two splits share, and references."""
+"""``gen temperature``: the text of the paper, times that no two splits share, and floors."""
 
 import ast
 import json
@@ -322,7 +322,7 @@ def test_windows_begin_wherever_all_steps_are_there() -> None:
     assert starts(there, part, 9, 6).tolist() == []
 
 
-# --- constants and references ------------------------------------------------------------------
+# --- constants and floors --------------------------------------------------------------------
 
 
 def test_the_constants_are_of_the_train_split_alone(tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_the_constants_are_of_the_train_split_alone(tmp_path: Path) -> None:
     assert other == facts
 
 
-def test_references_are_what_they_are_called(tmp_path: Path) -> None:
+def test_floors_are_what_they_are_called(tmp_path: Path) -> None:
     times = hours(40 * DAY)
     fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
     spec = "temperature,stations=2..4,days=2..3,every=8,places=7"
@@ -355,10 +355,10 @@ def test_references_are_what_they_are_called(tmp_path: Path) -> None:
             at, cells = places(row, artifact)
             hour = int(at[-1]) % 24
             assert row.group == {"hour": hour, "days": len(at) // 3}
-            assert row.references is not None and list(row.references) == ["t"]
+            assert row.floors is not None and list(row.floors) == ["t"]
             undone = {
                 name: np.array(values, float) * facts["deviation"] + facts["mean"]
-                for name, values in row.references["t"].items()
+                for name, values in row.floors["t"].items()
             }
             usual = number[hour:end:24][:, cells].mean(0)
             wanted = {
@@ -378,8 +378,8 @@ def test_without_a_step_a_day_before_there_is_no_daily_persistence(spec: str) ->
     }[spec])  # type: ignore[arg-type]  # fmt: skip
     rows = made(task, fakefields.small(), 40)
     for row in rows:
-        assert row.references is not None and row.group is not None
-        has_it = "daily-persistence" in row.references["t"]
+        assert row.floors is not None and row.group is not None
+        has_it = "daily-persistence" in row.floors["t"]
         assert has_it == (spec == "days=1..2" and row.group["days"] == 2)
 
 
@@ -393,8 +393,8 @@ def test_hours_that_the_train_split_lacks_have_no_climatology(tmp_path: Path) ->
     for split in ("train", "test"):
         content = rows.unit(0, Split(split, 10), 0).rows
         for row in msgspec.json.Decoder(Row).decode_lines(content):
-            assert row.references is not None and row.group is not None
-            names[row.group["hour"] % 2] = list(row.references["t"])  # type: ignore[operator]
+            assert row.floors is not None and row.group is not None
+            names[row.group["hour"] % 2] = list(row.floors["t"])  # type: ignore[operator]
     assert names == {0: ["persistence", "climatology"], 1: ["persistence"]}
 
 

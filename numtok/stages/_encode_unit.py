@@ -17,8 +17,8 @@ from numtok.artifact import Output, write_receipt
 from numtok.codec import Codec, EncodedTexts, Spans, Texts, offsets
 from numtok.errors import DataError
 from numtok.records import (
+    FLOOR,
     GROUP,
-    REFERENCE,
     SCHEME_FILE,
     SPLIT_RULE,
     TRAIN,
@@ -138,7 +138,7 @@ class EncodeUnit:
     """Called with a unit, in any process: writes its files and receipt into the draft.
 
     Gives back the unit's index and the facts of the receipt: rows by split, numbers, tokens,
-    outcomes, rejected rows, and columns of groups and references that are not among ``more`` yet
+    outcomes, rejected rows, and columns of groups and floors that are not among ``more`` yet
     (then the run is made again with them).
     """
 
@@ -238,7 +238,7 @@ class EncodeUnit:
                 group = (batch.rows.groups or {}).get(name.removeprefix(GROUP))
                 columns[name] = nothing if group is None else group.column()
             else:
-                values = given.references.get(name.removeprefix(REFERENCE))
+                values = given.floors.get(name.removeprefix(FLOOR))
                 known = np.full(len(given.rows), np.nan) if values is None else values
                 columns[name] = lists(target_rows, column(known))
         return pa.table(columns, schema=self.schema)

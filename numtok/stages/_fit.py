@@ -53,7 +53,7 @@ class Unfitted:
         workers: Workers,
         progress: Callable[[int, int], None],
     ) -> tuple[Codec, list[str]]:
-        """The codec, and the columns of groups and references that rows of the sample have.
+        """The codec, and the columns of groups and floors that rows of the sample have.
 
         A pure function of the input: the sample is the first 16 MiB of train text, and moments
         are merged in the order of the units. ``progress`` is told the bytes and the rows of each
@@ -129,7 +129,7 @@ def _sample(
 
 
 def first_columns(units: Sequence[Unit], screening: Screening) -> list[str]:
-    """The columns of groups and references that the first rows have: nearly always all."""
+    """The columns of groups and floors that the first rows have: nearly always all."""
     for batch, _ in _batches(units, screening):
         return sorted(batch.rows.more_columns)
     return []

@@ -7,12 +7,12 @@ mean
 nearest
     The value of that target seen in training that is nearest to the truth: what one reaches who
     knows the answer but can only repeat.
-references
+those of the rows
     What the rows themselves bring along (``records.Row``), each by its own name.
 linear
     Least squares on the numbers of the row that are no target, where all rows have as many, or,
     where rows have several targets of a name, on those between the target and the one before it;
-    and on the references. A fit for each target's name. Not for rows without targets.
+    and on the floors of the rows. A fit for each target's name. Not for rows without targets.
 boosted
     Gradient-boosted trees on the same, where scikit-learn is installed.
 """
@@ -48,8 +48,8 @@ def floors(
     means = {} if train is None else target_means(train)
     if train_mean is not None:
         yield "mean", np.array([means.get(name, train_mean) for name in names], np.float64)
-    for reference, predicted in sorted(samples.references.items()):
-        yield reference, np.append(predicted, np.nan)[asked.targets]  # -1, no target, is the last
+    for floor, predicted in sorted(samples.floors.items()):
+        yield floor, np.append(predicted, np.nan)[asked.targets]  # -1, no target, is the last
     if train is None:
         return
     yield "nearest", _nearest(train, names, samples.numbers[asked.numbers])
@@ -97,14 +97,14 @@ class _Beside:
         before = 0
         if any(len(np.unique(s.target_row[of])) < len(of) for s, of in sides):
             before = int(min(_gaps(s, of).min(initial=_MOST_BEFORE) for s, of in sides))
-        shared = sorted(self.train.references.keys() & self.samples.references.keys())
+        shared = sorted(self.train.floors.keys() & self.samples.floors.keys())
         if before:
             found = [_before(s, of, before) for s, of in sides]
         else:
             pairs = zip(sides, self._rows, strict=True)
             found = [rows[s.target_row[of]] for (s, of), rows in pairs]
         first, second = (
-            np.column_stack([x, *(s.references[name][of] for name in shared)])
+            np.column_stack([x, *(s.floors[name][of] for name in shared)])
             for x, (s, of) in zip(found, sides, strict=True)
         )
         return first, second

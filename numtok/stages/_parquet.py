@@ -84,7 +84,7 @@ def _check_columns(part: Part, schema: "pa.Schema", text_field: str) -> None:
         "split": ("string", "SN"),
         "answer_start": ("integer", "IN"),
         "targets": ("a map or struct of lists of pairs of integers", "MSIN"),
-        "references": ("a map or struct of maps or structs of lists of numbers", "MSIFN"),
+        "floors": ("a map or struct of maps or structs of lists of numbers", "MSIFN"),
         "group": ("a map or struct of strings and numbers", "MSIFBN"),
     }
     for name, (words, letters) in allowed.items():
@@ -204,7 +204,7 @@ def _others(batch: "pa.RecordBatch", extra: list[str], broken: set[int]) -> list
     )
     return [
         {
-            key: _plain(value, 1 + (key == "references"))
+            key: _plain(value, 1 + (key == "floors"))
             for key, value in row.items()
             if value is not None
         }

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.records import FLOORS, GROUP, REFERENCE, Row, as_text
+from numtok.records import FLOOR, GROUP, USUAL_FLOORS, Row, as_text
 from numtok.stages._arrow import column, slices, strings
 from numtok.stages._lines import FIELDS, Lines
 from numtok.stages._values import (
@@ -82,7 +82,7 @@ class Targets(NamedTuple):
     names: Categories  # [k]
     starts: NDArray[np.int64]  # [k] in code points of the row's text
     ends: NDArray[np.int64]  # [k]
-    references: Mapping[str, NDArray[np.float64]] = {}  # [k] by name, NaN where there is none
+    floors: Mapping[str, NDArray[np.float64]] = {}  # [k] by name, NaN where there is none
 
     def take(self, keep: NDArray[np.int64], rows: int) -> "Targets":
         """Those of some of ``rows`` rows."""
@@ -95,7 +95,7 @@ class Targets(NamedTuple):
             self.names.take(kept),
             self.starts[kept],
             self.ends[kept],
-            {name: values[kept] for name, values in self.references.items()},
+            {name: values[kept] for name, values in self.floors.items()},
         )
 
 
@@ -150,11 +150,11 @@ class Rows:
 
     @property
     def more_columns(self) -> set[str]:
-        """The columns that only some data has: of groups and references with a value here."""
-        groups, references = self.groups or {}, (self.targets or NO_TARGETS).references
+        """The columns that only some data has: of groups and floors with a value here."""
+        groups, floors = self.groups or {}, (self.targets or NO_TARGETS).floors
         found = {GROUP + name for name, group in groups.items() if (group.codes >= 0).any()}
         return found | {
-            REFERENCE + name for name, values in references.items() if not np.isnan(values).all()
+            FLOOR + name for name, values in floors.items() if not np.isnan(values).all()
         }
 
     def without_texts(self) -> "Rows":
@@ -209,7 +209,7 @@ class Rows:
                 Categories.of(names),
                 np.array(starts, np.int64),
                 np.array(ends, np.int64),
-                _references(records, len(targets)),
+                _floors(records, len(targets)),
             )
             if targets
             else None,
@@ -278,7 +278,7 @@ class _Fields:
 
     def targets(self) -> Targets | None:
         rows, values = self._given("targets")
-        if len(self._given("references")[0]):
+        if len(self._given("floors")[0]):
             raise _NotPlain  # few data has them, and its rows are long
         if not len(rows):
             return None
@@ -333,14 +333,14 @@ def _categories(values: Values, kind: Any, rows: NDArray[np.int64], count: int) 
     return Categories(everywhere, merged.names)
 
 
-def _references(records: Sequence[Row], targets: int) -> dict[str, NDArray[np.float64]]:
+def _floors(records: Sequence[Row], targets: int) -> dict[str, NDArray[np.float64]]:
     """What records say of their targets beside them, in the order of these."""
     found: dict[str, NDArray[np.float64]] = {}
     end = 0
     for record in records:
         for target, spans in (record.targets or {}).items():
             begin, end = end, end + len(spans)
-            for name, values in (record.references or {}).get(target, {}).items():
+            for name, values in (record.floors or {}).get(target, {}).items():
                 column = found.setdefault(name, np.full(targets, np.nan))
                 column[begin:end] = values  # null becomes NaN
     return found
@@ -350,23 +350,23 @@ def problem_in(record: Row) -> str | None:
     """What is wrong with a record, as far as its own fields tell; None for nothing."""
     if what := far_out(record):
         return outside(what, record.text)
-    for target, references in (record.references or {}).items():
+    for target, floors in (record.floors or {}).items():
         spans = (record.targets or {}).get(target)
         if spans is None:
-            return f"references are of {target!r}, which is no target of the row"
-        for name, values in references.items():
-            if name in FLOORS:
+            return f"floors are of {target!r}, which is no target of the row"
+        for name, values in floors.items():
+            if name in USUAL_FLOORS:
                 return (
-                    f"a reference cannot be called {name!r}, as one of the floors that every "
+                    f"a floor cannot be called {name!r}, as one of those that every "
                     "report has; give it another name"
                 )
             if len(values) != len(spans):
                 return (
-                    f"reference {name!r} of target {target!r} has {len(values)} numbers for "
+                    f"floor {name!r} of target {target!r} has {len(values)} numbers for "
                     f"{len(spans)} spans; write one for each, null where there is none"
                 )
             if not all(value is None or isfinite(value) for value in values):
-                return f"reference {name!r} of target {target!r} has a number that is not finite"
+                return f"floor {name!r} of target {target!r} has a number that is not finite"
     return None
 
 

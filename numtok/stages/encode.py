@@ -238,7 +238,7 @@ class _Job:
     def encode(self, codec: Codec, more: list[str]) -> dict[str, int]:
         """Encode every unit that has no receipt yet; the counts of all.
 
-        All shards have a column for every group and reference. One that first appears late makes
+        All shards have a column for every group and floor. One that first appears late makes
         the units be encoded again with it, so the result does not depend on where it appeared.
         """
         while True:

@@ -148,18 +148,18 @@ class TemperatureRows(TextTask):
             at += len(", ")
         text += ", ".join(series) + "]}"
         hour = int(field.hours[drawn.times[-1]]) % 24
-        references = {"persistence": [words[-2] for words in measured]}
+        floors = {"persistence": [words[-2] for words in measured]}
         day = 24 // self.every
         if 1 < day < len(measured[0]):
-            references["daily-persistence"] = [words[-1 - day] for words in measured]
+            floors["daily-persistence"] = [words[-1 - day] for words in measured]
         usual = self.climate.by_hour[hour, drawn.cells].astype(np.float64)
         if not np.isnan(usual).any():
             standardised = (usual - self.climate.mean) / self.climate.deviation
-            references["climatology"] = self._words(standardised)
-        told = ",".join(f'"{name}":[{",".join(told)}]' for name, told in references.items())
+            floors["climatology"] = self._words(standardised)
+        told = ",".join(f'"{name}":[{",".join(told)}]' for name, told in floors.items())
         return (
             f'{{"id":"{id}","text":"{text}","targets":{{"t":[{",".join(spans)}]}},'
-            f'"references":{{"t":{{{told}}}}},"group":{{"hour":{hour},"days":{drawn.days}}}}}\n'
+            f'"floors":{{"t":{{{told}}}}},"group":{{"hour":{hour},"days":{drawn.days}}}}}\n'
         )
 
     def _rows(self, values: NDArray[np.float64]) -> list[list[str]]:

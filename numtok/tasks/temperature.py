@@ -46,11 +46,10 @@ class Temperature(DerivedTask):
     time. No two rows have the same window and the same stations. Hours that the field lacks are
     in no window.
 
-    The values of the last step are the targets ``t``. Beside them stand reference predictions,
-    which become floors: ``persistence``, the value one step before, ``daily-persistence``, that of
-    24 hours before (not where a row has one day, or a step of 24 hours), and ``climatology``, the
-    mean of the train split at that cell and hour of the day. Groups are ``hour`` (UTC) of the last
-    step and ``days``.
+    The values of the last step are the targets ``t``. Beside them stand floors of reports:
+    ``persistence``, the value one step before, ``daily-persistence``, that of 24 hours before (not
+    where a row has one day, or a step of 24 hours), and ``climatology``, the mean of the train
+    split at that cell and hour of the day. Groups are ``hour`` (UTC) of the last step and ``days``.
 
     >>> spec_of(Temperature(stations=Range(8, 12), days=Range(2, 2)))
     'temperature,stations=8..12,days=2'
@@ -61,7 +60,7 @@ class Temperature(DerivedTask):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, section 3.2"
     unit_rows: ClassVar[int] = TemperatureRows.unit_rows
-    digest: ClassVar[str] = "7ad9232a39a1f2c2"
+    digest: ClassVar[str] = "12f3916fed78868b"
     reads: ClassVar[str] = FIELD
 
     stations: Range = setting(Range(60, 90), "How many cells of the field.")
