@@ -207,7 +207,7 @@ def test_small_numbers_have_no_exponent(tmp_path: Path) -> None:
 
 
 def test_stations_days_and_hours_are_all_equally_likely() -> None:
-    rows = made(Temperature(stations=Range(3, 5), days=Range(2, 4)), fakefields.small(), 1200)
+    rows = made(Temperature(stations=Range(3, 5), days=Range(2, 4)), fakefields.small(), 720)
     stations = Counter(len(read(row)["data"]) for row in rows)
     days = Counter(row.group["days"] for row in rows if row.group)
     hour = Counter(row.group["hour"] for row in rows if row.group)
@@ -216,9 +216,9 @@ def test_stations_days_and_hours_are_all_equally_likely() -> None:
         assert len(drawn) == kinds
         assert all(abs(n - expected) < 5 * expected**0.5 for n in drawn.values()), drawn
     starts = [tuple(read(row)["description"]["start"]) for row in rows]
-    assert len(set(starts)) > 600
+    assert len(set(starts)) > 450
     cells = Counter(tuple(one) for row in rows for one in read(row)["description"]["coords"])
-    assert len(cells) == 256 and max(cells.values()) < 50  # 19 on average
+    assert len(cells) == 256 and max(cells.values()) < 35  # 11 on average
 
 
 def test_rows_are_spread_over_the_time_and_so_are_the_first_of_them() -> None:
@@ -264,7 +264,7 @@ def test_all_rows_that_are_possible_can_be_had_and_each_once(
 # --- splits by time ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("together", [1, 24, 1000])
+@pytest.mark.parametrize("together", [7, 24, 2000])
 def test_no_time_of_a_split_is_in_another_nor_near_it(
     counted: Artifact, tmp_path: Path, together: int
 ) -> None:
