@@ -30,6 +30,8 @@ RESERVED = ("clipped", "rejected")  # names of files beside the splits' shards
 SPLIT_RULE = "lower-case letters, digits, - and _, and neither clipped nor rejected"
 SHIFTED = "ood-"  # how names of splits begin that are out of distribution
 GROUP = "group_"  # prefix of the columns that a row's groups become
+FLOOR = "floor_"  # the same of its own floors
+USUAL_FLOORS = ("quantisation", "mean", "nearest", "linear", "boosted")  # of every report
 FOLD = "fold"  # the group of predictions that the folds of a table are
 
 
@@ -42,6 +44,10 @@ class Row(msgspec.Struct):
         Kept as a string. Absent: file index and byte offset (``0:4096``; in Parquet the row).
     targets
         Name to spans [start, end] in code points of ``text``, each exactly one number.
+    floors
+        What else predicts the targets, say the value of the day before: target to names, each
+        with one number for each of its spans, null where there is none. They become floors of
+        reports, and floors that are fitted are given them; no model sees them.
     label
         A class.
     answer_start
@@ -55,6 +61,7 @@ class Row(msgspec.Struct):
     optional: ClassVar[tuple[str, ...]] = (
         "id",
         "targets",
+        "floors",
         "label",
         "answer_start",
         "group",
@@ -64,6 +71,7 @@ class Row(msgspec.Struct):
     text: str
     id: str | int | UnsetType | None = UNSET
     targets: dict[str, list[tuple[int, int]]] | None = None
+    floors: dict[str, dict[str, list[float | None]]] | None = None
     label: str | int | None = None
     answer_start: int | None = None
     group: dict[str, str | int | float | bool | None] | None = None
@@ -128,8 +136,8 @@ def as_text(value: str | int | float | bool | None) -> str | None:
     return None if value is None else str(value)
 
 
-def encoded_schema(vocabulary_size: int, channel: bool, groups: Sequence[str]) -> "pa.Schema":
-    """The columns of an encoded shard.
+def encoded_schema(vocabulary_size: int, channel: bool, more: Sequence[str]) -> "pa.Schema":
+    """The columns of an encoded shard; ``more`` are those that depend on the rows, by name.
 
     ========================  ===============================================================
     id                        string
@@ -144,6 +152,7 @@ def encoded_schema(vocabulary_size: int, channel: bool, groups: Sequence[str]) -
     target_literal            list<string>, the digits as written
     answer_start              int32, index in ``tokens``; null if there is none
     label                     string or null
+    floor_*                   list<float64>, a prediction of each target, NaN if there is none
     group_*                   string or null, one column a group
     ========================  ===============================================================
     """
@@ -167,5 +176,7 @@ def encoded_schema(vocabulary_size: int, channel: bool, groups: Sequence[str]) -
         "answer_start": pa.int32(),
         "label": pa.string(),
     }
-    columns |= {GROUP + name: pa.string() for name in groups}
+    columns |= {
+        name: pa.string() if name.startswith(GROUP) else pa.list_(pa.float64()) for name in more
+    }
     return pa.schema(columns)

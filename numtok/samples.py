@@ -6,7 +6,7 @@ checksums are verified. Nothing here knows torch.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.errors import DataError, StoreError
-from numtok.records import GROUP
+from numtok.records import FLOOR, GROUP
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,8 @@ class Samples:
     target_literal: "pa.Array[Any]"  # [targets] strings
     answer_start: NDArray[np.int32]  # [n] token index within the row, -1 if none
     groups: "dict[str, pa.Array[Any]]"  # [n] strings, by name without the prefix
+    #: [targets], by name: what else predicts them, NaN where that does not
+    floors: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -73,6 +75,7 @@ class Samples:
             target_literal=self.target_literal[:targets],
             answer_start=self.answer_start[:rows],
             groups={name: column[:rows] for name, column in self.groups.items()},
+            floors={name: values[:targets] for name, values in self.floors.items()},
         )
 
     @classmethod
@@ -126,6 +129,11 @@ class Samples:
                 name.removeprefix(GROUP): column
                 for name, column in whole.items()
                 if name.startswith(GROUP)
+            },
+            floors={
+                name.removeprefix(FLOOR): column.to_numpy()
+                for name, column in whole.items()
+                if name.startswith(FLOOR)
             },
         )
 

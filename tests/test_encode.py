@@ -28,6 +28,7 @@ from numtok.artifact import Artifact, verify
 from numtok.codec import Codec
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.records import encoded_schema
+from numtok.samples import Samples
 from numtok.stages import _batches, _inputs, _parts, _sources
 from numtok.stages._encode_unit import EncodeUnit
 from numtok.stages._splits import SplitRule
@@ -255,7 +256,7 @@ def test_shards_have_the_columns_that_records_promise(
 ) -> None:
     artifact = encode(Store(tmp_path), full, scheme=scheme)
     codec = codec_of(artifact)
-    groups = ["carry", "digits", "half", "op"]
+    groups = ["group_carry", "group_digits", "group_half", "group_op"]
     wanted = encoded_schema(codec.vocabulary_size, scheme == "xval", groups)
     for path in shards(artifact):
         assert pq.read_schema(path).remove_metadata().equals(wanted)
@@ -309,7 +310,7 @@ def test_shards_open_in_datasets(
         cache_dir=str(tmp_path / "cache"),
     )["train"]
     assert list(loaded) == rows(artifact)
-    wanted = encoded_schema(codec_of(artifact).vocabulary_size, True, ["carry"])
+    wanted = encoded_schema(codec_of(artifact).vocabulary_size, True, ["group_carry"])
     for name in ("tokens", "numbers", "channel", "target_literal", "answer_start", "group_carry"):
         assert loaded.features.arrow_schema.field(name).type == wanted.field(name).type
 
@@ -620,6 +621,52 @@ def test_a_group_that_comes_late_has_its_column_in_every_shard(tmp_path: Path) -
     backwards = encode(store, c, b, a)
     by_id = {row["id"]: row for row in rows(backwards)}
     assert [by_id[row["id"]] for row in rows(artifact)] == rows(artifact)
+
+
+def test_floors_of_rows_stand_beside_their_targets_whatever_the_format(tmp_path: Path) -> None:
+    told: list[dict[str, Any]] = [
+        {"text": "1 2 3", "targets": {"b": [[2, 3]], "a": [[4, 5], [0, 1]]},
+         "floors": {"a": {"last": [0.5, None], "mood": [7, 8]}}},
+        {"text": "4", "targets": {"a": [[0, 1]]}},
+        {"text": "5 6", "targets": {"b": [[2, 3]], "a": [[0, 1]]},
+         "floors": {"b": {"last": [-2.0]}, "a": {"none": [None]}}},
+    ]  # fmt: skip
+    store = Store(tmp_path / "store")
+    plain = encode(store, write(tmp_path / "rows.jsonl", told))
+    names = pq.read_schema(shards(plain)[0]).names
+    assert names[-2:] == ["floor_last", "floor_mood"]
+    nan = np.nan
+    wanted = [
+        (["b", "a", "a"], [1, 2, 0], [nan, 0.5, nan], [nan, 7, 8]),
+        (["a"], [0], [nan], [nan]),
+        (["b", "a"], [1, 0], [-2, nan], [nan, nan]),
+    ]
+    for row, (target, index, last, mood) in zip(rows(plain), wanted, strict=True):
+        assert (row["target_name"], row["target_index"]) == (target, index)
+        np.testing.assert_array_equal(row["floor_last"], last)
+        np.testing.assert_array_equal(row["floor_mood"], mood)
+    samples = Samples.read(shards(plain))
+    np.testing.assert_array_equal(samples.floors["last"], [nan, 0.5, nan, nan, -2, nan])
+    np.testing.assert_array_equal(samples.head(2).floors["mood"], [nan, 7, 8, nan])
+    made = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({key: [row.get(key) for row in told] for key in
+                             ("text", "targets", "floors")}), made)  # fmt: skip
+    other = encode(store, made)
+    for row, same in zip(rows(plain), rows(other), strict=True):
+        assert repr(row | {"id": ""}) == repr(same | {"id": ""})  # NaN equals nothing
+
+
+def test_a_floor_that_comes_late_has_its_column_in_every_shard(tmp_path: Path) -> None:
+    paths = []
+    for name, floors in (("a", {}), ("b", {"x": {"last": [3]}})):
+        row = {"id": name, "text": "1", "targets": {"x": [[0, 1]]}, "floors": floors}
+        paths.append(tmp_path / f"{name}.jsonl.gz")
+        paths[-1].write_bytes(gzip.compress(as_jsonl([row])))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("numtok.stages._fit.SAMPLE", 1)
+        artifact = encode(Store(tmp_path / "store"), *paths)
+    first, second = (row["floor_last"] for row in rows(artifact))
+    assert np.isnan(first).tolist() == [True] and second == [3]
 
 
 # --- settings ----------------------------------------------------------------------------------

@@ -224,6 +224,24 @@ LINES: dict[str, tuple[bytes, str]] = {
         b'{"text": "1", "targets": {"x": [[-1, 1]]}}',
         "target 'x' at [-1, 1] is outside the text, which has 1 characters (code points)",
     ),
+    "floors of no target": (
+        b'{"text": "1", "targets": {"x": [[0, 1]]}, "floors": {"y": {"last": [1]}}}',
+        "floors are of 'y', which is no target of the row",
+    ),
+    "a floor for more numbers than there are": (
+        b'{"text": "1", "targets": {"x": [[0, 1]]}, "floors": {"x": {"last": [1, null]}}}',
+        "floor 'last' of target 'x' has 2 numbers for 1 spans; "
+        "write one for each, null where there is none",
+    ),
+    "a floor called as another": (
+        b'{"text": "1", "targets": {"x": [[0, 1]]}, "floors": {"x": {"mean": [1]}}}',
+        "a floor cannot be called 'mean', as one of those that every report has; "
+        "give it another name",
+    ),
+    "a floor that is no number": (
+        b'{"text": "1", "targets": {"x": [[0, 1]]}, "floors": {"x": {"last": ["1"]}}}',
+        "Expected `float | null`, got `str` - at `$.floors[...][...][0]`",
+    ),
     "an answer within a number": (
         '{"text": "é is 12.5", "answer_start": 7}'.encode(),
         "answer_start 7 lies within the number '12.5'; give where the number begins",
@@ -460,6 +478,11 @@ def parquet(name: str = "a.parquet", **columns: Any) -> str:
             "double>>>; it must be a map or struct of lists of pairs of integers",
         ),
         (
+            {"text": ["a"], "floors": [{"x": {"last": [b"b"]}}]},
+            "a.parquet: the column 'floors' is of type struct<x: struct<last: list<element: "
+            "binary>>>; it must be a map or struct of maps or structs of lists of numbers",
+        ),
+        (
             {"text": ["a"], "group": [{"x": b"a"}]},
             "a.parquet: the column 'group' is of type struct<x: binary>; "
             "it must be a map or struct of strings and numbers",
@@ -493,6 +516,15 @@ def invalid_utf8(*values: bytes) -> "pa.Array[Any]":
             "target 'x' at [0, 1] is 'b', not exactly one number; "
             "give the span of a number as `numtok explain` reads it",
             '{"text":"b","targets":{"x":[[0,1]]}}',
+        ),
+        (
+            {
+                "text": ["1", "2", "3"],
+                "targets": [None, {"x": [[0, 1]]}, None],
+                "floors": [None, {"x": {"last": [float("inf")]}}, None],
+            },
+            "floor 'last' of target 'x' has a number that is not finite",
+            '{"text":"2","targets":{"x":[[0,1]]},"floors":{"x":{"last":[null]}}}',
         ),
         (
             {"text": ["a", "b", "c"], "split": [None, "Test", None]},
@@ -964,8 +996,8 @@ RANGE = "allowed are 1 to 1073741824 bytes"
             ["--scheme", "p10", "--text-field", "label"],
             2,
             "--text-field 'label' is not possible: the field has a meaning of its own (id, "
-            "targets, label, answer_start, group, split), or no name; name the field that holds "
-            "the text",
+            "targets, floors, label, answer_start, group, split), or no name; name the field "
+            "that holds the text",
         ),
         (
             ["--scheme", "p10", "--on-clip", "error"],

@@ -286,3 +286,62 @@ def test_the_rows_that_are_fitted_have_a_limit(monkeypatch: pytest.MonkeyPatch) 
     assert floors(test, train)["linear"] != pytest.approx([-1.5, 298.5, -9.5])
     monkeypatch.setattr(_floors, "_FITTED_ON", len(TRAIN))
     assert floors(test, train)["linear"] == pytest.approx([-1.5, 298.5, -9.5])
+
+
+# --- several targets of one name, floors of rows -------------------------------------------------
+
+
+def lines(number: int, step: float) -> str:
+    """Lists of numbers that go on evenly, ``0 2 4; 1 4 7 10; ...``: the last of each is told."""
+    some = range(2 + number % 3)
+    return "; ".join(
+        " ".join(f"{k + (number % 5 + k + step) * j:g}" for j in range(4 + k % 2)) for k in some
+    )
+
+
+def last_of_each_list(texts: Sequence[str], **own: list[float]) -> Samples:
+    places = np.cumsum([len(one.split()) for text in texts for one in text.split(";")]) - 1
+    made = samples("p1000", texts, targets=places.tolist())
+    return replace(made, floors={name: np.array(v) for name, v in own.items()})
+
+
+def test_of_several_targets_of_a_name_each_is_fitted_on_the_numbers_before_it() -> None:
+    """As many as there are everywhere since the target before: three here."""
+    train = last_of_each_list([lines(number, 0) for number in range(40)])
+    test = last_of_each_list([lines(number, 0.5) for number in range(5)])
+    truth = test.numbers[test.targets]
+    assert _floors._gaps(test, np.arange(4)).tolist() == [3, 4, 3, 4]
+    features, asked = _floors._Beside(train, test).features(np.arange(9), np.arange(2))
+    assert (features.shape, asked.tolist()) == ((9, 3), [[0, 0.5, 1], [2.5, 4, 5.5]])
+    assert floors(test, train)["linear"] == pytest.approx(truth)
+
+
+def test_rows_bring_floors_along_and_fits_are_given_them() -> None:
+    """The answer is a floor less another; nothing else tells."""
+    random = np.random.default_rng(0)
+
+    def made(count: int, *names: str) -> Samples:
+        values = np.round(random.normal(0, 9, (count, 2)), 2)
+        texts = [f"{b - a:.2f}" for a, b in values.tolist()]
+        one = last_of_each_list(texts)
+        return replace(one, floors=dict(zip(names, values.T, strict=False)))
+
+    train, test = made(60, "first", "second"), made(9, "first", "second")
+    found = floors(test, train, 1.0)
+    names = ["quantisation", "mean", "first", "second", "nearest", "linear", "boosted"]
+    assert list(found) == names
+    np.testing.assert_array_equal(found["first"], test.floors["first"])
+    assert found["linear"] == pytest.approx(test.numbers)
+    assert list(floors(test)) == ["quantisation", "first", "second"]
+    other = floors(test, made(60, "first"))  # what the train split lacks cannot be learnt
+    assert "second" in other and other["linear"] != pytest.approx(test.numbers, abs=1)
+
+
+def test_where_a_floor_of_rows_says_nothing_it_is_invalid_and_nothing_is_fitted() -> None:
+    train = last_of_each_list([lines(number, 0) for number in range(40)])
+    train = replace(train, floors={"last": train.numbers[train.targets - 1]})
+    test = last_of_each_list([lines(3, 0.5)], last=[1, np.nan])
+    found = floors(test, train)
+    assert [np.isnan(found[name]).tolist() for name in ("last", "linear", "nearest")] == [
+        [False, True], [False, True], [False, False],
+    ]  # fmt: skip

@@ -316,9 +316,9 @@ def test_encode_finds_splits_targets_and_groups(numtok: Shell) -> None:
 
 KNOWN = ", ".join(TASKS)
 OPTIONS = (
-    "--digits, --dry-run, --figures, --force, --format, --help, --high, --json, --kind, --low, "
-    "--name, --operands, --operators, --places, --restart, --samples, --seed, --spaces, --split, "
-    "--workers"
+    "--digits, --dry-run, --figures, --force, --format, --from, --help, --high, --json, --kind, "
+    "--low, --name, --operands, --operators, --places, --restart, --samples, --seed, --spaces, "
+    "--split, --workers"
 )
 SHARE = (
     " is not a new split's name and a share above 0 and up to 1; write for example "

@@ -179,8 +179,8 @@ def test_a_group_without_a_value_is_none() -> None:
         [{"text": "a", "group": {"x": None, "y": 1}}, {"text": "b", "group": {"z": 2}}]
     )
     for rows in (quickly(block), by_records(block)):
-        assert rows is not None and rows.group_names == {"y", "z"}
-        assert rows.take(np.array([1])).group_names == {"z"}
+        assert rows is not None and rows.more_columns == {"group_y", "group_z"}
+        assert rows.take(np.array([1])).more_columns == {"group_z"}
 
 
 def test_some_rows_are_taken() -> None:

@@ -47,6 +47,15 @@ def test_a_list_is_an_axis_and_every_combination_a_point(tmp_path: Path) -> None
     assert isinstance(first, gen.Config) and first.task == "arithmetic,operands=2,low=1.00"
 
 
+def test_what_a_task_reads_is_named_in_the_file(tmp_path: Path) -> None:
+    text = '[gen]\ntask = "temperature"\nfrom = ["uk", "alps"]\nstations = "8..12"\n[encode]\n'
+    sweep = read_sweep(written(tmp_path, text + 'scheme = "p10"\n[train]\nsteps = 3\n'))
+    assert [point for point, _ in sweep.data] == [{"from": "uk"}, {"from": "alps"}]
+    first = sweep.data[0][1]
+    assert isinstance(first, gen.Config)
+    assert (first.task, first.from_) == ("temperature,stations=8..12", "uk")
+
+
 def test_ways_of_their_own_are_combined_with_nothing_else(tmp_path: Path) -> None:
     sweep = read_sweep(
         written(

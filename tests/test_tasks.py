@@ -3,6 +3,8 @@
 import doctest
 import hashlib
 import importlib
+import json
+import pickle
 import re
 from dataclasses import fields, is_dataclass, replace
 from types import ModuleType
@@ -15,20 +17,29 @@ import pytest
 from numtok.codec import Texts
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.records import Row, is_split
+from numtok.records import FIELD, Row, is_split
 from numtok.registry import settings_of, spec_of
-from numtok.tasks import _draws, _seen
-from numtok.tasks.base import SHARES, TASKS, Split, TableTask, TextTask
+from numtok.tasks import _draws, _field, _seen, _windows
+from numtok.tasks.base import SHARES, TASKS, DerivedTask, Split, TableTask, Task, TextTask
+from tests import fakefields
 
 TRAIN = Split("train", 100)  # with all places: the sample that digests are taken over
 TEST = Split("test", 60, SHARES - SHARES // 10, SHARES)
-REST = Split("rest", 300, 0, SHARES - SHARES // 10)
-TEXTS = [name for name in TASKS if issubclass(TASKS[name], TextTask)]
+REST = Split("train", 300, 0, SHARES - SHARES // 10)
+DERIVED = [name for name in TASKS if issubclass(TASKS[name], DerivedTask)]
+TEXTS = [name for name in TASKS if issubclass(TASKS[name], TextTask)] + DERIVED
 TABLES = [name for name in TASKS if issubclass(TASKS[name], TableTask)]
+SOURCES = {FIELD: fakefields.small}  # an artifact of each kind that tasks read: its folder
 
 
-def text_task(name: str) -> TextTask:
+def ready(name: str, *splits: Split) -> Task:
+    """A task that can make rows of these splits."""
     task = TASKS.build(name)
+    return task.over(SOURCES[task.reads](), splits).task if isinstance(task, DerivedTask) else task
+
+
+def text_task(name: str, *splits: Split) -> TextTask:
+    task = ready(name, *(splits or (TEST, REST)))
     assert isinstance(task, TextTask)
     return task
 
@@ -51,7 +62,7 @@ def whole(task: TextTask, split: Split) -> list[Row]:
 
 def unit(name: str, seed: int, split: Split, index: int) -> bytes:
     """A unit as bytes, whatever kind of task makes it."""
-    task = TASKS.build(name)
+    task = ready(name, split)
     if isinstance(task, TextTask):
         return task.unit(seed, split, index).rows
     assert isinstance(task, TableTask)
@@ -119,6 +130,19 @@ def test_every_target_is_exactly_one_number(name: str) -> None:
             assert (start, end - start) in found, row.text
 
 
+@pytest.mark.parametrize("name", DERIVED)
+def test_what_a_derived_task_makes_goes_to_other_processes_and_its_facts_into_a_manifest(
+    name: str,
+) -> None:
+    task = TASKS.build(name)
+    assert isinstance(task, DerivedTask)
+    made, facts = task.over(SOURCES[task.reads](), [TEST, REST])
+    elsewhere = pickle.loads(pickle.dumps(made))
+    assert elsewhere.unit(5, TEST, 0) == made.unit(5, TEST, 0)
+    assert json.loads(json.dumps(facts)) == facts != {}
+    assert made.unit_rows == task.unit_rows
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_has_as_many_features_as_it_names_and_finite_targets(name: str) -> None:
     task = table_task(name)
@@ -151,7 +175,9 @@ def test_the_examples_of_a_task_are_true(name: str) -> None:
     assert (found.failed, bool(found.attempted)) == (0, True)
 
 
-@pytest.mark.parametrize("module", [_draws, _seen], ids=["_draws", "_seen"])
+@pytest.mark.parametrize(
+    "module", [_draws, _field, _seen, _windows], ids=["_draws", "_field", "_seen", "_windows"]
+)
 def test_the_examples_beside_the_tasks_are_true(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert (found.failed, bool(found.attempted)) == (0, True)

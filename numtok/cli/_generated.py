@@ -29,6 +29,8 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     rows = _rows(result.artifact, result.made)
     is_table = result.artifact.kind == TABLE
     notes = read_table_file(result.artifact.path).notes if is_table else []
+    if attribution := result.artifact.manifest.facts.get("attribution"):
+        notes = [*notes, attribution]
     print_made(title, result.ref, rows, format, quiet, notes)
 
 
@@ -44,6 +46,9 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
     rows += [
         (key.replace("_", " "), counts[key]) for key in sorted(counts) if not key.startswith("rows")
     ]
+    facts = manifest.facts
+    rows += [(name, facts[name]) for name in ("mean", "deviation") if name in facts]
+    rows += [(f"period of {split}", period) for split, period in facts.get("periods", {}).items()]
     rows += [("seed", manifest.seed), ("size", Size(manifest.bytes))]
     if made:
         timing = artifact.decoded(TIMING, dict[str, Any])

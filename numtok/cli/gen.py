@@ -33,6 +33,10 @@ def command(
     split: Annotated[
         str, typer.Option(metavar="SHARES", help="Adding up to 1, or train is what is left.")
     ] = "train=0.8,validation=0.1,test=0.1",
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", metavar="REF", help="Of temperature: the field that it reads."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Default: the task's.")] = None,
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Processes. Default: by size and cores.")
@@ -67,6 +71,7 @@ def command(
         samples=samples,
         seed=seed,
         split=split,
+        from_=from_,
         name=name,
         workers=workers,
         restart=restart,

@@ -17,6 +17,7 @@ from numtok.artifact import Output, write_receipt
 from numtok.codec import Codec, EncodedTexts, Spans, Texts, offsets
 from numtok.errors import DataError
 from numtok.records import (
+    FLOOR,
     GROUP,
     SCHEME_FILE,
     SPLIT_RULE,
@@ -29,7 +30,7 @@ from numtok.stages._arrow import column, lists, slices, strings
 from numtok.stages._batches import Batch, Reading, Rejected
 from numtok.stages._inputs import Unit, read
 from numtok.stages._parts import place_of
-from numtok.stages._rows import Categories
+from numtok.stages._rows import NO_TARGETS, Categories
 from numtok.stages._shards import Shards
 from numtok.stages._splits import SplitRule
 from numtok.stages._targets import Resolved, resolve
@@ -137,13 +138,13 @@ class EncodeUnit:
     """Called with a unit, in any process: writes its files and receipt into the draft.
 
     Gives back the unit's index and the facts of the receipt: rows by split, numbers, tokens,
-    outcomes, rejected rows, and names of groups that have no column yet (then the run is made
-    again with them).
+    outcomes, rejected rows, and columns of groups and floors that are not among ``more`` yet
+    (then the run is made again with them).
     """
 
     draft: Path
     screening: Screening
-    groups: tuple[str, ...]
+    more: tuple[str, ...]
     stop_at_clip: bool
     settings: str  # digest of everything but the input
 
@@ -153,7 +154,7 @@ class EncodeUnit:
 
     @cached_property
     def schema(self) -> "pa.Schema":
-        return encoded_schema(self.codec.vocabulary_size, self.codec.scheme.channel, self.groups)
+        return encoded_schema(self.codec.vocabulary_size, self.codec.scheme.channel, self.more)
 
     @staticmethod
     def receipt_of(unit: Unit) -> str:
@@ -173,7 +174,7 @@ class EncodeUnit:
                 facts["numbers"] += len(encoded.numbers)
                 facts["tokens"] += len(encoded.tokens)
                 outcomes.update(names_of(encoded.outcomes))
-                unseen |= batch.rows.group_names - set(self.groups)
+                unseen |= batch.rows.more_columns - set(self.more)
                 losses = _losses(batch, encoded)
                 if losses.num_rows and self.stop_at_clip:
                     raise _clip_error(batch, encoded, losses)
@@ -194,7 +195,7 @@ class EncodeUnit:
             "tokens": facts["tokens"],
             "outcomes": dict(outcomes),
             "rejected": rejected.count,
-            "unseen_groups": sorted(unseen),
+            "unseen_columns": sorted(unseen),
         }
         write_receipt(
             self.draft,
@@ -231,9 +232,15 @@ class EncodeUnit:
             else pa.nulls(len(batch), pa.int32()),
             "label": nothing if batch.rows.labels is None else batch.rows.labels.column(),
         }
-        for name in self.groups:
-            group = (batch.rows.groups or {}).get(name)
-            columns[GROUP + name] = nothing if group is None else group.column()
+        given = batch.rows.targets or NO_TARGETS
+        for name in self.more:
+            if name.startswith(GROUP):
+                group = (batch.rows.groups or {}).get(name.removeprefix(GROUP))
+                columns[name] = nothing if group is None else group.column()
+            else:
+                values = given.floors.get(name.removeprefix(FLOOR))
+                known = np.full(len(given.rows), np.nan) if values is None else values
+                columns[name] = lists(target_rows, column(known))
         return pa.table(columns, schema=self.schema)
 
 

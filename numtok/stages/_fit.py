@@ -53,16 +53,16 @@ class Unfitted:
         workers: Workers,
         progress: Callable[[int, int], None],
     ) -> tuple[Codec, list[str]]:
-        """The codec, and the names of the groups that rows of the sample have.
+        """The codec, and the columns of groups and floors that rows of the sample have.
 
         A pure function of the input: the sample is the first 16 MiB of train text, and moments
         are merged in the order of the units. ``progress`` is told the bytes and the rows of each
         unit measured.
         """
         if self.text_tokenizer.needs_sample or self.normalizer.fitted:
-            pieces, groups = _sample(units, screening, self.policy)
+            pieces, more = _sample(units, screening, self.policy)
         else:
-            pieces, groups = NO_PIECES, first_groups(units, screening)
+            pieces, more = NO_PIECES, first_columns(units, screening)
         text = self.text or self.text_tokenizer.fit(pieces)
         moments = Moments()
         if self.normalizer.fitted:
@@ -74,7 +74,7 @@ class Unfitted:
             for unit in sorted(measured):
                 moments = moments.merged(measured[unit])
         normalizer: FittedNormalizer = fit(self.normalizer, moments)
-        return Codec(self.scheme, self.policy, normalizer, self.text_tokenizer, text), groups
+        return Codec(self.scheme, self.policy, normalizer, self.text_tokenizer, text), more
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,11 @@ def _sample(
 ) -> tuple[Pieces, list[str]]:
     """The pieces of text of the first train rows, some 16 MiB."""
     chosen: list[pa.Array[Any]] = []
-    groups: set[str] = set()
+    more: set[str] = set()
     size = rows = rejected = 0
     for batch, splits in _batches(units, screening):
         rows, rejected = rows + len(batch), rejected + len(batch.rejected)
-        groups |= batch.rows.group_names
+        more |= batch.rows.more_columns
         # Whole batches, so that the sample depends on the bytes of the input alone.
         chosen.append(_train(batch, splits))
         size += chosen[-1].nbytes
@@ -125,13 +125,13 @@ def _sample(
             "give train data as well, or --like REF to use an earlier encoding"
         )
     sample = Texts.of(texts)
-    return cut(sample, Spans(*scan(sample.data, sample.rows, policy))), sorted(groups)
+    return cut(sample, Spans(*scan(sample.data, sample.rows, policy))), sorted(more)
 
 
-def first_groups(units: Sequence[Unit], screening: Screening) -> list[str]:
-    """The names of the groups that the first rows have: nearly always all there are."""
+def first_columns(units: Sequence[Unit], screening: Screening) -> list[str]:
+    """The columns of groups and floors that the first rows have: nearly always all."""
     for batch, _ in _batches(units, screening):
-        return sorted(batch.rows.group_names)
+        return sorted(batch.rows.more_columns)
     return []
 
 

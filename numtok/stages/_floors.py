@@ -7,14 +7,18 @@ mean
 nearest
     The value of that target seen in training that is nearest to the truth: what one reaches who
     knows the answer but can only repeat.
+those of the rows
+    What the rows themselves bring along (``records.Row``), each by its own name.
 linear
-    Least squares on the numbers of the row that are no target, where all rows have as many; a fit
-    for each target's name. Not for rows without targets.
+    Least squares on the numbers of the row that are no target, where all rows have as many, or,
+    where rows have several targets of a name, on those between the target and the one before it;
+    and on the floors of the rows. A fit for each target's name. Not for rows without targets.
 boosted
     Gradient-boosted trees on the same, where scikit-learn is installed.
 """
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from importlib.util import find_spec
 
 import numpy as np
@@ -30,8 +34,9 @@ from numtok.stages._seen_values import SeenValues
 
 #: Features [m, k] and values [m] to learn from, features [n, k] to predict from: values [n].
 Fit = Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
-_FITTED_ON = 200_000  # rows of the train split at most
+_FITTED_ON = 200_000  # targets of one name in the train split, at most
 _MOST_FEATURES = 256
+_MOST_BEFORE = 16  # numbers before a target
 
 
 def floors(
@@ -43,38 +48,89 @@ def floors(
     means = {} if train is None else target_means(train)
     if train_mean is not None:
         yield "mean", np.array([means.get(name, train_mean) for name in names], np.float64)
+    for floor, predicted in sorted(samples.floors.items()):
+        yield floor, np.append(predicted, np.nan)[asked.targets]  # -1, no target, is the last
     if train is None:
         return
     yield "nearest", _nearest(train, names, samples.numbers[asked.numbers])
-    train = train.head(_FITTED_ON)
-    learnt, features = _features(train), _features(samples)
-    if learnt is None or features is None or learnt.shape[1] != features.shape[1]:
-        return
     if (asked.targets < 0).any():
         return  # every number in turn: each would need a fit of its own
-    rows = asked.rows[asked.queries]
+    beside = _Beside(train.head(_FITTED_ON), samples)
     fits = {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
     for floor, fit in fits.items():
         values = np.full(len(names), np.nan)
         for name in np.unique(names):
             mine = np.flatnonzero(names == name)
-            values[mine] = _fitted(fit, train, learnt, name, features[rows[mine]])
+            values[mine] = _fitted(fit, beside, name, asked.targets[mine])
         if not np.isnan(values).all():
             yield floor, values
 
 
 def _fitted(
-    fit: Fit, train: Samples, learnt: NDArray[np.float64], name: str, asked: NDArray[np.float64]
+    fit: Fit, beside: "_Beside", name: str, asked: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """What a fit to the targets of one name predicts from the features ``asked`` [n, k]."""
+    """What a fit to the targets of one name predicts for the targets ``asked`` [n]."""
     values = np.full(len(asked), np.nan)
+    train = beside.train
     targets = np.flatnonzero(train.target_name.to_numpy(zero_copy_only=False) == name)
-    x, y = learnt[train.target_row[targets]], train.numbers[train.targets[targets]]
+    targets = targets[:_FITTED_ON]
+    x, features = beside.features(targets, asked)
+    y = train.numbers[train.targets[targets]]
     usable = np.isfinite(x).all(axis=1) & np.isfinite(y)
-    known = np.isfinite(asked).all(axis=1)
-    if usable.sum() > x.shape[1] and known.any():
-        values[known] = fit(x[usable], y[usable], asked[known])
+    known = np.isfinite(features).all(axis=1)
+    if x.shape[1] and usable.sum() > x.shape[1] and known.any():
+        values[known] = fit(x[usable], y[usable], features[known])
     return values
+
+
+class _Beside:
+    """What stands beside targets, in rows to learn from and in others that are asked about."""
+
+    def __init__(self, train: Samples, samples: Samples) -> None:
+        self.train, self.samples = train, samples
+
+    def features(
+        self, learnt: NDArray[np.int64], asked: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """float64[m, k] and [n, k] of targets of one name, by their indices in the two."""
+        sides = (self.train, learnt), (self.samples, asked)
+        before = 0
+        if any(len(np.unique(s.target_row[of])) < len(of) for s, of in sides):
+            before = int(min(_gaps(s, of).min(initial=_MOST_BEFORE) for s, of in sides))
+        shared = sorted(self.train.floors.keys() & self.samples.floors.keys())
+        if before:
+            found = [_before(s, of, before) for s, of in sides]
+        else:
+            pairs = zip(sides, self._rows, strict=True)
+            found = [rows[s.target_row[of]] for (s, of), rows in pairs]
+        first, second = (
+            np.column_stack([x, *(s.floors[name][of] for name in shared)])
+            for x, (s, of) in zip(found, sides, strict=True)
+        )
+        return first, second
+
+    @cached_property
+    def _rows(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The features of rows; none unless both have as many."""
+        train, samples = _features(self.train), _features(self.samples)
+        if train is None or samples is None or train.shape[1] != samples.shape[1]:
+            return np.empty((len(self.train), 0)), np.empty((len(self.samples), 0))
+        return train, samples
+
+
+def _gaps(samples: Samples, targets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many numbers of its row stand between each of some targets and the one before it."""
+    numbers, every = samples.targets[targets], np.unique(samples.targets)
+    place = np.searchsorted(every, numbers)
+    before = np.where(place > 0, every[place - 1], -1)
+    first = samples.number_rows[samples.target_row[targets]]
+    return np.asarray(numbers - np.maximum(before + 1, first))
+
+
+def _before(samples: Samples, targets: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    """float64[n, count]: the numbers before each of some targets."""
+    places = samples.targets[targets][:, None] - np.arange(count, 0, -1)
+    return np.asarray(samples.numbers[places])
 
 
 def _quantised(codec: Codec, samples: Samples, asked: Asked) -> NDArray[np.float64]:

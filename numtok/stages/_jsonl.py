@@ -14,7 +14,7 @@ from numtok.records import Row, row_type
 from numtok.stages._batches import Batch, Reading, Rejected
 from numtok.stages._lines import UNREADABLE, find_lines, problem_of, reason_of
 from numtok.stages._parts import Part, PartBytes, changed
-from numtok.stages._rows import Places, Rows, far_out, outside
+from numtok.stages._rows import Places, Rows, problem_in
 
 
 class _Object(msgspec.Struct, gc=False):
@@ -156,8 +156,8 @@ def _decode_block(
         except UNREADABLE as error:
             reasons[index] = reason_of(line, error)
             continue
-        if what := far_out(record):
-            reasons[index] = outside(what, record.text)
+        if reason := problem_in(record):
+            reasons[index] = reason
             continue
         records.append(record)
         kept.append(index)

@@ -15,7 +15,7 @@ from numtok.stages._batches import Batch, Reading, Rejected
 from numtok.stages._checksum import Checksum
 from numtok.stages._lines import validation_reason
 from numtok.stages._parts import Part, PartBytes
-from numtok.stages._rows import Places, Rows, far_out, outside
+from numtok.stages._rows import Places, Rows, problem_in
 
 
 def row_groups(whole: Part, size: int) -> list[tuple[int, int, int, Checksum]]:
@@ -84,6 +84,7 @@ def _check_columns(part: Part, schema: "pa.Schema", text_field: str) -> None:
         "split": ("string", "SN"),
         "answer_start": ("integer", "IN"),
         "targets": ("a map or struct of lists of pairs of integers", "MSIN"),
+        "floors": ("a map or struct of maps or structs of lists of numbers", "MSIFN"),
         "group": ("a map or struct of strings and numbers", "MSIFBN"),
     }
     for name, (words, letters) in allowed.items():
@@ -149,8 +150,9 @@ def _parquet_batch(
             if missing[index]:
                 raise msgspec.ValidationError(f"{text_field!r} is null; it must be a string")
             record = msgspec.convert(values | {"text": ""}, Row)
-            if what := far_out(record):
-                raise msgspec.ValidationError(outside(what, texts[index].as_py()))
+            if problem_in(record):  # only now is its text looked at, to be named
+                whole = msgspec.structs.replace(record, text=texts[index].as_py())
+                raise msgspec.ValidationError(problem_in(whole))
             fields.append(record)
             kept.append(index)
         except msgspec.ValidationError as error:
@@ -200,13 +202,23 @@ def _others(batch: "pa.RecordBatch", extra: list[str], broken: set[int]) -> list
         if broken
         else chosen.to_pylist()
     )
-    return [{key: _plain(value) for key, value in row.items() if value is not None} for row in rows]
+    return [
+        {
+            key: _plain(value, 1 + (key == "floors"))
+            for key, value in row.items()
+            if value is not None
+        }
+        for row in rows
+    ]
 
 
-def _plain(value: Any) -> Any:
-    """Arrow's map (a list of pairs) and struct (with nulls for absent names) as a dictionary."""
+def _plain(value: Any, deep: int) -> Any:
+    """Arrow's map (a list of pairs) and struct (with nulls for absent names) as a dictionary, so
+    many ``deep``."""
+    if not deep:
+        return value
     if isinstance(value, list) and all(isinstance(item, tuple) for item in value):
         value = dict(value)
     if isinstance(value, dict):
-        return {key: item for key, item in value.items() if item is not None}
+        return {key: _plain(item, deep - 1) for key, item in value.items() if item is not None}
     return value

@@ -7,6 +7,7 @@ second: :meth:`Rows.of_values`. Whatever is not of that form goes through
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.records import Row, as_text
+from numtok.records import FLOOR, GROUP, USUAL_FLOORS, Row, as_text
 from numtok.stages._arrow import column, slices, strings
 from numtok.stages._lines import FIELDS, Lines
 from numtok.stages._values import (
@@ -81,6 +82,7 @@ class Targets(NamedTuple):
     names: Categories  # [k]
     starts: NDArray[np.int64]  # [k] in code points of the row's text
     ends: NDArray[np.int64]  # [k]
+    floors: Mapping[str, NDArray[np.float64]] = {}  # [k] by name, NaN where there is none
 
     def take(self, keep: NDArray[np.int64], rows: int) -> "Targets":
         """Those of some of ``rows`` rows."""
@@ -88,7 +90,13 @@ class Targets(NamedTuple):
         place[keep] = np.arange(len(keep))
         places = place[self.rows]
         kept = places >= 0
-        return Targets(places[kept], self.names.take(kept), self.starts[kept], self.ends[kept])
+        return Targets(
+            places[kept],
+            self.names.take(kept),
+            self.starts[kept],
+            self.ends[kept],
+            {name: values[kept] for name, values in self.floors.items()},
+        )
 
 
 NO_TARGETS = Targets(
@@ -141,9 +149,13 @@ class Rows:
         )
 
     @property
-    def group_names(self) -> set[str]:
-        """The groups of which a row has a value."""
-        return {name for name, group in (self.groups or {}).items() if (group.codes >= 0).any()}
+    def more_columns(self) -> set[str]:
+        """The columns that only some data has: of groups and floors with a value here."""
+        groups, floors = self.groups or {}, (self.targets or NO_TARGETS).floors
+        found = {GROUP + name for name, group in groups.items() if (group.codes >= 0).any()}
+        return found | {
+            FLOOR + name for name, values in floors.items() if not np.isnan(values).all()
+        }
 
     def without_texts(self) -> "Rows":
         """The rows with no text, so that its memory can be given back."""
@@ -171,8 +183,8 @@ class Rows:
     def of_records(
         cls, records: Sequence[Row], places: "Places", texts: "pa.Array[Any] | None" = None
     ) -> "Rows":
-        """From records that :func:`far_out` finds nothing in; with ``texts``, those instead of the
-        texts of the records."""
+        """From records that :func:`problem_in` finds nothing in; with ``texts``, those instead of
+        the texts of the records."""
         ids = [
             place if no_id(record.id) else str(record.id)
             for record, place in zip(records, places.ids().to_pylist(), strict=True)
@@ -197,6 +209,7 @@ class Rows:
                 Categories.of(names),
                 np.array(starts, np.int64),
                 np.array(ends, np.int64),
+                _floors(records, len(targets)),
             )
             if targets
             else None,
@@ -265,6 +278,8 @@ class _Fields:
 
     def targets(self) -> Targets | None:
         rows, values = self._given("targets")
+        if len(self._given("floors")[0]):
+            raise _NotPlain  # few data has them, and its rows are long
         if not len(rows):
             return None
         pairs = pairs_in(values)
@@ -316,6 +331,43 @@ def _categories(values: Values, kind: Any, rows: NDArray[np.int64], count: int) 
     everywhere = np.full(count, -1, np.int32)
     everywhere[rows] = merged.codes[codes]
     return Categories(everywhere, merged.names)
+
+
+def _floors(records: Sequence[Row], targets: int) -> dict[str, NDArray[np.float64]]:
+    """What records say of their targets beside them, in the order of these."""
+    found: dict[str, NDArray[np.float64]] = {}
+    end = 0
+    for record in records:
+        for target, spans in (record.targets or {}).items():
+            begin, end = end, end + len(spans)
+            for name, values in (record.floors or {}).get(target, {}).items():
+                column = found.setdefault(name, np.full(targets, np.nan))
+                column[begin:end] = values  # null becomes NaN
+    return found
+
+
+def problem_in(record: Row) -> str | None:
+    """What is wrong with a record, as far as its own fields tell; None for nothing."""
+    if what := far_out(record):
+        return outside(what, record.text)
+    for target, floors in (record.floors or {}).items():
+        spans = (record.targets or {}).get(target)
+        if spans is None:
+            return f"floors are of {target!r}, which is no target of the row"
+        for name, values in floors.items():
+            if name in USUAL_FLOORS:
+                return (
+                    f"a floor cannot be called {name!r}, as one of those that every "
+                    "report has; give it another name"
+                )
+            if len(values) != len(spans):
+                return (
+                    f"floor {name!r} of target {target!r} has {len(values)} numbers for "
+                    f"{len(spans)} spans; write one for each, null where there is none"
+                )
+            if not all(value is None or isfinite(value) for value in values):
+                return f"floor {name!r} of target {target!r} has a number that is not finite"
+    return None
 
 
 def far_out(record: Row) -> str | None:

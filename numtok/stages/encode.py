@@ -38,7 +38,7 @@ from numtok.registry import is_plugin, name_of
 from numtok.schemes.base import SCHEMES, Scheme
 from numtok.stages._batches import Reading
 from numtok.stages._encode_unit import EncodeUnit, Screening
-from numtok.stages._fit import Unfitted, first_groups, no_rows
+from numtok.stages._fit import Unfitted, first_columns, no_rows
 from numtok.stages._inputs import UNIT, Unit, least_units, plan
 from numtok.stages._options import check_name, check_reading, workers_for
 from numtok.stages._sources import check_rule, find_sources, spool_stdin
@@ -178,8 +178,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             if isinstance(draft, Artifact):
                 return Result(draft.ref, draft, made=False)
             job = _Job(draft, units, screening, config, workers, progress)
-            codec, groups = job.codec(encoding)
-            counts = job.encode(codec, groups)
+            codec, more = job.codec(encoding)
+            counts = job.encode(codec, more)
             seconds = time.monotonic() - started
             timing = {"seconds": seconds, "input_bytes": total, "workers": workers.count}
             artifact = draft.publish(counts, timing)
@@ -203,20 +203,20 @@ class _Job:
         return sum(unit.size for unit in self.units)
 
     def codec(self, encoding: Unfitted | Codec) -> tuple[Codec, list[str]]:
-        """The codec and the groups seen so far, from an earlier run of this draft or made now."""
+        """The codec and the columns seen so far, from an earlier run of this draft or made now."""
         receipt = self.draft.receipt(_FIT, input=self._whole, settings=self.draft.version)
         if receipt is not None:
             codec = Codec.from_json(files.read_bytes(self.draft.path / SCHEME_FILE, 1 << 30))
-            return codec, list(receipt.facts["groups"])
+            return codec, list(receipt.facts["columns"])
         if isinstance(encoding, Codec):
-            codec, groups = encoding, first_groups(self.units, self.screening)
+            codec, more = encoding, first_columns(self.units, self.screening)
         else:
             self.progress("fitting", 0, 0, 0)
-            codec, groups = encoding.fit(
+            codec, more = encoding.fit(
                 self.units, self.screening, self.workers, self._advance("measuring")
             )
-        self._keep(codec, groups)
-        return codec, groups
+        self._keep(codec, more)
+        return codec, more
 
     @property
     def _whole(self) -> str:
@@ -224,7 +224,7 @@ class _Job:
         content = msgspec.json.encode([unit.input for unit in self.units])
         return hashlib.sha256(content).hexdigest()
 
-    def _keep(self, codec: Codec, groups: list[str]) -> None:
+    def _keep(self, codec: Codec, more: list[str]) -> None:
         """Write down what the units are encoded with, for a run that continues this one."""
         write_receipt(
             self.draft.path,
@@ -232,22 +232,22 @@ class _Job:
             input=self._whole,
             settings=self.draft.version,
             outputs=_write_codec(self.draft.path, codec),
-            facts={"groups": groups},
+            facts={"columns": more},
         )
 
-    def encode(self, codec: Codec, groups: list[str]) -> dict[str, int]:
+    def encode(self, codec: Codec, more: list[str]) -> dict[str, int]:
         """Encode every unit that has no receipt yet; the counts of all.
 
-        All shards have a column for every group. A group that first appears late makes the
-        units be encoded again with it, so the result does not depend on where it appeared.
+        All shards have a column for every group and floor. One that first appears late makes
+        the units be encoded again with it, so the result does not depend on where it appeared.
         """
         while True:
-            facts = self._encode_with(codec, groups)
-            unseen = {name for fact in facts for name in fact["unseen_groups"]}
+            facts = self._encode_with(codec, more)
+            unseen = {name for fact in facts for name in fact["unseen_columns"]}
             if not unseen:
                 break
-            groups = sorted({*groups, *unseen})
-            self._keep(codec, groups)
+            more = sorted({*more, *unseen})
+            self._keep(codec, more)
         counts = Counter({"rows": 0, "numbers": 0, "tokens": 0, "rejected": 0})
         for fact in facts:
             for split, rows in fact["rows"].items():
@@ -260,14 +260,14 @@ class _Job:
             raise no_rows(counts["rejected"])
         return dict(counts) | {"vocabulary": codec.vocabulary_size}
 
-    def _encode_with(self, codec: Codec, groups: list[str]) -> list[dict[str, Any]]:
+    def _encode_with(self, codec: Codec, more: list[str]) -> list[dict[str, Any]]:
         settings = hashlib.sha256(
-            msgspec.json.encode([self.draft.version, codec.digest, groups])
+            msgspec.json.encode([self.draft.version, codec.digest, more])
         ).hexdigest()
         work = EncodeUnit(
             self.draft.path,
             self.screening,
-            tuple(groups),
+            tuple(more),
             self.config.on_clip == "error",
             settings,
         )
@@ -304,12 +304,12 @@ def _estimate(
 ) -> Estimate:
     """Encode the first unit into a folder that is thrown away, and multiply."""
     if isinstance(encoding, Codec):
-        codec, groups = encoding, first_groups(units, screening)
+        codec, more = encoding, first_columns(units, screening)
     else:
-        codec, groups = encoding.fit(units[:1], screening, Workers(1), lambda size, rows: None)
+        codec, more = encoding.fit(units[:1], screening, Workers(1), lambda size, rows: None)
     files.system.mkdir(folder / RECEIPTS)
     fixed = sum(output.bytes for output in _write_codec(folder, codec))
-    work = EncodeUnit(folder, screening, tuple(groups), stop_at_clip=False, settings="")
+    work = EncodeUnit(folder, screening, tuple(more), stop_at_clip=False, settings="")
     _, facts = work(units[0])
     shards = sum(entry.stat().st_size for entry in files.system.scandir(folder)) - fixed
     total = sum(unit.size for unit in units)

@@ -55,7 +55,7 @@ from numtok.stages._scoring import Progress, floor_figures, score
 from numtok.stages._spreads import spreads
 from numtok.store import Store
 
-REVISION = 5
+REVISION = 6
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",

@@ -2,7 +2,7 @@
 
 Each unit of the task becomes one file, ``train-00000.jsonl`` or ``rows-00000.parquet``, with a
 receipt. Units are independent, so they run in any process, and a killed run continues with those
-that are left.
+that are left. Some tasks read an artifact, which becomes the parent of what is made.
 """
 
 import io
@@ -35,7 +35,15 @@ from numtok.tables import (
     write_rows,
     write_table_file,
 )
-from numtok.tasks.base import SHARES, TASKS, Split, TableTask, Task, TextTask
+from numtok.tasks.base import (
+    SHARES,
+    TASKS,
+    DerivedTask,
+    Split,
+    TableTask,
+    Task,
+    TextTask,
+)
 
 REVISION = 1
 SPLITS = "train=0.8,validation=0.1,test=0.1"
@@ -49,12 +57,14 @@ Progress = Callable[[str, int, int, int], None]
 
 @dataclass(frozen=True)
 class Config:
-    """What ``numtok gen`` was asked for; ``task`` is a spec, ``split`` shares that add up to 1."""
+    """What ``numtok gen`` was asked for; ``task`` is a spec, ``split`` shares that add up to 1,
+    ``from_`` the artifact that a task reads."""
 
     task: str
     samples: int = 10_000
     seed: int = 0
     split: str = SPLITS
+    from_: str | None = None
     name: str | None = None
     workers: int | None = None
     restart: bool = False
@@ -145,6 +155,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             f"{config.samples:,}; give fewer, or settings with more rows"
         )
     kind = TABLE if isinstance(task, TableTask) else DATA
+    source = _source(config, task, store)
+    parents = [source.as_parent()] if source else []
     units = _units(task, splits)
     workers = workers_for(len(units), config.workers, _FEW_UNITS)
     settings = {
@@ -157,23 +169,51 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     }
     name = config.name or name_of(task)
     if config.dry_run:
-        version = version_of(kind, settings, [])
+        version = version_of(kind, settings, parents)
         found = store.find(kind, name, version)
-        estimate = None if found else _estimate(task, config.seed, splits)
+        estimate = None if found else _estimate(task, source, config, splits)
         return Result(f"{name}@{version}", found, made=False, estimate=estimate)
-    command = _command(config, task, name)
+    command = _command(config, task, source, name)
     with store.draft(
-        kind, name, settings, [], command, restart=config.restart, force=config.force
+        kind, name, settings, parents, command, restart=config.restart, force=config.force
     ) as draft:
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
-        counts = _make(draft, task, config, units, workers, progress)
+        ready, facts = _made_of(task, source, splits)
+        counts = _make(draft, ready, config, units, workers, progress)
         if isinstance(task, TableTask):
             write_table_file(draft.path, _table_file(task))
             counts["features"] = len(task.features)
         timing = {"seconds": time.monotonic() - started, "workers": workers}
-        artifact = draft.publish(counts, timing)
+        artifact = draft.publish(counts, timing, facts)
         return Result(artifact.ref, artifact, made=True)
+
+
+def _source(config: Config, task: Task, store: Store) -> Artifact | None:
+    """The artifact that a task reads; UsageError where there should be one, or none."""
+    name = name_of(task)
+    if not isinstance(task, DerivedTask):
+        if config.from_ is not None:
+            raise UsageError(
+                f"gen {name} needs nothing but a seed; leave out --from {config.from_}"
+            )
+        return None
+    if config.from_ is None:
+        raise UsageError(
+            f"gen {name} is made from an artifact of kind {task.reads}; name it with --from REF "
+            "(`numtok ls` lists them)"
+        )
+    return store.resolve(config.from_, kinds={task.reads})
+
+
+def _made_of(
+    task: Task, source: Artifact | None, splits: list[Split]
+) -> tuple[Task, dict[str, Any]]:
+    """What makes the rows, and the facts of the manifest."""
+    if not isinstance(task, DerivedTask):
+        return task, {}
+    assert source is not None
+    return task.over(source.path, splits)
 
 
 def split_rows(text: str, samples: int) -> list[Split]:
@@ -284,19 +324,22 @@ def _make(
     return dict(counts)
 
 
-def _estimate(task: Task, seed: int, splits: list[Split]) -> Estimate:
+def _estimate(task: Task, source: Artifact | None, config: Config, splits: list[Split]) -> Estimate:
+    ready, _ = _made_of(task, source, splits)
     size = 0
     for split in splits:
         rows = min(split.rows, task.unit_rows, _SAMPLE)
         sample = io.BytesIO()
-        _write(sample, task, seed, replace(split, rows=rows), 0)
+        _write(sample, ready, config.seed, replace(split, rows=rows), 0)
         size += len(sample.getvalue()) * split.rows // rows
     return Estimate(sum(split.rows for split in splits), size)
 
 
-def _command(config: Config, task: Task, name: str) -> list[str]:
+def _command(config: Config, task: Task, source: Artifact | None, name: str) -> list[str]:
     """The command line that makes the artifact again."""
-    command = ["numtok", "gen", spec_of(task), "--samples", str(config.samples)]
+    command = ["numtok", "gen", spec_of(task)]
+    command += ["--from", source.ref] if source else []
+    command += ["--samples", str(config.samples)]
     command += ["--seed", str(config.seed)]
     if config.split != SPLITS:
         command += ["--split", config.split]

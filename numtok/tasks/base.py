@@ -1,4 +1,5 @@
-"""The contract of a task: rows of data, texts or tables, made from a seed.
+"""The contract of a task: rows of data, texts or tables, made from a seed, and of some tasks from
+an artifact besides.
 
 A task is a frozen dataclass whose fields are its settings, each declared with
 :func:`setting`. It makes the rows of a split a unit at a time. A unit is a pure
@@ -7,8 +8,10 @@ be made in any order, by any process, and again.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +46,8 @@ def setting(default: T, help: str) -> T:
 
 
 class Task(ABC):
-    """A maker of data. Subclasses are final frozen dataclasses, each a :class:`TextTask` or a
-    :class:`TableTask`; their fields are settings.
+    """A maker of data. Subclasses are final frozen dataclasses, each a :class:`TextTask`, a
+    :class:`TableTask` or a :class:`DerivedTask`; their fields are settings.
 
     Class attributes: ``revision`` (rises when the rows change), ``source`` (paper, section),
     ``unit_rows`` (rows in a unit, but for the last of a split: about a second of work or less)
@@ -117,6 +120,31 @@ class TableTask(Task):
         """Rows ``index * unit_rows`` and on of a split: features [n, d] and target [n], finite.
 
         Drawn independently, so no row is in two places but by a chance that nobody will meet.
+        """
+
+
+class Derived(NamedTuple):
+    """Texts of an artifact: what makes them, and what the manifest must say of them besides."""
+
+    task: TextTask
+    facts: dict[str, Any]
+
+
+class DerivedTask(Task):
+    """A maker of texts from an artifact, which ``numtok gen TASK --from REF`` names.
+
+    ``reads`` is the kind of artifact. ``digest`` is of a small one that the tests make.
+    """
+
+    reads: ClassVar[str]
+
+    @abstractmethod
+    def over(self, folder: Path, splits: Sequence[Split]) -> Derived:
+        """What makes the rows of all splits from the artifact in a folder.
+
+        The same for the same content. It goes to other processes, which read in the folder what
+        their units need. Raises UsageError for settings that the artifact is too small for,
+        DataError and StoreError for what is wrong with it.
         """
 
 

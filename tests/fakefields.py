@@ -1,0 +1,78 @@
+"""Small fields as artifacts, for the tests of tasks that read one."""
+
+import atexit
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from numtok.artifact import Artifact
+from numtok.draft import Draft
+from numtok.records import FIELD
+from numtok.store import Store
+
+LATITUDES, LONGITUDES = np.arange(50, 58, 0.5), np.arange(-10, 2, 0.75)  # 16 each
+ATTRIBUTION = "Made by a test."
+
+
+def hours(count: int, first: str = "2019-01-01", step: int = 1) -> NDArray[np.datetime64]:
+    """So many times, ``step`` hours apart."""
+    return np.datetime64(first, "h") + step * np.arange(count)
+
+
+def waves(times: NDArray[np.datetime64], cells: int) -> NDArray[np.float32]:
+    """Values [times, cells] that float32 holds exactly: days, drift and places, in sixteenths."""
+    hour = times.astype(np.int64)[:, None]
+    cell = np.arange(cells)
+    day = np.abs(hour % 24 - 12)
+    return (280 + (8 * day + hour // 24 % 7 + 5 * cell % 64 + hour * cell % 13) / 16).astype("f4")
+
+
+def numbered(times: NDArray[np.datetime64], cells: int) -> NDArray[np.float32]:
+    """Values [times, cells] that are all different: they tell the time and the cell."""
+    return np.arange(len(times) * cells, dtype="f4").reshape(-1, cells)
+
+
+def make(
+    root: Path,
+    times: NDArray[np.datetime64],
+    values: NDArray[np.float32],
+    latitudes: NDArray[np.float64] = LATITUDES,
+    longitudes: NDArray[np.float64] = LONGITUDES,
+    name: str = "field",
+    together: int = 24,
+) -> Artifact:
+    """An artifact of kind ``field`` in the store at ``root``: values [times, cells]."""
+    xarray = pytest.importorskip("xarray", reason="fields need xarray and zarr")
+    pytest.importorskip("zarr", reason="fields need xarray and zarr")
+    grid = (len(times), len(latitudes), len(longitudes))
+    variable = xarray.DataArray(
+        values.reshape(grid),
+        {"time": times.astype("datetime64[ns]"), "latitude": latitudes, "longitude": longitudes},
+        ("time", "latitude", "longitude"),
+        attrs={"units": "K"},
+    )
+    whole = xarray.Dataset({"2m_temperature": variable}, attrs={"attribution": ATTRIBUTION})
+    settings = {"name": name, "first": str(times[0]), "times": len(times)}
+    with Store(root).draft(FIELD, name, settings, [], ["numtok", "fetch"], force=True) as draft:
+        assert isinstance(draft, Draft)
+        whole.to_zarr(
+            draft.path / "field.zarr",
+            consolidated=False,
+            zarr_format=3,
+            encoding={"2m_temperature": {"chunks": (together, *grid[1:])}},
+        )
+        return draft.publish({"times": len(times)}, {})
+
+
+@cache
+def small() -> Path:
+    """The folder of a field of 60 days and 256 cells, made once: what digests are taken over."""
+    root = Path(tempfile.mkdtemp(prefix="numtok-field-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    times = hours(60 * 24)
+    return make(root, times, waves(times, len(LATITUDES) * len(LONGITUDES))).path
