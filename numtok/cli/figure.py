@@ -16,7 +16,8 @@ def command(
         str,
         typer.Argument(
             metavar="KIND",
-            help="truth, error, curve, density, lines, bars; of probes: sweep, embedding, pca.",
+            help="truth, error, frequencies, curve, density, lines, bars; of probes: sweep, "
+            "embedding, pca.",
         ),
     ],
     refs: Annotated[
@@ -44,13 +45,24 @@ def command(
         str | None, typer.Option(help="Of values: linear (the default), log or signed-log.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(metavar="NAME", help="truth, error: numbers of that target alone.")
+        str | None,
+        typer.Option(metavar="NAME", help="truth, error, frequencies: of that target alone."),
     ] = None,
     seen: Annotated[
         bool | None, typer.Option("--seen", help="truth: mark the values of the train split.")
     ] = None,
     relative: Annotated[
         bool | None, typer.Option("--relative", help="error: over the size of the truth.")
+    ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(help="frequencies: of the mantissa, exponent or number (the default)."),
+    ] = None,
+    digits: Annotated[
+        int | None, typer.Option(metavar="N", help="frequencies: of the mantissa. Default: 3.")
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option(metavar="K", help="frequencies: at most so many. Default: 20.")
     ] = None,
     split: Annotated[
         str | None, typer.Option(metavar="NAME", help="density: whose rows. Default: test.")
@@ -73,6 +85,9 @@ def command(
         "target": target,
         "seen": seen,
         "relative": relative,
+        "part": part,
+        "digits": digits,
+        "top": top,
         "split": split,
         "rows": rows,
     }

@@ -1,0 +1,33 @@
+"""``numtok faults``."""
+
+from typing import Annotated
+
+import typer
+
+from numtok.cli._shared import Format, FormatOption, JsonOption, open_store
+
+
+def command(
+    context: typer.Context,
+    reports: Annotated[list[str], typer.Argument(metavar="REPORT...", help="REFs of reports.")],
+    target: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only numbers of that target. Default: all.")
+    ] = None,
+    digits: Annotated[
+        int, typer.Option(metavar="N", help="Significant digits that numbers are compared with.")
+    ] = 3,
+    top: Annotated[
+        int, typer.Option(metavar="K", help="Numbers predicted too often that are listed.")
+    ] = 5,
+    format: FormatOption = Format.TABLE,
+    json: JsonOption = False,
+) -> None:
+    """Show where predictions go wrong: in sign, mantissa or exponent, or in how these combine.
+
+    Example: numtok faults era5-p1000-parallel era5-p1000-left-to-right
+    """
+    from numtok.cli._faulty import print_faults
+    from numtok.stages.faults import Config, run
+
+    found = run(Config(tuple(reports), target, digits, top), open_store(context))
+    print_faults(found, Format.JSON if json else format)

@@ -1,0 +1,84 @@
+"""frequencies: how often mantissas, exponents or numbers come, and how often they are predicted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from numtok.errors import UsageError, unknown
+from numtok.figures._labels import labels_of, settings_of
+from numtok.figures._picture import Axis, Bars, Panel, Picture
+from numtok.figures.base import Figure
+from numtok.reports import REPORT
+from numtok.stages._reports import Predictions, read
+from numtok.stages.faults import Shares, answers_of, written
+from numtok.store import Store
+
+_APART = 0.2  # of a place: how far a bar lies from its middle
+
+
+@dataclass(frozen=True)
+class Frequencies(Figure):
+    """Two bars for each of the values that come most often, of truths and of predictions; a panel
+    for each report. Signs are left out, and predictions that are no numbers.
+
+    part
+        mantissa, exponent, or number for both together.
+    target
+        Only numbers of that target; all of them where it is empty.
+    digits
+        Significant digits of the mantissa.
+    top
+        How many values are shown: of those that come or are predicted most often.
+
+    Raises UsageError for an unknown part or target.
+    """
+
+    source: ClassVar[str] = "xVal, Figure 4"
+    part: str = "number"
+    target: str = ""
+    digits: int = 3
+    top: int = 20
+
+    def __post_init__(self) -> None:
+        if self.part not in Shares._fields:
+            raise unknown("part", self.part, Shares._fields)
+        for name, value, most in (("digits", self.digits, 17), ("top", self.top, 200)):
+            if not 1 <= value <= most:
+                raise UsageError(f"--{name} {value} is not possible; allowed are 1 to {most}")
+
+    def picture(self, refs: Sequence[str], store: Store) -> Picture:
+        evaluations = [read(store.resolve(ref, {REPORT})) for ref in refs]
+        titles = labels_of(
+            [one.report.scheme for one in evaluations],
+            [settings_of(one, "data") for one in evaluations],
+        )
+        panels = []
+        for title, evaluation in zip(titles, evaluations, strict=True):
+            answers = answers_of(Predictions.read(evaluation), self.target or None)
+            truths, found = written(answers, self.digits)
+            true, predicted = (getattr(Shares.of(one), self.part) for one in (truths, found))
+            panels.append(panel_of(title, self.part, true, predicted, self.top))
+        return Picture(panels, [])
+
+
+def panel_of(
+    title: str, part: str, true: Mapping[str, float], predicted: Mapping[str, float], top: int
+) -> Panel:
+    """The ``top`` values by the larger of both shares, the most frequent above.
+
+    >>> panel = panel_of("p1000", "exponent", {"E-2": 0.9, "E-3": 0.1}, {"E-2": 1.0}, 5)
+    >>> panel.y.names, [mark.lengths.tolist() for mark in panel.marks]
+    (('E-2', 'E-3'), [[0.9, 0.1], [1.0, 0.0]])
+    """
+    largest = {one: max(true.get(one, 0.0), predicted.get(one, 0.0)) for one in {*true, *predicted}}
+    shown = sorted(largest, key=lambda one: (-largest[one], one))[:top]
+    places = np.arange(len(shown), dtype=np.float64)
+    unknown_end = np.full(len(shown), np.nan)
+    marks = []
+    for side, (label, shares) in enumerate((("truth", true), ("prediction", predicted))):
+        lengths = np.array([shares.get(one, 0.0) for one in shown])
+        at = places + (2 * side - 1) * _APART
+        marks.append(Bars(label, at, lengths, unknown_end, unknown_end, side))
+    return Panel(title, Axis("share of all numbers"), Axis(part, names=tuple(shown)), marks)

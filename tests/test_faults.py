@@ -1,0 +1,249 @@
+"""``numtok faults`` and the figure of frequencies: what is wrong in the parts of numbers."""
+
+import csv
+import io
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from numtok.errors import UsageError
+from numtok.figures.frequencies import Frequencies, panel_of
+from numtok.metrics.base import Answers
+from numtok.stages.faults import KINDS, Config, Faults, Shares, Written, faults, run
+from numtok.store import Store
+from tests.fakereports import Fake, make
+from tests.test_cli_store import Shell
+
+NOTHING = Config(("r",))
+
+
+def answers(pairs: dict[tuple[str, str | None], int], per_sample: int = 1) -> Answers:
+    """So many numbers of each (truth, prediction); None for no number, which counts as 0."""
+    rows = [pair for pair, count in pairs.items() for _ in range(count)]
+    truths, found = [one for one, _ in rows], [one for _, one in rows]
+    return Answers(
+        np.array(truths, np.float64),
+        np.array([one or "0" for one in found], np.float64),
+        np.array([one is not None for one in found]),
+        truths,
+        found,
+        sample=np.arange(len(rows)) // per_sample,
+    )
+
+
+def of(pairs: dict[tuple[str, str | None], int]) -> Faults:
+    return faults(NOTHING, "p1000", "r@1", answers(pairs))
+
+
+def shares(found: Faults) -> dict[str, float | None]:
+    return {fault.kind: fault.share.value for fault in found.faults if fault.share.value}
+
+
+@pytest.mark.parametrize(
+    ("literal", "parts"),
+    [
+        ("-0.0602", ("-", "602", "E-4")),
+        ("1", ("", "100", "E-2")),
+        ("9.996", ("", "100", "E-1")),
+        ("0.1435", ("", "144", "E-3")),  # a tie, to even
+        ("-0.0", ("", "0", "")),
+        ("1,234.5%", ("", "123", "E-1")),
+    ],
+)
+def test_numbers_are_written_in_parts(literal: str, parts: tuple[str, str, str]) -> None:
+    assert Written.of(literal, 3) == parts
+
+
+def test_each_wrong_part_has_a_kind_of_its_own() -> None:
+    found = of(
+        {
+            ("1.00", "1.001"): 4,  # right with three digits
+            ("1.00", "2.00"): 1,
+            ("1.00", "0.100"): 2,
+            ("1.00", "-1.00"): 1,
+            ("1.00", "-2.00"): 1,
+            ("1.00", None): 1,
+        }
+    )
+    assert shares(found) == {
+        "right": 0.4,
+        "mantissa": 0.1,
+        "exponent": 0.2,
+        "sign": 0.1,
+        "several": 0.1,
+        "no number": 0.1,
+    }
+    squares = {fault.kind: fault.of_squares for fault in found.faults}
+    whole = 4e-6 + 1 + 2 * 0.81 + 4 + 9 + 1
+    assert squares["exponent"] == pytest.approx(2 * 0.81 / whole)
+    assert sum(value or 0 for value in squares.values()) == pytest.approx(1)
+
+
+def test_zero_for_another_number_is_wrong_in_several_parts() -> None:
+    assert shares(of({("1.0", "0"): 1, ("0", "0.0"): 1})) == {"several": 0.5, "right": 0.5}
+
+
+def test_without_errors_nothing_has_a_share_of_them() -> None:
+    found = of({("1.0", "1.0"): 2})
+    assert [fault.of_squares for fault in found.faults] == [None] * len(KINDS)
+    assert found.surplus == []
+
+
+def test_intervals_draw_whole_samples() -> None:
+    pairs: dict[tuple[str, str | None], int] = {("1.0", "1.0"): 60, ("1.0", "2.0"): 60}
+    apart, together = (
+        next(
+            fault.share
+            for fault in faults(NOTHING, "", "", answers(pairs, per_sample)).faults
+            if fault.kind == "right"
+        )
+        for per_sample in (1, 20)
+    )
+    assert apart.value == together.value == 0.5
+    assert None not in (apart.low, apart.high, together.low, together.high)
+    assert together.high - together.low > 2 * (apart.high - apart.low)  # type: ignore[operator]
+
+
+def test_parts_drawn_apart_show_as_their_most_common_combination() -> None:
+    # Half of the numbers are 1.00 and half of the exponents E-3, but 0.100 is rare (Figure 4).
+    truths = {"1.00": 45, "0.234": 25, "0.567": 25, "0.100": 5}
+    unrelated: dict[tuple[str, str | None], int] = {}
+    for truth, count in truths.items():
+        unrelated[truth, truth if truth != "1.00" else "0.100"] = count
+    found = of(unrelated)
+    assert found.commonest.number == "100E-3"
+    assert (found.commonest.truth, found.commonest.predicted) == (0.05, 0.5)
+    assert found.commonest.of_squares == pytest.approx(1)
+    assert shares(found) == {"right": 0.55, "exponent": 0.45}
+    assert [(size.number, size.truth, size.predicted) for size in found.surplus] == [
+        ("100E-3", 0.05, 0.5)
+    ]
+    distances = {one.part: one.value for one in found.distances}
+    assert distances["mantissa"] == pytest.approx(0)
+    assert (distances["exponent"], distances["number"]) == pytest.approx((0.45, 0.45))
+
+
+def test_what_chance_does_to_frequencies_is_told() -> None:
+    rng = np.random.default_rng(0)
+    truths = [f"{value:.2e}" for value in rng.uniform(1, 9, 2000)]
+    drawn = rng.permutation(truths)
+    one = Answers.of(
+        np.array(truths, np.float64),
+        np.array(drawn, np.float64),
+        truth_literal=truths,
+        prediction_literal=drawn.tolist(),
+    )
+    distance = faults(NOTHING, "", "", one).distances[2]
+    assert distance.value == 0  # the same numbers in another order
+    again = [f"{value:.2e}" for value in rng.uniform(1, 9, 2000)]
+    other = one._replace(prediction=np.array(again, np.float64), prediction_literal=again)
+    fresh = faults(NOTHING, "", "", other).distances[2]
+    # Two samples differ by about sqrt(2) times as much as one from what it is drawn from.
+    assert fresh.value == pytest.approx(fresh.by_chance * 2**0.5, rel=0.3)
+
+
+def test_numbers_apart_from_signs() -> None:
+    assert Shares.of([Written.of("-2", 1), Written.of("2", 1), None]).number == {"2E0": 1.0}
+
+
+def test_all_predictions_may_be_no_numbers() -> None:
+    found = of({("1.0", None): 3})
+    assert shares(found) == {"no number": 1}
+    assert found.commonest.predicted == 0
+    assert found.surplus == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"digits": 0}, "--digits 0 is not possible; allowed are 1 to 17"),
+        ({"top": 2000}, "--top 2000 is not possible; allowed are 1 to 1000"),
+    ],
+)
+def test_impossible_options(options: dict[str, int], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Config(("r",), None, **options)
+    assert str(error.value) == message
+
+
+# --- the command and the figure ------------------------------------------------------------------
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "artifacts")
+
+
+def test_reports_are_told_by_what_sets_them_apart(store: Store) -> None:
+    refs = [
+        make(store, Fake("p1000", noise=noise, seed=seed)).ref
+        for seed, noise in enumerate((1.0, 30.0))
+    ]
+    near, far = run(Config(tuple(refs)), store)
+    assert (near.label, far.label) == ("p1000, seed=0", "p1000, seed=1")
+    assert near.numbers == 200
+    assert (shares(far).get("right") or 0) < (shares(near)["right"] or 0) < 1
+
+
+def test_an_unknown_target_is_refused(store: Store) -> None:
+    ref = make(store, Fake()).ref
+    with pytest.raises(UsageError) as error:
+        run(Config((ref,), target="answr"), store)
+    assert str(error.value) == (
+        f"unknown target of {ref} 'answr'; did you mean 'answer'? known: answer"
+    )
+
+
+def test_the_command_prints_tables_that_fit(
+    store: Store,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+    shell = Shell(capsys, monkeypatch)
+    ref = make(store, Fake("p1000", invalid=10)).ref
+    arguments = ["faults", ref, "--target", "answer", "--top", "2"]
+    out = shell(*arguments).out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "no number   0.05" in out
+    assert "predicted beyond their share" in out
+    told = msgspec.json.decode(shell(*arguments, "--json").out)
+    (one,) = told["faults"]
+    assert [fault["kind"] for fault in one["faults"]] == list(KINDS)
+    rows = list(csv.DictReader(io.StringIO(shell(*arguments, "--format", "csv").out)))
+    assert [row["of"] for row in rows if row["kind"] == "distance"] == [
+        "mantissa",
+        "exponent",
+        "number",
+    ]
+    assert len([row for row in rows if row["kind"] == "surplus"]) == 2
+
+
+def test_the_figure_shows_the_most_frequent_first(store: Store) -> None:
+    panel = panel_of("p1000", "number", {"1E0": 0.5, "2E0": 0.5}, {"3E0": 0.9, "1E0": 0.1}, 2)
+    assert panel.y.names == ("3E0", "1E0")
+    ref = make(store, Fake()).ref
+    picture = Frequencies(part="exponent", target="answer").picture([ref], store)
+    assert [panel.y.label for panel in picture.panels] == ["exponent"]
+    truth, prediction = picture.panels[0].marks
+    assert float(np.sum(truth.lengths)) == pytest.approx(1)  # type: ignore[union-attr]
+    assert float(np.sum(prediction.lengths)) == pytest.approx(1)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"part": "sign"}, "unknown part 'sign'; known: exponent, mantissa, number"),
+        ({"digits": 0}, "--digits 0 is not possible; allowed are 1 to 17"),
+        ({"top": 0}, "--top 0 is not possible; allowed are 1 to 200"),
+    ],
+)
+def test_impossible_options_of_the_figure(options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Frequencies(**options)  # type: ignore[arg-type]
+    assert str(error.value) == message
