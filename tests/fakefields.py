@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from numtok.artifact import Artifact
 from numtok.draft import Draft
+from numtok.fields import FOLDER
 from numtok.records import FIELD
 from numtok.store import Store
 
@@ -61,7 +62,7 @@ def make(
     with Store(root).draft(FIELD, name, settings, [], ["numtok", "fetch"], force=True) as draft:
         assert isinstance(draft, Draft)
         whole.to_zarr(
-            draft.path / "field.zarr",
+            draft.path / FOLDER,
             consolidated=False,
             zarr_format=3,
             encoding={"2m_temperature": {"chunks": (together, *grid[1:])}},

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import DataError, StoreError, UsageError
+from numtok.fields import FOLDER
 
 if TYPE_CHECKING:
     import xarray
 
-_FILE = "field.zarr"
 _AXES = ("time", "latitude", "longitude")
 
 
@@ -109,7 +109,7 @@ def _values(folder: Path) -> "xarray.DataArray":
             "temperature needs the packages xarray and zarr; `pip install 'numtok[weather]'`"
         ) from None
     try:
-        whole = xarray.open_zarr(folder / _FILE, chunks=None, consolidated=False)
+        whole = xarray.open_zarr(folder / FOLDER, chunks=None, consolidated=False)
         (name,) = whole.data_vars
         found: xarray.DataArray = whole[name].assign_attrs(whole.attrs | whole[name].attrs)
         if set(found.dims) != set(_AXES):
@@ -124,6 +124,6 @@ def _values(folder: Path) -> "xarray.DataArray":
 def _damaged(folder: Path, error: Exception) -> StoreError:
     what = str(error).partition("\n")[0] or type(error).__name__
     return StoreError(
-        f"{folder / _FILE} cannot be read as a field ({what}); `numtok verify` says which files "
+        f"{folder / FOLDER} cannot be read as a field ({what}); `numtok verify` says which files "
         "are damaged"
     )
