@@ -232,6 +232,13 @@ def test_a_change_says_what_a_line_of_the_file_says(
     assert read_sweep(whole) == changed(folder, f"train.steps={steps}", f"train.lr={rates}")
 
 
+def test_a_budget_takes_the_place_of_another(tmp_path: Path) -> None:
+    whole = written(tmp_path, f"{ENCODE}[train]\nsteps = 5\n")
+    (((_, found), *_),) = [read_sweep(whole, ["train.minutes=2"]).train]
+    assert isinstance(found, train.Config)
+    assert (found.steps, found.minutes) == (None, 2)
+
+
 @pytest.mark.parametrize(
     "change", ["train.steps", "=3", "train.steps=", "train.steps=[p10, 3", "train.seed=[a, b]"]
 )

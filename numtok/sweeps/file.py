@@ -131,7 +131,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _change(tables: dict[str, Any], change: str) -> None:
-    """Set one value of a file; a word needs no quotes."""
+    """Set one value of a file; a word needs no quotes. A budget takes the place of another."""
     match = re.fullmatch(r"\s*(?:([a-z]+)\.)?([a-z-]+)\s*=(.*)", change, re.DOTALL)
     try:
         if match is None:
@@ -139,12 +139,16 @@ def _change(tables: dict[str, Any], change: str) -> None:
         table, key, text = match.groups()
         word = re.fullmatch(r"\s*[A-Za-z][^\"'\[\]]*", text)
         value = text.strip() if word and text.strip() not in ("true", "false") else _value(text)
-        (tables if table is None else tables.setdefault(table, {}))[key] = value
+        place = tables if table is None else tables.setdefault(table, {})
+        place[key] = value
     except (TypeError, ValueError):
         raise UsageError(
             f"--set {change!r} is not understood; write TABLE.KEY=VALUE with the value as in the "
             "file, such as train.steps=2000 or 'train.seed=[0, 1]'"
         ) from None
+    for other in BUDGETS if table == "train" and key in BUDGETS else ():
+        if other != key:
+            place.pop(other, None)
 
 
 def _value(text: str) -> Any:
