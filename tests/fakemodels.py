@@ -50,6 +50,7 @@ def samples(
     *,
     answers: Sequence[int] | None = None,
     targets: Sequence[int] = (),
+    labels: Sequence[str | None] | None = None,
 ) -> Samples:
     """Texts of ASCII as ``encode`` would write them.
 
@@ -77,6 +78,7 @@ def samples(
         target_name=pa.array(["number"] * len(wanted), pa.string()),
         target_literal=pa.array([str(encoded.numbers[index]) for index in wanted], pa.string()),
         answer_start=encoded.marks,
+        labels=pa.array(labels or [None] * len(texts), pa.string()),
         groups={},
     )
 
