@@ -195,8 +195,8 @@ class LabelEvaluation:
 
     def _unseen(self) -> list[str]:
         """The labels of rows that training never saw, one a row."""
-        labels = self.samples.labels.drop_null().to_pylist()
-        return [label for label in labels if label not in set(self.classes)]
+        strange = self.samples.class_of(self.classes) < 0
+        return self.samples.labels.filter(pa.array(strange)).drop_null().to_pylist()
 
     def _notes(self, floors: Collection[str]) -> Iterator[str]:
         if lacking := self.samples.labels.null_count:

@@ -50,15 +50,15 @@ def label_floors(
     codes = train.class_of(classes)
     with np.errstate(divide="ignore"):
         shares = np.log(np.bincount(codes, minlength=len(classes)) / len(codes))
-    log_probability = np.tile(shares, (len(answers.truth), 1))
-    yield "majority", _answers(answers, classes, log_probability)
+    everywhere = np.broadcast_to(shares, (len(answers.truth), len(classes)))
+    yield "majority", _answers(answers, classes, everywhere)
     if find_spec("sklearn") is None:
         return
     rows = fitted_on(len(train))
     seen = np.unique(codes[rows])
     if len(seen) < 2:
         return
-    found = np.full(log_probability.shape, -np.inf)
+    found = np.full(everywhere.shape, -np.inf)
     found[:, seen] = _tfidf(Words(learnt, TRAIN, rows).read(), codes[rows], asked.read())
     yield "tfidf", _answers(answers, classes, found)
 
