@@ -579,6 +579,14 @@ def test_without_scikit_learn_there_is_the_majority_alone(
     assert report_of(found).notes == []
 
 
+def test_texts_without_a_word_have_no_floor_by_words(store: Store, tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    rows = [{"text": "+-"[row % 2] * 3, "label": row % 2, "split": "train"} for row in range(8)]
+    data = encoded(store, tmp_path, rows, "p1000")
+    report = report_of(evaluated(store, trained(store, data), data, split="train"))
+    assert list(report.floors) == ["majority"] and report.notes == []
+
+
 def strange(known: Store, tmp_path: Path) -> tuple[Artifact, Artifact]:
     """Rows to predict of which one has no label, and two have one that training never saw."""
     rows = weights(30)

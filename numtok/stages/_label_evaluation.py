@@ -196,7 +196,7 @@ class LabelEvaluation:
     def _unseen(self) -> list[str]:
         """The labels of rows that training never saw, one a row."""
         strange = self.samples.class_of(self.classes) < 0
-        return self.samples.labels.filter(pa.array(strange)).drop_null().to_pylist()
+        return list(self.samples.labels.filter(pa.array(strange)).drop_null().to_pylist())
 
     def _notes(self, floors: Collection[str]) -> Iterator[str]:
         if lacking := self.samples.labels.null_count:

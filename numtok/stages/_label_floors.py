@@ -55,11 +55,11 @@ def label_floors(
     if find_spec("sklearn") is None:
         return
     rows = fitted_on(len(train))
-    seen = np.unique(codes[rows])
-    if len(seen) < 2:
+    seen, words = np.unique(codes[rows]), Words(learnt, TRAIN, rows).read()
+    if len(seen) < 2 or not any(words):  # nothing to tell, or nothing to tell it by
         return
     found = np.full(everywhere.shape, -np.inf)
-    found[:, seen] = _tfidf(Words(learnt, TRAIN, rows).read(), codes[rows], asked.read())
+    found[:, seen] = _tfidf(words, codes[rows], asked.read())
     yield "tfidf", _answers(answers, classes, found)
 
 

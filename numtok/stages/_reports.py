@@ -170,9 +170,7 @@ class Predictions:
     def check_pairs(self, other: "Predictions") -> None:
         """DataError unless both are of the same numbers or labels, with the first that differs."""
         mine, others = _keys(self.table), _keys(other.table)
-        if self.answers.measures != other.answers.measures:
-            why = " and ".join(f"{one.ref} is of {one.answers.measures}" for one in (self, other))
-        elif mine != others:
+        if mine != others:
             key = min(set(mine) ^ set(others))
             which, lacking = (self, other) if key in set(mine) else (other, self)
             why = f"{_told(key)} is in {which.ref} and not in {lacking.ref}"
@@ -203,11 +201,6 @@ def check_measures(metrics: Iterable[Metric], measures: Measures, ref: str) -> N
             )
 
 
-def is_of_labels(table: "pa.Table") -> bool:
-    """Whether predictions are of labels."""
-    return LABEL in table.column_names
-
-
 def _key(table: "pa.Table") -> list[str]:
     return [name for name in _KEY if name in table.column_names]
 
@@ -229,14 +222,14 @@ def _truth(answers: Answers) -> "NDArray[Any]":
 
 def scored(table: "pa.Table") -> "pa.Table":
     """The predictions whose truth is finite, or a label: the others cannot be scored."""
-    if is_of_labels(table):
+    if LABEL in table.column_names:
         return table.filter(pc.is_valid(table.column(LABEL))).combine_chunks()
     return table.filter(pc.is_finite(table.column("truth"))).combine_chunks()
 
 
 def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Answers:
     """Predictions as metrics take them."""
-    if is_of_labels(table):
+    if LABEL in table.column_names:
         return Answers.of_labels(
             table.column(LABEL).to_pylist(),
             table.column("prediction").to_pylist(),

@@ -10,7 +10,7 @@ from numtok.errors import DataError
 from numtok.metrics.base import Answers, Metric, figures
 from numtok.records import GROUP
 from numtok.reports import Figures
-from numtok.stages._reports import TARGET, TrainMeans, is_of_labels, scored
+from numtok.stages._reports import TARGET, TrainMeans, scored
 from numtok.stages._reports import answers as answers_of
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def score(
     """
     kept = scored(table)
     if not kept.num_rows:
-        what = "row has a label" if is_of_labels(table) else "number that is asked for is finite"
-        raise DataError(f"no {what}; there is nothing to score")
+        raise DataError("no number that is asked for is finite; there is nothing to score")
     answers = answers_of(kept, means, ref)
     every = [metric for metric in usual if metric.missing(answers) is None]
     metrics = list(dict.fromkeys([*every, *more]))

@@ -27,7 +27,6 @@ from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, Calibration, ValueHead
 from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES, Objective
-from numtok.nn.objectives.classify import Classify
 from numtok.nn.presets import preset, shortest
 from numtok.nn.training import WHOLE_STEP, Execution, Recipe, device_of, naming_memory
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
@@ -368,7 +367,7 @@ class _Plan:
 
 def _head(config: Config, codec: Codec, objective: Objective) -> str | None:
     """How numbers come out, None where labels do; UsageError for a head that cannot be."""
-    if isinstance(objective, Classify):
+    if objective.requires() == "label":
         if config.head is not None:
             raise UsageError(
                 f"--head {config.head} says numbers, --objective {spec_of(objective)} labels, by "
