@@ -141,7 +141,7 @@ def test_a_tiny_model_learns_to_compare_numbers_that_it_never_saw(known: Store) 
     for floor in report.floors.values():
         assert floor["accuracy"].value is not None and floor["accuracy"].value < 0.7
     assert (report.invalid, report.valid_metrics, report.by_target) == (0.0, {}, {})
-    assert report.decoding == {"label": "read at the last real place", "attention": "both ways"}
+    assert report.decoding == {"label": "read at the last real place"}
     assert "head" not in report.configuration
 
 

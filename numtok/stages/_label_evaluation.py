@@ -154,10 +154,7 @@ class LabelEvaluation:
             scheme=spec_of(loaded.codec.scheme),
             configuration=trained.configuration,
             seed=trained.seed,
-            decoding={
-                "label": "read at the last real place",
-                "attention": "causal" if loaded.model.objective.causal else "both ways",
-            },
+            decoding={"label": "read at the last real place"},
             rows=len(samples),
             numbers=len(scores.answers.truth),
             invalid=0.0,
