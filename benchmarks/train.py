@@ -132,6 +132,7 @@ def batch(scheme: str, rows: int, length: int, step: int) -> Batch:
         tokens=random.integers(3, VOCABULARY[scheme], (rows, length)),
         lengths=np.full(rows, length),
         answer_start=np.full(rows, length - width),
+        label=np.full(rows, -1),
         number=np.arange(count),
         number_row=np.repeat(np.arange(rows), NUMBERS),
         number_start=np.tile(starts, rows),

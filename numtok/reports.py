@@ -1,12 +1,13 @@
-"""What ``eval`` writes and ``compare`` reads: one report, and one row for each number predicted.
+"""What ``eval`` writes and ``compare`` reads: a report, a row for each number or label predicted.
 
 A *report* artifact holds ``report.json`` (a :class:`Report`) and
-``predictions.parquet`` (:func:`predictions_schema`). Clocks are no content, so
+``predictions.parquet`` (:func:`predictions_schema`, or of labels
+:func:`label_predictions_schema`). Clocks are no content, so
 seconds lie in its ``timing.json`` under ``train_seconds`` and ``eval_seconds``.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 REPORT = "report"  # the kind of artifact
 REPORT_FILE, PREDICTIONS_FILE = "report.json", "predictions.parquet"
 SCHEMA = 1  # of report.json
+FEW_CLASSES = 12  # of which all pairs are told; of more, so many errors
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of each predictive distribution that is kept
 #: Columns of predictions that came later: old reports do without.
 ADDED = ("pit", "log_density_tailed", "log_interval", "token_nll", "outside", "log_range")
@@ -32,6 +34,7 @@ class Figure(msgspec.Struct, frozen=True):
     n: int
 
 
+Measures = Literal["numbers", "labels"]  # what is predicted, and what a metric is of
 Figures = dict[str, Figure]  # by the metric's spec, such as "r2"
 
 
@@ -47,6 +50,34 @@ class Costs(msgspec.Struct, frozen=True):
     tokens_per_number: float
 
 
+class Confused(msgspec.Struct, frozen=True):
+    """How many rows of one label were predicted another one, or the same."""
+
+    truth: str
+    predicted: str
+    rows: int
+
+
+class Labels(msgspec.Struct, frozen=True):
+    """What a report of labels has besides.
+
+    classes
+        Those of the train split, in the order of the probabilities of a prediction.
+    unseen
+        Rows whose label is none of these. They count as wrong.
+    unlabelled
+        Rows without a label. They are not scored.
+    confusion
+        All pairs that occurred, by truth and prediction, where there are at most
+        :data:`FEW_CLASSES` labels; else as many of the most frequent errors.
+    """
+
+    classes: list[str]
+    unseen: int
+    unlabelled: int
+    confusion: list[Confused]
+
+
 class Report(msgspec.Struct, frozen=True):
     """One model on one split.
 
@@ -58,8 +89,9 @@ class Report(msgspec.Struct, frozen=True):
     decoding
         How numbers were read off: fill, decode, point, and what the distribution is.
     numbers, invalid, off_grammar
-        Numbers asked for; the share without a valid prediction; under constrained decoding the
-        share in which the unconstrained choice would have been no well-formed number.
+        Numbers asked for, or rows with a label; the share without a valid prediction; under
+        constrained decoding the share in which the unconstrained choice would have been no
+        well-formed number.
     metrics
         Over all numbers; an invalid prediction counts as ``train_mean``, or, where rows have
         several targets, as the mean of its target in ``target_means``.
@@ -72,6 +104,8 @@ class Report(msgspec.Struct, frozen=True):
         several targets.
     notes
         What a reader must know: one sentence each.
+    labels
+        Of labels; None where numbers were predicted.
     """
 
     model: str
@@ -97,6 +131,12 @@ class Report(msgspec.Struct, frozen=True):
     schema: int = SCHEMA
     target_means: dict[str, float] = {}
     target_floors: dict[str, dict[str, Figures]] = {}
+    labels: Labels | None = None
+
+    @property
+    def measures(self) -> Measures:
+        """What was predicted."""
+        return "numbers" if self.labels is None else "labels"
 
 
 def quantile_column(level: float) -> str:
@@ -156,5 +196,30 @@ def predictions_schema(groups: Sequence[str]) -> "pa.Schema":
     }
     columns |= {quantile_column(level): pa.float64() for level in QUANTILES}
     columns |= {name: pa.bool_() if name == "outside" else pa.float64() for name in ADDED}
+    columns |= {GROUP + name: pa.string() for name in groups}
+    return pa.schema(columns)
+
+
+def label_predictions_schema(groups: Sequence[str]) -> "pa.Schema":
+    """The columns of predictions.parquet where labels are predicted, one row for each row of data.
+
+    ==================  ====================================================================
+    id                  string, of the sample
+    label               string, the true one; null where the row has none
+    prediction          string, the most probable label
+    log_probability     float64, nats, of the true label; -inf where training never saw it
+    probabilities       list<float32>, of each of the report's classes
+    group_*             string, as in the data
+    ==================  ====================================================================
+    """
+    import pyarrow as pa
+
+    columns = {
+        "id": pa.string(),
+        "label": pa.string(),
+        "prediction": pa.string(),
+        "log_probability": pa.float64(),
+        "probabilities": pa.list_(pa.float32()),
+    }
     columns |= {GROUP + name: pa.string() for name in groups}
     return pa.schema(columns)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -37,6 +38,7 @@ class Samples:
     target_name: "pa.Array[Any]"  # [targets] strings
     target_literal: "pa.Array[Any]"  # [targets] strings
     answer_start: NDArray[np.int32]  # [n] token index within the row, -1 if none
+    labels: "pa.Array[Any]"  # [n] strings, null if none
     groups: "dict[str, pa.Array[Any]]"  # [n] strings, by name without the prefix
     #: [targets], by name: what else predicts them, NaN where that does not
     floors: dict[str, NDArray[np.float64]] = field(default_factory=dict)
@@ -53,6 +55,11 @@ class Samples:
     def longest(self) -> int:
         """Tokens of the longest row."""
         return int(self.lengths.max(initial=0))
+
+    def class_of(self, classes: Sequence[str]) -> NDArray[np.int64]:
+        """[n] the index of each row's label among some classes; -1 where it is none of them."""
+        found = pc.index_in(self.labels, value_set=pa.array(classes, pa.string()))
+        return np.asarray(found.fill_null(-1).to_numpy(), np.int64)
 
     def head(self, rows: int | None) -> "Samples":
         """The first ``rows`` rows; all of them for None or more than there are."""
@@ -74,6 +81,7 @@ class Samples:
             target_name=self.target_name[:targets],
             target_literal=self.target_literal[:targets],
             answer_start=self.answer_start[:rows],
+            labels=self.labels[:rows],
             groups={name: column[:rows] for name, column in self.groups.items()},
             floors={name: values[:targets] for name, values in self.floors.items()},
         )
@@ -125,6 +133,7 @@ class Samples:
             target_name=whole["target_name"],
             target_literal=whole["target_literal"],
             answer_start=whole["answer_start"].fill_null(-1).to_numpy(),
+            labels=whole["label"],
             groups={
                 name.removeprefix(GROUP): column
                 for name, column in whole.items()
@@ -140,7 +149,7 @@ class Samples:
 
 _FLAT = ("tokens", "numbers", "number_start", "number_length", "channel")
 _COUNTED = ("tokens", "numbers", "target_index")
-_UNUSED = ("text", "label")
+_UNUSED = ("text",)
 
 
 def bytes_of(shards: Sequence[Path]) -> int:

@@ -50,6 +50,7 @@ def samples(
     *,
     answers: Sequence[int] | None = None,
     targets: Sequence[int] = (),
+    labels: Sequence[str | None] | None = None,
 ) -> Samples:
     """Texts of ASCII as ``encode`` would write them.
 
@@ -77,14 +78,15 @@ def samples(
         target_name=pa.array(["number"] * len(wanted), pa.string()),
         target_literal=pa.array([str(encoded.numbers[index]) for index in wanted], pa.string()),
         answer_start=encoded.marks,
+        labels=pa.array(labels or [None] * len(texts), pa.string()),
         groups={},
     )
 
 
-def batches(of: Samples, size: int) -> Batches:
+def batches(of: Samples, size: int, classes: Sequence[str] = ()) -> Batches:
     """A value head learns the channel where there is one, and else the numbers themselves."""
     values = of.numbers.astype(np.float32) if of.channel is None else of.channel
-    return Batches(of, lambda numbers: values[numbers], size)
+    return Batches(of, lambda numbers: values[numbers], size, classes)
 
 
 def batch(
@@ -109,6 +111,7 @@ def model(
     head: str | None = None,
     seed: int = 0,
     spread: float = 0.3,
+    classes: Sequence[str] = (),
 ) -> Model:
     """A model that has learnt nothing, ready to be evaluated.
 
@@ -121,8 +124,9 @@ def model(
         vocabulary=one.vocabulary_size,
         context=context,
         embedder=embedder or one.scheme.embedder,
-        head=head or one.scheme.head,
+        head=None if classes else head or one.scheme.head,
         objective=objective,
+        classes=classes,
     )
     torch.manual_seed(seed)
     made = Model(settings)

@@ -236,6 +236,8 @@ def test_only_models_and_the_stages_that_use_them_import_torch() -> None:
     assert {module for module in found if not module.startswith("numtok.nn.")} == {
         "numtok.sklearn",
         "numtok.stages._checkpoint",
+        "numtok.stages._init",
+        "numtok.stages._label_evaluation",
         "numtok.stages._models",
         "numtok.stages._regressors",
         "numtok.stages._spreads",

@@ -212,12 +212,22 @@ def full(seed: int, n: int = 30) -> Answers:
         token_nll=generator.random(n),
         outside=generator.random(n) < 0.3,
         log_range=generator.normal(size=n),
+        log_probability=-generator.random(n),
     )
+
+
+def full_for(name: str, seed: int, n: int = 30) -> Answers:
+    """As :func:`full`, of what the metric measures: three labels, or numbers."""
+    answers = full(seed, n)
+    if METRICS.build(name).measures == "numbers":
+        return answers
+    guess = np.random.default_rng(seed).integers(0, 3, n).astype(np.float64)
+    return answers._replace(truth=np.resize(np.arange(3.0), n), prediction=guess, measures="labels")
 
 
 @pytest.mark.parametrize("name", METRICS.names())
 def test_equal_answers_differ_by_exactly_nothing(name: str) -> None:
-    first, second = full(0), full(0)
+    first, second = full_for(name, 0), full_for(name, 0)
     found = paired(METRICS.build(name), first, second, resamples=100)
     assert found.figure == Figure(0.0, 0.0, 0.0, 30)
     neither = METRICS.build(name).better == "neither"
@@ -226,7 +236,7 @@ def test_equal_answers_differ_by_exactly_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", METRICS.names())
 def test_a_difference_is_that_of_the_two_figures_and_changes_sign_with_them(name: str) -> None:
-    metric, first, second = METRICS.build(name), full(0), full(1)
+    metric, first, second = METRICS.build(name), full_for(name, 0), full_for(name, 1)
     found = paired(metric, first, second, resamples=100)
     other = paired(metric, second, first, resamples=100)
     assert found.figure.value == pytest.approx(metric.plain(first) - metric.plain(second))

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from numtok.errors import UsageError
 from numtok.metrics import kendall_tau
 from numtok.metrics._literals import Numeral
-from numtok.metrics.base import METRICS, Answers, Metric
+from numtok.metrics.base import METRICS, Answers, Metric, figures
 from numtok.numerals.column import plain_literal, round_literal
 from numtok.registry import settings_of, spec_of
-from numtok.reports import QUANTILES
+from numtok.reports import QUANTILES, Figure, Measures
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +70,13 @@ def some_answers(seed: int, n: int) -> Answers:
         token_nll=generator.random(n),
         outside=generator.random(n) < 0.3,
         log_range=np.full(n, 1.5),
+        log_probability=-generator.random(n),
     )
+
+
+def answers_for(metric: Metric, seed: int, n: int) -> Answers:
+    """Answers of what the metric measures; as labels, each number stands for one."""
+    return some_answers(seed, n)._replace(measures=metric.measures)
 
 
 # --- what holds for every metric: a new file is tested without an edit here -------------------
@@ -84,7 +90,7 @@ def test_every_metric_has_a_worked_example_and_it_is_right(name: str) -> None:
     assert not found.failed
 
 
-@pytest.mark.parametrize("name", ["base", "_literals", "_squares", "_weighted"])
+@pytest.mark.parametrize("name", ["base", "_labels", "_literals", "_squares", "_weighted"])
 def test_the_examples_of_what_metrics_share_are_right(name: str) -> None:
     found = doctest.testmod(importlib.import_module(f"numtok.metrics.{name}"))
     assert found.attempted > 0
@@ -114,9 +120,10 @@ def test_a_metric_is_frozen_and_final(name: str) -> None:
 @every_metric
 def test_no_numbers_and_missing_columns_leave_every_metric_undefined(name: str) -> None:
     metric = METRICS.build(name)
-    assert metric.why_undefined(some_answers(0, 5).take(np.arange(0))) == "there are no numbers"
+    nothing = answers_for(metric, 0, 5).take(np.arange(0))
+    assert metric.why_undefined(nothing) == f"there are no {metric.measures}"
     for column in metric.needs:
-        columns = some_answers(0, 5)._asdict() | {column: None}
+        columns = answers_for(metric, 0, 5)._asdict() | {column: None}
         lacking = Answers(**columns)
         assert metric.why_undefined(lacking) == f"there is no {column.replace('_', ' ')}"
 
@@ -125,7 +132,8 @@ def test_no_numbers_and_missing_columns_leave_every_metric_undefined(name: str) 
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 3), min_size=1, max_size=12))
 def test_a_weight_is_a_number_of_equal_rows(name: str, seed: int, weights: list[int]) -> None:
     assume(any(weights))
-    metric, answers = METRICS.build(name), some_answers(seed, len(weights))
+    metric = METRICS.build(name)
+    answers = answers_for(metric, seed, len(weights))
     repeated = answers.take(np.repeat(np.arange(len(weights)), weights))
     got = metric.compute(answers, np.array([weights], np.float64))[0]
     same(float(got), metric.plain(repeated), scale=1.0)
@@ -134,7 +142,8 @@ def test_a_weight_is_a_number_of_equal_rows(name: str, seed: int, weights: list[
 @every_metric
 @given(st.integers(0, 10**6))
 def test_each_resample_is_computed_by_itself(name: str, seed: int) -> None:
-    metric, answers = METRICS.build(name), some_answers(seed, 9)
+    metric = METRICS.build(name)
+    answers = answers_for(metric, seed, 9)
     weights = np.random.default_rng(seed).integers(0, 3, (4, 9)) + (np.arange(9) == 0)
     together = metric.compute(answers, weights.astype(np.float64))
     assert together.shape == (4,)
@@ -145,7 +154,8 @@ def test_each_resample_is_computed_by_itself(name: str, seed: int) -> None:
 @every_metric
 @given(st.integers(0, 10**6), st.integers(1, 12))
 def test_the_order_of_the_numbers_does_not_matter(name: str, seed: int, n: int) -> None:
-    metric, answers = METRICS.build(name), some_answers(seed, n)
+    metric = METRICS.build(name)
+    answers = answers_for(metric, seed, n)
     shuffled = answers.take(np.random.default_rng(seed).permutation(n))
     same(metric.plain(shuffled), metric.plain(answers), scale=1.0)
 
@@ -153,7 +163,8 @@ def test_the_order_of_the_numbers_does_not_matter(name: str, seed: int, n: int) 
 @every_metric
 @given(st.integers(0, 10**6), st.integers(1, 12))
 def test_no_prediction_beats_the_truth(name: str, seed: int, n: int) -> None:
-    metric, answers = METRICS.build(name), some_answers(seed, n)
+    metric = METRICS.build(name)
+    answers = answers_for(metric, seed, n)
     perfect = answers._replace(
         prediction=answers.truth,
         valid=np.ones(n, np.bool_),
@@ -172,18 +183,31 @@ def test_equal_truths_give_a_figure_or_a_reason_and_no_warning(
     name: str, value: float, n: int
 ) -> None:
     metric = METRICS.build(name)
-    answers = some_answers(1, n)._replace(truth=np.full(n, value), truth_literal=[repr(value)] * n)
+    answers = answers_for(metric, 1, n)._replace(
+        truth=np.full(n, value), truth_literal=[repr(value)] * n
+    )
     reason = metric.why_undefined(answers)
     assert (reason is None) == math.isfinite(metric.plain(answers))
     if name in ("r2", "adjusted-r2", "signed-log-r2", "relative-mse", "kendall-tau"):
         assert reason == metric.undefined
 
 
+@every_metric
+def test_a_metric_is_of_numbers_or_of_labels_alone(name: str) -> None:
+    metric = METRICS.build(name)
+    other: Measures = "numbers" if metric.measures == "labels" else "labels"
+    answers = answers_for(metric, 0, 5)._replace(measures=other)
+    told = f"it measures {metric.measures}, and these are {other}"
+    assert metric.why_undefined(answers) == told
+    assert figures([metric], answers)[name] == Figure(None, None, None, 5)
+
+
 def test_a_part_of_the_answers_is_taken_from_every_column() -> None:
     answers = some_answers(3, 6)._replace(sample=np.arange(6))
     mask = np.array([True, False, True, False, False, True])
     for part in (answers.take(mask), answers.take(np.array([0, 2, 5]))):
-        for column, whole in zip(part, answers, strict=True):
+        assert part.measures == "numbers"
+        for column, whole in zip(part[:-1], answers[:-1], strict=True):
             assert whole is not None
             assert column is not None
             assert list(map(str, column)) == [str(whole[index]) for index in (0, 2, 5)]
@@ -769,3 +793,55 @@ def test_an_interval_of_everything_covers_every_truth() -> None:
     quantiles = [[-np.inf, -1, 0, 1, np.inf], [-2, -1, 0, 1, 2]]
     answers = Answers.of([1.5, 5], [0, 0], quantiles=quantiles)
     assert METRICS.build("coverage").plain(answers) == 0.5
+
+
+# --- labels ------------------------------------------------------------------------------------
+
+
+def some_labels(seed: int, n: int, labels: int) -> tuple[list[str], list[str]]:
+    """Truths, and predictions of which half are right; some labels are in one of them alone."""
+    generator = np.random.default_rng(seed)
+    truth = generator.integers(0, labels, n)
+    guess = np.where(generator.random(n) < 0.5, truth, generator.integers(1, labels + 1, n))
+    return [f"c{one}" for one in truth], [f"c{one}" for one in guess]
+
+
+@pytest.mark.parametrize("labels", [1, 2, 8, 40])
+@pytest.mark.parametrize("n", [1, 7, 60])
+def test_metrics_of_labels_are_those_of_scikit_learn(n: int, labels: int) -> None:
+    sklearn = pytest.importorskip("sklearn.metrics")
+    truth, guess = some_labels(n, n, labels)
+    answers = Answers.of_labels(truth, guess)
+    expected = {
+        "accuracy": sklearn.accuracy_score(truth, guess),
+        "macro-f1": sklearn.f1_score(truth, guess, average="macro", zero_division=0.0),
+        "micro-f1": sklearn.f1_score(truth, guess, average="micro", zero_division=0.0),
+    }
+    got = {name: METRICS.build(name).plain(answers) for name in expected}
+    assert got == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_likelihood_of_labels_is_that_of_scikit_learn() -> None:
+    sklearn = pytest.importorskip("sklearn.metrics")
+    generator = np.random.default_rng(0)
+    chances = generator.dirichlet(np.ones(4), 50)
+    truth = generator.integers(0, 4, 50)
+    log_probability = np.log(chances[np.arange(50), truth])
+    names = list(map(str, truth))
+    answers = Answers.of_labels(names, names, log_probability=log_probability)
+    expected = sklearn.log_loss(truth, chances, labels=range(4))
+    assert METRICS.build("label-nll").plain(answers) == pytest.approx(expected)
+
+
+def test_a_label_that_training_never_saw_leaves_the_likelihood_undefined() -> None:
+    answers = Answers.of_labels(["a", "b"], ["a", "a"], log_probability=[-0.5, -np.inf])
+    told = "a true label has no probability: training never saw it"
+    assert METRICS.build("label-nll").why_undefined(answers) == told
+
+
+def test_the_number_of_a_true_label_does_not_depend_on_predictions() -> None:
+    truth = ["b", "a", "c"]
+    first = Answers.of_labels(truth, ["aa", "b", "c"])
+    second = Answers.of_labels(truth, truth)
+    assert first.truth.tolist() == second.truth.tolist()
+    assert (first.prediction == first.truth).tolist() == [False, False, True]

@@ -1,6 +1,8 @@
 """What a model sees and what it must predict, number by number and token by token."""
 
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from numtok.codec import SPECIALS
 from numtok.errors import UsageError
 from numtok.nn.batches import PAD, Batch, generator
-from numtok.nn.objectives.base import END, MASK, OBJECTIVES, Example, masked, moved
+from numtok.nn.objectives.base import END, MASK, OBJECTIVES, Example, ended, masked, moved
 from tests.fakemodels import batch
 
 TEXTS = ["(2 * 3.5) = -7", "", "no number", "8", "x 0 y 12.25 z 1e400"]
@@ -33,8 +35,11 @@ def asked(of: Batch, one: Example) -> NDArray[np.bool_]:
 SPECS = ["ar", "ar:answer", "mlm", "mlm:tokens", "mlm:targets"]
 
 
+LABELS = ["classify", "classify,causal=yes"]  # what is learnt is no token
+
+
 def test_every_objective_is_tested_here() -> None:
-    assert {spec.partition(":")[0] for spec in SPECS} == set(OBJECTIVES.names())
+    assert {re.split("[:,]", spec)[0] for spec in SPECS + LABELS} == set(OBJECTIVES.names())
 
 
 def test_special_tokens_have_the_ids_of_the_codec() -> None:
@@ -146,7 +151,8 @@ def test_an_example_is_a_pure_function_of_batch_and_generator(spec: str) -> None
         ("mlm,rate=1.5", "mlm: rate=1.5 is not possible; it is above 0, at most 1"),
         ("mlm,rate=nan", "mlm: rate=nan is not possible; it is above 0, at most 1"),
         ("ar:prompt", "ar: loss='prompt' is not possible; allowed are all, answer"),
-        ("ml", "unknown objective 'ml'; did you mean 'mlm'? known: ar, mlm"),
+        ("ml", "unknown objective 'ml'; did you mean 'mlm'? known: ar, classify, mlm"),
+        ("classify,causal=maybe", "classify: causal='maybe' is not yes or no"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused(spec: str, message: str) -> None:
@@ -314,3 +320,50 @@ def test_of_a_row_without_an_answer_nothing_is_learnt() -> None:
     one = example(of, "ar:answer")
     assert one.labels.tolist() == [*of.tokens[1, : of.lengths[1]].tolist(), END]
     assert one.number_values.tolist() == [7]
+
+
+# --- classify ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
+@pytest.mark.parametrize("spec", LABELS)
+def test_a_label_is_read_at_the_last_real_place_and_never_at_a_pad(spec: str, scheme: str) -> None:
+    of = replace(batch(scheme, TEXTS), label=np.array([2, 0, 1, 0, 1]))
+    one = example(of, spec)
+    causal = OBJECTIVES.build(spec).causal
+    rows, columns = np.divmod(one.where, one.tokens.shape[1])
+    assert rows.tolist() == [0, 1, 2, 3, 4]
+    assert one.labels.tolist() == [2, 0, 1, 0, 1]
+    # Behind [END] where that comes first; a row without any token is [END] alone.
+    assert columns.tolist() == [max(0, length - 1 + causal) for length in of.lengths.tolist()]
+    last = one.tokens[rows, columns]
+    expected = [of.tokens[row, length - 1] for row, length in enumerate(of.lengths.tolist())]
+    expected[TEXTS.index("")] = END
+    assert last.tolist() == expected
+    assert one.real.sum(axis=1).tolist() == (columns + 1).tolist()
+    assert not (one.tokens[one.real] == PAD).any()
+
+
+@pytest.mark.parametrize("spec", LABELS)
+def test_a_model_of_labels_sees_all_numbers_and_is_asked_for_none(spec: str) -> None:
+    of = replace(batch("xval", TEXTS, targets=[2]), label=np.zeros(5, np.int64))
+    one = example(of, spec)
+    causal = int(OBJECTIVES.build(spec).causal)
+    inside = np.arange(of.tokens.shape[1]) < of.lengths[:, None]
+    np.testing.assert_array_equal(one.tokens[:, causal:][inside], of.tokens[inside])
+    np.testing.assert_array_equal(one.values[:, causal:], of.values())
+    assert not len(one.number_where) and MASK not in one.tokens
+
+
+@pytest.mark.parametrize("spec", LABELS)
+def test_a_row_without_a_label_teaches_nothing(spec: str) -> None:
+    of = replace(batch("p1000", TEXTS), label=np.array([2, -1, 1, -1, -1]))
+    one = example(of, spec)
+    assert (one.where // one.tokens.shape[1]).tolist() == [0, 2]
+    assert one.labels.tolist() == [2, 1]
+    assert example(batch("p1000", TEXTS), spec).where.tolist() == []
+
+
+def test_rows_without_any_token_can_be_read() -> None:
+    one = ended(batch("p1000", ["", ""]), causal=False)
+    assert (one.tokens.tolist(), one.where.tolist()) == ([[END], [END]], [0, 1])

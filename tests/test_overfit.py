@@ -4,6 +4,9 @@ A number lost, shifted or normalised wrongly on the way from text to loss, or fr
 to prediction, cannot be learnt; the error would stay above the scheme's own rounding.
 """
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -90,6 +93,45 @@ def test_a_hundred_samples_are_learnt_by_heart(
     else:
         wrong = np.flatnonzero(predicted != rounded(encoded))
         assert len(wrong) == 0, found.take(wrong).to_pylist()
+
+
+@pytest.mark.parametrize("objective", ["classify", "classify,causal=yes"])
+@pytest.mark.parametrize(
+    ("scheme", "embedder"), [*((spec, None) for spec in SPECS), ("xval", "fourier")]
+)
+def test_labels_of_a_hundred_samples_are_learnt_by_heart(
+    store: Store,
+    tmp_path: Path,
+    scheme: str,
+    embedder: str | None,
+    objective: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+    # By chance, so that nothing but a row's own number tells its label. A value that goes in along
+    # one direction does not tell a hundred neighbours apart so soon: there twenty share a label.
+    labels = np.random.default_rng(0).integers(0, 3, SAMPLES).tolist()
+    if SCHEMES.build(scheme).channel and embedder is None:
+        labels = np.repeat([1, 2, 0, 2, 1], SAMPLES // 5).tolist()
+    rows = [{"text": f"is {row / 128} of it", "label": label} for row, label in enumerate(labels)]
+    path = tmp_path / "labels.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    encoded = encode.run(encode.Config((str(path),), scheme), store, lambda *_: None).artifact
+    assert encoded is not None
+    config = train.Config(
+        encoded.ref,
+        preset=PRESET,
+        embedder=embedder,
+        objective=objective,
+        steps=400,
+        batch=SAMPLES,
+        learning_rate=3e-3,
+    )
+    model = train.run(config, store, lambda *_: None).artifact
+    asked = eval.Config(model.ref, encoded.ref, split="train")
+    report = eval.run(asked, store, lambda *_: None).artifact
+    found = pq.read_table(report.path / PREDICTIONS_FILE)
+    assert found["prediction"].to_pylist() == list(map(str, labels))
 
 
 def arithmetic(store: Store, scheme: str) -> Artifact:

@@ -691,7 +691,8 @@ REFUSED: dict[tuple[str, ...], str] = {
     "tied, width",
     ("--preset", "nano,layers=two"): "preset: layers='two' is not a number",
     ("--preset", "nano,width=30"): "width=30 is not possible with 4 heads; it is a multiple of 8",
-    ("--objective", "mlmm"): "unknown objective 'mlmm'; did you mean 'mlm'? known: ar, mlm",
+    ("--objective", "mlmm"): "unknown objective 'mlmm'; did you mean 'mlm'? known: ar, "
+    "classify, mlm",
     ("--objective", "mlm:words"): "mlm: mask='words' is not possible; allowed are numbers, tokens, "
     "targets",
     ("--embedder", "scale"): "unknown embedder 'scale'; did you mean 'scaled'? known: fourier, "

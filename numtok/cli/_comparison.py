@@ -13,7 +13,7 @@ from numtok.cli._figures import (
     print_lines,
     share,
 )
-from numtok.cli._report import ERRORS, print_against, skill
+from numtok.cli._report import PERFECT, SKILL, print_against, skill
 from numtok.cli._shared import Format, counted, print_json, print_table
 
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
         print_figures(title, ["experiment", *metrics], rows, format)
 
     where = f"{comparison.group} {part.value}, " if comparison.group is not None else ""
-    where += f"split {comparison.split}, {counted(part.numbers, 'number')}"
+    where += (
+        f"split {comparison.split}, {counted(part.numbers, comparison.measures.removesuffix('s'))}"
+    )
     everything = comparison.experiments
     show(where, lambda one: figure(one.figure), everything, part.floors)
     _print_skill(comparison, part, format)
@@ -118,20 +120,16 @@ def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
 def _print_skill(comparison: "Comparison", part: "Part", format: Format) -> None:
     """How much less the error is than that of what needs no model, by the first such metric; what
     writing a number loses is no prediction to be better than."""
-    errors = [name for name in comparison.metrics if name in ERRORS]
-    floors = [
-        one
-        for one in part.floors
-        if errors and errors[0] in one.figures and one.name != "quantisation"
-    ]
+    metric = next((name for name in comparison.metrics if name in PERFECT), "")
+    floors = [one for one in part.floors if metric in one.figures and one.name != "quantisation"]
     if not floors:
         return
     rows = []
     for experiment in comparison.experiments:
-        error = part.standings[experiment.label][errors[0]].figure.value
-        skills = (skill(error, floor.figures[errors[0]].value) for floor in floors)
+        own = part.standings[experiment.label][metric].figure.value
+        skills = (skill(metric, own, floor.figures[metric].value) for floor in floors)
         rows.append([_name(experiment), *skills])
-    title = f"skill by {errors[0]}: 1 - error / error of the floor"
+    title = f"skill by {metric}: {SKILL.removeprefix('skill is ')}"
     print_figures(title, ["experiment", *map(_floor_name, floors)], rows, format)
 
 

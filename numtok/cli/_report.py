@@ -15,12 +15,14 @@ from numtok.cli._figures import (
 from numtok.cli._shared import Format, print_json, print_table
 
 if TYPE_CHECKING:
-    from numtok.reports import Figures, Report
+    from numtok.reports import Figures, Labels, Report
     from numtok.stages._against import Against
     from numtok.stages._reports import Evaluation
 
-# The errors that are 0 only for a perfect model, of which 1 - error / floor is a skill.
-ERRORS = ("mse",)
+# Figures that only a perfect model has, of which skill is made: how much of the way there it went
+# from the floor, which for errors is 1 - error / error of the floor.
+PERFECT = {"mse": 0.0, "accuracy": 1.0, "label-nll": 0.0}
+SKILL = "skill is 1 - error / error of the floor"
 _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 
 
@@ -54,6 +56,8 @@ def print_report(
     _print_floors("floors", report.metrics, report.floors, format, to)
     for name, floors in report.target_floors.items():
         _print_floors(f"floors of target {name}", report.by_target[name], floors, format, to)
+    if report.labels is not None:
+        _print_confusion(report.labels, format, to)
     _print_costs(evaluation, format, to)
     if report.notes:
         print_lines([f"Note: {note}" for note in report.notes], to)
@@ -98,6 +102,11 @@ def _head(evaluation: "Evaluation") -> Iterator[str]:
     report = evaluation.report
     yield f"report {evaluation.ref}: {report.scheme}, seed {report.seed}"
     yield f"model {report.model} on split {report.split} of {report.data}"
+    if report.labels is not None:
+        told = f"{report.rows:,} rows, {report.numbers:,} with a label"
+        yield f"{told}; {len(report.labels.classes):,} classes; {_words(report.decoding)}"
+        yield f"configuration: {_words(report.configuration)}"
+        return
     yield f"{report.rows:,} rows, {report.numbers:,} numbers; {_words(report.decoding)}"
     lost = f"{share(report.invalid)} of the numbers have no valid prediction"
     if report.invalid:
@@ -119,7 +128,7 @@ def _words(settings: Mapping[str, Any]) -> str:
 
 def _print_metrics(report: "Report", format: Format, to: TextIO | None) -> None:
     """The figures over all numbers, and those over the valid ones where they differ."""
-    columns = ["metric", "n", "all numbers"]
+    columns = ["metric", "n", f"all {report.measures}"]
     rows = [[name, f"{found.n:,}", figure(found)] for name, found in report.metrics.items()]
     if report.valid_metrics:
         columns.append("valid ones alone")
@@ -154,18 +163,45 @@ def _print_floors(
     ]
     rows += [
         [f"skill by {name}", ""]
-        + [skill(_value(own, name), _value(floor, name)) for floor in floors.values()]
-        for name in ERRORS
+        + [skill(name, _value(own, name), _value(floor, name)) for floor in floors.values()]
+        for name in PERFECT
         if name in metrics
     ]
     if rows:
-        title = f"{what}, which need no model; skill is 1 - error / error of the floor"
+        title = f"{what}, which need no model; {SKILL}"
         print_figures(title, ["metric", "model", *floors], rows, format, to)
 
 
-def skill(error: float | None, of_floor: float | None) -> str:
-    """1 - error / error of the floor, ``-`` where one of them is not known or the floor is 0."""
-    return "-" if error is None or not of_floor else number(1 - error / of_floor)
+def skill(metric: str, own: float | None, of_floor: float | None) -> str:
+    """How much of the way from the floor to a perfect model a figure is; ``-`` where one of them is
+    not known or the floor is perfect.
+
+    >>> skill("mse", 1.0, 4.0), skill("accuracy", 0.9, 0.6)
+    ('0.75', '0.75')
+    """
+    perfect = PERFECT[metric]
+    if own is None or of_floor is None or of_floor == perfect:
+        return "-"
+    return number(1 - (own - perfect) / (of_floor - perfect))
+
+
+def _print_confusion(labels: "Labels", format: Format, to: TextIO | None) -> None:
+    """A row for each true label, a column for each prediction; the errors alone of many labels."""
+    from numtok.reports import FEW_CLASSES
+
+    names = list(dict.fromkeys([*labels.classes, *(one.truth for one in labels.confusion)]))
+    if len(names) > FEW_CLASSES:
+        pairs = [[one.truth, one.predicted, f"{one.rows:,}"] for one in labels.confusion]
+        title = "the most frequent errors"
+        print_figures(title, ["label", "predicted", "rows"], pairs, format, to)
+        return
+    counts = {(one.truth, one.predicted): one.rows for one in labels.confusion}
+    rows = [
+        [truth, *(f"{counts.get((truth, predicted), 0):,}" for predicted in labels.classes)]
+        for truth in names
+    ]
+    title = "rows of each label (down) by prediction (across)"
+    print_figures(title, ["label", *labels.classes], rows, format, to)
 
 
 def _value(figures: "Figures", metric: str) -> float | None:
@@ -207,6 +243,11 @@ def _flat(report: "Report") -> Iterator[tuple[object, ...]]:
     for part, value, figures in parts:
         for metric, one in figures.items():
             yield part, value, metric, one.n, one.value, one.low, one.high
+    if report.labels is not None:
+        for pair in report.labels.confusion:
+            told = f"{pair.truth} predicted {pair.predicted}"
+            yield "confusion", told, "rows", report.numbers, pair.rows, None, None
+        return
     for what, one_share in (("invalid", report.invalid), ("off-grammar", report.off_grammar)):
         yield "all", None, what, report.numbers, one_share, None, None
 

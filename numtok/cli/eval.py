@@ -85,7 +85,7 @@ def command(
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:
-    """Predict the numbers of a split, and print the report and its REF.
+    """Predict the numbers or the labels of a split, and print the report and its REF.
 
     Example: numtok eval era5-xval-nano era5-xval --split test
     """

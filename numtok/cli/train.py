@@ -45,8 +45,8 @@ def command(
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="mlm[:numbers|tokens|targets][,rate=0.3], ar[:all|answer]. Default: mlm:targets "
-            "where rows have targets, else mlm.",
+            help="mlm[:numbers|tokens|targets][,rate=0.3], ar[:all|answer], classify[,causal=yes]. "
+            "Default: mlm:targets where rows have targets, else mlm.",
         ),
     ] = None,
     embedder: Annotated[
@@ -114,7 +114,10 @@ def command(
     clip: Annotated[float, typer.Option(metavar="NORM", help="Of the gradient; 0: none.")] = 1.0,
     seed: Annotated[int, typer.Option(metavar="S", help="Of weights, order and masks.")] = 0,
     init: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Begin with the weights of this model.")
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Begin with the weights of this model; classify: its trunk's."
+        ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     precision: Annotated[

@@ -8,7 +8,7 @@ from numtok.metrics.base import Metric, figures
 from numtok.records import FOLD
 from numtok.registry import spec_of
 from numtok.reports import Figure
-from numtok.stages._reports import Evaluation, Predictions
+from numtok.stages._reports import Evaluation, Predictions, check_measures
 from numtok.stages._spread import Spread, spread
 from numtok.stages.compare import Over
 
@@ -87,6 +87,7 @@ def notes_of(found: Iterable[Spread]) -> list[str]:
 
 def _of_all(evaluation: Evaluation, metric: Metric) -> Figure:
     """That of the report; of its predictions where the report has none."""
+    check_measures([metric], evaluation.report.measures, evaluation.ref)
     spec = spec_of(metric)
     if spec in evaluation.report.metrics:
         return evaluation.report.metrics[spec]

@@ -75,7 +75,7 @@ class Curve(Figure):
             columns = []
             for place, evaluation in enumerate(evaluations):
                 if evaluation.report.data == ref:
-                    found = Predictions.read(evaluation)
+                    found = Predictions.of_numbers(evaluation)
                     rows = np.array(found.table.column("id").to_pylist(), np.int64)
                     columns.append((labels[place], table.numbers[rows, 0], found.answers))
             colours = {label: place for place, label in enumerate(dict.fromkeys(labels))}

@@ -59,7 +59,7 @@ class Error(Figure):
         return Picture(panels, notes)
 
     def _answers(self, evaluation: Evaluation) -> Answers:
-        predictions = Predictions.read(evaluation)
+        predictions = Predictions.of_numbers(evaluation)
         if not self.target:
             return predictions.answers
         names = predictions.table.column("target")

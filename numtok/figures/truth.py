@@ -60,7 +60,7 @@ class Truth(Figure):
         titles = _titles(evaluations, store)
         panels, notes = [], []
         for title, evaluation in zip(titles, evaluations, strict=True):
-            predictions = Predictions.read(evaluation)
+            predictions = Predictions.of_numbers(evaluation)
             rows = self._rows(predictions)
             answers = predictions.answers.take(rows)
             seen = self._seen(evaluation, store) if self.seen else None

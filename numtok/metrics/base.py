@@ -16,22 +16,23 @@ from numpy.typing import ArrayLike, NDArray
 from numtok.errors import UsageError
 from numtok.metrics._bootstrap import Statistic, interval, replicates
 from numtok.registry import Registry, spec_of
-from numtok.reports import Figure
+from numtok.reports import Figure, Measures
 
 # Where a metric overflows or divides by zero it is undefined, which is said in another way.
 _quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
 
 
 class Answers(NamedTuple):
-    """n numbers that were asked for, and what was predicted.
+    """n numbers that were asked for, or the labels of n rows, and what was predicted.
 
     truth, prediction
-        float64[n], finite; a prediction that is not valid is already replaced (train mean).
+        float64[n], finite; a prediction that is not valid is already replaced (train mean). Of
+        labels, numbers that stand for them: the same label is the same number.
     valid
         bool[n].
     truth_literal, prediction_literal
         n strings: as written in the text, and as the scheme writes the prediction (None where
-        it is not valid).
+        it is not valid). Of labels, the labels.
     log_density, crps, quantiles
         float64[n] in nats, float64[n], float64[n, len(reports.QUANTILES)]: of the predictive
         distribution, in the units of the truth.
@@ -47,6 +48,10 @@ class Answers(NamedTuple):
         bool[n], the truth lies outside the range of the train split.
     log_range
         float64[n], the logarithm of how wide that range is.
+    log_probability
+        float64[n], nats: of the true label.
+    measures
+        What there are n of.
     """
 
     truth: NDArray[np.float64]
@@ -64,6 +69,8 @@ class Answers(NamedTuple):
     token_nll: NDArray[np.float64] | None = None
     outside: NDArray[np.bool_] | None = None
     log_range: NDArray[np.float64] | None = None
+    log_probability: NDArray[np.float64] | None = None
+    measures: Measures = "numbers"
 
     @classmethod
     def of(cls, truth: ArrayLike, prediction: ArrayLike, **columns: Any) -> "Answers":
@@ -76,13 +83,33 @@ class Answers(NamedTuple):
         valid = np.ones(len(truths), np.bool_)
         return cls(truths, np.asarray(prediction, np.float64), valid, **made)
 
+    @classmethod
+    def of_labels(
+        cls, truth: Sequence[str], prediction: Sequence[str], **columns: Any
+    ) -> "Answers":
+        """Labels. The number that stands for a true one depends on the true ones alone, so it is
+        the same whatever was predicted."""
+        known = sorted(set(truth))
+        known += sorted(set(prediction) - set(known))
+        place = {label: float(index) for index, label in enumerate(known)}
+        made = cls.of(
+            [place[label] for label in truth],
+            [place[label] for label in prediction],
+            truth_literal=list(truth),
+            prediction_literal=list(prediction),
+            **columns,
+        )
+        return made._replace(measures="labels")
+
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Answers":
         """A part of the numbers, by a mask or by indices."""
         indices = np.arange(len(self.truth))[rows]
 
         def part(column: Any) -> Any:
-            if column is None or isinstance(column, np.ndarray):
-                return None if column is None else column[indices]
+            if column is None or isinstance(column, str):
+                return column
+            if isinstance(column, np.ndarray):
+                return column[indices]
             return [column[index] for index in indices.tolist()]
 
         return Answers(*map(part, self))
@@ -91,14 +118,16 @@ class Answers(NamedTuple):
 class Metric(ABC):
     """A metric. Subclasses are final frozen dataclasses; their fields are settings.
 
-    ``better`` says which of two figures is the better one; ``neither`` where a figure is good
-    near a value between (coverage). ``undefined`` says why a figure can be no finite number.
+    ``measures`` says what it is of. ``better`` says which of two figures is the better one;
+    ``neither`` where a figure is good near a value between (coverage). ``undefined`` says why a
+    figure can be no finite number.
     """
 
     revision: ClassVar[int]
     source: ClassVar[str]
     better: ClassVar[Literal["higher", "lower", "neither"]]
     undefined: ClassVar[str]
+    measures: ClassVar[Measures] = "numbers"
     needs: ClassVar[tuple[str, ...]] = ()  # columns of Answers that may be None
 
     @abstractmethod
@@ -114,7 +143,9 @@ class Metric(ABC):
     def missing(self, answers: Answers) -> str | None:
         """What the metric lacks before it can be computed at all; None if nothing."""
         if not len(answers.truth):
-            return "there are no numbers"
+            return f"there are no {answers.measures}"
+        if answers.measures != self.measures:
+            return f"it measures {self.measures}, and these are {answers.measures}"
         lacks = [name for name in self.needs if getattr(answers, name) is None]
         return f"there is no {lacks[0].replace('_', ' ')}" if lacks else None
 

@@ -6,7 +6,7 @@ does not depend on how many processes prepare batches.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +62,7 @@ class Batch:
     tokens: NDArray[np.int64]  # [B, L], PAD behind a row's end
     lengths: NDArray[np.int64]  # [B]
     answer_start: NDArray[np.int64]  # [B], -1 if none
+    label: NDArray[np.int64]  # [B] index of its class, -1 if it has none
     number: NDArray[np.int64]  # [M] index among all numbers of the split
     number_row: NDArray[np.int64]  # [M] row of the batch
     number_start: NDArray[np.int64]  # [M] token index in the row
@@ -113,15 +114,19 @@ def ranges(starts: NDArray[np.int64], lengths: NDArray[np.signedinteger]) -> NDA
 class Batches:
     """The rows of one split as batches of ``size`` rows.
 
-    ``values`` says what a number head learns for some numbers of the split.
+    ``values`` says what a number head learns for some numbers of the split, ``classes`` what
+    labels there are: others are as none.
     """
 
-    def __init__(self, samples: Samples, values: Values, size: int) -> None:
+    def __init__(
+        self, samples: Samples, values: Values, size: int, classes: Sequence[str] = ()
+    ) -> None:
         self._samples = samples
         self._values = values
         self._size = size
         self._is_target = np.zeros(len(samples.numbers), np.bool_)
         self._is_target[samples.targets] = True
+        self._label = samples.class_of(classes) if classes else None
         self._epoch: tuple[tuple[int, int], NDArray[np.int64]] | None = None
 
     def __len__(self) -> int:
@@ -171,6 +176,7 @@ class Batches:
             tokens=tokens,
             lengths=lengths,
             answer_start=samples.answer_start[rows].astype(np.int64),
+            label=np.full(len(rows), -1) if self._label is None else self._label[rows],
             number=number,
             number_row=np.repeat(np.arange(len(rows)), counts),
             number_start=samples.number_start[number].astype(np.int64),

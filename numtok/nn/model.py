@@ -1,9 +1,11 @@
 """A whole model: embedder, trunk, token head and, for schemes with a value, a value head.
 
+One that says labels has a class head in place of these heads.
+
 ``model.json`` holds its :class:`ModelSettings`; the weights lie beside it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -29,11 +31,13 @@ class ModelSettings:
     """Everything that a model is but its weights.
 
     embedder, head, objective
-        Expanded settings (``registry.settings_of``).
+        Expanded settings (``registry.settings_of``); ``head`` is None where none says numbers.
     scaling
         How a value head of the unit interval normalises what the encoding normalised already:
         expanded settings of a normaliser under ``normalizer``, and its ``constants``. None: not
         at all.
+    classes
+        The labels that the model tells apart; none where it says tokens and numbers.
     """
 
     vocabulary: int
@@ -41,9 +45,10 @@ class ModelSettings:
     head_layers: int
     tied: bool
     embedder: dict[str, Any]
-    head: dict[str, Any]
+    head: dict[str, Any] | None
     objective: dict[str, Any]
     scaling: dict[str, Any] | None = None
+    classes: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -53,9 +58,10 @@ class ModelSettings:
         vocabulary: int,
         context: int,
         embedder: str,
-        head: str,
+        head: str | None,
         objective: str,
         scaling: FittedNormalizer | None = None,
+        classes: Sequence[str] = (),
     ) -> "ModelSettings":
         """From a preset and specs; ``context`` is used where the preset names none.
 
@@ -82,7 +88,7 @@ class ModelSettings:
             preset.head_layers,
             preset.tied,
             settings_of(made),
-            settings_of(HEADS.build(head)),
+            None if head is None else settings_of(HEADS.build(head)),
             settings_of(OBJECTIVES.build(objective)),
             None
             if scaling is None
@@ -90,13 +96,14 @@ class ModelSettings:
                 "normalizer": settings_of(scaling.normalizer),
                 "constants": scaling.constants,
             },
+            tuple(classes),
         )
 
 
 class Losses(NamedTuple):
     """Means over what is predicted: tokens in nats, values in units of their head's own.
 
-    Without a value head ``value`` is 0. What is learnt is their sum.
+    Without a value head ``value`` is 0. What is learnt is their sum. Labels count as tokens.
     """
 
     token: Tensor
@@ -111,12 +118,16 @@ class Model(nn.Module):
         self.settings = settings
         width = settings.shape.width
         self.objective = OBJECTIVES.from_settings(settings.objective)
-        self.head = HEADS.from_settings(settings.head)
+        self.head = None if settings.head is None else HEADS.from_settings(settings.head)
         self.embedder = EMBEDDERS.from_settings(settings.embedder).build(settings.vocabulary, width)
         self.trunk = Transformer(settings.shape, self.objective.causal)
-        self.token_head = projection(width, settings.vocabulary, settings.head_layers, bias=False)
-        if settings.tied:
-            cast(nn.Linear, self.token_head).weight = self._table
+        if settings.classes:
+            self.class_head = projection(width, len(settings.classes), 1, bias=True)
+        else:
+            layers = settings.head_layers
+            self.token_head = projection(width, settings.vocabulary, layers, bias=False)
+            if settings.tied:
+                cast(nn.Linear, self.token_head).weight = self._table
         self.value_head: ValueReader | None = None
         if isinstance(self.head, ValueHead):
             self.value_head = self.head.build(width)
@@ -132,6 +143,17 @@ class Model(nn.Module):
     @property
     def _table(self) -> nn.Parameter:
         return self.embedder.get_parameter("table.weight")
+
+    @property
+    def _first_head(self) -> nn.Module:
+        """What is always there: the head of the classes where there are some, else of tokens."""
+        return self.class_head if self.settings.classes else self.token_head
+
+    def class_log_probabilities(self, example: Example) -> Tensor:
+        """[B, C], float32: of each class, for a batch whose rows are all asked (``ended``)."""
+        given = self.given(example)
+        hidden = self.hidden(given.tokens, given.values, given.real, given.asked)
+        return F.log_softmax(self.class_head(given.predicting(hidden)).float(), dim=1)
 
     def hidden(
         self,
@@ -169,7 +191,7 @@ class Model(nn.Module):
         flat = hidden.flatten(0, 1)
         # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
         # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
-        logits = self.token_head(given.predicting(hidden)).float()
+        logits = self._first_head(given.predicting(hidden)).float()
         token = _cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
         value = torch.zeros_like(token)
         if self.value_head is not None:
@@ -216,7 +238,7 @@ class Model(nn.Module):
         asked, _, _ = example.asked
         maps = [one for one in self.embedder.modules() if isinstance(one, nn.Linear)]
         embedder = sum(linear_flops(one, rows * length) for one in maps)
-        heads = linear_flops(self.token_head, len(example.where))
+        heads = linear_flops(self._first_head, len(example.where))
         if self.value_head is not None:
             heads += self.value_head.flops(len(example.number_where))
         trunk = self.trunk.flops(rows, length, length if asked is None else asked.shape[1])

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.artifact import Artifact
-from numtok.codec import Codec
+from numtok.codec import Codec, unescape
 from numtok.errors import StoreError, UsageError, unknown
 from numtok.nn.batches import Values
 from numtok.records import ENCODED, SCHEME_FILE, TRAIN
@@ -22,6 +23,7 @@ from numtok.samples import Samples, bytes_of
 from numtok.store import Store
 
 _SHARD = re.compile(r"([a-z0-9][a-z0-9_-]*)-\d{5,}\.parquet")
+_NUMBER, _WORD = "[NUM]", re.compile(r"\w+")  # of the column ``text``
 _BESIDE = ("clipped", "rejected")
 _MEMORY = 0.25  # the share of the machine's that one split may take
 
@@ -76,17 +78,53 @@ def read_learnt(
 ) -> Samples | None:
     """The rows that a model learnt from, or another split of them, which may be of other data than
     ``encoded``; None where they are no longer in the store."""
+    found = learnt_data(model, encoded, store)
+    return read_split(found, split) if found is not None else None
+
+
+def learnt_data(model: Artifact, encoded: Artifact, store: Store) -> Artifact | None:
+    """What a model learnt from: ``encoded``, or other data where they are still in the store."""
     parent = model.manifest.parents[0]
     if parent.digest == encoded.manifest.content:
-        return read_split(encoded, split)
+        return encoded
     name, _, version = parent.where.partition("@")
-    found = store.find(ENCODED, name, version)
-    return read_split(found, split) if found is not None else None
+    return store.find(ENCODED, name, version)
 
 
 def _memory() -> int:
     """Bytes of this machine's memory."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def read_words(
+    artifact: Artifact, split: str, rows: NDArray[np.int64]
+) -> Iterator[tuple[str, ...]]:
+    """Of some rows, which rise, the words in lower case and the numbers, in order; a number as
+    Python writes its value, whatever the scheme: ``("is", "3.5", "kg")``."""
+    begin = 0
+    for shard in splits(artifact)[split]:
+        with (
+            _naming_damage(shard),
+            pq.ParquetFile(shard, page_checksum_verification=True) as file,
+        ):
+            for group in range(file.metadata.num_row_groups):
+                end = begin + file.metadata.row_group(group).num_rows
+                first, last = np.searchsorted(rows, [begin, end])
+                if first < last:
+                    table = file.read_row_group(group, columns=["text", "numbers"])
+                    table = table.take(rows[first:last] - begin)
+                    texts, numbers = (
+                        table.column(name).to_pylist() for name in ("text", "numbers")
+                    )
+                    yield from map(tuple, map(_words, texts, numbers))
+                begin = end
+
+
+def _words(text: str, numbers: list[float]) -> Iterator[str]:
+    for piece, number in zip_longest(text.split(_NUMBER), numbers):
+        yield from _WORD.findall(unescape(piece).lower())
+        if number is not None:
+            yield repr(number)
 
 
 def has_targets(artifact: Artifact) -> bool:

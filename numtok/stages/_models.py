@@ -94,6 +94,11 @@ def is_causal(artifact: Artifact) -> bool:
     return OBJECTIVES.from_settings(_read_file(artifact).settings.objective).causal
 
 
+def says_labels(artifact: Artifact) -> bool:
+    """As :func:`is_causal`: whether the model predicts labels, and no numbers."""
+    return bool(_read_file(artifact).settings.classes)
+
+
 def _read_file(artifact: Artifact) -> _ModelFile:
     then = f"`numtok verify {artifact.ref}` says what else is"
     return read_record(artifact.path / MODEL_FILE, _ModelFile, FORMAT, then)

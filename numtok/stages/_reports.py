@@ -1,11 +1,11 @@
 """Report artifacts: the report, its clocks, and its predictions in an order of their own.
 
-Predictions are sorted by id, target and position, so those of one test set come
-in one order, whatever the scheme and the shards were.
+Predictions are sorted by id, target and position (of labels by id), so those of one
+test set come in one order, whatever the scheme and the shards were.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -21,22 +21,25 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.artifact import TIMING, Artifact
 from numtok.draft import Draft
-from numtok.errors import DataError, StoreError, unknown
-from numtok.metrics.base import Answers
+from numtok.errors import DataError, StoreError, UsageError, unknown
+from numtok.metrics.base import METRICS, Answers, Metric
 from numtok.records import GROUP
+from numtok.registry import spec_of
 from numtok.reports import (
     ADDED,
     PREDICTIONS_FILE,
     QUANTILES,
     REPORT_FILE,
     SCHEMA,
+    Measures,
     Report,
     quantile_column,
 )
 
 _LIMIT = 64 << 20  # bytes: the most a report.json may have
 TARGET = "target"  # predictions can be grouped by it
-_KEY = ("id", TARGET, "position")
+LABEL = "label"  # a column of predictions of labels alone
+_KEY = ("id", TARGET, "position")  # of a label the id alone
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -72,7 +75,7 @@ def publish(draft: Draft, model: Artifact, report: Report, started: float) -> Ar
     files.write_atomic(draft.path / REPORT_FILE, content)
     timing = model.decoded(TIMING, dict[str, Any])
     return draft.publish(
-        {"rows": report.rows, "numbers": report.numbers},
+        {"rows": report.rows, report.measures: report.numbers},
         {"train_seconds": timing["seconds"], "eval_seconds": time.monotonic() - started},
     )
 
@@ -109,10 +112,10 @@ class TrainMeans:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The ``n`` predictions of a report, sorted by id, target and position."""
+    """The ``n`` predictions of a report that can be scored, sorted by id, target and position."""
 
     ref: str
-    table: "pa.Table"  # columns of reports.predictions_schema, [n]
+    table: "pa.Table"  # columns of reports.predictions_schema, or of labels, [n]
     answers: Answers
 
     @classmethod
@@ -121,7 +124,7 @@ class Predictions:
         path = evaluation.folder / PREDICTIONS_FILE
         try:
             table = pq.read_table(path, page_checksum_verification=True)
-            table = table.sort_by([(name, "ascending") for name in _KEY]).combine_chunks()
+            table = table.sort_by([(name, "ascending") for name in _key(table)]).combine_chunks()
             kept = scored(table)
             report = evaluation.report
             means = TrainMeans(report.train_mean, report.target_means)
@@ -139,12 +142,19 @@ class Predictions:
                 )
         return cls(evaluation.ref, kept, found)
 
+    @classmethod
+    def of_numbers(cls, evaluation: Evaluation) -> "Predictions":
+        """As :meth:`read`; UsageError where they are of labels."""
+        if evaluation.report.labels is not None:
+            raise UsageError(f"{evaluation.ref} is of labels; name a report of numbers")
+        return cls.read(evaluation)
+
     @property
     def group_names(self) -> list[str]:
         """What the predictions can be grouped by; ``target`` where they are of several."""
         names = self.table.column_names
         found = [name.removeprefix(GROUP) for name in names if name.startswith(GROUP)]
-        several = pc.count_distinct(self.table.column(TARGET)).as_py() > 1
+        several = TARGET in names and pc.count_distinct(self.table.column(TARGET)).as_py() > 1
         return [TARGET, *found] if several and TARGET not in found else found
 
     def groups(self, name: str) -> "dict[str, NDArray[np.int64]]":
@@ -158,14 +168,14 @@ class Predictions:
         return {value: np.flatnonzero(column == value) for value in distinct}
 
     def check_pairs(self, other: "Predictions") -> None:
-        """DataError unless both are of the same numbers, with the first one that differs."""
+        """DataError unless both are of the same numbers or labels, with the first that differs."""
         mine, others = _keys(self.table), _keys(other.table)
         if mine != others:
             key = min(set(mine) ^ set(others))
             which, lacking = (self, other) if key in set(mine) else (other, self)
             why = f"{_told(key)} is in {which.ref} and not in {lacking.ref}"
         else:
-            truth, others_truth = self.answers.truth, other.answers.truth
+            truth, others_truth = (_truth(one.answers) for one in (self, other))
             differing = np.flatnonzero(truth != others_truth)
             if not len(differing):
                 return
@@ -180,22 +190,52 @@ class Predictions:
         )
 
 
+def check_measures(metrics: Iterable[Metric], measures: Measures, ref: str) -> None:
+    """UsageError for a metric of numbers where predictions are of labels, or the reverse."""
+    for metric in metrics:
+        if metric.measures != measures:
+            known = [name for name in METRICS if METRICS[name].measures == measures]
+            raise UsageError(
+                f"metric {spec_of(metric)} measures {metric.measures}, and {ref} is of {measures}; "
+                f"metrics of {measures} are {', '.join(known)}"
+            )
+
+
+def _key(table: "pa.Table") -> list[str]:
+    return [name for name in _KEY if name in table.column_names]
+
+
 def _keys(table: "pa.Table") -> list[tuple[Any, ...]]:
-    return list(zip(*(table.column(name).to_pylist() for name in _KEY), strict=True))
+    return list(zip(*(table.column(name).to_pylist() for name in _key(table)), strict=True))
 
 
 def _told(key: tuple[Any, ...]) -> str:
     """``("7", "answer", 0) -> "id '7' (target 'answer', number 0)"``"""
-    return f"id {key[0]!r} (target {key[1]!r}, number {key[2]})"
+    return f"id {key[0]!r}" + (f" (target {key[1]!r}, number {key[2]})" if key[1:] else "")
+
+
+def _truth(answers: Answers) -> "NDArray[Any]":
+    if answers.measures == "numbers":
+        return answers.truth
+    return np.array([repr(label) for label in answers.truth_literal or ()], object)
 
 
 def scored(table: "pa.Table") -> "pa.Table":
-    """The predictions whose truth is finite: the others cannot be scored."""
+    """The predictions whose truth is finite, or a label: the others cannot be scored."""
+    if LABEL in table.column_names:
+        return table.filter(pc.is_valid(table.column(LABEL))).combine_chunks()
     return table.filter(pc.is_finite(table.column("truth"))).combine_chunks()
 
 
 def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Answers:
     """Predictions as metrics take them."""
+    if LABEL in table.column_names:
+        return Answers.of_labels(
+            table.column(LABEL).to_pylist(),
+            table.column("prediction").to_pylist(),
+            log_probability=_numbers(table, "log_probability"),
+            sample=_samples(table),
+        )
     valid = _numbers(table, "valid").astype(np.bool_)
     prediction = np.where(valid, _numbers(table, "prediction"), means.at(table))
     if np.isnan(prediction[~valid]).any():
@@ -203,7 +243,9 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Answers:
             f"{ref} has invalid predictions and no train mean to score them by; "
             "evaluate again, on data that have a train split"
         )
-    added = {name: _optional(table, name) if name in table.column_names else None for name in ADDED}
+    added: dict[str, Any] = {
+        name: _optional(table, name) if name in table.column_names else None for name in ADDED
+    }
     outside = added.pop("outside")
     levels = [_optional(table, quantile_column(level)) for level in QUANTILES]
     return Answers(

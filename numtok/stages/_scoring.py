@@ -1,4 +1,4 @@
-"""From a table of predictions to the figures of a report: over all numbers, by part, of floors."""
+"""From a table of predictions to the figures of a report: over all of them, by part, of floors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,7 +10,7 @@ from numtok.errors import DataError
 from numtok.metrics.base import Answers, Metric, figures
 from numtok.records import GROUP
 from numtok.reports import Figures
-from numtok.stages._reports import TrainMeans, scored
+from numtok.stages._reports import TARGET, TrainMeans, scored
 from numtok.stages._reports import answers as answers_of
 
 if TYPE_CHECKING:
@@ -25,9 +25,10 @@ class Scores(NamedTuple):
     """The figures of a report, and what they are of.
 
     answers
-        The predictions that can be scored: those whose truth is finite.
+        The predictions that can be scored: those whose truth is finite, or a label.
     targets, fallback
-        Of each its target's name, [n], and what it would count as if it were invalid, float64[n].
+        Of each its target's name, [n] ("" of a label), and what it would count as if it were
+        invalid, float64[n].
     left_out
         How many cannot.
     """
@@ -51,7 +52,7 @@ def score(
     ref: str,
     progress: Progress,
 ) -> Scores:
-    """Score predictions (``reports.predictions_schema``).
+    """Score predictions (``reports.predictions_schema``, ``label_predictions_schema``).
 
     usual, few, more
         Metrics over all numbers, of which those are left out that need a column which is not
@@ -79,7 +80,7 @@ def score(
     valid = {} if answers.valid.all() else figures(metrics, answers.take(answers.valid))
     return Scores(
         answers,
-        np.array(kept.column("target").to_pylist(), object),
+        _targets(kept),
         means.at(kept),
         table.num_rows - kept.num_rows,
         over_all,
@@ -93,33 +94,48 @@ def score(
 
 
 def floor_figures(
-    few: Sequence[Metric], scores: Scores, floors: Iterable[tuple[str, NDArray[np.float64]]]
+    few: Sequence[Metric], scores: Scores, floors: Iterable[tuple[str, Answers]]
 ) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
-    """The figures of predictions float64[n] that need no model, by name; NaN is invalid. And the
-    same for each target, where there are several."""
+    """The figures of answers that need no model, by name. And the same for each target, where
+    there are several."""
     found: dict[str, Figures] = {}
     by_target: dict[str, dict[str, Figures]] = {name: {} for name in scores.by_target}
-    for name, values in floors:
-        valid = np.isfinite(values)
-        told = [repr(v) if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
-        floor = Answers(  # of columns of a distribution it has none
-            scores.answers.truth,
-            np.where(valid, values, np.nan_to_num(scores.fallback)),
-            valid,
-            scores.answers.truth_literal,
-            told,
-            sample=scores.answers.sample,
-        )
+    for name, floor in floors:
         found[name] = figures(few, floor)
         for target, figures_of in by_target.items():
             figures_of[name] = figures(few, floor.take(scores.targets == target))
     return found, by_target
 
 
+def number_floors(
+    scores: Scores, floors: Iterable[tuple[str, NDArray[np.float64]]]
+) -> Iterator[tuple[str, Answers]]:
+    """Answers of numbers that need no model, float64[n]; NaN is invalid."""
+    for name, values in floors:
+        valid = np.isfinite(values)
+        told = [repr(v) if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
+        yield (
+            name,
+            Answers(  # of columns of a distribution it has none
+                scores.answers.truth,
+                np.where(valid, values, np.nan_to_num(scores.fallback)),
+                valid,
+                scores.answers.truth_literal,
+                told,
+                sample=scores.answers.sample,
+            ),
+        )
+
+
+def _targets(kept: "pa.Table") -> NDArray[np.object_]:
+    names = kept.column(TARGET).to_pylist() if TARGET in kept.column_names else [""] * len(kept)
+    return np.array(names, object)
+
+
 def _parts(kept: "pa.Table") -> Iterator[tuple[tuple[str, str], NDArray[np.bool_]]]:
     """The parts that get figures of their own: ("", target), (group, value)."""
     groups = [name for name in kept.column_names if name.startswith(GROUP)]
-    for column in ("target", *groups):
+    for column in (*([TARGET] if TARGET in kept.column_names else []), *groups):
         group = column.removeprefix(GROUP) if column in groups else ""
         values = np.array(kept.column(column).fill_null("none").to_pylist(), object)
         present = sorted(set(values.tolist()))

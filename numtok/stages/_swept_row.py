@@ -105,6 +105,7 @@ def swept_row(samples: Samples, row: int, number: int, codec: Codec, values: Flo
         target_name=samples.target_name.take(pa.array(which)),
         target_literal=samples.target_literal.take(pa.array(which)),
         answer_start=(answer + longer if answer > at else np.full(n, answer)).astype(np.int32),
+        labels=pa.nulls(n, pa.string()),
         groups={},
     )
 

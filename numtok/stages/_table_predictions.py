@@ -37,7 +37,7 @@ from numtok.reports import QUANTILES, Costs, Report, predictions_schema, quantil
 from numtok.stages._floors import boosted, linear
 from numtok.stages._regressors import LoadedRegressor
 from numtok.stages._reports import TrainMeans
-from numtok.stages._scoring import Progress, floor_figures, score
+from numtok.stages._scoring import Progress, floor_figures, number_floors, score
 from numtok.stages._table_data import VALIDATION, learnt_rows
 from numtok.tables import Table
 
@@ -257,7 +257,7 @@ class TableEvaluation:
             loaded.artifact.ref,
             progress,
         )
-        floors, _ = floor_figures(self.of_floors, scores, self._floors())
+        floors, _ = floor_figures(self.of_floors, scores, number_floors(scores, self._floors()))
         parameters, _ = next(iter(loaded.fitted.values())).model.parameter_counts()
         head = HEADS.from_settings(file.head)
         width = next(iter(loaded.fitted.values())).model.reader.tokens_per_number

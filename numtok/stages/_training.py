@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,15 +64,23 @@ Progress = Callable[[Update], None]
 class Split:
     """Rows to learn from or to look at, as examples of an objective.
 
-    An example is a pure function of (seed, purpose, step).
+    An example is a pure function of (seed, purpose, step). ``classes`` are the labels that are
+    learnt, where labels are.
     """
 
     def __init__(
-        self, samples: Samples, codec: Codec, objective: Objective, batch: int, seed: int
+        self,
+        samples: Samples,
+        codec: Codec,
+        objective: Objective,
+        batch: int,
+        seed: int,
+        classes: Sequence[str] = (),
     ) -> None:
         self.samples = samples
         self.objective = objective
-        self.batches = Batches(samples, learnt_values(samples, codec), batch)
+        self.classes = classes
+        self.batches = Batches(samples, learnt_values(samples, codec), batch, classes)
         self._batch = batch
         self._seed = seed
 

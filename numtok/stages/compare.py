@@ -22,7 +22,7 @@ from numtok.registry import spec_of
 from numtok.reports import REPORT, Figure, Figures
 from numtok.stages._against import Against, against
 from numtok.stages._experiments import Experiment, described, grouped
-from numtok.stages._reports import TARGET, Evaluation, Predictions, read
+from numtok.stages._reports import TARGET, Evaluation, Predictions, check_measures, read
 from numtok.stages._requirements import Requirement, Verdict
 from numtok.stages._spread import LEVEL, Spread, spread
 from numtok.store import Store
@@ -118,7 +118,8 @@ class Over(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """What ``compare`` found; ``metrics`` says of each whether "higher" or "lower" is better.
+    """What ``compare`` found; ``metrics`` says of each whether "higher" or "lower" is better,
+    ``measures`` what there are so many of: "numbers" or "labels".
 
     ``over_folds`` is by label and metric, empty where the reports have no several folds.
     """
@@ -132,6 +133,7 @@ class Comparison(msgspec.Struct, frozen=True):
     over_folds: dict[str, dict[str, Over]]
     verdicts: list[Verdict]
     against: Against | None
+    measures: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +153,7 @@ def run(config: Config, store: Store) -> Comparison:
     evaluations = [read(store.resolve(ref, {REPORT})) for ref in config.reports]
     requirements = [Requirement.parse(text) for text in config.require]
     metrics = _metrics(config.metrics, evaluations)
+    _check_measures([*metrics, *(METRICS.build(one.metric) for one in requirements)], evaluations)
     groups = grouped(evaluations)
     experiments = described(groups)
     measured = [
@@ -179,6 +182,7 @@ def run(config: Config, store: Store) -> Comparison:
         over_folds={} if config.by is not None else _over_folds(measured, metrics),
         verdicts=_verdicts(requirements, measured),
         against=against(config.against, labelled, column=config.column) if config.against else None,
+        measures=first.answers.measures,
     )
 
 
@@ -194,6 +198,11 @@ def _metrics(specs: Sequence[str], evaluations: Sequence[Evaluation]) -> list[Me
     }
     usual = [metric for metric in map(METRICS.build, DEFAULT) if spec_of(metric) in defined]
     return usual or [METRICS.build(name) for name in evaluations[0].report.metrics or DEFAULT]
+
+
+def _check_measures(metrics: Sequence[Metric], evaluations: Sequence[Evaluation]) -> None:
+    for one in evaluations:
+        check_measures(metrics, one.report.measures, one.ref)
 
 
 def _part(

@@ -2,17 +2,20 @@
 
 Numbers are predicted (``_predict``), scored by every metric with its bootstrap
 interval, over all, by target and by group, and set beside the floors
-(``_floors``). The predictions are kept, so that ``compare`` can pair them.
+(``_floors``). The predictions are kept, so that ``compare`` can pair them. A model
+of labels is asked for labels (``_label_evaluation``); what its report is made of is
+the same.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.artifact import Artifact
@@ -36,7 +39,14 @@ from numtok.stages._arrow import nullable
 from numtok.stages._data import check_codec, read_learnt, read_split, splits
 from numtok.stages._floors import floors as all_floors
 from numtok.stages._floors import target_means
-from numtok.stages._models import LoadedModel, check_reads, is_causal, read_model
+from numtok.stages._label_evaluation import LabelEvaluation, label_metrics
+from numtok.stages._models import (
+    LoadedModel,
+    check_reads,
+    is_causal,
+    read_model,
+    says_labels,
+)
 from numtok.stages._options import check_name
 from numtok.stages._predict import (
     AUTOREGRESSIVE,
@@ -50,8 +60,8 @@ from numtok.stages._predict import (
     target_names,
 )
 from numtok.stages._ranges import outside
-from numtok.stages._reports import TrainMeans, publish, write_predictions
-from numtok.stages._scoring import Progress, floor_figures, score
+from numtok.stages._reports import TrainMeans, check_measures, publish, write_predictions
+from numtok.stages._scoring import Progress, floor_figures, number_floors, score
 from numtok.stages._spreads import spreads
 from numtok.store import Store
 
@@ -134,13 +144,21 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     check_codec(model, encoded)
     if config.split not in splits(encoded):
         read_split(encoded, config.split)  # says which splits there are
-    metrics = [*_usual_metrics(), *map(METRICS.build, config.metrics)]
-    options = _options(config, model)
+    more = [METRICS.build(spec) for spec in config.metrics]
+    labels = says_labels(model)
+    check_measures(more, "labels" if labels else "numbers", model.ref)
+    metrics = [*(label_metrics() if labels else _usual_metrics()), *more]
+    options = None
+    if labels:
+        _check_of_labels(config, model)
+    else:
+        options = _options(config, model)
+    fill = None if options is None else options.fill
     settings = {
         "stage": "eval",
         "revision": REVISION,
         "split": config.split,
-        "fill": options.fill,
+        "fill": fill,
         "decode": config.decode,
         "point": config.point,
         "draws": config.draws,
@@ -156,7 +174,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         config.name or f"{model.name}-{config.split}",
         settings,
         [model.as_parent(), encoded.as_parent()],
-        _command(config, model, encoded, options, device.type),
+        _command(config, model, encoded, fill, device.type),
         restart=config.restart,
         force=config.force,
     ) as draft:
@@ -166,11 +184,16 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         loaded = read_model(model, device)  # only now: a report that is there needs no weights
         if config.compile:
             compile_passes(loaded.model)
-        evaluation = _Evaluation.of(config, loaded, encoded, store, options, metrics)
-        predicted = evaluation.predictor.run(partial(progress, "predicting"), store.note)
-        table = evaluation.table(predicted)
+        evaluation = (
+            LabelEvaluation.of(
+                loaded, encoded, store, config.split, config.rows, config.batch, more
+            )
+            if options is None
+            else _Evaluation.of(config, loaded, encoded, store, options, metrics)
+        )
+        table = evaluation.predictions(partial(progress, "predicting"), store.note)
         write_predictions(draft, table)
-        report = evaluation.report(table, predicted, progress)
+        report = evaluation.report(table, progress)
         return Result(publish(draft, model, report, started), made=True)
 
 
@@ -192,12 +215,23 @@ def _options(config: Config, model: Artifact) -> Options:
     return Options(fill, constrained, config.point, config.draws, config.batch)
 
 
+def _check_of_labels(config: Config, model: Artifact) -> None:
+    """UsageError for what says how numbers are read."""
+    for option in ("fill", "decode", "point", "draws"):
+        value = getattr(config, option)
+        if value != getattr(Config, option):  # the default
+            raise UsageError(
+                f"--{option} {value} is for numbers; {model.ref} predicts labels, leave it away"
+            )
+
+
 def _command(
-    config: Config, model: Artifact, encoded: Artifact, options: Options, device: str
+    config: Config, model: Artifact, encoded: Artifact, fill: str | None, device: str
 ) -> list[str]:
+    """``fill`` is None for labels."""
     words = ["numtok", "eval", model.ref, encoded.ref, "--split", config.split]
-    words += ["--fill", options.fill] if options.fill != AUTOREGRESSIVE else []
-    words += ["--decode", config.decode, "--point", config.point]
+    words += ["--fill", fill] if fill not in (None, AUTOREGRESSIVE) else []
+    words += ["--decode", config.decode, "--point", config.point] if fill else []
     if config.draws:
         words += ["--draws", str(config.draws)]
     words += ["--rows", str(config.rows)] if config.rows is not None else []
@@ -259,8 +293,13 @@ class _Evaluation:
     def asked(self) -> Asked:
         return self.predictor.asked
 
-    def table(self, predicted: Predicted) -> "pa.Table":
+    def predictions(
+        self, progress: Callable[[int, int], None], note: Callable[[str], None]
+    ) -> "pa.Table":
         """The rows of predictions.parquet."""
+        return self._table(self.predictor.run(progress, note))
+
+    def _table(self, predicted: Predicted) -> "pa.Table":
         samples, asked = self.samples, self.asked
         rows = asked.rows[asked.queries]
         columns: dict[str, Any] = {
@@ -310,14 +349,16 @@ class _Evaluation:
         truth = self.samples.numbers[self.asked.numbers]
         return pa.array(outside(truth, names, self.train))
 
-    def report(self, table: "pa.Table", predicted: Predicted, progress: Progress) -> Report:
+    def report(self, table: "pa.Table", progress: Progress) -> Report:
         """Every figure of the report, from the rows of predictions.parquet."""
         loaded, config, asked = self.loaded, self.config, self.asked
         few = list(map(METRICS.build, _IN_GROUPS))
         more = list(map(METRICS.build, config.metrics))
         means = TrainMeans(self.train_mean, {} if self.train is None else target_means(self.train))
         scores = score(table, self.metrics, few, more, means, loaded.artifact.ref, progress)
-        floors, target_floors = floor_figures([*few, *more], scores, self._floors())
+        floors, target_floors = floor_figures(
+            [*few, *more], scores, number_floors(scores, self._floors())
+        )
         total_parameters, tables = loaded.model.parameter_counts()
         trained = loaded.trained
         constrained = self.predictor.options.constrained
@@ -333,7 +374,7 @@ class _Evaluation:
             rows=len(self.samples),
             numbers=len(asked.numbers),
             invalid=float(1 - scores.answers.valid.mean()),
-            off_grammar=float(1 - predicted.on_grammar.mean()) if constrained else None,
+            off_grammar=1 - pc.mean(table.column("on_grammar")).as_py() if constrained else None,
             train_mean=self.train_mean,
             metrics=scores.metrics,
             valid_metrics=scores.valid_metrics,
@@ -374,6 +415,7 @@ class _Evaluation:
     def _distribution(self) -> str:
         """What NLL, CRPS and quantiles are of."""
         loaded, options = self.loaded, self.predictor.options
+        assert loaded.model.head is not None
         told = loaded.model.head.describe() + (" of its target" if self.predictor.spreads else "")
         if loaded.trained.calibrated_on == TRAIN:
             told += ", measured on the train split: there was no validation split"

@@ -20,7 +20,7 @@ from numtok.probes import EMBEDDING, PCA, PROBE, SAMPLES, SWEEP, Along, Embeddin
 from numtok.records import ENCODED, MODEL, TRAIN
 from numtok.registry import spec_of
 from numtok.stages._data import check_codec, read_learnt, read_split, splits
-from numtok.stages._models import LoadedModel, read_model
+from numtok.stages._models import LoadedModel, read_model, says_labels
 from numtok.stages._options import check_name
 from numtok.stages._probed_embedding import embedding
 from numtok.stages._probed_numbers import (
@@ -172,6 +172,11 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         raise UsageError(
             f"{model.ref} is a model of tables, and a probe is of one of texts; `numtok eval` "
             "predicts the rows of its table, and `numtok figure curve` draws them"
+        )
+    if config.form in (SAMPLES, SWEEP) and says_labels(model):
+        raise UsageError(
+            f"{model.ref} predicts labels, and this probe is of predicted numbers; `numtok eval` "
+            "predicts the labels of a split"
         )
     encoded = None if config.encoded is None else store.resolve(config.encoded, kinds={ENCODED})
     device = device_of(config.device)

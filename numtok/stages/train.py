@@ -34,7 +34,9 @@ from numtok.records import ENCODED, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.samples import Samples
 from numtok.stages._checkpoint import Finished, drop_checkpoint, read_finished, write_finished
+from numtok.stages._classes import learnt_classes
 from numtok.stages._data import has_targets, learnt_values, read_codec, read_split, splits
+from numtok.stages._init import begin_with, objective_of
 from numtok.stages._models import (
     METRICS,
     MODEL_FILE,
@@ -60,7 +62,7 @@ class Config:
 
     None of ``objective``, ``embedder``, ``head`` and ``learning_rate`` means the default: for the
     objective ``mlm:targets`` where rows have targets and ``mlm`` otherwise, the scheme's embedder
-    and head, the preset's rate.
+    and head (none where labels are learnt), the preset's rate.
     """
 
     encoded: str
@@ -169,7 +171,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             keep_freed_memory()
         memory = naming_memory(_less_memory(config))
         with memory, ExitStack() as spools:
-            reading = _Reading(encoded, lambda: spools.enter_context(store.spool()))
+            reading = _Reading(encoded, lambda: spools.enter_context(store.spool()), store.note)
             artifact, costs = _made(draft, plan, codec, reading, progress)
             return Result(artifact, made=True, costs=costs)
 
@@ -188,10 +190,11 @@ def _less_memory(config: Config) -> str:
 
 
 class _Reading(NamedTuple):
-    """The data, and where to put what is too large for memory."""
+    """The data, where to put what is too large for memory, and who is told what is left out."""
 
     encoded: Artifact
     spill: Callable[[], Path]
+    note: Callable[[str], None]
 
     def split(self, name: str) -> Samples:
         return read_split(self.encoded, name, spill=self.spill)
@@ -207,7 +210,7 @@ class _Plan:
     device: torch.device
     bfloat16: bool
     embedder: str
-    head: str
+    head: str | None
     objective: str
     learning_rate: float
 
@@ -215,7 +218,8 @@ class _Plan:
     def of(cls, config: Config, encoded: Artifact, codec: Codec, store: Store) -> "_Plan":
         device = device_of(config.device)
         able = device.type == "cuda" and torch.cuda.is_bf16_supported()
-        objective = config.objective or ("mlm:targets" if has_targets(encoded) else "mlm")
+        spec = config.objective or ("mlm:targets" if has_targets(encoded) else "mlm")
+        objective = OBJECTIVES.build(spec)
         rate = config.learning_rate
         init = None
         if config.init:
@@ -225,6 +229,7 @@ class _Plan:
                     f"--init {init.artifact.ref} was trained on another encoding than "
                     f"{encoded.ref}; `numtok encode --like {init.artifact.ref}` encodes data for it"
                 )
+            objective = objective_of(spec, objective, init)
         plan = cls(
             config,
             encoded,
@@ -233,8 +238,8 @@ class _Plan:
             config.precision == "bfloat16" or (config.precision == "auto" and able),
             # As short as they can be said, so that two spellings are one experiment.
             spec_of(EMBEDDERS.build(config.embedder or codec.scheme.embedder)),
-            spec_of(HEADS.build(config.head or codec.scheme.head)),
-            spec_of(OBJECTIVES.build(objective)),
+            _head(config, codec, objective),
+            spec_of(objective),
             preset(config.preset).learning_rate if rate is None else rate,
         )
         # What cannot be is refused now, before anything is begun.
@@ -242,11 +247,6 @@ class _Plan:
             check_compiler()
         plan.recipe(1)
         plan.model_settings(codec, 1)
-        if codec.scheme.channel and not isinstance(HEADS.build(plan.head), ValueHead):
-            raise UsageError(
-                f"--head {plan.head} cannot read {spec_of(codec.scheme)}, where every number is "
-                f"the same token; give one that reads values, such as {codec.scheme.head}"
-            )
         return plan
 
     @property
@@ -259,7 +259,8 @@ class _Plan:
         """The command line that makes the model again."""
         config = self.config
         words = ["numtok", "train", self.encoded.ref, "--preset", config.preset]
-        words += ["--objective", self.objective, "--embedder", self.embedder, "--head", self.head]
+        words += ["--objective", self.objective, "--embedder", self.embedder]
+        words += [] if self.head is None else ["--head", self.head]
         for unit, value in config.budget.items():
             words += [f"--{unit}", str(value)]
         words += ["--batch", str(config.batch), "--lr", repr(self.learning_rate)]
@@ -281,7 +282,6 @@ class _Plan:
             "revision": REVISION,
             "preset": asdict(preset(config.preset)),
             "embedder": settings_of(EMBEDDERS.build(self.embedder)),
-            "head": settings_of(HEADS.build(self.head)),
             "objective": settings_of(OBJECTIVES.build(self.objective)),
             "budget": config.budget,
             "batch": config.batch,
@@ -293,6 +293,8 @@ class _Plan:
             "device": self.device.type,
             "precision": "bfloat16" if self.bfloat16 else "float32",
         }
+        if self.head is not None:
+            settings["head"] = settings_of(HEADS.build(self.head))
         # They change no more than the rounding: a run without them is as it was before they were.
         if config.accumulate > 1:
             settings["accumulate"] = config.accumulate
@@ -314,7 +316,8 @@ class _Plan:
         } | {f"budget_{unit}": value for unit, value in self.config.budget.items()}
         for key in ("batch", "learning_rate", "warmup", "weight_decay", "clip", "precision"):
             parts[key] = settings[key]
-        return parts | ({"init": self.init.artifact.ref} if self.init else {})
+        parts |= {"init": self.init.artifact.ref} if self.init else {}
+        return {key: value for key, value in parts.items() if value is not None}
 
     @property
     def execution(self) -> Execution:
@@ -335,7 +338,11 @@ class _Plan:
         )
 
     def model_settings(
-        self, codec: Codec, context: int, scaling: FittedNormalizer | None = None
+        self,
+        codec: Codec,
+        context: int,
+        scaling: FittedNormalizer | None = None,
+        classes: Sequence[str] = (),
     ) -> ModelSettings:
         """With ``context`` where the preset names none."""
         return ModelSettings.of(
@@ -346,15 +353,34 @@ class _Plan:
             head=self.head,
             objective=self.objective,
             scaling=scaling,
+            classes=classes,
         )
 
-    def model(self, codec: Codec, context: int, scaling: FittedNormalizer | None) -> Model:
-        """The model before its first step: a pure function of the settings, seed and scaling."""
+    def model(self, settings: ModelSettings) -> Model:
+        """The model before its first step: a pure function of the settings and the seed."""
         torch.manual_seed(seed_of(self.config.seed, "init"))
-        model = Model(self.model_settings(codec, context, scaling))
+        model = Model(settings)
         if self.init is not None:
-            _begin_with(model, self.init)
+            begin_with(model, self.init)
         return model
+
+
+def _head(config: Config, codec: Codec, objective: Objective) -> str | None:
+    """How numbers come out, None where labels do; UsageError for a head that cannot be."""
+    if objective.requires() == "label":
+        if config.head is not None:
+            raise UsageError(
+                f"--head {config.head} says numbers, --objective {spec_of(objective)} labels, by "
+                "a linear map; leave --head out"
+            )
+        return None
+    head = HEADS.build(config.head or codec.scheme.head)
+    if codec.scheme.channel and not isinstance(head, ValueHead):
+        raise UsageError(
+            f"--head {spec_of(head)} cannot read {spec_of(codec.scheme)}, where every number is "
+            f"the same token; give one that reads values, such as {codec.scheme.head}"
+        )
+    return spec_of(head)
 
 
 def _made(
@@ -374,14 +400,9 @@ def _train(
 ) -> tuple[Finished, Sequence[Cost]]:
     """Leave the files of the model in the draft."""
     config, encoded = plan.config, plan.encoded
-    objective = OBJECTIVES.build(plan.objective)
-    train = Split(reading.split(TRAIN), codec, objective, config.batch, config.seed)
-    _check_learnable(objective, train.samples, encoded)
-    validation = None
-    if VALIDATION in splits(encoded):
-        validation = Split(reading.split(VALIDATION), codec, objective, config.batch, config.seed)
+    train, validation = _splits(plan, codec, reading)
     longest = max(one.samples.longest for one in (train, validation) if one is not None)
-    longest += int(objective.causal)
+    longest += int(train.objective.causal)
     context = preset(config.preset).context or -(-longest // _CONTEXT) * _CONTEXT
     if plan.init is not None and not preset(config.preset).context:
         context = max(longest, plan.init.model.settings.shape.context)
@@ -391,11 +412,12 @@ def _train(
             f"{context:,}; write --preset {config.preset},context={longest}"
         )
     scaling = _scaling(plan, codec, train.samples)
+    settings = plan.model_settings(codec, context, scaling, train.classes)
     training = Training(
         draft,
         train,
         validation,
-        lambda: plan.model(codec, context, scaling),
+        lambda: plan.model(settings),
         plan.recipe,
         execution=plan.execution,
         batch_workers=config.batch_workers,
@@ -412,7 +434,7 @@ def _train(
         seed=config.seed,
         calibration=calibration,
         calibrated_on=split if calibration else None,
-        train_mean=_mean(train.samples),
+        train_mean=None if train.classes else _mean(train.samples),
         samples=_samples(train.samples, config.batch, trainer.step),
         tokens=trainer.tokens,
         steps=trainer.step,
@@ -429,13 +451,40 @@ def _train(
         "samples": trained.samples,
         "tokens": trainer.tokens,
         "parameters": parameters,
-    }
+    } | ({"classes": len(train.classes)} if train.classes else {})
     return Finished(counts, training.timing(trainer)), costs
+
+
+def _splits(plan: _Plan, codec: Codec, reading: _Reading) -> tuple[Split, Split | None]:
+    """What is learnt and what is looked at, the latter where there is such a split."""
+    objective, config = OBJECTIVES.build(plan.objective), plan.config
+
+    def split(samples: Samples, classes: Sequence[str]) -> Split:
+        return Split(samples, codec, objective, config.batch, config.seed, classes)
+
+    samples = reading.split(TRAIN)
+    if objective.requires() == "label":
+        classes = learnt_classes(samples, plan.encoded)
+    else:
+        classes = ()
+        _check_learnable(objective, samples, plan.encoded)
+    train = split(samples, classes)
+    if VALIDATION not in splits(plan.encoded):
+        return train, None
+    samples = reading.split(VALIDATION)
+    if classes and (strange := int((samples.class_of(classes) < 0).sum())):
+        reading.note(
+            f"{strange:,} of the {len(samples):,} rows of split {VALIDATION!r} have no label, or "
+            f"one that split {TRAIN!r} has not; they are not looked at"
+        )
+        if strange == len(samples):
+            return train, None
+    return train, split(samples, classes)
 
 
 def _scaling(plan: _Plan, codec: Codec, samples: Samples) -> FittedNormalizer | None:
     """For a head of the unit interval: the encoded numbers of the train split into it."""
-    head = HEADS.build(plan.head)
+    head = None if plan.head is None else HEADS.build(plan.head)
     if not isinstance(head, ValueHead) or not head.scaled:
         return None
     values = learnt_values(samples, codec)(np.arange(len(samples.numbers)))
@@ -455,22 +504,6 @@ def _check_learnable(objective: Objective, samples: Samples, encoded: Artifact) 
             f"--objective {spec_of(objective)} needs {wanted} in every row, {encoded.ref} has rows "
             f"without; encode data with {wanted}, or give another --objective"
         )
-
-
-@torch.no_grad()
-def _begin_with(model: Model, init: LoadedModel) -> None:
-    """Copy the weights of a model; UsageError where it has another shape."""
-    own = dict(model.named_parameters())
-    others = dict(init.model.named_parameters())
-    for name in sorted(own | others):
-        here, there = (tuple(of[name].shape) if name in of else None for of in (own, others))
-        if here != there:
-            raise UsageError(
-                f"--init {init.artifact.ref} has another shape: its {name} is {there}, here it is "
-                f"{here}; give the --preset (with context=N), --embedder and --head that "
-                f"`numtok show {init.artifact.ref}` says"
-            )
-        own[name].copy_(others[name])
 
 
 @torch.no_grad()

@@ -18,7 +18,7 @@ from numtok.metrics.base import METRICS, figures
 from numtok.registry import spec_of
 from numtok.reports import REPORT
 from numtok.stages._experiments import Spent, spent
-from numtok.stages._reports import Evaluation, Predictions, read
+from numtok.stages._reports import Evaluation, Predictions, check_measures, read
 from numtok.stages.train import VALIDATION
 from numtok.store import Store
 from numtok.sweeps.plan import Select, Shared, Sweep, label_of
@@ -107,6 +107,7 @@ class Selection:
         evaluations = [found[run.index] for run in runs if run.index in found]
         values = []
         for one in evaluations:
+            check_measures([metric], one.report.measures, one.ref)
             answers = Predictions.read(one).answers
             value = figures([metric], answers, resamples=1)[spec_of(metric)].value
             values += [] if value is None else [value]

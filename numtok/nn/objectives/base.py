@@ -3,7 +3,8 @@
 Whatever the objective, *hidden state j predicts token j of the row*: a masked
 model sees ``[MASK]`` there, an autoregressive one sees the row moved by one,
 ``[END]`` first. So heads read a number at the index of its first token and need
-not know the objective.
+not know the objective. Where no token is predicted but a row's label, that is read
+at the last real place.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +31,7 @@ class Example:
     values: NDArray[np.float32]  # [B, L], 1 where there is no visible number
     real: NDArray[np.bool_]  # [B, L], not padding
     where: NDArray[np.int64]  # [K] flat indices into [B, L] at which a token is predicted, rising
-    labels: NDArray[np.int64]  # [K] those tokens
+    labels: NDArray[np.int64]  # [K] those tokens, or the classes of rows
     number_where: NDArray[np.int64]  # [N] of these, those at which a number is predicted
     number_values: NDArray[np.float32]  # [N] those numbers, normalised
 
@@ -90,7 +91,11 @@ class Objective(ABC):
 
     revision: ClassVar[int]
     source: ClassVar[str]
-    causal: ClassVar[bool]  # whether the trunk may look at later tokens
+
+    @property
+    @abstractmethod
+    def causal(self) -> bool:
+        """Whether the trunk may look at earlier tokens alone."""
 
     @abstractmethod
     def example(self, batch: Batch, random: np.random.Generator) -> Example:
@@ -98,7 +103,8 @@ class Objective(ABC):
 
     @abstractmethod
     def requires(self) -> str | None:
-        """The column without which nothing can be learnt: "targets", "answer_start" or None."""
+        """The column without which nothing can be learnt: "targets", "answer_start", "label" or
+        None."""
 
 
 OBJECTIVES: Registry[Objective] = Registry("numtok.nn.objectives", "objective")
@@ -135,6 +141,35 @@ def said(batch: Batch, chosen: NDArray[np.bool_]) -> Example:
         labels=batch.tokens[batch.number_row, batch.number_start][chosen],
         number_where=where,
         number_values=batch.number_value[chosen],
+    )
+
+
+def ended(batch: Batch, causal: bool) -> Example:
+    """The rows as they are, the last real place of each asked for; nothing is learnt.
+
+    A causal model sees ``[END]`` first, so that place is that of the last token. A row without
+    any token is read as ``[END]`` alone by the other, too: a pad is never read.
+    """
+    if causal:
+        tokens, values = moved(batch)
+        last = batch.lengths
+    else:
+        length = max(1, batch.tokens.shape[1])
+        tokens = np.full((len(batch.tokens), length), END)
+        values = np.ones(tokens.shape, np.float32)
+        tokens[:, : batch.tokens.shape[1]] = batch.tokens
+        values[:, : batch.tokens.shape[1]] = batch.values()
+        tokens[batch.lengths == 0, 0] = END
+        last = np.maximum(batch.lengths, 1) - 1
+    none = np.zeros(0, np.int64)
+    return Example(
+        tokens=tokens,
+        values=values,
+        real=np.arange(tokens.shape[1]) <= last[:, None],
+        where=np.arange(len(tokens)) * tokens.shape[1] + last,
+        labels=none,
+        number_where=none,
+        number_values=np.zeros(0, np.float32),
     )
 
 

@@ -1,0 +1,29 @@
+"""label-nll: negative log-likelihood of the true label."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._weighted import mean
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class LabelNll(Metric):
+    """The mean of -log probability of the true label, in nats: the cross-entropy that is learnt.
+    To give all of k labels the same probability costs log k.
+
+    >>> LabelNll().plain(Answers.of_labels(["a", "b"], ["a", "b"], log_probability=[-1, -2]))
+    1.5
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
+    measures: ClassVar[Literal["labels"]] = "labels"
+    better: ClassVar[Literal["lower"]] = "lower"
+    undefined: ClassVar[str] = "a true label has no probability: training never saw it"
+    needs: ClassVar[tuple[str, ...]] = ("log_probability",)
+
+    def statistic(self, answers: Answers) -> Statistic:
+        assert answers.log_probability is not None
+        return mean(-answers.log_probability)

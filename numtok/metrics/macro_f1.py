@@ -1,0 +1,43 @@
+"""macro-f1: the mean over labels of each one's F1, rare labels as heavy as frequent ones."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._labels import counts, hits
+from numtok.metrics._weighted import Floats
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class MacroF1(Metric):
+    """The mean of 2 hits / (true + predicted) over the labels that some row has or is predicted;
+    a label that is never predicted, or never right, has 0. (There is another macro-F1, of the mean
+    precision and the mean recall; Opitz & Burst (2019) compare them.)
+
+    >>> MacroF1().plain(Answers.of_labels(["a", "b", "b", "b"], ["a", "b", "b", "a"]))
+    0.7333333333333334
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Opitz & Burst (2019), the averaged F1; NumGPT, Table 2"
+    measures: ClassVar[Literal["labels"]] = "labels"
+    better: ClassVar[Literal["higher"]] = "higher"
+    undefined: ClassVar[str] = "there are no labels"
+
+    def statistic(self, answers: Answers) -> Statistic:
+        right = hits(answers)
+        both = np.concatenate([answers.truth, answers.prediction])
+        codes = np.unique(both, return_inverse=True)[1].astype(np.int64)
+        true, predicted = np.split(codes, 2)
+        labels = int(codes.max()) + 1
+
+        def macro(weights: Floats) -> Floats:
+            there = counts(weights, true, labels) + counts(weights, predicted, labels)
+            f1 = 2 * counts(weights * right, true, labels) / np.where(there > 0, there, 1)
+            mean: Floats = f1.sum(axis=1) / np.count_nonzero(there, axis=1)
+            return mean
+
+        return macro

@@ -1,0 +1,29 @@
+"""micro-f1: the F1 of all labels pooled."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._labels import hits
+from numtok.metrics._weighted import mean
+from numtok.metrics.base import Answers, Metric
+
+
+@dataclass(frozen=True)
+class MicroF1(Metric):
+    """2 hits / (2 hits + false positives + false negatives), each summed over all labels. A row
+    has one label and is predicted one: what is wrong is a false positive of one label and a false
+    negative of another, so this is the accuracy. It is there because papers print it.
+
+    >>> MicroF1().plain(Answers.of_labels(["a", "b", "b"], ["a", "b", "a"]))
+    0.6666666666666666
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "van Rijsbergen (1979), Chapter 7; NumGPT, Table 2"
+    measures: ClassVar[Literal["labels"]] = "labels"
+    better: ClassVar[Literal["higher"]] = "higher"
+    undefined: ClassVar[str] = "there are no labels"
+
+    def statistic(self, answers: Answers) -> Statistic:
+        return mean(hits(answers))

@@ -1,0 +1,46 @@
+"""Which labels there are to learn."""
+
+import re
+
+import pyarrow.compute as pc
+
+from numtok.artifact import Artifact
+from numtok.errors import DataError
+from numtok.records import TRAIN
+from numtok.samples import Samples
+
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+
+
+def learnt_classes(train: Samples, encoded: Artifact) -> tuple[str, ...]:
+    """The labels of a train split, in the order of :func:`in_order`.
+
+    Raises DataError where a row has none, and where all rows have the same.
+    """
+    where = f"split {TRAIN!r} of {encoded.ref}"
+    if lacking := train.labels.null_count:
+        raise DataError(
+            f"--objective classify needs a label in every row, {lacking:,} of the {len(train):,} "
+            f"rows of {where} have none; encode data with them, or give another --objective"
+        )
+    classes = in_order(pc.unique(train.labels).to_pylist())
+    if len(classes) < 2:
+        raise DataError(
+            f"--objective classify needs two labels or more, all rows of {where} have "
+            f"{classes[0]!r}; encode data with others, or give another --objective"
+        )
+    return classes
+
+
+def in_order(labels: list[str]) -> tuple[str, ...]:
+    """Integers as numbers, then the others as texts.
+
+    >>> in_order(["no", "10", "9", "-1"])
+    ('-1', '9', '10', 'no')
+    """
+
+    def key(label: str) -> tuple[bool, int, str]:
+        is_number = _INTEGER.fullmatch(label) is not None
+        return not is_number, int(label) if is_number else 0, label
+
+    return tuple(sorted(labels, key=key))

@@ -1,0 +1,88 @@
+"""A model that begins with the weights of another one."""
+
+from dataclasses import replace
+
+import torch
+
+from numtok.errors import UsageError
+from numtok.nn.embedders.base import EMBEDDERS
+from numtok.nn.model import Model
+from numtok.nn.objectives.base import Objective
+from numtok.nn.objectives.classify import Classify
+from numtok.registry import parse_spec, spec_of
+from numtok.stages._models import LoadedModel
+
+_BODY = ("embedder.", "trunk.")  # of the names of the weights that a model of labels begins with
+
+
+def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:
+    """The objective ``spec``, built, for a model that begins with another one's weights: one of
+    labels looks as that model does.
+
+    Raises UsageError where it is said to look otherwise, and where there are no heads to go on
+    with.
+    """
+    ref, there = init.artifact.ref, init.model
+    if not isinstance(made, Classify):
+        if there.settings.classes:
+            raise UsageError(
+                f"--init {ref} was trained for labels, it has no head that --objective {spec} "
+                "could go on with; begin with a model of numbers, or give --objective classify"
+            )
+        return made
+    causal = there.objective.causal
+    if "causal" in parse_spec(spec, "objective")[2] and made.causal != causal:
+        looks = "sees the earlier tokens alone" if causal else "sees all tokens"
+        raise UsageError(
+            f"--objective {spec} does not go with --init {ref}, where each place {looks} "
+            f"({spec_of(there.objective)}); leave causal out"
+        )
+    return replace(made, causal=causal)
+
+
+@torch.no_grad()
+def begin_with(model: Model, init: LoadedModel) -> None:
+    """Copy the weights of a model: all of them, or embedder and trunk where labels are said.
+
+    Raises UsageError where the two do not agree.
+    """
+    labels = bool(model.settings.classes)
+    own, others = (
+        {
+            name: parameter
+            for name, parameter in one.named_parameters()
+            if not labels or name.startswith(_BODY)
+        }
+        for one in (model, init.model)
+    )
+    shapes = [(name, *(_shape(of.get(name)) for of in (own, others))) for name in own | others]
+    # What has no weights of its own comes after them: it only says how they are used.
+    for name, here, there in [*sorted(shapes), *_used(model, init.model)]:
+        if here != there:
+            head = "and --embedder" if labels else "--embedder and --head"
+            comma = "" if labels else ","
+            raise UsageError(
+                f"--init {init.artifact.ref} has another shape: its {name} is {there}, here it is "
+                f"{here}; give the --preset (with context=N){comma} {head} that "
+                f"`numtok show {init.artifact.ref}` says"
+            )
+    for name in own:
+        own[name].copy_(others[name])
+
+
+def _embedder(model: Model) -> str:
+    return spec_of(EMBEDDERS.from_settings(model.settings.embedder))
+
+
+def _shape(weight: torch.nn.Parameter | None) -> tuple[int, ...] | None:
+    return None if weight is None else tuple(weight.shape)
+
+
+def _used(model: Model, init: Model) -> list[tuple[str, object, object]]:
+    """Of both what says how weights are used: name, here, there."""
+    here, there = model.settings.shape, init.settings.shape
+    return [
+        ("number of heads", here.heads, there.heads),
+        ("way of telling positions", here.positions, there.positions),
+        ("embedder", _embedder(model), _embedder(init)),
+    ]

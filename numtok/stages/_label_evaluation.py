@@ -1,0 +1,229 @@
+"""A model of labels on one split: predictions, and the report of them."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+
+from numtok.artifact import Artifact
+from numtok.errors import DataError, TrainingFailed
+from numtok.metrics.base import METRICS, Answers, Metric
+from numtok.nn.batches import Batches
+from numtok.nn.objectives.base import ended
+from numtok.nn.training import naming_memory
+from numtok.records import GROUP, TRAIN
+from numtok.registry import spec_of
+from numtok.reports import (
+    FEW_CLASSES,
+    Confused,
+    Costs,
+    Labels,
+    Report,
+    label_predictions_schema,
+)
+from numtok.samples import Samples
+from numtok.stages._data import learnt_data, learnt_values, read_split
+from numtok.stages._label_floors import FITTED_ON, Words, label_floors
+from numtok.stages._models import LoadedModel, check_reads
+from numtok.stages._reports import TrainMeans
+from numtok.stages._scoring import Progress, floor_figures, score
+from numtok.store import Store
+
+_METRICS = ("accuracy", "macro-f1", "micro-f1", "label-nll")
+_IN_GROUPS = ("accuracy", "macro-f1")
+_TOKENS = {"cpu": 1 << 12, "cuda": 1 << 16}  # of a batch at most: more leave a core's cache
+
+
+@cache
+def label_metrics() -> list[Metric]:
+    """The metrics of every report of labels."""
+    return [METRICS.build(spec) for spec in _METRICS]
+
+
+@dataclass(frozen=True)
+class LabelEvaluation:
+    """One model of labels on one split, in memory. ``more`` are metrics that were asked for."""
+
+    loaded: LoadedModel
+    encoded: Artifact
+    split: str
+    samples: Samples
+    learnt: Artifact | None  # what the model learnt from
+    batch: int
+    more: Sequence[Metric]
+
+    @classmethod
+    def of(
+        cls,
+        loaded: LoadedModel,
+        encoded: Artifact,
+        store: Store,
+        split: str,
+        rows: int | None,
+        batch: int,
+        more: Sequence[Metric],
+    ) -> "LabelEvaluation":
+        """Raises DataError for rows that are too long, and where none has a label."""
+        samples = read_split(encoded, split).head(rows)
+        check_reads(loaded, samples, f"split {split!r} of {encoded.ref}")
+        if samples.labels.null_count == len(samples):
+            raise DataError(
+                f"split {split!r} of {encoded.ref} has no row with a label; "
+                "evaluate on rows with labels"
+            )
+        learnt = learnt_data(loaded.artifact, encoded, store)
+        return cls(loaded, encoded, split, samples, learnt, batch, more)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.loaded.model.settings.classes
+
+    def predictions(
+        self, progress: Callable[[int, int], None], note: Callable[[str], None]
+    ) -> "pa.Table":
+        """The rows of predictions.parquet. Where memory is out, fewer are read at a time."""
+        samples, model = self.samples, self.loaded.model
+        batches = Batches(samples, learnt_values(samples, self.loaded.codec), self.batch)
+        log_NC = np.empty((len(samples), len(self.classes)), np.float32)
+        lengths = samples.lengths
+        # Of like length together, since pads cost time; what needs most memory first.
+        waiting, most = np.argsort(-lengths, kind="stable"), self.batch
+        tokens = _TOKENS[next(model.parameters()).device.type]
+        while len(waiting):
+            longest = max(1, int(lengths[waiting[0]]))
+            rows = waiting[: max(1, min(most, tokens // longest))]
+            try:
+                with (
+                    naming_memory("--batch 1; evaluate where there is more of it"),
+                    torch.no_grad(),
+                ):
+                    example = ended(batches.of(rows), model.objective.causal)
+                    log_NC[rows] = model.class_log_probabilities(example).cpu().numpy()
+            except TrainingFailed:
+                if len(rows) == 1:
+                    raise
+                most = len(rows) // 2
+                note(f"out of memory with --batch {len(rows)}; going on with {most}")
+                continue
+            waiting = waiting[len(rows) :]
+            progress(len(samples) - len(waiting), len(samples))
+        return self._table(log_NC)
+
+    def _table(self, log_NC: NDArray[np.float32]) -> "pa.Table":
+        samples = self.samples
+        place = samples.class_of(self.classes)
+        true = log_NC[np.arange(len(place)), place].astype(np.float64)
+        true[place < 0] = -np.inf
+        probabilities = np.exp(log_NC)
+        columns: dict[str, Any] = {
+            "id": samples.ids,
+            "label": samples.labels,
+            "prediction": pa.array(self.classes, pa.string()).take(pa.array(log_NC.argmax(axis=1))),
+            "log_probability": pa.array(true, mask=samples.labels.is_null().to_numpy(False)),
+            "probabilities": pa.ListArray.from_arrays(
+                np.arange(0, probabilities.size + 1, len(self.classes)).astype(np.int32),
+                pa.array(probabilities.ravel()),
+            ),
+        } | {GROUP + name: column for name, column in samples.groups.items()}
+        schema = label_predictions_schema(list(samples.groups))
+        return pa.table(
+            [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
+        )
+
+    def report(self, table: "pa.Table", progress: Progress) -> Report:
+        """Every figure of the report, from the rows of predictions.parquet."""
+        loaded, samples = self.loaded, self.samples
+        few = list(map(METRICS.build, _IN_GROUPS))
+        ref = loaded.artifact.ref
+        scores = score(table, label_metrics(), few, self.more, TrainMeans(None), ref, progress)
+        every = [*label_metrics(), *self.more]
+        floors, _ = floor_figures(every, scores, self._floors(scores.answers))
+        parameters, tables = loaded.model.parameter_counts()
+        trained, lengths = loaded.trained, samples.number_length
+        return Report(
+            model=ref,
+            name=loaded.artifact.name,
+            data=self.encoded.ref,
+            split=self.split,
+            scheme=spec_of(loaded.codec.scheme),
+            configuration=trained.configuration,
+            seed=trained.seed,
+            decoding={"label": "read at the last real place"},
+            rows=len(samples),
+            numbers=len(scores.answers.truth),
+            invalid=0.0,
+            off_grammar=None,
+            train_mean=None,
+            metrics=scores.metrics,
+            valid_metrics={},
+            by_target={},
+            groups=scores.groups,
+            floors=floors,
+            costs=Costs(
+                trained.samples,
+                trained.tokens,
+                trained.steps,
+                trained.flops,
+                parameters,
+                tables,
+                float(lengths.mean()) if len(lengths) else 0.0,
+            ),
+            notes=list(self._notes(floors)),
+            labels=Labels(
+                list(self.classes),
+                len(self._unseen()),
+                scores.left_out,
+                _confusion(scores.answers, self.classes),
+            ),
+        )
+
+    def _floors(self, answers: Answers) -> Iterator[tuple[str, Answers]]:
+        if self.learnt is not None:
+            labelled = np.flatnonzero(self.samples.labels.is_valid().to_numpy(False))
+            asked = Words(self.encoded, self.split, labelled)
+            train = read_split(self.learnt, TRAIN)
+            yield from label_floors(answers, asked, self.learnt, train, self.classes)
+
+    def _unseen(self) -> list[str]:
+        """The labels of rows that training never saw, one a row."""
+        strange = self.samples.class_of(self.classes) < 0
+        return list(self.samples.labels.filter(pa.array(strange)).drop_null().to_pylist())
+
+    def _notes(self, floors: Collection[str]) -> Iterator[str]:
+        if lacking := self.samples.labels.null_count:
+            yield f"{lacking:,} rows have no label and were not scored."
+        if unseen := self._unseen():
+            told = ", ".join(repr(label) for label, _ in Counter(unseen).most_common(FEW_CLASSES))
+            yield (
+                f"{len(unseen):,} rows have a label that training never saw ({told}): they count "
+                "as wrong, and leave label-nll undefined."
+            )
+        if self.learnt is None:
+            yield "What the model learnt from is not at hand: no floors."
+        if "tfidf" in floors:
+            rows = int(self.loaded.artifact.manifest.counts["rows"])
+            yield (
+                "tfidf is logistic regression on words and numbers, fitted to "
+                f"{min(rows, FITTED_ON):,} of {rows:,} rows of the train split."
+            )
+
+
+def _confusion(answers: Answers, classes: Sequence[str]) -> list[Confused]:
+    """Pairs of truth and prediction, and how many rows have them."""
+    pairs = Counter(zip(answers.truth_literal or (), answers.prediction_literal or (), strict=True))
+    known = {label: index for index, label in enumerate(classes)}
+
+    def place(label: str | None) -> tuple[int, str]:
+        return known.get(str(label), len(known)), str(label)
+
+    found = sorted(pairs, key=lambda pair: (place(pair[0]), place(pair[1])))
+    if len({truth for truth, _ in pairs} | known.keys()) > FEW_CLASSES:
+        wrong = [pair for pair in found if pair[0] != pair[1]]
+        found = sorted(wrong, key=lambda pair: -pairs[pair])[:FEW_CLASSES]
+    return [Confused(truth, str(predicted), pairs[truth, predicted]) for truth, predicted in found]
