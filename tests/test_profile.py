@@ -394,15 +394,15 @@ def test_losses_are_those_of_all_numbers_written_and_read_back(seed: int, tmp_pa
 def test_nothing_is_called_fine_that_is_not_certain(tmp_path: Path, numtok: Shell) -> None:
     rows = [f"[{100 + k % 900}e{k // 900}]" for k in range(5000)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
-    assert found.lossless == ("b1999", "digits", "fp15", "p10", "p1000", "ud")
+    assert found.lossless == ("b1999", "bpe", "digits", "fp15", "p10", "p1000", "ud")
     assert schemes(found)["p10"].slots[0].error_exact
     # One number more with four digits: the sample of 1,024 may not have it.
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows, "[1.234]"))
-    assert found.lossless == ("digits", "ud")  # ud keeps four
+    assert found.lossless == ("bpe", "digits", "ud")  # ud keeps four
     assert not schemes(found)["p10"].slots[0].error_exact
     texts(tmp_path / "a.jsonl", *rows, "[1e-7]")
     out = numtok("profile", "a.jsonl").out
-    assert "fine: digits and ud lose nothing\n" in out
+    assert "fine: bpe, digits and ud lose nothing\n" in out
     assert schemes(profile(tmp_path, tmp_path / "a.jsonl"))["p10"].clipped == 1
 
 
@@ -706,8 +706,8 @@ def test_bad_rows_stop_the_run_or_are_left_out(tmp_path: Path, numtok: Shell) ->
          "unknown numeral policy 'python'; known: default, xval; "
          "give for example --numerals default,thousands=yes"),
         (["--scheme", "p11", "a.jsonl"], 2,
-         "unknown scheme 'p11'; did you mean 'p10'? known: b1999, digits, fp15, hamming, "
-         "nd, p10, p1000, ud, xval"),
+         "unknown scheme 'p11'; did you mean 'p10'? known: b1999, bpe, digits, fp15, "
+         "hamming, nd, p10, p1000, ud, xval"),
         (["--text-field", "id", "a.jsonl"], 2,
          "--text-field 'id' is not possible: the field has a meaning of its own (id, targets, "
          "floors, label, answer_start, group, split), or no name; name the field that holds "

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.codec import normalized
 from numtok.errors import DataError
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.numerals.column import Literals, Numerals
@@ -190,11 +191,7 @@ class _Tried:
 
     @classmethod
     def of(cls, scheme: Scheme, normalizer: FittedNormalizer, trial: Trial) -> "_Tried":
-        numerals = trial.numerals
-        if not normalizer.normalizer.identity:
-            values = normalizer.forward(numerals.values)
-            numerals = numerals.with_values(values, normalizer.normalizer.keeps_zero)
-        encoded = scheme.encode(numerals)
+        encoded = scheme.encode(normalized(trial.numerals, normalizer))
         decoded: Decoded = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
         read = decoded.values
         if not normalizer.normalizer.identity:

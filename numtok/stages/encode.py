@@ -212,9 +212,7 @@ class _Job:
             codec, more = encoding, first_columns(self.units, self.screening)
         else:
             self.progress("fitting", 0, 0, 0)
-            codec, more = encoding.fit(
-                self.units, self.screening, self.workers, self._advance("measuring")
-            )
+            codec, more = encoding.fit(self.units, self.screening, self.workers, self._advance)
         self._keep(codec, more)
         return codec, more
 
@@ -306,7 +304,9 @@ def _estimate(
     if isinstance(encoding, Codec):
         codec, more = encoding, first_columns(units, screening)
     else:
-        codec, more = encoding.fit(units[:1], screening, Workers(1), lambda size, rows: None)
+        codec, more = encoding.fit(
+            units[:1], screening, Workers(1), lambda what: lambda size, rows: None
+        )
     files.system.mkdir(folder / RECEIPTS)
     fixed = sum(output.bytes for output in _write_codec(folder, codec))
     work = EncodeUnit(folder, screening, tuple(more), stop_at_clip=False, settings="")

@@ -11,6 +11,7 @@ from numtok.numerals.scan import scan
 from numtok.registry import spec_of
 from numtok.schemes.base import SCHEMES, Failure, Outcome, Scheme
 
+_BARE = "not learnt yet"
 _WORDS = ("nan", "inf", "-inf")  # values have these, texts do not
 
 
@@ -23,7 +24,7 @@ class Written:
     channel: float | None
     decoded: str  # the literal that comes back, or the name of the failure
     error: float | None  # relative; None where no finite value comes back
-    outcome: str  # "" for an ordinary number
+    note: str  # "" for an ordinary number in a scheme that is what it will be
 
 
 def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[Written]:
@@ -70,5 +71,5 @@ def _written(scheme: Scheme, numerals: Numerals) -> Written:
         None if encoded.channel is None else float(encoded.channel[0]),
         failure.name.lower() if failure else decoded.literal(0),
         error,
-        "" if outcome is Outcome.NUMBER else outcome.name.lower().replace("_", " "),
+        outcome.name.lower().replace("_", " ") if outcome else _BARE * scheme.needs_sample,
     )

@@ -166,9 +166,11 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
         workers = stack.enter_context(Workers(workers_for(total, config.workers, 2 * UNIT)))
         workers.start(ProfileUnit, least_units(sources))
         units, _ = plan(sources, lambda done, total: progress("reading", done, total, 0))
-        found = _count(units, ProfileUnit(screening, policy), workers, progress)
+        learning = any(scheme.needs_sample for scheme in schemes)
+        found = _count(units, ProfileUnit(screening, policy, learning), workers, progress)
         if not found.rows:
             raise no_rows(found.rejected)
+        schemes = [scheme.fit(found.literals.smallest()) for scheme in schemes]
         text = _text_cost(units, screening, policy, schemes[0], found)
     return _profile(config, found, schemes, text)
 
@@ -227,7 +229,7 @@ def _text_cost(
     unchecked = replace(screening, reading=replace(screening.reading, checked=False))
     tokenizer = TEXT_TOKENIZERS.build(_TEXT_TOKENIZER)
     unfitted = Unfitted(scheme, policy, NORMALIZERS.build("none"), tokenizer, None)
-    codec, _ = unfitted.fit(units, unchecked, Workers(1), lambda size, rows: None)
+    codec, _ = unfitted.fit(units, unchecked, Workers(1), lambda what: lambda size, rows: None)
     tokens = rows = size = 0
     for batch, _ in (one for unit in units for one in unchecked.batches(unit)):
         texts = Texts.of(batch.rows.texts)
@@ -252,8 +254,8 @@ def _profile(
             moments = moments.merged(tally.moments)
     if not found.splits[TRAIN]:
         notes.append(
-            f"no row is in the split {TRAIN!r}, so constants are fitted on all rows, and text "
-            "tokens are not known"
+            f"no row is in the split {TRAIN!r}, so constants are fitted on all rows, no merges are "
+            "learnt, and text tokens are not known"
         )
     folded = _fold(found)
     places = found.places()
