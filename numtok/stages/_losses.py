@@ -23,6 +23,7 @@ from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.numerals.column import Literals, Numerals
 from numtok.registry import spec_of
 from numtok.schemes.base import LOSSES, Decoded, Scheme
+from numtok.stages._lengths import Told, told
 from numtok.stages._sampled import Sample, joined
 from numtok.stages._tallies import (
     COUNT,
@@ -56,6 +57,9 @@ class Loss:
         Of the distinct values, how many are told apart; known where there are few.
     channel
         Share of the range of the value channel, over all slots, that the slot takes.
+    told
+        What the number of tokens tells of the value, of those of the sample; None where all
+        numbers have as many.
     """
 
     tokens: float
@@ -67,6 +71,7 @@ class Loss:
     largest: float | None
     left: int | None
     channel: float | None
+    told: Told | None
 
 
 @dataclass(frozen=True)
@@ -173,6 +178,7 @@ def losses(
             largest,
             _left(tried, own) if own.exact else None,
             taken.get(node),
+            _told(tried, own) if fixed is None else None,
         )
     return SchemeLosses(scheme, normalizer, by_node, vocabulary, channel=channel)
 
@@ -198,6 +204,12 @@ class _Tried:
             read = normalizer.inverse(read)
         clipped = np.isin(encoded.outcomes, [int(outcome) for outcome in LOSSES])
         return cls(scheme, normalizer, trial, encoded.lengths, clipped, read, decoded.failures)
+
+
+def _told(tried: _Tried, own: _Numbers) -> Told | None:
+    """The field ``told`` of :class:`Loss`."""
+    values, weights = tried.trial.numerals.values[own.sampled], tried.trial.weights[own.sampled]
+    return told(values, tried.lengths[own.sampled], weights)
 
 
 def _errors(tried: _Tried, own: _Numbers, tally: Tally) -> tuple[float | None, float | None]:

@@ -31,6 +31,7 @@ from numtok.stages._batches import Reading
 from numtok.stages._encode_unit import Screening
 from numtok.stages._fit import Unfitted, no_rows
 from numtok.stages._inputs import UNIT, Unit, least_units, plan
+from numtok.stages._lengths import Told
 from numtok.stages._losses import SchemeLosses, Trial, losses
 from numtok.stages._options import check_reading, workers_for
 from numtok.stages._places import OTHER
@@ -93,6 +94,7 @@ class SlotLoss:
     largest_relative_error: float | None
     distinct_left: int | None
     channel_share: float | None
+    told: Told | None
 
 
 @dataclass(frozen=True)
@@ -342,6 +344,7 @@ def _scheme(
                 loss.largest,
                 loss.left,
                 loss.channel,
+                loss.told,
             )
             for node, loss in own.items()
         ),
