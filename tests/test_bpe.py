@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from numtok.artifact import Artifact
 from numtok.contract import CHECKS, sample
-from numtok.errors import UsageError
+from numtok.errors import StoreError, UsageError
 from numtok.grammar import Grammar
 from numtok.nn.decoding import LONGEST, Reader
 from numtok.nn.model import Model
@@ -27,6 +27,7 @@ from numtok.registry import settings_of, spec_of
 from numtok.schemes.base import SCHEMES, Encoded, Failure, Scheme
 from numtok.schemes.bpe import BPE
 from numtok.stages import _inputs, _train_numbers
+from numtok.stages._schemes import scheme_of
 from numtok.stages._train_numbers import LiteralCounts
 from numtok.store import Store
 from tests import fakemodels, test_cli_store
@@ -295,3 +296,78 @@ def test_explain_says_that_nothing_is_learnt_yet(numtok: Shell) -> None:
     assert [(row["tokens"], row["note"]) for row in rows] == [("- 6 0 . 2", "not learnt yet")]
     rows = json.loads(numtok("schemes", "--json").out)["rows"]
     assert {row["scheme"]: row["vocabulary"] for row in rows}["bpe"] == "learnt + 3"
+
+
+# --- merges of a given tokenizer ---------------------------------------------------------------
+
+
+def given_tokenizer(path: Path, *pre_tokenizers: Any) -> Path:
+    """A byte-level tokenizer of texts with numbers, cut as GPT-2 cuts them."""
+    from tokenizers import Tokenizer, models, trainers
+    from tokenizers import pre_tokenizers as cuts
+
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = cuts.Sequence([*pre_tokenizers, cuts.ByteLevel(add_prefix_space=False)])
+    trainer = trainers.BpeTrainer(
+        vocab_size=500, initial_alphabet=cuts.ByteLevel.alphabet(), show_progress=False
+    )
+    texts = [f"in {1900 + k} it was {k / 8}-- and -{k * k}.. %%, eee" for k in range(150)]
+    made.train_from_iterator([*texts, *map(str, range(100, 300))], trainer)
+    path.write_text(made.to_str())
+    return path
+
+
+def test_numbers_are_cut_as_a_given_tokenizer_cuts_them(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer
+
+    path = given_tokenizer(tmp_path / "tokenizer.json")
+    theirs = Tokenizer.from_file(str(path))
+    scheme = scheme_of(f"bpe,file={path}")
+    assert isinstance(scheme, BPE)
+    longer = scheme.pieces[18:]
+    assert len(longer) > 20 and all(piece.isdigit() for piece in longer)  # no "--", "%%", "ee"
+    for literal in ("1912", "-144.25", "2025", "18.75", "1e-19", "1,912%"):
+        assert written(scheme, literal) == theirs.encode(literal).tokens
+    assert written(scheme, "\u22121912")[0] == "\u2212"
+    assert (scheme.size, spec_of(scheme)) == (scheme.counted, f"bpe:{scheme.counted}")
+
+
+def test_the_same_file_elsewhere_gives_the_same_data(tmp_path: Path, numtok: Shell) -> None:
+    path = given_tokenizer(tmp_path / "tokenizer.json")
+    store, data = Store(tmp_path / "artifacts"), texts(tmp_path / "a.jsonl", *ROWS)
+    first = encode(store, data, scheme=f"bpe,file={path}")
+    copy = path.rename(tmp_path / "copy.json")
+    assert encode(store, data, scheme=f"bpe,file={copy}").ref == first.ref
+    copy.unlink()  # scheme.json has it all
+    later = encode(store, data, like=first.ref, name="later")
+    assert table(later)["tokens"].to_pylist() == table(first)["tokens"].to_pylist()
+    assert codec_of(later).scheme == codec_of(first).scheme
+
+
+def test_a_file_that_cannot_serve_is_refused(tmp_path: Path) -> None:
+    from tokenizers import Regex
+    from tokenizers import pre_tokenizers as cuts
+
+    def refused(path: Path) -> str:
+        with pytest.raises(UsageError) as caught:
+            scheme_of(f"bpe,file={path}")
+        return str(caught.value)
+
+    advice = "give the tokenizer.json of a model that has some, or bpe:N to learn them"
+    path = tmp_path / "t.json"
+    for content in ("no JSON", "[]", '{"model": {"type": "WordPiece"}}', '{"model": null}'):
+        path.write_text(content)
+        assert refused(path) == f"bpe: {path} is no byte pair encoding; {advice}"
+    path.write_text('{"model": {"type": "BPE", "merges": ["a b", "- -"]}}')
+    assert refused(path) == f"bpe: {path} has no merges of digits; {advice}"
+    given_tokenizer(path, cuts.Split(Regex(r"\p{N}{1,2}"), "isolated"))
+    told = refused(path)
+    assert f"bpe: {path} cuts 314159265358979 into '31 41 59 26 53 58 97 9', its merges" in told
+    assert told.endswith(
+        ": a tokenizer that does more to numbers than merging is not taken; give another one, or "
+        "bpe:N to learn merges"
+    )
+    with pytest.raises(StoreError, match=r"cannot read .*/none\.json"):
+        scheme_of(f"bpe,file={tmp_path / 'none.json'}")
+    with pytest.raises(UsageError, match="unknown setting of 'bpe' 'file'"):
+        scheme_of(f"bpe:30,file={path}")

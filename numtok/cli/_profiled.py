@@ -262,7 +262,7 @@ def _figure(verdict: Verdict) -> str:
 def _lengths(profile: Profile) -> list[str]:
     """A note on schemes whose numbers have several lengths, each with the slot of which these tell
     most."""
-    named = []
+    named: list[str] = []
     for scheme in profile.schemes:
         shares = {loss.slot: (loss.told and loss.told.variance) or 0.0 for loss in scheme.slots}
         slot = max(shares, key=lambda name: shares[name], default="")

@@ -186,6 +186,15 @@ class LiteralScheme(Scheme):
         return allowed
 
 
+def occurs(piece: str) -> bool:
+    """Whether some numeral has these characters in it, one after the other.
+
+    >>> occurs("0."), occurs("--")
+    (True, False)
+    """
+    return any(_reached(state, piece) != _NONE for state in _STATES.values())
+
+
 def _reached(state: int, piece: str) -> int:
     """The state after the characters of a piece."""
     for character in piece:

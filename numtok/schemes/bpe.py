@@ -4,14 +4,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from numtok.errors import UsageError
+from numtok.files import read_bytes
 from numtok.numerals.column import Numerals
 from numtok.registry import LEARNT
+from numtok.schemes._given_merges import cuts_of, merges_of
 from numtok.schemes._literals import CHARACTERS, LiteralScheme
 from numtok.schemes.base import Encoded
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 _BYTES = np.frombuffer(CHARACTERS[:-1].encode() + b"~", np.uint8)
+_LARGEST = 256 << 20  # bytes of a tokenizer.json
 _LEARNT_FROM = 1_000_000  # numbers, about: the trainer reads each as often as it counts
 _LEAST_PAIRS = 2  # what comes once is not merged
 
@@ -41,8 +45,8 @@ class BPE(LiteralScheme):
     size
         The most tokens, the 18 characters among them.
     merges
-        Learnt: the two parts of each merge, the first merge first, as ``. 2;0 .2``; without any,
-        each character is a token.
+        Learnt, or of a given tokenizer (:meth:`read`): the two parts of each merge, the first merge
+        first, as ``. 2;0 .2``; without any, each character is a token.
     """
 
     revision: ClassVar[int] = 1
@@ -67,6 +71,34 @@ class BPE(LiteralScheme):
                 f"bpe: {self.size} tokens are not possible; allowed are {len(CHARACTERS)} "
                 "(characters only) to 1000000"
             )
+
+    @classmethod
+    def read(cls, path: Path) -> "BPE":
+        """The scheme with the merges that a ``tokenizer.json`` has for numbers, as many as there
+        are; known by them and not by the path.
+
+        Raises UsageError for a file without such merges, and where numbers are cut otherwise than
+        by merges alone (in threes, say); StoreError where it cannot be read.
+        """
+        content = read_bytes(path, _LARGEST)
+        merges = merges_of(content)
+        if not merges:
+            what = "is no byte pair encoding" if merges is None else "has no merges of digits"
+            raise UsageError(
+                f"bpe: {path} {what}; give the tokenizer.json of a model that has some, or bpe:N "
+                "to learn them"
+            )
+        scheme = cls(len(_pieces(merges)), merges)
+        for literal, expected in cuts_of(content).items():
+            encoded = scheme.encode(Numerals.of_literals([literal]))
+            own = [scheme.pieces[token] for token in encoded.tokens]
+            if own != expected:
+                raise UsageError(
+                    f"bpe: {path} cuts {literal} into {' '.join(expected)!r}, its merges alone "
+                    f"into {' '.join(own)!r}: a tokenizer that does more to numbers than merging "
+                    "is not taken; give another one, or bpe:N to learn merges"
+                )
+        return scheme
 
     @property
     def needs_sample(self) -> bool:

@@ -35,12 +35,13 @@ from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.policy import NumeralPolicy
 from numtok.records import ENCODED, MODEL, SCHEME_FILE
 from numtok.registry import is_plugin, name_of
-from numtok.schemes.base import SCHEMES, Scheme
+from numtok.schemes.base import Scheme
 from numtok.stages._batches import Reading
 from numtok.stages._encode_unit import EncodeUnit, Screening
 from numtok.stages._fit import Unfitted, first_columns, no_rows
 from numtok.stages._inputs import UNIT, Unit, least_units, plan
 from numtok.stages._options import check_name, check_reading, workers_for
+from numtok.stages._schemes import scheme_of
 from numtok.stages._sources import check_rule, find_sources, spool_stdin
 from numtok.stages._splits import SplitRule
 from numtok.store import Store
@@ -328,7 +329,7 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
         _check_output(codec.scheme)
         return codec, [artifact.as_parent()]
     assert config.scheme is not None
-    scheme = SCHEMES.build(config.scheme)
+    scheme = scheme_of(config.scheme)
     _check_output(scheme)
     normalizer = NORMALIZERS.build(config.normalize or scheme.normalizer)
     policy = NumeralPolicy.parse(config.numerals or "default")

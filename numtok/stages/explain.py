@@ -10,6 +10,7 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.registry import spec_of
 from numtok.schemes.base import SCHEMES, Failure, Outcome, Scheme
+from numtok.stages._schemes import scheme_of
 
 _BARE = "not learnt yet"
 _WORDS = ("nan", "inf", "-inf")  # values have these, texts do not
@@ -37,7 +38,7 @@ def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[Writ
     """
     numerals = _numerals(number, policy)
     every = [name for name in SCHEMES if not SCHEMES.required(name)]
-    schemes = [SCHEMES.build(spec) for spec in specs or every]
+    schemes = [scheme_of(spec) for spec in specs or every]
     return [_written(scheme, numerals) for scheme in schemes]
 
 

@@ -36,6 +36,7 @@ from numtok.stages._losses import SchemeLosses, Trial, losses
 from numtok.stages._options import check_reading, workers_for
 from numtok.stages._places import OTHER
 from numtok.stages._profile_unit import Counted, ProfileUnit, merged
+from numtok.stages._schemes import scheme_of
 from numtok.stages._shown import shown
 from numtok.stages._slot_profile import SlotProfile, shown_range, slot_profile
 from numtok.stages._sources import check_rule, find_sources, spool_stdin
@@ -179,7 +180,7 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
 
 def _schemes(specs: Sequence[str]) -> list[Scheme]:
     every = [name for name in SCHEMES if not SCHEMES.required(name)]
-    return [SCHEMES.build(spec) for spec in dict.fromkeys(specs or every)]
+    return [scheme_of(spec) for spec in dict.fromkeys(specs or every)]
 
 
 @contextmanager
