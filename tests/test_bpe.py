@@ -353,20 +353,21 @@ def test_a_file_that_cannot_serve_is_refused(tmp_path: Path) -> None:
             scheme_of(f"bpe,file={path}")
         return str(caught.value)
 
-    advice = "give the tokenizer.json of a model that has some, or bpe:N to learn them"
+    advice = "give the tokenizer.json of another model, or bpe:N to learn merges"
     path = tmp_path / "t.json"
     for content in ("no JSON", "[]", '{"model": {"type": "WordPiece"}}', '{"model": null}'):
         path.write_text(content)
         assert refused(path) == f"bpe: {path} is no byte pair encoding; {advice}"
     path.write_text('{"model": {"type": "BPE", "merges": ["a b", "- -"]}}')
     assert refused(path) == f"bpe: {path} has no merges of digits; {advice}"
+    path.write_text('{"model": {"type": "BPE", "vocab": {"1": 0}, "merges": ["1 2"]}}')
+    told = refused(path)
+    assert told.startswith(f"bpe: {path} cannot be read (") and told.endswith(f"); {advice}")
     given_tokenizer(path, cuts.Split(Regex(r"\p{N}{1,2}"), "isolated"))
     told = refused(path)
     assert f"bpe: {path} cuts 314159265358979 into '31 41 59 26 53 58 97 9', its merges" in told
-    assert told.endswith(
-        ": a tokenizer that does more to numbers than merging is not taken; give another one, or "
-        "bpe:N to learn merges"
-    )
+    more = "a tokenizer that does more to numbers than merging is not taken"
+    assert told.endswith(f": {more}; {advice}")
     with pytest.raises(StoreError, match=r"cannot read .*/none\.json"):
         scheme_of(f"bpe,file={tmp_path / 'none.json'}")
     with pytest.raises(UsageError, match="unknown setting of 'bpe' 'file'"):

@@ -1,7 +1,7 @@
 """What schemes share that write a literal as it is, in pieces of one or more characters.
 
-Any pieces whose characters together are a numeral are a number. :data:`_FOLLOWS` says what a
-numeral is, character by character: signs, groups of thousands, fraction, exponent and percent as
+Any pieces whose characters together are a numeral are a number. ``_FOLLOWS`` says what a numeral
+is, character by character: signs, groups of thousands, fraction, exponent and percent as
 docs/NUMERALS.md has them.
 """
 
@@ -22,9 +22,8 @@ _OUTCOMES = (Outcome.NAN, Outcome.POSITIVE_INFINITY, Outcome.NEGATIVE_INFINITY)
 
 _DIGITS, _SIGNS, _E = "0123456789", "+-\u2212", "eE"
 _BEHIND_WHOLE = {".": "point", _E: "e", "%": "percent"}
-_FOLLOWS: dict[
-    str, dict[str, str]
-] = {  # what has been read: what may follow, and what is read then
+# What has been read: what may follow, and what has been read then.
+_FOLLOWS: dict[str, dict[str, str]] = {
     "": {_SIGNS: "sign", _DIGITS: "one digit", ".": "leading point"},
     "sign": {_DIGITS: "one digit", ".": "leading point"},
     "one digit": {_DIGITS: "two digits", ",": "comma", **_BEHIND_WHOLE},

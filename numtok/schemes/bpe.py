@@ -82,27 +82,29 @@ class BPE(LiteralScheme):
         """
         content = read_bytes(path, _LARGEST)
         merges = merges_of(content)
+        advice = "give the tokenizer.json of another model, or bpe:N to learn merges"
         if not merges:
             what = "is no byte pair encoding" if merges is None else "has no merges of digits"
-            raise UsageError(
-                f"bpe: {path} {what}; give the tokenizer.json of a model that has some, or bpe:N "
-                "to learn them"
-            )
+            raise UsageError(f"bpe: {path} {what}; {advice}")
         scheme = cls(len(_pieces(merges)), merges)
-        for literal, expected in cuts_of(content).items():
+        try:
+            cuts = cuts_of(content)
+        except Exception as error:  # the library raises nothing more specific
+            raise UsageError(f"bpe: {path} cannot be read ({error}); {advice}") from None
+        for literal, expected in cuts.items():
             encoded = scheme.encode(Numerals.of_literals([literal]))
             own = [scheme.pieces[token] for token in encoded.tokens]
             if own != expected:
                 raise UsageError(
                     f"bpe: {path} cuts {literal} into {' '.join(expected)!r}, its merges alone "
                     f"into {' '.join(own)!r}: a tokenizer that does more to numbers than merging "
-                    "is not taken; give another one, or bpe:N to learn merges"
+                    f"is not taken; {advice}"
                 )
         return scheme
 
     @property
     def needs_sample(self) -> bool:
-        return not self.merges
+        return not self.merges and self.size > len(CHARACTERS)
 
     def fit(self, literals: Mapping[str, int]) -> "BPE":
         """The scheme with the merges of the most frequent pairs; counts may be scaled down.
