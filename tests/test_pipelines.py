@@ -113,7 +113,7 @@ def test_the_script_at_cpu_scale_makes_the_runs_of_the_sweep_file(
 ) -> None:
     alone = runs(read_sweep(script.with_suffix(".toml")))
     if script in OF_TEXTS:
-        counts = {"xval-table2.sh": 45, "xval-table3.sh": 180, "xval-table5.sh": 63}
+        counts = {"xval-table2.sh": 45, "xval-table3.sh": 180, "xval-table5.sh": 72}
         assert len(alone) == counts[script.name]
     sweeps = asked_for(script, tmp_path, SCALE="cpu")
     assert set().union(*map(runs, sweeps)) == alone
@@ -182,8 +182,8 @@ def test_a_pipeline_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path
     assert first.returncode == 0, first.stderr
     assert "xval" in first.stdout and "printed" in first.stdout
     reports = sorted((tmp_path / "artifacts/report").rglob("report.json"))
-    # Two schemes, two seeds; with two further ways of xval, on three splits.
-    assert len(reports) == (24 if script.name == "xval-table5.sh" else 4)
+    # Two schemes, two seeds; with three further ways of xval, on three splits.
+    assert len(reports) == (30 if script.name == "xval-table5.sh" else 4)
     times = [path.stat().st_mtime_ns for path in reports]
     again = shell(str(script), tmp_path, **small)
     assert again.stdout == first.stdout
@@ -199,10 +199,10 @@ def test_the_figures_are_of_the_models_of_the_table(tmp_path: Path) -> None:
     for script in (ROOT / "pipelines/xval-table5.sh", FIGURES):
         done = shell(str(script), tmp_path, **small)
         assert done.returncode == 0, done.stderr
-    assert len(sorted((tmp_path / "artifacts/model").rglob("manifest.json"))) == 4
+    assert len(sorted((tmp_path / "artifacts/model").rglob("manifest.json"))) == 5
     drawn = {path.stem for path in (tmp_path / "figures").glob("*.png")}
     assert {"figure5-stepsize", "figure6-a-xval-mdn", "figure7", "pca-p1000"} <= drawn
-    assert len(drawn) == 2 * (2 + 4) + 1 + 4
+    assert len(drawn) == 2 * (2 + 5) + 1 + 5
 
 
 @pytest.mark.parametrize("scale", ["smoke", "cpu", "gpu", "paper"])
