@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _BYTES = np.frombuffer(CHARACTERS[:-1].encode() + b"~", np.uint8)
 _LARGEST = 256 << 20  # bytes of a tokenizer.json
 _LEARNT_FROM = 1_000_000  # numbers, about: the trainer reads each as often as it counts
+_TOGETHER = 1 << 12  # literals cut at a time: what comes back of one is large
 _LEAST_PAIRS = 2  # what comes once is not merged
 
 
@@ -31,11 +32,12 @@ _LEAST_PAIRS = 2  # what comes once is not merged
 class BPE(LiteralScheme):
     """What a language model's own tokenizer makes of numbers: frequent runs of characters.
 
-    Merges are learnt (Sennrich et al. 2016) on the numbers of the train split alone, and each
-    number is a piece of its own: no merge crosses its border, but sign, digits and point may come
-    together. GPT-2 does otherwise: it takes the space before a number into its first token, and
-    cuts between sign, digits and point before it merges. What was not learnt is written character
-    by character, so any literal can be. How a number is cut follows its digits, not its value:
+    Merges are learnt (Sennrich et al. 2016) on the numbers of the train split alone, from how often
+    each comes, so the order of files is nothing to them. Each number is a piece of its own: no
+    merge crosses its border, but sign, digits and point may come together. GPT-2 does otherwise: it
+    takes the space before a number into its first token, and cuts between sign, digits and point
+    before it merges. What was not learnt is written character by character, so any literal can be.
+    How a number is cut follows its digits, not its value:
     60.2 and 60.3 may have different lengths. The number of masks of a masked number tells how many
     tokens it has, and so something of its value; xVal (Appendix B.3) shows models that exploit
     this, and ``numtok profile`` how much there is to exploit.
@@ -144,8 +146,14 @@ class BPE(LiteralScheme):
             len(lengths), pa.py_buffer(bounds), pa.py_buffer(_BYTES[characters])
         )
         distinct = column.dictionary_encode()
-        found = _tokenizer(self.merges).encode_batch_fast(distinct.dictionary.to_pylist())
-        ids = [np.array(one.ids, np.uint32) for one in found]
+        tokenizer = _tokenizer(self.merges)
+        ids = [
+            np.array(one.ids, np.uint32)
+            for first in range(0, len(distinct.dictionary), _TOGETHER)
+            for one in tokenizer.encode_batch_fast(
+                distinct.dictionary[first : first + _TOGETHER].to_pylist()
+            )
+        ]
         table = np.concatenate([np.empty(0, np.uint32), *ids])
         sizes = np.array([len(one) for one in ids], np.int32)
         firsts = np.cumsum(sizes) - sizes
