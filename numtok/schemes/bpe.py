@@ -37,10 +37,10 @@ class BPE(LiteralScheme):
     merge crosses its border, but sign, digits and point may come together. GPT-2 does otherwise: it
     takes the space before a number into its first token, and cuts between sign, digits and point
     before it merges. What was not learnt is written character by character, so any literal can be.
-    How a number is cut follows its digits, not its value:
-    60.2 and 60.3 may have different lengths. The number of masks of a masked number tells how many
-    tokens it has, and so something of its value; xVal (Appendix B.3) shows models that exploit
-    this, and ``numtok profile`` how much there is to exploit.
+    How a number is cut follows its digits, not its value: 60.2 and 60.3 may have different lengths.
+    The number of masks of a masked number tells how many tokens it has, and so something of its
+    value; xVal (Appendix B.3) shows models that exploit this, and ``numtok profile`` how much there
+    is to exploit.
 
     A model may say a literal in other pieces than it is written in: it is read all the same.
 
