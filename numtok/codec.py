@@ -223,11 +223,7 @@ class Codec:
 
     def encode_numbers(self, numerals: Numerals) -> Encoded:
         """Numbers to the scheme's local ids, normalised first."""
-        normalizer = self.normalizer.normalizer
-        if not normalizer.identity:
-            values = self.normalizer.forward(numerals.values)
-            numerals = numerals.with_values(values, normalizer.keeps_zero)
-        return self.scheme.encode(numerals)
+        return self.scheme.encode(normalized(numerals, self.normalizer))
 
     def decode_numbers(
         self,
@@ -352,6 +348,13 @@ class Codec:
         return json.dumps(
             content | {"model": model, "added_tokens": added}, ensure_ascii=False
         ).encode()
+
+
+def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
+    """The numbers that a scheme is given: those of the text, normalised."""
+    if by.normalizer.identity:
+        return numerals
+    return numerals.with_values(by.forward(numerals.values), by.normalizer.keeps_zero)
 
 
 def unescape(text: str) -> str:

@@ -31,7 +31,7 @@ SPLIT_RULE = "lower-case letters, digits, - and _, and neither clipped nor rejec
 SHIFTED = "ood-"  # how names of splits begin that are out of distribution
 GROUP = "group_"  # prefix of the columns that a row's groups become
 FLOOR = "floor_"  # the same of its own floors
-USUAL_FLOORS = ("quantisation", "mean", "nearest", "linear", "boosted")  # of every report
+USUAL_FLOORS = ("quantisation", "mean", "length", "nearest", "linear", "boosted")  # of reports
 FOLD = "fold"  # the group of predictions that the folds of a table are
 
 

@@ -9,7 +9,8 @@ A spec is ``name[:positional][,key=value...]``, for example
 ``p1000,exponents=-10..10``. The settings are the fields of a frozen dataclass,
 read by their annotation, so a misspelt key is an error with the nearest match
 and :func:`settings_of` gives the complete, canonical dictionary that digests
-are taken over.
+are taken over. What an object learns from data is a field as well, marked
+:data:`LEARNT`.
 """
 
 import importlib
@@ -28,6 +29,9 @@ from typing import Any, Generic, TypeVar, get_type_hints
 from numtok.errors import UsageError, unknown
 
 T = TypeVar("T")
+
+#: Metadata of a field that is learnt from data: no spec sets it, but it is kept with the settings.
+LEARNT = {"learnt": True}
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _plugin_folders: list[Path] = []
@@ -159,7 +163,7 @@ class Registry(Generic[T]):
         """The object a spec string stands for; UsageError says what is wrong with it."""
         name, positional, options = parse_spec(spec, self._what)
         kind = self[name]
-        known = _settings_fields(kind)
+        known = _given_fields(kind)
         given = dict(options)
         if positional is not None:
             key = getattr(kind, "positional", None)
@@ -321,9 +325,9 @@ def settings_of(thing: object) -> dict[str, Any]:
 
 
 def spec_of(thing: object) -> str:
-    """The shortest spec string that builds an equal object."""
+    """The shortest spec string that builds an equal object, but for what it has learnt."""
     parts = [name_of(thing)]
-    for key, field in _settings_fields(type(thing)).items():
+    for key, field in _given_fields(type(thing)).items():
         value = getattr(thing, key)
         if field.default is not MISSING and value == field.default:
             continue
@@ -336,6 +340,11 @@ def spec_of(thing: object) -> str:
 
 def _settings_fields(kind: type) -> dict[str, Field[Any]]:
     return {field.name: field for field in fields(kind) if field.init}
+
+
+def _given_fields(kind: type) -> dict[str, Field[Any]]:
+    """The settings that a spec may set."""
+    return {key: field for key, field in _settings_fields(kind).items() if field.metadata != LEARNT}
 
 
 def _written(value: Any) -> Any:

@@ -29,7 +29,7 @@ def count(
     parts = []
     row = 0
     for unit in units:
-        counting = Counting()
+        counting = Counting(literals=False)
         for batch in unit:
             ids = ["x" if same_ids else str(row + k) for k in range(len(batch))]
             row += len(batch)

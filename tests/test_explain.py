@@ -15,11 +15,12 @@ from tests.test_cli_store import Shell, process
 
 numtok = test_cli_store.numtok
 
-SCHEMES = ["b1999", "digits", "fp15", "hamming", "nd", "p10", "p1000", "ud", "xval"]
+SCHEMES = ["b1999", "bpe", "digits", "fp15", "hamming", "nd", "p10", "p1000", "ud", "xval"]
 
 #: Table 1 of the xVal paper for -6.02x10^1, which is the literal -60.2.
 TABLE_1 = {
     "b1999": ("-602 E-1", 2),
+    "bpe": ("- 6 0 . 2", 5),  # before anything is learnt
     "digits": ("- 6 0 . 2", 5),
     "fp15": ("-602E-1", 1),
     "hamming": (" ".join(["-OVERFLOW"] * 8), 8),  # numbers of [0, 1] alone
@@ -168,8 +169,8 @@ def refused(number: str, reads: str, policy: str = "default") -> str:
         (["+5", "--numerals", "xval"], refused("+5", "5", "xval")),
         (
             ["5", "--scheme", "p100"],
-            "unknown scheme 'p100'; did you mean 'p1000'? known: b1999, digits, fp15, hamming, nd, "
-            "p10, p1000, ud, xval",
+            "unknown scheme 'p100'; did you mean 'p1000'? known: b1999, bpe, digits, fp15, "
+            "hamming, nd, p10, p1000, ud, xval",
         ),
         (
             ["5", "--scheme", "p10,exponent=0..4"],
@@ -249,6 +250,7 @@ def test_schemes_prints_what_the_paper_counts(numtok: Shell) -> None:
     assert list(rows) == SCHEMES
     assert {name: str(row["vocabulary"]).split(" + ")[0] for name, row in rows.items()} == {
         "b1999": "1816",
+        "bpe": "learnt",
         "digits": "18",
         "fp15": "28800",
         "hamming": "2",
@@ -260,6 +262,7 @@ def test_schemes_prints_what_the_paper_counts(numtok: Shell) -> None:
     }
     assert {name: row["tokens"] for name, row in rows.items()} == {
         "b1999": 2,
+        "bpe": "varies",
         "digits": "varies",
         "fp15": 1,
         "hamming": 8,
@@ -301,8 +304,8 @@ def test_a_scheme_that_does_not_exist_cannot_be_checked(numtok: Shell) -> None:
     ran = numtok("schemes", "--check", "p11")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == (
-        "numtok: unknown scheme 'p11'; did you mean 'p10'? known: b1999, digits, fp15, hamming, "
-        "nd, p10, p1000, ud, xval\n"
+        "numtok: unknown scheme 'p11'; did you mean 'p10'? known: b1999, bpe, digits, fp15, "
+        "hamming, nd, p10, p1000, ud, xval\n"
     )
 
 

@@ -20,7 +20,7 @@ from numtok.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.samples import Samples
 from numtok.schemes.base import SCHEMES, Failure
 from numtok.stages import _floors
-from numtok.stages._predict import asked_for
+from numtok.stages._predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL, asked_for
 from numtok.stages._seen_values import SeenValues
 from tests.fakemodels import codec, samples
 
@@ -48,9 +48,10 @@ def floors(
     *,
     of: Codec | None = None,
     one_by_one: bool = False,
+    fill: str = PARALLEL,
 ) -> dict[str, NDArray[np.float64]]:
     asked = asked_for(test, one_by_one)
-    return dict(_floors.floors(of or codec("p1000"), test, asked, train, mean))
+    return dict(_floors.floors(of or codec("p1000"), test, asked, train, mean, fill))
 
 
 def test_values_of_a_target_that_was_not_learnt_are_none_and_those_nearby_all_numbers() -> None:
@@ -139,6 +140,49 @@ def test_nearest_knows_targets_alone() -> None:
     test = samples("p1000", ["1 and 4 give 4"], targets=[2])
     train = samples("p1000", ["4 and 4 give 9", "4 and 4 give -1"], targets=[2, 5])
     assert floors(test, train)["nearest"].tolist() == [9.0]
+
+
+# --- what the number of tokens tells ------------------------------------------------------------
+
+
+def test_the_mean_by_the_number_of_tokens_by_hand() -> None:
+    # Of one character 7 and 5, of three 123 and 2.5; none of two, whose mean is that of all.
+    train = rows("digits", ["1 2 7", "33 4 5", "5 6 123", "7 8 2.5", "9 9 1e400"], 2)
+    test = rows("digits", ["1 1 3", "1 1 44", "1 1 0.1", "1 1 99999999"], 2)
+    expected = [6.0, 137.5 / 4, 62.75, 137.5 / 4]
+    for fill in (PARALLEL, LEFT_TO_RIGHT):  # which both have all masks in sight
+        found = floors(test, train, of=codec("digits"), fill=fill)
+        assert found["length"].tolist() == expected
+
+
+def test_lengths_are_told_by_masks_and_where_they_differ_alone() -> None:
+    test, train, of = rows("digits", TEST, 2), rows("digits", TRAIN, 2), codec("digits")
+    assert list(floors(test, train, of=of))[:2] == ["quantisation", "length"]
+    assert "length" not in floors(test, train, of=of, fill=AUTOREGRESSIVE)
+    assert "length" not in floors(test, of=of)
+    test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
+    assert "length" not in floors(test, train)
+
+
+def test_lengths_of_each_target_tell_of_its_own_values() -> None:
+    texts = ["1 2 10", "3 4 20", "55 6 7"]
+    both, names = rows("digits", texts, 0, 2), ["a", "b"] * 3
+    train = replace(both, target_name=pa.array(names))
+    found = floors(train, train, of=codec("digits"))["length"]
+    assert found.tolist() == [2.0, 15.0, 2.0, 15.0, 55.0, 7.0]
+    in_turn = samples("digits", ["8 99"])  # no target: of any number, 2 3 4 6 7 1 and 10 20 55
+    assert floors(in_turn, train, of=codec("digits"))["length"].tolist() == [23 / 6, 85 / 3]
+
+
+@given(st.lists(st.integers(-9999, 9999), min_size=1, max_size=30))
+def test_on_the_rows_it_was_learnt_from_the_length_is_no_worse_than_the_mean(
+    values: list[int],
+) -> None:
+    train = samples("digits", list(map(str, values)), targets=range(len(values)))
+    found = floors(train, train, of=codec("digits"))["length"]
+    truth = np.array(values, np.float64)
+    error = np.square(found - truth).mean()
+    assert error <= np.square(truth.mean() - truth).mean() * (1 + 1e-12) + 1e-12
 
 
 # --- fits --------------------------------------------------------------------------------------

@@ -10,10 +10,12 @@ import os
 import re
 import shutil
 import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from numtok.numerals.column import Literals, Numerals
 from numtok.registry import add_plugin_folders
 from numtok.schemes.base import LOSSES, SCHEMES
 from numtok.stages import _inputs, encode
+from numtok.stages._lengths import OfLength
 from numtok.stages._losses import _decade
 from numtok.stages._profile_unit import Counted, ProfileUnit
 from numtok.stages._shown import shown
@@ -191,11 +194,58 @@ def test_the_era5_losses_are_those_of_all_numbers(tmp_path: Path) -> None:
 
 
 @needs_era5
+@pytest.mark.parametrize("spec", ["digits", "bpe", "bpe:64"])
+def test_what_the_lengths_of_the_era5_numbers_tell(tmp_path: Path, spec: str) -> None:
+    found = schemes(profile(tmp_path, ERA5, schemes=(spec,)))[spec]
+    counts = Counter(chain.from_iterable(era5_numbers().values()))
+    scheme = SCHEMES.build(spec).fit(counts)  # all rows are in the train split
+    for loss in found.slots:
+        literals = era5_numbers()[loss.slot]
+        lengths = scheme.encode(Numerals.of_literals(literals)).lengths
+        values = np.array([float(literal) for literal in literals])
+        told = np.zeros(len(values))
+        for length in np.unique(lengths):
+            told[lengths == length] = values[lengths == length].mean()
+        variance = told.var() / values.var()  # of the means; what is left is within the lengths
+        shares = np.bincount(lengths)[np.unique(lengths)] / len(lengths)
+        bits = -(shares * np.log2(shares)).sum()
+        assert loss.told is not None
+        exact = len(literals) == 300  # all of them are in the sample
+        assert loss.told.variance == pytest.approx(variance, abs=1e-9 if exact else 0.06)
+        assert loss.told.bits == pytest.approx(bits, abs=1e-9 if exact else 0.15)
+
+
+def test_lengths_by_hand(tmp_path: Path, numtok: Shell) -> None:
+    data = texts(tmp_path / "a.jsonl", "a 1 b 1.5", "a 3 b 2.5", "a 12 b 3.5", "a 12 b 3.5")
+    found = schemes(profile(tmp_path, data, schemes=("digits", "p1000")))
+    first, second = (loss.told for loss in found["digits"].slots)
+    assert first is not None and second is not None
+    # 1 and 3 have one token and a variance of 1, both 12 have two: 0.5 of 25.5 is left.
+    assert first.groups == (OfLength(1, 0.5, 2.0, 1.0), OfLength(2, 0.5, 12.0, 0.0))
+    assert first.variance == pytest.approx(1 - 0.5 / 25.5)
+    assert first.bits == 1.0
+    assert [of.tokens for of in second.groups] == [3]
+    assert (second.variance, second.bits) == (0.0, 0.0)
+    assert [loss.told for loss in found["p1000"].slots] == [None, None]
+
+    ran = numtok("profile", str(data), "--scheme", "digits", "--scheme", "p1000")
+    assert (
+        "note: how many tokens a number has, which masks show, tells 98% of the variance\n"
+        '  of after "a" (digits); --json has all slots\n'
+    ) in ran.out
+    rows = list(csv.DictReader(io.StringIO(numtok("profile", str(data), "--format", "csv").out)))
+    shown = {(row["scheme"], row["slot"]): row["told"] for row in rows}
+    assert float(shown["digits", 'after "a"']) == pytest.approx(0.98, abs=0.001)
+    assert shown["p1000", 'after "a"'] == ""
+    assert "which masks show" not in numtok("profile", str(data), "--scheme", "p1000").out
+
+
+@needs_era5
 def test_the_era5_page_is_good_to_read(numtok: Shell) -> None:
     ran = numtok("profile", str(ERA5))
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert 24 <= len(lines) <= 48
+    assert 24 <= len(lines) <= 50
     assert lines[3:14] == [
         "slot           count    from      to   spread  digits   <0    =0  values   top",
         "description.",
@@ -211,14 +261,14 @@ def test_the_era5_page_is_good_to_read(numtok: Shell) -> None:
     ]
     assert "the text of a row is 1,133 tokens, from a vocabulary of 272" in lines
     assert "~, and losses of slots with many values, are those of 1,024 numbers each" in lines
-    assert "fine: digits loses nothing; no number is out of the range of a scheme" in lines
-    assert lines[-1] == f"next: numtok encode --scheme digits {ERA5}"
+    assert "fine: bpe and digits lose nothing; no number is out of the range of a scheme" in lines
+    assert lines[-1] == f"next: numtok encode --scheme bpe {ERA5}"
 
 
 # --- costs -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["p1000", "digits", "xval"])
+@pytest.mark.parametrize("scheme", ["p1000", "digits", "bpe:100", "xval"])
 def test_tokens_are_those_that_encode_makes(tmp_path: Path, scheme: str) -> None:
     store = Store(tmp_path / "store")
     config = encode.Config((str(SAMPLE),), scheme=scheme)
@@ -394,15 +444,15 @@ def test_losses_are_those_of_all_numbers_written_and_read_back(seed: int, tmp_pa
 def test_nothing_is_called_fine_that_is_not_certain(tmp_path: Path, numtok: Shell) -> None:
     rows = [f"[{100 + k % 900}e{k // 900}]" for k in range(5000)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
-    assert found.lossless == ("b1999", "digits", "fp15", "p10", "p1000", "ud")
+    assert found.lossless == ("b1999", "bpe", "digits", "fp15", "p10", "p1000", "ud")
     assert schemes(found)["p10"].slots[0].error_exact
     # One number more with four digits: the sample of 1,024 may not have it.
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows, "[1.234]"))
-    assert found.lossless == ("digits", "ud")  # ud keeps four
+    assert found.lossless == ("bpe", "digits", "ud")  # ud keeps four
     assert not schemes(found)["p10"].slots[0].error_exact
     texts(tmp_path / "a.jsonl", *rows, "[1e-7]")
     out = numtok("profile", "a.jsonl").out
-    assert "fine: digits and ud lose nothing\n" in out
+    assert "fine: bpe, digits and ud lose nothing\n" in out
     assert schemes(profile(tmp_path, tmp_path / "a.jsonl"))["p10"].clipped == 1
 
 
@@ -643,8 +693,8 @@ def test_rows_of_other_splits_alone_are_profiled_and_noted(tmp_path: Path) -> No
     assert schemes(found)["xval"].constants == {"factor": 2.5}
     assert schemes(found)["p10"].tokens_per_row is None
     assert found.notes == (
-        "no row is in the split 'train', so constants are fitted on all rows, and text tokens are "
-        "not known",
+        "no row is in the split 'train', so constants are fitted on all rows, no merges are "
+        "learnt, and text tokens are not known",
     )
 
 
@@ -706,8 +756,8 @@ def test_bad_rows_stop_the_run_or_are_left_out(tmp_path: Path, numtok: Shell) ->
          "unknown numeral policy 'python'; known: default, xval; "
          "give for example --numerals default,thousands=yes"),
         (["--scheme", "p11", "a.jsonl"], 2,
-         "unknown scheme 'p11'; did you mean 'p10'? known: b1999, digits, fp15, hamming, "
-         "nd, p10, p1000, ud, xval"),
+         "unknown scheme 'p11'; did you mean 'p10'? known: b1999, bpe, digits, fp15, "
+         "hamming, nd, p10, p1000, ud, xval"),
         (["--text-field", "id", "a.jsonl"], 2,
          "--text-field 'id' is not possible: the field has a meaning of its own (id, targets, "
          "floors, label, answer_start, group, split), or no name; name the field that holds "
@@ -848,6 +898,7 @@ def test_json_has_everything_under_keys_that_stay(tmp_path: Path, numtok: Shell)
         "slot": "[1]", "tokens_per_number": 3.0, "tokens_exact": True, "clipped": 0,
         "clipped_exact": True, "error_of_spread": 0.0001, "error_exact": True,
         "largest_relative_error": 0.5 / 20000.5, "distinct_left": 2, "channel_share": None,
+        "told": None,
     }  # fmt: skip
     assert {key: p1000[key] for key in p1000 if key != "slots"} == {
         "scheme": "p1000", "normalize": "none", "constants": {}, "tokens_per_number": 3.0,
@@ -900,7 +951,7 @@ def test_csv_has_a_row_for_each_slot_and_scheme(tmp_path: Path, numtok: Shell) -
     rows = list(csv.DictReader(io.StringIO(numtok("profile", "--format", "csv", "a.jsonl").out)))
     assert [(row["name"], row["scheme"]) for row in rows[:2]] == [
         ("[0]", "b1999"),
-        ("[0]", "digits"),
+        ("[0]", "bpe"),
     ]
     assert len(rows) == 2 * len(SCHEMES.names())
     assert rows[0]["tokens_per_number"] == "2.0"

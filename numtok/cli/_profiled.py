@@ -259,6 +259,22 @@ def _figure(verdict: Verdict) -> str:
     return part(verdict.figure) if verdict.kind == "rounded" else percent(verdict.figure)
 
 
+def _lengths(profile: Profile) -> list[str]:
+    """A note on schemes whose numbers have several lengths, each with the slot of which these tell
+    most."""
+    named: list[str] = []
+    for scheme in profile.schemes:
+        shares = {loss.slot: (loss.told and loss.told.variance) or 0.0 for loss in scheme.slots}
+        slot = max(shares, key=lambda name: shares[name], default="")
+        if shares.get(slot):
+            that = "that" if named else "the variance"
+            named.append(f"{percent(shares[slot])} of {that} of {slot} ({scheme.scheme})")
+    if not named:
+        return []
+    told = ", ".join(named)
+    return [f"how many tokens a number has, which masks show, tells {told}; --json has all slots"]
+
+
 def _remarks(profile: Profile) -> list[str]:
     """What is fine, and what to know of the data."""
     fine = []
@@ -274,7 +290,7 @@ def _remarks(profile: Profile) -> list[str]:
             f"note: {profile.folded} slots with few numbers are in the last one; "
             f"at most {MOST_SLOTS} are shown"
         )
-    return [*lines, *(f"note: {note}" for note in profile.notes)]
+    return [*lines, *(f"note: {note}" for note in (*_lengths(profile), *profile.notes))]
 
 
 def _print_item(line: str, to: TextIO) -> None:
@@ -346,14 +362,16 @@ def _shortest(text: str) -> str:
 
 def _print_csv(profile: Profile) -> None:
     """One row for each slot and scheme."""
-    losses = [(scheme.scheme, loss) for scheme in profile.schemes for loss in scheme.slots]
+    losses = [
+        {"scheme": scheme.scheme} | asdict(loss) | {"told": loss.told and loss.told.variance}
+        for scheme in profile.schemes
+        for loss in scheme.slots
+    ]
     rows = []
     for slot in profile.slots:
         own = asdict(slot)
         own["quartiles"] = " ".join(map(repr, slot.quartiles or ()))
-        rows += [
-            own | {"scheme": spec} | asdict(loss) for spec, loss in losses if loss.slot == slot.name
-        ]
+        rows += [own | loss for loss in losses if loss["slot"] == slot.name]
     columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
     columns += [field.name for field in fields(SlotLoss)]
     print_table("", columns, [[row[key] for key in columns] for row in rows], Format.CSV)

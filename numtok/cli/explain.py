@@ -40,7 +40,7 @@ def command(
             len(item.tokens),
             item.decoded,
             item.error,
-            item.outcome,
+            item.note,
         )
         for item in written
     ]

@@ -41,12 +41,13 @@ def command(
             continue
         scheme = SCHEMES.build(name)
         extras = len(scheme.vocabulary()) - scheme.counted
+        counted = "learnt" if scheme.needs_sample else scheme.counted
         low, high = (_compact(bound) for bound in scheme.bounds)
         rows.append(
             (
                 name,
                 scheme.tokens_per_number or "varies",
-                f"{scheme.counted} + {extras}",
+                f"{counted} + {extras}",
                 f"{low}..{high}",
                 _compact(scheme.relative_error) + " of 1" * scheme.unit_interval,
                 scheme.source,

@@ -8,7 +8,7 @@ shifts them into the vocabulary of a whole text. The contract suite in
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple
@@ -127,6 +127,19 @@ class Scheme(ABC):
     @abstractmethod
     def tokens_per_number(self) -> int | None:
         """The fixed number of tokens of every number, or None where it varies."""
+
+    @property
+    def needs_sample(self) -> bool:
+        """Whether :meth:`fit` has something to learn: else it looks at nothing."""
+        return False
+
+    def fit(self, literals: Mapping[str, int]) -> "Scheme":
+        """The scheme as it is learnt from numbers as written, each with how often it comes.
+
+        What is learnt is a field marked ``registry.LEARNT``, and a pure function of the counts,
+        whatever their order. A scheme that has not learnt yet keeps the contract all the same.
+        """
+        return self
 
     @property
     @abstractmethod

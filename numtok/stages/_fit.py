@@ -1,28 +1,30 @@
-"""Fit a codec on the train split: the text tokenizer's words, the normaliser's constants."""
+"""Fit a codec on the train split: the text tokenizer's words, the normaliser's constants, what the
+scheme learns."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from numtok.codec import Codec, Spans, Texts, cut
 from numtok.engines.local import Workers
 from numtok.errors import DataError
-from numtok.normalizers.base import FittedNormalizer, Moments, Normalizer, fit
-from numtok.numerals.column import Literals, Numerals
+from numtok.normalizers.base import Moments, Normalizer, fit
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import TRAIN
 from numtok.registry import settings_of
 from numtok.schemes.base import Scheme
-from numtok.stages._arrow import column
 from numtok.stages._batches import Batch
 from numtok.stages._encode_unit import Screening
 from numtok.stages._inputs import Unit
 from numtok.stages._rows import Categories
+from numtok.stages._train_numbers import CountUnit, LiteralCounts, MeasureUnit, train_texts
 from numtok.text_tokenizers.base import NO_PIECES, Fitted, Pieces, TextTokenizer
+
+T = TypeVar("T")
+Advance = Callable[[int, int], None]  # told the bytes and the rows of each unit done
 
 SAMPLE = 16 << 20  # bytes of train text that a text tokenizer is fitted on
 
@@ -51,54 +53,48 @@ class Unfitted:
         units: Sequence[Unit],
         screening: Screening,
         workers: Workers,
-        progress: Callable[[int, int], None],
+        advance: Callable[[str], Advance],
     ) -> tuple[Codec, list[str]]:
         """The codec, and the columns of groups and floors that rows of the sample have.
 
-        A pure function of the input: the sample is the first 16 MiB of train text, and moments
-        are merged in the order of the units. ``progress`` is told the bytes and the rows of each
-        unit measured.
+        A pure function of the input: the sample is the first 16 MiB of train text, and what is
+        measured is merged in the order of the units. ``advance`` begins a pass over all units, by
+        its name, which is told the bytes and the rows of each unit done.
         """
-        if self.text_tokenizer.needs_sample or self.normalizer.fitted:
+        scheme = self.scheme
+        if self.text_tokenizer.needs_sample or self.normalizer.fitted or scheme.needs_sample:
             pieces, more = _sample(units, screening, self.policy)
         else:
             pieces, more = NO_PIECES, first_columns(units, screening)
         text = self.text or self.text_tokenizer.fit(pieces)
+        screening = replace(screening, reading=replace(screening.reading, checked=False))
         moments = Moments()
         if self.normalizer.fitted:
-            measured: dict[int, Moments] = {}
-            measuring = replace(screening, reading=replace(screening.reading, checked=False))
-            for unit, found, rows in workers.run(MeasureUnit(measuring, self.policy), units):
-                measured[unit] = found
-                progress(units[unit].size, rows)
-            for unit in sorted(measured):
-                moments = moments.merged(measured[unit])
-        normalizer: FittedNormalizer = fit(self.normalizer, moments)
-        return Codec(self.scheme, self.policy, normalizer, self.text_tokenizer, text), more
+            measure = MeasureUnit(screening, self.policy)
+            for found in _in_order(measure, units, workers, advance("measuring")):
+                moments = moments.merged(found)
+        normalizer = fit(self.normalizer, moments)
+        if scheme.needs_sample:
+            counts = LiteralCounts()
+            count = CountUnit(screening, self.policy, normalizer)
+            for literals in _in_order(count, units, workers, advance("counting")):
+                counts.merge(literals)
+            scheme = scheme.fit(counts.smallest())
+        return Codec(scheme, self.policy, normalizer, self.text_tokenizer, text), more
 
 
-@dataclass(frozen=True)
-class MeasureUnit:
-    """Called with a unit, in any process: its index, the moments of its train numbers, its rows."""
-
-    screening: Screening
-    policy: NumeralPolicy
-
-    def __call__(self, unit: Unit) -> tuple[int, Moments, int]:
-        moments = Moments()
-        rows = 0
-        for batch, splits in self.screening.batches(unit):
-            texts = Texts.of(_train(batch, splits))
-            starts, ends, _ = scan(texts.data, texts.rows, self.policy)
-            numerals = Numerals.read(Literals(texts.data, starts, ends))
-            moments = moments.merged(Moments.of(numerals.values))
-            rows += len(batch)
-        return unit.index, moments, rows
-
-
-def _train(batch: Batch, splits: Categories) -> "pa.Array[Any]":
-    keep = dict(splits.places()).get(TRAIN, np.empty(0, np.int64))
-    return batch.rows.texts if len(keep) == len(batch) else batch.rows.texts.take(column(keep))
+def _in_order(
+    work: Callable[[Unit], tuple[int, T, int]],
+    units: Sequence[Unit],
+    workers: Workers,
+    advance: Advance,
+) -> list[T]:
+    """What is found in each unit, whatever the order they are done in."""
+    found: dict[int, T] = {}
+    for unit, part, rows in workers.run(work, units):
+        found[unit] = part
+        advance(units[unit].size, rows)
+    return [found[unit] for unit in sorted(found)]
 
 
 def _sample(
@@ -112,7 +108,7 @@ def _sample(
         rows, rejected = rows + len(batch), rejected + len(batch.rejected)
         more |= batch.rows.more_columns
         # Whole batches, so that the sample depends on the bytes of the input alone.
-        chosen.append(_train(batch, splits))
+        chosen.append(train_texts(batch, splits))
         size += chosen[-1].nbytes
         if size >= SAMPLE:
             break

@@ -4,6 +4,9 @@ quantisation
     The truth as the scheme writes it: no answer that the scheme writes does better.
 mean
     The mean of the train split, of each target's name.
+length
+    The mean of those with as many tokens: what a masked model is told by the number of masks,
+    where a scheme's numbers have several lengths. Skill over it is what it knows beyond that.
 nearest
     The value of that target seen in training that is nearest to the truth: what one reaches who
     knows the answer but can only repeat.
@@ -29,7 +32,7 @@ from numtok.config import threads
 from numtok.nn.batches import ranges
 from numtok.samples import Samples
 from numtok.schemes.base import Failure
-from numtok.stages._predict import Asked, target_names
+from numtok.stages._predict import AUTOREGRESSIVE, Asked, target_names
 from numtok.stages._seen_values import SeenValues
 
 #: Features [m, k] and values [m] to learn from, features [n, k] to predict from: values [n].
@@ -40,9 +43,17 @@ _MOST_BEFORE = 16  # numbers before a target
 
 
 def floors(
-    codec: Codec, samples: Samples, asked: Asked, train: Samples | None, train_mean: float | None
+    codec: Codec,
+    samples: Samples,
+    asked: Asked,
+    train: Samples | None,
+    train_mean: float | None,
+    fill: str,
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Each floor that can be had, by name, with its float64[a] predictions; NaN if invalid."""
+    """Each floor that can be had, by name, with its float64[a] predictions; NaN if invalid.
+
+    ``fill`` as in ``_predict.Options``.
+    """
     yield "quantisation", _quantised(codec, samples, asked)
     names = target_names(samples, asked)
     means = {} if train is None else target_means(train)
@@ -52,6 +63,8 @@ def floors(
         yield floor, np.append(predicted, np.nan)[asked.targets]  # -1, no target, is the last
     if train is None:
         return
+    if codec.scheme.tokens_per_number is None and fill != AUTOREGRESSIVE:
+        yield "length", _by_length(train, names, samples.number_length[asked.numbers])
     yield "nearest", _nearest(train, names, samples.numbers[asked.numbers])
     if (asked.targets < 0).any():
         return  # every number in turn: each would need a fit of its own
@@ -153,6 +166,27 @@ def target_means(train: Samples) -> dict[str, float]:
         for name in sorted(set(names[usable].tolist()))
     }
     return found if len(set(names.tolist())) > 1 else {}
+
+
+def _by_length(
+    train: Samples, names: NDArray[np.object_], lengths: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """The mean of the same target in the train split by its number of tokens, of all where it has
+    none of that length; of any number where it has no such target."""
+    found = np.full(len(names), np.nan)
+    learnt = train.target_name.to_numpy(zero_copy_only=False)
+    for name in np.unique(names):
+        mine, of = names == name, train.targets[learnt == name]
+        of = of if len(of) else np.arange(len(train.numbers))
+        of = of[np.isfinite(train.numbers[of])]
+        if not len(of):
+            continue
+        values, known = train.numbers[of], train.number_length[of]
+        means = np.full(max(known.max(), lengths[mine].max()) + 1, values.mean())
+        for length in np.unique(known):
+            means[length] = values[known == length].mean()
+        found[mine] = means[lengths[mine]]
+    return found
 
 
 def _nearest(

@@ -17,11 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.codec import normalized
 from numtok.errors import DataError
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.numerals.column import Literals, Numerals
 from numtok.registry import spec_of
 from numtok.schemes.base import LOSSES, Decoded, Scheme
+from numtok.stages._lengths import Told, told
 from numtok.stages._sampled import Sample, joined
 from numtok.stages._tallies import (
     COUNT,
@@ -55,6 +57,9 @@ class Loss:
         Of the distinct values, how many are told apart; known where there are few.
     channel
         Share of the range of the value channel, over all slots, that the slot takes.
+    told
+        What the number of tokens tells of the value, of those of the sample; None where all
+        numbers have as many.
     """
 
     tokens: float
@@ -66,6 +71,7 @@ class Loss:
     largest: float | None
     left: int | None
     channel: float | None
+    told: Told | None
 
 
 @dataclass(frozen=True)
@@ -172,6 +178,7 @@ def losses(
             largest,
             _left(tried, own) if own.exact else None,
             taken.get(node),
+            _told(tried, own) if fixed is None else None,
         )
     return SchemeLosses(scheme, normalizer, by_node, vocabulary, channel=channel)
 
@@ -190,17 +197,19 @@ class _Tried:
 
     @classmethod
     def of(cls, scheme: Scheme, normalizer: FittedNormalizer, trial: Trial) -> "_Tried":
-        numerals = trial.numerals
-        if not normalizer.normalizer.identity:
-            values = normalizer.forward(numerals.values)
-            numerals = numerals.with_values(values, normalizer.normalizer.keeps_zero)
-        encoded = scheme.encode(numerals)
+        encoded = scheme.encode(normalized(trial.numerals, normalizer))
         decoded: Decoded = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
         read = decoded.values
         if not normalizer.normalizer.identity:
             read = normalizer.inverse(read)
         clipped = np.isin(encoded.outcomes, [int(outcome) for outcome in LOSSES])
         return cls(scheme, normalizer, trial, encoded.lengths, clipped, read, decoded.failures)
+
+
+def _told(tried: _Tried, own: _Numbers) -> Told | None:
+    """The field ``told`` of :class:`Loss`."""
+    values, weights = tried.trial.numerals.values[own.sampled], tried.trial.weights[own.sampled]
+    return told(values, tried.lengths[own.sampled], weights)
 
 
 def _errors(tried: _Tried, own: _Numbers, tally: Tally) -> tuple[float | None, float | None]:

@@ -21,6 +21,7 @@ from numtok.stages._sampled import Sample, SampledRows, Samples, joined, no_samp
 from numtok.stages._slots import Slots, merge
 from numtok.stages._tallies import BEFORE, COUNT, ROWS, Tallies, Tally, merged_tallies
 from numtok.stages._targets import Resolved
+from numtok.stages._train_numbers import LiteralCounts
 
 _TOGETHER = 8  # parts that are joined at once
 
@@ -34,6 +35,7 @@ class Counted:
     sample: Sample = field(default_factory=no_sample)
     sampled_rows: SampledRows = field(default_factory=SampledRows)
     moments: Moments = field(default_factory=Moments)  # of the train split
+    literals: LiteralCounts = field(default_factory=LiteralCounts)  # of the train split
     splits: Counter[str] = field(default_factory=Counter)  # rows
     rows_with_numbers: int = 0
     rejected: int = 0
@@ -95,6 +97,7 @@ def _as_one(parts: Sequence[Counted]) -> Counted:
         tallies += part.tallies.items()
         whole.sampled_rows.merge(part.sampled_rows)
         whole.moments = whole.moments.merged(part.moments)
+        whole.literals.merge(part.literals)
         whole.splits += part.splits
         whole.rows_with_numbers += part.rows_with_numbers
         whole.rejected += part.rejected
@@ -116,13 +119,17 @@ def _takes_next_level(whole: Counted) -> bool:
 
 @dataclass(frozen=True)
 class ProfileUnit:
-    """Called with a unit, in any process: its index, and what is known of its rows."""
+    """Called with a unit, in any process: its index, and what is known of its rows.
+
+    ``literals``: count those of the train split, which schemes are learnt from.
+    """
 
     screening: Screening
     policy: NumeralPolicy
+    literals: bool
 
     def __call__(self, unit: Unit) -> tuple[int, Counted]:
-        counting = Counting()
+        counting = Counting(self.literals)
         for batch, splits, texts, spans, targets in self.screening.resolved(unit, self._find):
             counting.add(Texts.of(batch.rows.ids), texts, spans, targets, splits)
             counting.found.rejected += len(batch.rejected)
@@ -134,10 +141,11 @@ class ProfileUnit:
 
 
 class Counting:
-    """Statistics that grow batch by batch."""
+    """Statistics that grow batch by batch; ``literals`` as in :class:`ProfileUnit`."""
 
-    def __init__(self) -> None:
+    def __init__(self, literals: bool) -> None:
         self.found = Counted()
+        self._literals = literals
         self._tallies = Tallies()
         self._samples = Samples()
 
@@ -168,12 +176,15 @@ class Counting:
         for name, rows in splits.places():
             found.splits[name] += len(rows)
             if name == TRAIN:
-                train = numerals.values
+                train: NDArray[np.bool_] | slice = slice(None)
                 if len(rows) < len(splits.codes):
                     in_train = np.zeros(len(spans.counts), np.bool_)
                     in_train[rows] = True
-                    train = train[np.repeat(in_train, spans.counts)]
-                found.moments = found.moments.merged(Moments.of(train))
+                    train = np.repeat(in_train, spans.counts)
+                found.moments = found.moments.merged(Moments.of(numerals.values[train]))
+                if self._literals:
+                    literals = Literals(texts.data, spans.starts[train], spans.ends[train])
+                    found.literals.add(literals)
         found.rows_with_numbers += int((spans.counts > 0).sum())
         found.text_bytes += int(texts.rows[-1] - texts.rows[0])
         found.number_bytes += int((spans.ends - spans.starts).sum(dtype=np.int64))

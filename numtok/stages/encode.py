@@ -35,12 +35,13 @@ from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.policy import NumeralPolicy
 from numtok.records import ENCODED, MODEL, SCHEME_FILE
 from numtok.registry import is_plugin, name_of
-from numtok.schemes.base import SCHEMES, Scheme
+from numtok.schemes.base import Scheme
 from numtok.stages._batches import Reading
 from numtok.stages._encode_unit import EncodeUnit, Screening
 from numtok.stages._fit import Unfitted, first_columns, no_rows
 from numtok.stages._inputs import UNIT, Unit, least_units, plan
 from numtok.stages._options import check_name, check_reading, workers_for
+from numtok.stages._schemes import scheme_of
 from numtok.stages._sources import check_rule, find_sources, spool_stdin
 from numtok.stages._splits import SplitRule
 from numtok.store import Store
@@ -212,9 +213,7 @@ class _Job:
             codec, more = encoding, first_columns(self.units, self.screening)
         else:
             self.progress("fitting", 0, 0, 0)
-            codec, more = encoding.fit(
-                self.units, self.screening, self.workers, self._advance("measuring")
-            )
+            codec, more = encoding.fit(self.units, self.screening, self.workers, self._advance)
         self._keep(codec, more)
         return codec, more
 
@@ -306,7 +305,9 @@ def _estimate(
     if isinstance(encoding, Codec):
         codec, more = encoding, first_columns(units, screening)
     else:
-        codec, more = encoding.fit(units[:1], screening, Workers(1), lambda size, rows: None)
+        codec, more = encoding.fit(
+            units[:1], screening, Workers(1), lambda what: lambda size, rows: None
+        )
     files.system.mkdir(folder / RECEIPTS)
     fixed = sum(output.bytes for output in _write_codec(folder, codec))
     work = EncodeUnit(folder, screening, tuple(more), stop_at_clip=False, settings="")
@@ -328,7 +329,7 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
         _check_output(codec.scheme)
         return codec, [artifact.as_parent()]
     assert config.scheme is not None
-    scheme = SCHEMES.build(config.scheme)
+    scheme = scheme_of(config.scheme)
     _check_output(scheme)
     normalizer = NORMALIZERS.build(config.normalize or scheme.normalizer)
     policy = NumeralPolicy.parse(config.numerals or "default")

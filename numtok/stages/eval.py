@@ -65,7 +65,7 @@ from numtok.stages._scoring import Progress, floor_figures, number_floors, score
 from numtok.stages._spreads import spreads
 from numtok.store import Store
 
-REVISION = 6
+REVISION = 7
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
@@ -398,8 +398,9 @@ class _Evaluation:
     def _floors(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
         """Of the numbers that are scored."""
         finite = np.isfinite(self.samples.numbers[self.asked.numbers])
+        fill = self.predictor.options.fill
         for name, values in all_floors(
-            self.loaded.codec, self.samples, self.asked, self.train, self.train_mean
+            self.loaded.codec, self.samples, self.asked, self.train, self.train_mean, fill
         ):
             yield name, values[finite]
 

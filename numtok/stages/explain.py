@@ -10,7 +10,9 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.registry import spec_of
 from numtok.schemes.base import SCHEMES, Failure, Outcome, Scheme
+from numtok.stages._schemes import scheme_of
 
+_BARE = "not learnt yet"
 _WORDS = ("nan", "inf", "-inf")  # values have these, texts do not
 
 
@@ -23,7 +25,7 @@ class Written:
     channel: float | None
     decoded: str  # the literal that comes back, or the name of the failure
     error: float | None  # relative; None where no finite value comes back
-    outcome: str  # "" for an ordinary number
+    note: str  # "" for an ordinary number in a scheme that is what it will be
 
 
 def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[Written]:
@@ -36,7 +38,7 @@ def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[Writ
     """
     numerals = _numerals(number, policy)
     every = [name for name in SCHEMES if not SCHEMES.required(name)]
-    schemes = [SCHEMES.build(spec) for spec in specs or every]
+    schemes = [scheme_of(spec) for spec in specs or every]
     return [_written(scheme, numerals) for scheme in schemes]
 
 
@@ -70,5 +72,5 @@ def _written(scheme: Scheme, numerals: Numerals) -> Written:
         None if encoded.channel is None else float(encoded.channel[0]),
         failure.name.lower() if failure else decoded.literal(0),
         error,
-        "" if outcome is Outcome.NUMBER else outcome.name.lower().replace("_", " "),
+        outcome.name.lower().replace("_", " ") if outcome else _BARE * scheme.needs_sample,
     )

@@ -31,10 +31,12 @@ from numtok.stages._batches import Reading
 from numtok.stages._encode_unit import Screening
 from numtok.stages._fit import Unfitted, no_rows
 from numtok.stages._inputs import UNIT, Unit, least_units, plan
+from numtok.stages._lengths import Told
 from numtok.stages._losses import SchemeLosses, Trial, losses
 from numtok.stages._options import check_reading, workers_for
 from numtok.stages._places import OTHER
 from numtok.stages._profile_unit import Counted, ProfileUnit, merged
+from numtok.stages._schemes import scheme_of
 from numtok.stages._shown import shown
 from numtok.stages._slot_profile import SlotProfile, shown_range, slot_profile
 from numtok.stages._sources import check_rule, find_sources, spool_stdin
@@ -93,6 +95,7 @@ class SlotLoss:
     largest_relative_error: float | None
     distinct_left: int | None
     channel_share: float | None
+    told: Told | None
 
 
 @dataclass(frozen=True)
@@ -166,16 +169,18 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
         workers = stack.enter_context(Workers(workers_for(total, config.workers, 2 * UNIT)))
         workers.start(ProfileUnit, least_units(sources))
         units, _ = plan(sources, lambda done, total: progress("reading", done, total, 0))
-        found = _count(units, ProfileUnit(screening, policy), workers, progress)
+        learning = any(scheme.needs_sample for scheme in schemes)
+        found = _count(units, ProfileUnit(screening, policy, learning), workers, progress)
         if not found.rows:
             raise no_rows(found.rejected)
+        schemes = [scheme.fit(found.literals.smallest()) for scheme in schemes]
         text = _text_cost(units, screening, policy, schemes[0], found)
     return _profile(config, found, schemes, text)
 
 
 def _schemes(specs: Sequence[str]) -> list[Scheme]:
     every = [name for name in SCHEMES if not SCHEMES.required(name)]
-    return [SCHEMES.build(spec) for spec in dict.fromkeys(specs or every)]
+    return [scheme_of(spec) for spec in dict.fromkeys(specs or every)]
 
 
 @contextmanager
@@ -227,7 +232,7 @@ def _text_cost(
     unchecked = replace(screening, reading=replace(screening.reading, checked=False))
     tokenizer = TEXT_TOKENIZERS.build(_TEXT_TOKENIZER)
     unfitted = Unfitted(scheme, policy, NORMALIZERS.build("none"), tokenizer, None)
-    codec, _ = unfitted.fit(units, unchecked, Workers(1), lambda size, rows: None)
+    codec, _ = unfitted.fit(units, unchecked, Workers(1), lambda what: lambda size, rows: None)
     tokens = rows = size = 0
     for batch, _ in (one for unit in units for one in unchecked.batches(unit)):
         texts = Texts.of(batch.rows.texts)
@@ -252,8 +257,8 @@ def _profile(
             moments = moments.merged(tally.moments)
     if not found.splits[TRAIN]:
         notes.append(
-            f"no row is in the split {TRAIN!r}, so constants are fitted on all rows, and text "
-            "tokens are not known"
+            f"no row is in the split {TRAIN!r}, so constants are fitted on all rows, no merges are "
+            "learnt, and text tokens are not known"
         )
     folded = _fold(found)
     places = found.places()
@@ -340,6 +345,7 @@ def _scheme(
                 loss.largest,
                 loss.left,
                 loss.channel,
+                loss.told,
             )
             for node, loss in own.items()
         ),

@@ -65,9 +65,9 @@ from numtok.nn.objectives.base import OBJECTIVES
 from numtok.nn.presets import preset, trunk
 from numtok.normalizers.base import NORMALIZERS
 from numtok.published import published
-from numtok.schemes.base import SCHEMES
 from numtok.sources.base import SOURCES, TableSource
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
+from numtok.stages._schemes import scheme_of
 from numtok.sweeps.plan import (
     BUDGETS,
     Encodings,
@@ -94,7 +94,7 @@ _MANAGED = {
 }  # fmt: skip
 # What is refused before anything is made, rather than when its turn comes.
 _CHECKS: Mapping[str, Callable[[str], object]] = {
-    "scheme": SCHEMES.build,
+    "scheme": scheme_of,
     "normalize": NORMALIZERS.build,
     "preset": preset,
     "objective": OBJECTIVES.build,
