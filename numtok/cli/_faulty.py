@@ -58,7 +58,7 @@ def print_faults(found: "Sequence[Faults]", format: Format) -> None:
     )
     _print_sizes(
         "the most common mantissa with the most common exponent",
-        [(one.label, one.commonest) for one in found],
+        [(one.label, one.commonest) for one in found if one.commonest],
         format,
     )
     surplus = [(one.label, size) for one in found for size in one.surplus]
@@ -94,7 +94,8 @@ def _flat(one: "Faults") -> Iterator[Row]:
         )
     for part in one.distances:
         yield Row("distance", one.label, part.part, part.value, by_chance=part.by_chance)
-    for kind, sizes in (("commonest", [one.commonest]), ("surplus", one.surplus)):
+    commonest = [] if one.commonest is None else [one.commonest]
+    for kind, sizes in (("commonest", commonest), ("surplus", one.surplus)):
         for size in sizes:
             yield Row(
                 kind,

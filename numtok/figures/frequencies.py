@@ -56,9 +56,10 @@ class Frequencies(Figure):
         )
         panels = []
         for title, evaluation in zip(titles, evaluations, strict=True):
-            answers = answers_of(Predictions.read(evaluation), self.target or None)
+            answers = answers_of(Predictions.of_numbers(evaluation), self.target or None)
             truths, found = written(answers, self.digits)
-            true, predicted = (getattr(Shares.of(one), self.part) for one in (truths, found))
+            valid = [one for one in found if one is not None]
+            true, predicted = (getattr(Shares.of(one), self.part) for one in (truths, valid))
             panels.append(panel_of(title, self.part, true, predicted, self.top))
         return Picture(panels, [])
 

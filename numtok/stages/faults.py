@@ -32,7 +32,7 @@ from numtok.stages._reports import TARGET, Predictions, read
 from numtok.store import Store
 
 _MOST_DIGITS = 17
-_DRAWS = 200  # of as many numbers, for what chance does
+_DRAWS = 20  # for what chance does; the distance hardly differs between them
 KINDS = ("right", "mantissa", "exponent", "sign", "several", "no number")
 
 
@@ -87,11 +87,12 @@ class Fault(msgspec.Struct, frozen=True):
 
 class Distance(msgspec.Struct, frozen=True):
     """How far the predicted frequencies of a part are from the true ones: the total variation, from
-    0 to 1; ``by_chance`` is that of as many numbers drawn from the true frequencies."""
+    0 to 1. ``by_chance`` is what that is between two samples, as large as both are, that are drawn
+    from the true frequencies. None where no prediction is a number."""
 
     part: str
-    value: float
-    by_chance: float
+    value: float | None
+    by_chance: float | None
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -110,7 +111,8 @@ class Faults(msgspec.Struct, frozen=True):
     """Of one report.
 
     commonest
-        The most common mantissa of the truths, with their most common exponent.
+        The most common mantissa of the truths, with their most common exponent; None where all
+        are 0.
     surplus
         The numbers predicted most beyond their share, the worst first.
     """
@@ -120,7 +122,7 @@ class Faults(msgspec.Struct, frozen=True):
     numbers: int
     faults: list[Fault]
     distances: list[Distance]
-    commonest: Size
+    commonest: Size | None
     surplus: list[Size]
 
 
@@ -134,7 +136,7 @@ def run(config: Config, store: Store) -> list[Faults]:
     names = labels([one.report.scheme for one in evaluations], settings)
     found = []
     for name, evaluation in zip(names, evaluations, strict=True):
-        predictions = Predictions.read(evaluation)
+        predictions = Predictions.of_numbers(evaluation)
         answers = answers_of(predictions, config.target)
         found.append(faults(config, name, predictions.ref, answers))
     return found
@@ -165,13 +167,17 @@ def faults(config: Config, label: str, ref: str, answers: Answers) -> Faults:
     truths, found = written(answers, config.digits)
     kinds = np.array([_kind(*pair) for pair in zip(truths, found, strict=True)])
     sizes = np.array(["" if one is None else one.size for one in found])
-    squares = (answers.prediction - answers.truth) ** 2
+    errors = np.abs(answers.prediction - answers.truth)
+    squares = (errors / max(errors.max(), np.finfo(np.float64).tiny)) ** 2  # the largest overflow
     whole = float(squares.sum())
 
     def share_of_squares(rows: NDArray[np.bool_]) -> float | None:
         return float(squares[rows].sum()) / whole if whole else None
 
-    true, predicted = Shares.of(truths), Shares.of(found)
+    valid = [one for one in found if one is not None]
+    true, predicted = Shares.of(truths), Shares.of(valid)
+    parts = Shares.of([one for one in truths if one.exponent])  # zero has none to be combined
+    commonest = (_commonest(parts.mantissa), _commonest(parts.exponent)) if parts.number else None
 
     def size(mantissa: str, exponent: str) -> Size:
         name = mantissa + exponent
@@ -194,10 +200,10 @@ def faults(config: Config, label: str, ref: str, answers: Answers) -> Faults:
             for kind in KINDS
         ],
         [
-            _distance(part, *pair, len(truths))
+            _distance(part, *pair, len(truths), len(valid))
             for part, pair in zip(Shares._fields, zip(true, predicted, strict=True), strict=True)
         ],
-        size(_commonest(true.mantissa), _commonest(true.exponent)),
+        size(*commonest) if commonest else None,
         [size(*_split(one)) for one in worst if surplus[one] > 0],
     )
 
@@ -219,21 +225,20 @@ class Shares(NamedTuple):
     number: Mapping[str, float]
 
     @classmethod
-    def of(cls, numbers: Sequence[Written | None]) -> "Shares":
-        """Of those that are numbers.
+    def of(cls, numbers: Sequence[Written]) -> "Shares":
+        """Those among some numbers.
 
-        >>> Shares.of([Written.of("0.1", 1), Written.of("-0.2", 1), None]).exponent
+        >>> Shares.of([Written.of("0.1", 1), Written.of("-0.2", 1)]).exponent
         {'E-1': 1.0}
         """
-        there = [one for one in numbers if one is not None]
 
         def shares(values: Iterable[str]) -> dict[str, float]:
-            return {one: count / len(there) for one, count in Counter(values).items()}
+            return {one: count / len(numbers) for one, count in Counter(values).items()}
 
         return cls(
-            shares(one.mantissa for one in there),
-            shares(one.exponent for one in there),
-            shares(one.size for one in there),
+            shares(one.mantissa for one in numbers),
+            shares(one.exponent for one in numbers),
+            shares(one.size for one in numbers),
         )
 
 
@@ -247,12 +252,20 @@ def _split(number: str) -> tuple[str, str]:
 
 
 def _distance(
-    part: str, true: Mapping[str, float], predicted: Mapping[str, float], n: int
+    part: str,
+    true: Mapping[str, float],
+    predicted: Mapping[str, float],
+    truths: int,
+    predictions: int,
 ) -> Distance:
+    if not predictions:
+        return Distance(part, None, None)
     apart = sum(abs(true.get(one, 0.0) - predicted.get(one, 0.0)) for one in {*true, *predicted})
     shares = np.array([true[one] for one in sorted(true)])
-    drawn = np.random.default_rng(0).multinomial(n, shares / shares.sum(), _DRAWS) / n
-    return Distance(part, apart / 2, float(np.abs(drawn - shares).sum(axis=1).mean()) / 2)
+    shares /= shares.sum()
+    random = np.random.default_rng(0)
+    first, second = (random.multinomial(n, shares, _DRAWS) / n for n in (truths, predictions))
+    return Distance(part, apart / 2, float(np.abs(first - second).sum(axis=1).mean()) / 2)
 
 
 def _share(hits: NDArray[np.bool_], answers: Answers) -> Figure:
