@@ -7,7 +7,8 @@ set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 weather
 
-field=$(numtok fetch era5 --from "${ERA5:=weatherbench2}" --area "$AREA" --period "$PERIOD")
+field=$(numtok fetch era5 --from "${ERA5:=weatherbench2}" --area "$AREA" --period "$PERIOD" \
+    --every "${EVERY}h")
 
 table4() { # table4 COLUMN BUDGET=AMOUNT
     echo "=== $1"
