@@ -733,6 +733,21 @@ def test_what_was_read_before_a_store_got_more_days_is_read_again(
     check(made)
 
 
+def test_days_that_were_dropped_before_are_not_where_none_may_be(
+    tmp_path: Path, server: Server
+) -> None:
+    dataset = grid(days=12)
+    dataset["2m_temperature"][8] = np.nan  # of the second day
+    place = serve(server, write(dataset, tmp_path / "b.zarr", chunks=(8, 4, 6)))
+    server.faults["/store.zarr/2m_temperature/8.0.0"] = ["403"]  # of the last day
+    store, window = Store(tmp_path / "store"), WINDOW | {"period": "2019-03-01..2019-03-12"}
+    with pytest.raises(StoreError):
+        fetch(store, place, missing="drop", **window)
+    assert len(list((tmp_path / "store").rglob("receipts/object-*"))) == 1
+    with pytest.raises(DataError, match=r"has not every value of 1 day \(2019-03-02\)"):
+        fetch(store, place, **window)
+
+
 @pytest.mark.parametrize("interrupted", [True, False])
 def test_nothing_is_printed_of_what_ran_beside_the_object_that_failed(
     tmp_path: Path, server: Server, interrupted: bool

@@ -73,7 +73,7 @@ def write_field(
     Raises DataError for missing values, unless their days are dropped, and StoreError.
     """
     axes = _digest(opened)
-    state = _continued(draft, axes)
+    state = _continued(draft, axes, source.drops)
     lacking = absent_days(opened.times)
     if lacking and not source.drops:
         raise _missing(opened, lacking, "not every step")
@@ -136,14 +136,17 @@ def _take(state: _State, opened: Field, begin: int, end: int, drops: bool) -> No
     state.steps += (begin + np.flatnonzero(keep)).tolist()
 
 
-def _continued(draft: Draft, axes: str) -> _State:
+def _continued(draft: Draft, axes: str, drops: bool) -> _State:
     """Where an earlier run stopped, if the axes were the same: a public store may since have got
-    days that it lacked. Receipts behind a gap are of no use, and their objects made again."""
+    days that it lacked. Receipts behind a gap are of no use, nor are those behind a dropped day
+    where none may be; their objects are made again."""
     state = _State()
     indices = [int(path.rsplit(".", 3)[1]) for path in vouched(draft.path)]  # of object_name
     for index in sorted(indices):  # all of them, so that none of other axes stays behind
         receipt = draft.receipt(_unit(index), input=axes, settings=draft.version)
-        if receipt is not None and index == state.objects:
+        if receipt is None or (receipt.facts["dropped"] and not drops):
+            continue
+        if index == state.objects:
             state.end = receipt.facts["end"]
             state.dropped = set(receipt.facts["dropped"])
             state.preliminary = set(receipt.facts["preliminary"])
