@@ -97,9 +97,9 @@ SCHEMES=${SCHEMES:-p10 p1000 b1999 fp15 xval}
 command -v numtok > /dev/null || PATH="$PWD/.venv/bin:$PATH"
 
 # The sizes of planetary systems and of what learns them (xval-table5, xval-figures). At two cores
-# these are small ones, and planets begin in a line: small models tell the step size of a system that
-# begins anywhere only after far longer (docs/LOG.md). The published ranges of planets, points, spans
-# and the published share of planets in a line from the scale of a GPU on.
+# these are small ones, and planets begin in a line: of systems that begin anywhere a small model told
+# no step size after 4,000 steps (docs/LOG.md). The published ranges of planets, points, spans and the
+# published share of planets in a line from the scale of a GPU on.
 orbits() {
     PLANETS=2 POINTS=14 SPAN=3..10 ALIGNED=1
     SHIFTED=validation=0.01,test=0.01,ood-stepsize=0.01,ood-a1=0.01

@@ -41,7 +41,7 @@ class Orbits(TextTask):
     As in xVal: masses m in units of the star's, semi-major axes a evenly spaced from 1 to one that
     is drawn, eccentricities e, longitudes theta, all of them 0 in three of ten rows; the order of
     the planets is shuffled. REBOUND's IAS15 integrates them with G = 1, so that a circle of radius
-    1 takes 2 pi. Written are m x 1e5, a and e x 20 of each planet, the step size, and then
+    1 takes 2 pi. Written are a, e x 20 and m x 1e5 of each planet, the step size, and then
     (x, y) of each planet at each time. A row with x or y of ``bound`` or more is drawn again.
 
     Numbers have exactly seven significant figures, about what float32 holds: planets pull so weakly
