@@ -383,6 +383,30 @@ def check_round_trip(scheme: Scheme, seed: int) -> None:
             _fail(scheme, "round trip", f"{_short(literal)}: {wrong}")
 
 
+def check_factors(scheme: Scheme, seed: int) -> None:
+    """A number is its channel times the factor of its token, where that has one."""
+    name, factors = "factors", scheme.factors
+    size = len(scheme.vocabulary())
+    got = f"{factors.dtype}{list(factors.shape)}"
+    _expect(scheme, name, "factors", got, f"float64[{size}]")
+    if np.isnan(factors).all():
+        return
+    width = 1 if scheme.channel else None
+    _expect(scheme, name, "has a channel, and one token a number", width, scheme.tokens_per_number)
+    literals = sample(scheme, seed)
+    encoded = scheme.encode(Numerals.of_literals(literals))
+    decoded = _decode(scheme, encoded)
+    assert encoded.channel is not None
+    with np.errstate(invalid="ignore", over="ignore"):
+        products = encoded.channel * factors[encoded.tokens]
+    limit = scheme.relative_error + _SLACK
+    for index in np.flatnonzero(encoded.outcomes == Outcome.NUMBER).tolist():
+        value, product = float(decoded.values[index]), float(products[index])
+        if not abs(product - value) <= limit * abs(value):
+            told = f"got {product!r} of channel and factor, expected {value!r} as read back"
+            _fail(scheme, name, f"{_short(literals[index])}: {told}")
+
+
 def check_idempotence(scheme: Scheme, seed: int) -> None:
     """What was read back is written as the same tokens again."""
     name, literals = "idempotence", sample(scheme, seed)
@@ -593,6 +617,8 @@ def check_intervals(scheme: Scheme, seed: int) -> None:
         if tokens not in intervals:
             bounds = intervals[tokens] = Bounds(*scheme.interval(tokens))
             values = _inside(scheme, bounds, rng)
+            if scheme.splits and not np.isnan(scheme.factors[tokens[0]]):
+                values = []  # the interval of one exponent lies within that of the next
             if scheme.channel and encoded.outcomes[index] == Outcome.NUMBER:
                 least, most = scheme.bounds
                 values = [one for one in values if least <= abs(one) <= most]
@@ -710,6 +736,7 @@ CHECKS: dict[str, Callable[[Scheme, int], None]] = {
     "shapes": check_shapes,
     "outcomes": check_outcomes,
     "round trip": check_round_trip,
+    "factors": check_factors,
     "idempotence": check_idempotence,
     "batches": check_batches,
     "garbage": check_garbage,

@@ -156,6 +156,24 @@ class Scheme(ABC):
     def vocabulary(self) -> tuple[str, ...]:
         """The tokens by local id, each a distinct string without brackets or spaces."""
 
+    @property
+    def factors(self) -> NDArray[np.float64]:
+        """float64[vocabulary]: what a number's one token multiplies its channel by.
+
+        0 for an underflow and infinity for an overflow that keep their digits in the channel; NaN
+        for other tokens, which stand for what they are whatever the channel holds, and throughout
+        where there is no channel or a number is no such product.
+
+        >>> SCHEMES.build("numgpt,exponents=-1..1").factors
+        array([0.1, 1. , 10. , 0. , inf, nan, nan, nan])
+        """
+        return np.full(len(self.vocabulary()), np.nan)
+
+    @property
+    def splits(self) -> bool:
+        """Whether a number is divided between token and channel, so that neither says it alone."""
+        return len(np.unique(self.factors[~np.isnan(self.factors)])) > 1
+
     @abstractmethod
     def encode(self, numerals: Numerals) -> Encoded:
         """Write numbers. Never fails: what cannot be written gets a declared token."""
@@ -180,7 +198,8 @@ class Scheme(ABC):
         A point (low == high) where it stands for one value alone, as zero does; (NaN, NaN) for
         NaN. Intervals of different sequences overlap at most in their ends, and together they
         cover the line. (Where several copies are written, sequences with the same majority have
-        the same interval.)
+        the same interval. Where a number is divided between token and channel, the interval of a
+        token is the smallest that holds all its numbers, of both signs.)
 
         A contiguous scheme takes prefixes, too: then it is all from the lowest to the highest
         value that begins so, and the whole line where what follows decides.

@@ -57,6 +57,10 @@ class XVal(Scheme):
     def relative_error(self) -> float:
         return 2.0**-24
 
+    @property
+    def factors(self) -> NDArray[np.float64]:
+        return np.array([1.0, *[np.nan] * len(_EXTRAS)])
+
     def vocabulary(self) -> tuple[str, ...]:
         return ("[NUM]", *_EXTRAS)
 
