@@ -52,6 +52,7 @@ from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import Example, masked, moved
 from numtok.nn.presets import preset
 from numtok.nn.steps import Steps
+from numtok.nn.vocabulary import Vocabulary
 from numtok.schemes.base import Next
 from numtok.stages._data import read_codec, read_split
 from numtok.stages._models import LoadedModel, Trained
@@ -356,7 +357,7 @@ def measure(job: Job) -> Measured:
         objective=job.objective,
     )
     torch.manual_seed(0)
-    model = Model(settings).eval()
+    model = Model(settings, Vocabulary.of(codec)).eval()
     with torch.no_grad():
         model.get_parameter("token_head.weight").mul_(10)  # so that few logits are nearly equal
         if causal and codec.scheme.tokens_per_number is None:

@@ -29,6 +29,7 @@ from numtok.nn.model import Model, ModelSettings  # noqa: E402
 from numtok.nn.objectives.base import OBJECTIVES  # noqa: E402
 from numtok.nn.presets import preset  # noqa: E402
 from numtok.nn.training import Execution, Recipe, Trainer  # noqa: E402
+from numtok.nn.vocabulary import Vocabulary  # noqa: E402
 from numtok.samples import Samples  # noqa: E402
 from numtok.stages._data import read_codec, splits  # noqa: E402
 from numtok.stages._training import Split  # noqa: E402
@@ -108,7 +109,8 @@ def measure(samples: Samples, codec: Any, objective: str, options: argparse.Name
         head=codec.scheme.head,
         objective=objective,
     )
-    trainer = Trainer(Model(settings), Recipe(1000, 1e-3), Execution(torch.device("cpu")))
+    model = Model(settings, Vocabulary.of(codec))
+    trainer = Trainer(model, Recipe(1000, 1e-3), Execution(torch.device("cpu")))
     trainer.advance(examples[0])
     started = time.perf_counter()
     for example in examples[1 : options.training_steps + 1]:

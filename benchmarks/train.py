@@ -42,6 +42,7 @@ from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES, Example
 from numtok.nn.presets import preset
 from numtok.nn.training import WHOLE_STEP, Execution, Recipe, Trainer, device_of
+from numtok.nn.vocabulary import Vocabulary
 
 VOCABULARY = {"p1000": 1189, "xval": 271}  # of arithmetic, its text in words
 NUMBER = {"p1000": 3, "xval": 1}  # tokens of a number
@@ -181,7 +182,8 @@ def measure(scheme: str, objective: str, options: argparse.Namespace) -> list[st
             head=head,
             objective=objective,
         )
-        return Trainer(Model(settings), Recipe(1 << 30, 1e-3), Execution(device, bfloat16))
+        model = Model(settings, Vocabulary(settings.vocabulary))
+        return Trainer(model, Recipe(1 << 30, 1e-3), Execution(device, bfloat16))
 
     def steps(of: Trainer) -> None:
         for step in range(options.steps):

@@ -156,7 +156,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _prepared(self, columns: Columns, target: NDArray[np.float64]) -> Preparation:
         head = HEADS.build(self.head)
-        if not isinstance(head, ValueHead):
+        if not isinstance(head, ValueHead) or not head.of_tables:
             raise UsageError(
                 f"head {self.head!r} reads tokens of a text, which a table has not; give one that "
                 "reads values, such as pointwise, riemann:256, mdn:5 or decoder:ud"

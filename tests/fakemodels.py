@@ -13,6 +13,7 @@ from numtok.codec import Codec, Texts
 from numtok.nn.batches import Batch, Batches
 from numtok.nn.model import Model, ModelSettings
 from numtok.nn.presets import preset
+from numtok.nn.vocabulary import Vocabulary
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.numerals.policy import NumeralPolicy
 from numtok.samples import Samples
@@ -129,7 +130,7 @@ def model(
         classes=classes,
     )
     torch.manual_seed(seed)
-    made = Model(settings)
+    made = Model(settings, Vocabulary.of(one))
     with torch.no_grad():
         for parameter in made.parameters():
             if parameter.dim() > 1:

@@ -19,6 +19,7 @@ from numtok.errors import DataError, NumtokError, TrainingFailed, UsageError
 from numtok.nn.batches import generator
 from numtok.nn.model import Model
 from numtok.nn.objectives.base import OBJECTIVES, ended
+from numtok.nn.vocabulary import Vocabulary
 from numtok.records import TRAIN
 from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
 from numtok.schemes.base import SCHEMES
@@ -285,7 +286,7 @@ def test_init_brings_the_trunk_bit_for_bit_and_leaves_the_heads(
     assert read_model(again, CPU).trained.configuration["objective"] == told
 
     torch.manual_seed(7)
-    model = Model(settings)
+    model = Model(settings, Vocabulary.of(there.codec))
     heads = [parameter.clone() for parameter in model.class_head.parameters()]
     begin_with(model, there)
     samples = read_split(data, "test")

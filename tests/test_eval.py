@@ -24,6 +24,7 @@ from numtok.metrics.base import METRICS, Answers
 from numtok.metrics.base import figures as measured
 from numtok.nn.model import Model, ModelSettings
 from numtok.nn.presets import preset
+from numtok.nn.vocabulary import Vocabulary
 from numtok.reports import (
     PREDICTIONS_FILE,
     QUANTILES,
@@ -102,7 +103,7 @@ class World:
             objective=objective,
         )
         torch.manual_seed(0)
-        model = Model(settings)
+        model = Model(settings, Vocabulary.of(codec))
         with torch.no_grad():
             for parameter in model.parameters():
                 if parameter.dim() > 1:

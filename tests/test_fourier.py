@@ -19,6 +19,7 @@ from numtok.nn.batches import generator
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.model import Model
 from numtok.nn.objectives.base import MASK, OBJECTIVES
+from numtok.nn.vocabulary import Vocabulary
 from tests import fakemodels
 from tests.fakemodels import batch, codec, model
 
@@ -32,7 +33,7 @@ MAGNITUDES = 10**DECADES
 
 def built(spec: str = "fourier", width: int = WIDTH) -> nn.Module:
     torch.manual_seed(0)
-    return EMBEDDERS.build(spec).build(8, width)
+    return EMBEDDERS.build(spec).build(Vocabulary(8), width)
 
 
 def bare() -> nn.Module:

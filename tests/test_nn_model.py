@@ -18,6 +18,7 @@ from numtok.nn.heads.base import HEADS, ValueHead
 from numtok.nn.model import Losses, Model, ModelSettings, _cross_entropy
 from numtok.nn.objectives.base import OBJECTIVES, Example
 from numtok.nn.presets import PRESETS, preset
+from numtok.nn.vocabulary import Vocabulary
 from numtok.registry import settings_of
 from numtok.schemes.base import SCHEMES
 from tests import fakemodels
@@ -51,18 +52,25 @@ def learn(found: Losses) -> None:
 
 
 @pytest.mark.parametrize("name", EMBEDDERS.names())
-def test_an_embedder_has_a_table_of_token_vectors_and_shows_tokens_at_its_value_one(
-    name: str,
+@pytest.mark.parametrize("scheme", ["xval", "numgpt"])
+def test_an_embedder_has_a_table_of_token_vectors_and_values_do_not_touch_texts(
+    scheme: str, name: str
 ) -> None:
-    built = EMBEDDERS.build(name).build(11, 8)
+    vocabulary = Vocabulary.of(codec(scheme))
+    built = EMBEDDERS.build(name).build(vocabulary, 8)
     table = built.get_parameter("table.weight")
-    assert table.shape == (11, 8)
-    tokens = torch.tensor([[3, 0, 10], [5, 5, 1]])
-    assert torch.equal(built(tokens, torch.ones(2, 3)), table[tokens])
+    assert table.shape == (vocabulary.size, 8)
+    tokens = torch.tensor([[1, 40, 65], [50, 50, 2]])
+    shown = built(tokens, torch.ones(2, 3))
+    assert shown.shape == (2, 3, 8)
+    for text, vector in zip(tokens.flatten().tolist(), shown.flatten(0, 1), strict=True):
+        assert torch.equal(vector, built(torch.tensor([[text]]), torch.ones(1, 1))[0, 0])
+    if not hasattr(built, "numerals"):  # texts are fused with nothing
+        assert torch.equal(shown, table[tokens])
 
 
 def test_lookup_does_not_look_at_values() -> None:
-    built = EMBEDDERS.build("lookup").build(5, 4)
+    built = EMBEDDERS.build("lookup").build(Vocabulary(5), 4)
     tokens = torch.tensor([[1, 2]])
     assert torch.equal(built(tokens, torch.tensor([[7.0, 0.0]])), built(tokens, torch.ones(1, 2)))
 
@@ -347,7 +355,7 @@ def sized(
         objective="ar",
     )
     with torch.device("meta"):
-        return Model(settings)
+        return Model(settings, Vocabulary(vocabulary))
 
 
 def in_blocks(layers: int, width: int) -> int:

@@ -22,6 +22,7 @@ from numtok.nn.heads.base import HEADS, ValueHead, ValueReader, linear_flops, pr
 from numtok.nn.objectives.base import OBJECTIVES, Example
 from numtok.nn.presets import Preset
 from numtok.nn.transformer import Cache, Shape, Transformer
+from numtok.nn.vocabulary import Vocabulary
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.registry import settings_of
 
@@ -101,7 +102,8 @@ class ModelSettings:
 
 
 class Losses(NamedTuple):
-    """Means over what is predicted: tokens in nats, values in units of their head's own.
+    """Means over what is predicted: tokens in nats, values in units of their head's own, over the
+    numbers or, where the head says so (``per_token``), over the tokens.
 
     Without a value head ``value`` is 0. What is learnt is their sum. Labels count as tokens.
     """
@@ -113,21 +115,24 @@ class Losses(NamedTuple):
 class Model(nn.Module):
     """Tokens [B, L] and the values beside them [B, L] to hidden states, tokens and values."""
 
-    def __init__(self, settings: ModelSettings) -> None:
+    def __init__(self, settings: ModelSettings, vocabulary: Vocabulary) -> None:
+        """Raises UsageError where embedder or head cannot be with such a vocabulary."""
         super().__init__()
         self.settings = settings
         width = settings.shape.width
         self.objective = OBJECTIVES.from_settings(settings.objective)
         self.head = None if settings.head is None else HEADS.from_settings(settings.head)
-        self.embedder = EMBEDDERS.from_settings(settings.embedder).build(settings.vocabulary, width)
+        self.embedder = EMBEDDERS.from_settings(settings.embedder).build(vocabulary, width)
         self.trunk = Transformer(settings.shape, self.objective.causal)
         if settings.classes:
             self.class_head = projection(width, len(settings.classes), 1, bias=True)
         else:
-            layers = settings.head_layers
-            self.token_head = projection(width, settings.vocabulary, layers, bias=False)
+            words = projection(width, vocabulary.size, settings.head_layers, bias=False)
             if settings.tied:
-                cast(nn.Linear, self.token_head).weight = self._table
+                cast(nn.Linear, words).weight = self._table
+            self.token_head = (
+                words if self.head is None else self.head.tokens(words, vocabulary, width)
+            )
         self.value_head: ValueReader | None = None
         if isinstance(self.head, ValueHead):
             self.value_head = self.head.build(width)
@@ -143,6 +148,11 @@ class Model(nn.Module):
     @property
     def _table(self) -> nn.Parameter:
         return self.embedder.get_parameter("table.weight")
+
+    @property
+    def values_per_token(self) -> bool:
+        """Whether the loss of values is a mean over the tokens that are learnt, not the numbers."""
+        return isinstance(self.head, ValueHead) and self.head.per_token
 
     @property
     def _first_head(self) -> nn.Module:
@@ -199,7 +209,8 @@ class Model(nn.Module):
             with torch.autocast(flat.device.type, enabled=False):
                 parameters = self.value_head(flat[given.number_where].float())
             if len(given.number_learnt):
-                value = self.value_head.losses(parameters, given.number_learnt).mean()
+                each = self.value_head.losses(parameters, given.number_learnt)
+                value = each.sum() / len(given.labels) if self.values_per_token else each.mean()
             else:
                 value = sum((0 * p.sum() for p in self.value_head.parameters()), parameters.sum())
         return Losses(token, value)

@@ -154,7 +154,7 @@ class Trainer:
 
         For a GPU it is put into pinned memory, so that a step need not wait until it is copied.
         """
-        tokens, numbers = max(1, len(example.where)), max(1, len(example.number_where))
+        tokens, values = max(1, len(example.where)), max(1, self.values(example))
         parts, flops = [], 0
         for part in example.parts(self.execution.accumulate):
             given = self.model.on_host(part)
@@ -164,9 +164,13 @@ class Trainer:
                 )
             if self.device.type == "cuda":
                 given = given.pinned()
-            parts.append((given, len(part.where) / tokens, len(part.number_where) / numbers))
+            parts.append((given, len(part.where) / tokens, self.values(part) / values))
             flops += self.model.flops(part)
         return Prepared(parts, int(example.real.sum()), flops)
+
+    def values(self, example: Example) -> int:
+        """Over how many the loss of values is a mean: numbers, or tokens."""
+        return len(example.where if self.model.values_per_token else example.number_where)
 
     def advance(self, example: Example) -> None:
         """One step."""

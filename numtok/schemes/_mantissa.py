@@ -163,7 +163,7 @@ def _product(channel: NDArray[np.float32], power: NDArray[np.int64]) -> NDArray[
     """
     exact = channel.astype(np.float64)
     with np.errstate(over="ignore"):
-        values = exact * np.array([float(f"1e{one}") for one in power.tolist()])
+        values: NDArray[np.float64] = exact * np.array([float(f"1e{n}") for n in power.tolist()])
     size = np.abs(exact)
     lead = np.searchsorted(10.0 ** np.arange(1 - _PLACES, _PLACES + 1), size, "right") - _PLACES
     left = np.flatnonzero((size >= 10.0**-_PLACES) & (size < 10.0**_PLACES))

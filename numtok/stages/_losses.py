@@ -308,13 +308,13 @@ def _channel(
     scheme: Scheme, normalizer: FittedNormalizer, tallies: Mapping[int, Tally]
 ) -> tuple[tuple[float, float] | None, dict[int, float]]:
     """What the channel ranges over, and the share of it that each slot takes; nothing without a
-    channel, or where it ranges over nothing."""
+    channel of whole numbers, or where it ranges over nothing."""
     ranges = {
         node: normalizer.forward(np.array([tally.moments.low, tally.moments.high]))
         for node, tally in tallies.items()
         if tally.moments.count
     }
-    if not scheme.channel or not ranges:
+    if not scheme.channel or scheme.splits or not ranges:
         return None, {}
     both = np.stack(list(ranges.values()))
     low, high = float(both.min()), float(both.max())

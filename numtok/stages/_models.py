@@ -22,6 +22,7 @@ from numtok.errors import DataError, StoreError
 from numtok.nn.heads.base import ValueHead
 from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES
+from numtok.nn.vocabulary import Vocabulary
 from numtok.records import SCHEME_FILE, read_record
 from numtok.samples import Samples
 
@@ -118,16 +119,18 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
             f"{path} is for {content.settings.vocabulary} tokens, {SCHEME_FILE} beside it has "
             f"{codec.vocabulary_size}; `numtok verify {artifact.ref}` says which is damaged"
         )
+    vocabulary = Vocabulary.of(codec)
     try:
         with torch.device("meta"):  # takes no memory: the sizes may be anything
-            shapes = {name: p.shape for name, p in Model(content.settings).named_parameters()}
+            empty = Model(content.settings, vocabulary)
+            shapes = {name: p.shape for name, p in empty.named_parameters()}
     except RuntimeError as error:
         raise StoreError(
             f"{path} has sizes that no model has; `numtok verify {artifact.ref}` says what is "
             "damaged"
         ) from error
     weights = load_weights(artifact.path / WEIGHTS, shapes)
-    model = Model(content.settings)
+    model = Model(content.settings, vocabulary)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])

@@ -11,7 +11,7 @@ floats, which a device may take in another order, differ with the shape of a bat
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from numtok.automaton import automaton
 from numtok.distributions.base import Predictive
 from numtok.distributions.intervals import Intervals
+from numtok.distributions.multiples import Multiples
 from numtok.distributions.samples import Samples as Drawn
 from numtok.distributions.tailed import Tailed
 from numtok.errors import TrainingFailed, UsageError
@@ -31,11 +32,11 @@ from numtok.nn.heads.base import Calibration, ValueHead
 from numtok.nn.steps import LeftToRight, Parallel, Prompts, Steps
 from numtok.nn.training import naming_memory
 from numtok.nn.transformer import Cache
-from numtok.normalizers.base import Chained
+from numtok.normalizers.base import Chained, Scaling
 from numtok.numerals.column import resolution
 from numtok.reports import QUANTILES
 from numtok.samples import Samples
-from numtok.schemes.base import Failure
+from numtok.schemes.base import Failure, Scheme
 from numtok.stages._data import learnt_values
 from numtok.stages._models import LoadedModel
 
@@ -301,7 +302,8 @@ class Predictor:
         self, steps: Steps, numbers: NDArray[np.int64], tokens: NDArray[np.int64]
     ) -> Predicted:
         """Of numbers of the split, by their indices; ``tokens`` are the true ones."""
-        reading = self.reader.read(steps, keep_logits=self.support is not None)
+        splits = self.loaded.codec.scheme.splits
+        reading = self.reader.read(steps, keep_logits=splits or self.support is not None)
         values, literals, valid = self._read_off(reading)
         truth = self.samples.numbers[numbers]
         log_density, crps, pit, log_tailed, log_interval, token_nll = np.full(
@@ -344,7 +346,13 @@ class Predictor:
             return exact
         if self._learnt_from is None:
             return None
-        scaling = Chained(self.loaded.codec.normalizer, model.scaling)
+        if isinstance(exact, Multiples):  # it is the mantissa that the head holds in a range
+            tailed = self._with_tails(exact.mantissa, model.scaling)
+            return exact if tailed is exact.mantissa else replace(exact, mantissa=tailed)
+        return self._with_tails(exact, Chained(self.loaded.codec.normalizer, model.scaling))
+
+    def _with_tails(self, exact: Predictive, scaling: Scaling) -> Predictive:
+        assert self._learnt_from is not None
         low, high = scaling.inverse(np.array([0.0, 1.0]))
         return Tailed(exact, low, high, 1 / (self._learnt_from + 1)) if low < high else exact
 
@@ -381,10 +389,15 @@ class Predictor:
         model = self.loaded.model
         if model.value_head is not None:
             assert reading.parameters is not None
-            scaling = Chained(self.loaded.codec.normalizer, model.scaling)
+            normalizer, scheme = self.loaded.codec.normalizer, self.loaded.codec.scheme
+            scaling = model.scaling if scheme.splits else Chained(normalizer, model.scaling)
             for part, calibration in self._calibrated(numbers):
                 parameters = reading.parameters[part]
-                yield part, model.value_head.predictive(parameters, calibration, scaling)
+                found = model.value_head.predictive(parameters, calibration, scaling)
+                if scheme.splits:
+                    assert reading.logits is not None
+                    found = multiples(found, scheme, reading.logits[part, 0], normalizer)
+                yield part, found
         elif self.support is not None:
             assert reading.logits is not None
             low, high, values = self.support.low, self.support.high, self.support.values
@@ -446,6 +459,22 @@ class Predictor:
         places = positions(batch.number_row[chosen], batch.number_start[chosen], lengths)
         tokens[inside] = batch.tokens[places] - self.loaded.codec.number_first
         return tokens
+
+
+def multiples(
+    mantissa: Predictive, scheme: Scheme, logits: NDArray[np.float32], normalizer: Scaling
+) -> Multiples:
+    """The distribution of numbers of which a head says the mantissa.
+
+    logits
+        float[n, tokens of the scheme]: what the model says of the exponents.
+    """
+    every = np.arange(len(scheme.vocabulary()), dtype=np.uint32)
+    ones = np.ones(len(every))
+    atoms = scheme.decode(every, ones.astype(np.int32), ones.astype(np.float32)).values
+    scores = logits.astype(np.float64)
+    log_weights = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
+    return Multiples(mantissa, scheme.factors, atoms, log_weights, normalizer)
 
 
 def _resolutions(samples: Samples) -> NDArray[np.float64]:

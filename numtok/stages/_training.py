@@ -293,14 +293,14 @@ class Training:
 
     def _validate(self, trainer: Trainer, split: Split) -> dict[str, float]:
         token = value = 0.0
-        tokens = numbers = 0
+        tokens = values = 0
         for example in split.looked_at():
             token_loss, value_loss = trainer.validate(example)
             token += token_loss * len(example.where)
-            value += value_loss * len(example.number_where)
+            value += value_loss * trainer.values(example)
             tokens += len(example.where)
-            numbers += len(example.number_where)
-        token, value = token / max(1, tokens), value / max(1, numbers)
+            values += trainer.values(example)
+        token, value = token / max(1, tokens), value / max(1, values)
         return {"loss": token + value, "token_loss": token, "value_loss": value}
 
     def _save(self, trainer: Trainer) -> None:

@@ -160,7 +160,7 @@ class _Plan:
     @classmethod
     def of(cls, config: Config, source: Artifact) -> "_Plan":
         head = HEADS.build(config.head)
-        if not isinstance(head, ValueHead):
+        if not isinstance(head, ValueHead) or not head.of_tables:
             raise UsageError(
                 f"--head {config.head} reads tokens of a text, which a table has not; give one "
                 "that reads values, such as pointwise, riemann:256, mdn:5 or decoder:ud"

@@ -29,6 +29,7 @@ from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES, Objective
 from numtok.nn.presets import preset, shortest
 from numtok.nn.training import WHOLE_STEP, Execution, Recipe, device_of, naming_memory
+from numtok.nn.vocabulary import Vocabulary
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.records import ENCODED, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import settings_of, spec_of
@@ -246,7 +247,8 @@ class _Plan:
         if config.compile:
             check_compiler()
         plan.recipe(1)
-        plan.model_settings(codec, 1)
+        with torch.device("meta"):  # takes no memory
+            Model(plan.model_settings(codec, 1), Vocabulary.of(codec))
         return plan
 
     @property
@@ -356,10 +358,10 @@ class _Plan:
             classes=classes,
         )
 
-    def model(self, settings: ModelSettings) -> Model:
+    def model(self, settings: ModelSettings, vocabulary: Vocabulary) -> Model:
         """The model before its first step: a pure function of the settings and the seed."""
         torch.manual_seed(seed_of(self.config.seed, "init"))
-        model = Model(settings)
+        model = Model(settings, vocabulary)
         if self.init is not None:
             begin_with(model, self.init)
         return model
@@ -377,8 +379,8 @@ def _head(config: Config, codec: Codec, objective: Objective) -> str | None:
     head = HEADS.build(config.head or codec.scheme.head)
     if codec.scheme.channel and not isinstance(head, ValueHead):
         raise UsageError(
-            f"--head {spec_of(head)} cannot read {spec_of(codec.scheme)}, where every number is "
-            f"the same token; give one that reads values, such as {codec.scheme.head}"
+            f"--head {spec_of(head)} cannot read {spec_of(codec.scheme)}, whose tokens alone do "
+            f"not say a number; give one that reads values, such as {codec.scheme.head}"
         )
     return spec_of(head)
 
@@ -417,7 +419,7 @@ def _train(
         draft,
         train,
         validation,
-        lambda: plan.model(settings),
+        lambda: plan.model(settings, Vocabulary.of(codec)),
         plan.recipe,
         execution=plan.execution,
         batch_workers=config.batch_workers,

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from torch import nn
 
+from numtok.nn.vocabulary import Vocabulary
 from numtok.registry import Registry
 
 INIT = 0.02  # standard deviation of initial embeddings, as in GPT-2
@@ -24,8 +25,11 @@ class Embedder(ABC):
     needs_added_positions: ClassVar[bool] = False
 
     @abstractmethod
-    def build(self, vocabulary: int, width: int) -> nn.Module:
-        """The module; its ``table.weight`` [vocabulary, width] holds the token vectors."""
+    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
+        """The module; its ``table.weight`` [vocabulary, width] holds the token vectors.
+
+        Raises UsageError for a vocabulary without what it embeds.
+        """
 
 
 EMBEDDERS: Registry[Embedder] = Registry("numtok.nn.embedders", "embedder")

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import UsageError
+from numtok.nn.embedders._whole import Whole
 from numtok.nn.embedders.base import INIT, Embedder, token_table
+from numtok.nn.vocabulary import Vocabulary
 
 _MOST = 20  # frequencies; the phase of a higher one is lost in the rounding of float32
 
@@ -31,6 +33,9 @@ class Fourier(Embedder):
     tokens, beside which stands a 1, are looked up. (Shifting all phases, and the -1, change
     neither what W can say nor how its random beginning is distributed.) Features turn and do not
     grow, so layer norm keeps them, with any kind of positions.
+
+    With the scheme ``numgpt`` it is the features of the whole number, mantissa times power of ten,
+    that are added to the vector of its exponent.
 
     frequencies
         How many; with 12 the finest goes around once in every 7% of the number.
@@ -59,14 +64,15 @@ class Fourier(Embedder):
                 "apart"
             )
 
-    def build(self, vocabulary: int, width: int) -> nn.Module:
+    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         return _Fourier(vocabulary, width, self)
 
 
 class _Fourier(nn.Module):
-    def __init__(self, vocabulary: int, width: int, settings: Fourier) -> None:
+    def __init__(self, vocabulary: Vocabulary, width: int, settings: Fourier) -> None:
         super().__init__()
-        self.table = token_table(vocabulary, width)
+        self.table = token_table(vocabulary.size, width)
+        self.whole = Whole(vocabulary)
         self.smallest, self.largest = settings.smallest, settings.largest
         self.one = math.log1p(min(1.0, self.largest) / self.smallest)
         slowest = math.pi / 2 / math.log1p(self.largest / self.smallest)
@@ -79,7 +85,7 @@ class _Fourier(nn.Module):
     def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
         # Not in bfloat16: its 8 bits are less than the finest frequency tells apart.
         with torch.autocast(values_BL.device.type, enabled=False):
-            x_BL = values_BL.float()
+            x_BL = self.whole(tokens_BL, values_BL)
             size_BL = x_BL.abs().clamp(max=self.largest)
             u_BL = x_BL.sign() * torch.log1p(size_BL / self.smallest)
             # Exactly 0 at 1, whatever the rounding: most tokens are no numbers.

@@ -6,17 +6,21 @@ from typing import ClassVar, cast
 from torch import Tensor, nn
 
 from numtok.nn.embedders.base import Embedder, token_table
+from numtok.nn.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
 class Lookup(Embedder):
-    """The embedding of every text scheme (P10, P1000, B1999, FP15): a row of a table."""
+    """The embedding of every text scheme (P10, P1000, B1999, FP15): a row of a table.
+
+    With the scheme ``numgpt`` that is the exponent alone.
+    """
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Section 3 (after Charton 2022)"
 
-    def build(self, vocabulary: int, width: int) -> nn.Module:
-        return _Lookup(vocabulary, width)
+    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
+        return _Lookup(vocabulary.size, width)
 
 
 class _Lookup(nn.Module):

@@ -6,6 +6,7 @@ from typing import ClassVar, cast
 from torch import Tensor, nn
 
 from numtok.nn.embedders.base import Embedder, token_table
+from numtok.nn.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -14,14 +15,17 @@ class Scaled(Embedder):
 
     Layer norm keeps the direction of a vector and loses its length, so the value is seen only
     through the position that is added before: x u + p, normalised, has x / sqrt(1 + x^2) along u.
+
+    It is the value beside the token that multiplies: with the scheme ``numgpt`` the mantissa does,
+    the vector of its exponent, and numbers of all sizes have vectors of like length.
     """
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Section 2.1"
     needs_added_positions: ClassVar[bool] = True
 
-    def build(self, vocabulary: int, width: int) -> nn.Module:
-        return _Scaled(vocabulary, width)
+    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
+        return _Scaled(vocabulary.size, width)
 
 
 class _Scaled(nn.Module):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from numtok.distributions.base import Predictive
+from numtok.nn.vocabulary import Vocabulary
 from numtok.normalizers.base import Scaling
 from numtok.registry import Registry
 
@@ -39,6 +40,14 @@ class Head(ABC):
     def describe(self) -> str:
         """What its distribution is, for a report; it must not promise more than it is."""
 
+    def tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
+        """The module that says tokens: [N, D] to logits [N, vocabulary].
+
+        ``words`` is the projection that does so unless a head has more to say about it.
+        Raises UsageError for a vocabulary that the head cannot speak.
+        """
+        return words
+
 
 class ValueHead(Head):
     """A head that predicts a number as a whole.
@@ -52,9 +61,23 @@ class ValueHead(Head):
         normalised by the encoding already, such a head adds its own normalisation.
     calibrated
         Whether its distribution needs something that is measured after training.
+    per_token
+        Whether the losses of numbers are divided by how many tokens are learnt, numbers and texts
+        together, so that with the cross-entropy they are one mean over the tokens; else by how many
+        numbers are learnt.
+    of_tables
+        Whether it can say the number of a row of a table, where there are no tokens.
     """
 
-    calibrated: ClassVar[bool] = False
+    of_tables: ClassVar[bool] = True
+
+    @property
+    def calibrated(self) -> bool:
+        return False
+
+    @property
+    def per_token(self) -> bool:
+        return False
 
     @property
     @abstractmethod

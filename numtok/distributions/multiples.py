@@ -1,0 +1,280 @@
+"""Multiples: a mantissa with a distribution of its own, times a power of ten that is not certain.
+
+A scheme whose tokens say the exponent of a number and whose channel holds the mantissa gives a
+number the density, as NumGPT's heads do (Jin et al. 2023, Equations 10 and 11),
+
+    p(x) = sum over exponents e of p(e) p_f(x / 10^e) / 10^e
+
+where p_f is what the value head says of the mantissa, whatever head that is.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.distributions import piecewise
+from numtok.distributions.base import Predictive, checked
+from numtok.normalizers.base import Scaling
+
+Floats = NDArray[np.float64]
+
+_NEGLIGIBLE = 1e-15  # of the probability of a row: an exponent that is left out of sums over points
+_HALVINGS = 64  # of all float64, of which there are 2^64
+_CLOSE = 2.0**-40  # of a quantile, relatively
+# Levels at which a mantissa is looked at where there is no closed form, finer towards the tails.
+_LEVELS = 1 / (1 + np.exp(-np.linspace(-16.0, 16.0, 257)))
+
+
+@dataclass(frozen=True, eq=False)
+class Multiples(Predictive):
+    """``n`` distributions of ``factor * mantissa``, each factor with a probability.
+
+    factors
+        float64[k], as ``Scheme.factors``: powers of ten; 0 is an underflow, infinity an overflow,
+        with the sign of the mantissa. As in ``intervals``, an underflow is spread evenly between
+        zero and the smallest factor, and an overflow lies at its infinity.
+    atoms
+        float64[k]: what a token without factor is read as, itself; NaN where that is no number.
+
+    >>> from numtok.distributions.gaussian import Gaussian
+    >>> from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+    >>> plain = FittedNormalizer(NORMALIZERS.build("none"), {})
+    >>> mantissa = Gaussian(np.array([2.0]), 0.1, plain)
+    >>> nothing = np.full(2, np.nan)
+    >>> one = Multiples(mantissa, np.array([1.0, 100.0]), nothing, np.log([[0.25, 0.75]]), plain)
+    >>> one.mean().round(9).tolist(), one.cdf(np.array([50.0])).tolist()
+    ([150.5], [0.25])
+    """
+
+    mantissa: Predictive
+    factors: Floats  # [k], NaN where there is none
+    atoms: Floats  # [k]
+    log_weights: Floats  # [n, k], each row sums to 1
+    normalizer: Scaling
+
+    # --- the parts -------------------------------------------------------------------------------
+
+    @cached_property
+    def _regular(self) -> list[int]:
+        """The places of factors that are powers of ten, those of small ones first."""
+        order = np.argsort(self.factors)
+        return [place for place in order.tolist() if 0 < self.factors[place] < np.inf]
+
+    @property
+    def _counting(self) -> list[int]:
+        """Those of them that are not negligible in every row."""
+        most = self.log_weights.max(axis=0, initial=-np.inf)
+        return [place for place in self._regular if most[place] > np.log(_NEGLIGIBLE)]
+
+    @cached_property
+    def _smallest(self) -> float:
+        """Where underflow ends, in units of the encoding."""
+        return float(self.factors[self._regular[0]])
+
+    @cached_property
+    def _negative(self) -> Floats:
+        """float64[n]: how probable a mantissa below 0 is."""
+        return self.mantissa.cdf(np.zeros(len(self.log_weights)))
+
+    def _mass(self, chosen: NDArray[np.bool_]) -> Floats:
+        """float64[n]: the probability of some tokens together."""
+        mass: Floats = np.exp(self.log_weights[:, chosen]).sum(axis=1)
+        return mass
+
+    @cached_property
+    def _under(self) -> Floats:
+        """float64[n]: the probability of an underflow."""
+        return self._mass(self.factors == 0)
+
+    @cached_property
+    def _infinite(self) -> tuple[Floats, Floats]:
+        """float64[n] each: the probability of minus infinity, and of infinity."""
+        over = self._mass(np.isinf(self.factors))
+        bare = np.isnan(self.factors)
+        below, above = (self._mass(bare & (self.atoms == end)) for end in (-np.inf, np.inf))
+        return below + over * self._negative, above + over * (1 - self._negative)
+
+    @cached_property
+    def _nan(self) -> Floats:
+        """float64[n]: the probability of what is no number."""
+        return self._mass(np.isnan(self.factors) & np.isnan(self.atoms))
+
+    @cached_property
+    def _finite(self) -> Floats:
+        """float64[n]: the probability of a finite number."""
+        finite: Floats = self._under + np.exp(self.log_weights[:, self._regular]).sum(axis=1)
+        return finite
+
+    def _sides(self) -> tuple[Floats, Floats]:
+        """float64[n] each: the density of an underflow below zero and above, in the encoding."""
+        per_unit = self._under / self._smallest
+        return per_unit * self._negative, per_unit * (1 - self._negative)
+
+    # --- probabilities ---------------------------------------------------------------------------
+
+    def log_density(self, values: Floats) -> Floats:
+        """See the base. As in ``intervals`` the mass of an overflow is the density of each value
+        from the largest factor's tenfold on."""
+        finite = np.isfinite(values)
+        raw = np.where(finite, values, 0.0)
+        points = self.normalizer.forward(raw)
+        logs = [
+            self.log_weights[:, place]
+            + self.mantissa.log_density(points / self.factors[place])
+            - np.log(self.factors[place])
+            for place in self._regular
+        ]
+        below, above = self._sides()
+        there = np.where(points < 0, below, above) * (np.abs(points) < self._smallest)
+        with np.errstate(divide="ignore"):
+            logs.append(np.log(there))
+            ends = np.log(np.where(values < 0, *self._infinite))
+            nothing = np.log(self._nan)
+        found = np.logaddexp.reduce(logs) + self.normalizer.log_slope(raw)
+        beyond = np.abs(points) >= 10 * self.factors[self._regular[-1]]
+        found = np.where(beyond, np.logaddexp(found, ends), found)
+        return np.where(finite, found, np.where(np.isnan(values), nothing, ends))
+
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
+        first, last = self.normalizer.forward(low), self.normalizer.forward(high)
+        logs = [
+            self.log_weights[:, place]
+            + self.mantissa.log_interval(first / self.factors[place], last / self.factors[place])
+            for place in self._regular
+        ]
+        below, above = self._sides()
+        ends = [np.clip(end, -self._smallest, self._smallest) for end in (first, last)]
+        negative = np.minimum(ends[1], 0.0) - np.minimum(ends[0], 0.0)
+        positive = np.maximum(ends[1], 0.0) - np.maximum(ends[0], 0.0)
+        _, plus = self._infinite
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs.append(np.log(below * negative + above * positive))
+            logs.append(np.log(plus * (high == np.inf)))
+        found = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
+        # What lies at minus infinity is above no end.
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
+
+    def cdf(self, values: Floats) -> Floats:
+        found = self._below(self.normalizer.forward(values), self._regular)
+        minus, plus = self._infinite
+        found += minus + plus * (values == np.inf)
+        return np.where(np.isnan(values), np.nan, np.clip(found / (1 - self._nan), 0.0, 1.0))
+
+    def _below(self, points: Floats, places: Sequence[int]) -> Floats:
+        """float64[n]: the probability of a finite number up to a point of the encoding."""
+        below, above = self._sides()
+        into = np.clip(points, -self._smallest, self._smallest)
+        total = below * (np.minimum(into, 0.0) + self._smallest) + above * np.maximum(into, 0.0)
+        for place in places:
+            weights = np.exp(self.log_weights[:, place])
+            with np.errstate(over="ignore"):
+                total += weights * self.mantissa.cdf(points / self.factors[place])
+        return total
+
+    def quantiles(self, levels: Sequence[float]) -> Floats:
+        """See the base; to 1e-12 of their size, by halving an interval of float64."""
+        found = [self._quantile(level) for level in checked(levels).tolist()]
+        return np.array(found, np.float64).reshape(-1, len(self.log_weights)).T
+
+    def _quantile(self, level: float) -> Floats:
+        """float64[n], raw."""
+        minus, _ = self._infinite
+        wanted = level * (1 - self._nan) - minus  # of finite numbers, up to the quantile
+        most = np.finfo(np.float64).max
+        low, high = (np.full(len(wanted), end, np.int64) for end in _ordered([-most, most]))
+        for _ in range(_HALVINGS):
+            middle = (low >> 1) + (high >> 1) + (low & high & 1)
+            enough = self._below(_value(middle), self._counting) >= wanted
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+            if (_value(high) - _value(low) <= _CLOSE * np.abs(_value(high))).all():
+                break
+        found = self.normalizer.inverse(_value(high))
+        found = np.where(wanted <= 0, -np.inf, found)
+        return np.where(wanted > self._finite, np.inf, found)
+
+    def sample(self, count: int, rng: np.random.Generator) -> Floats:
+        sums = np.cumsum(np.exp(self.log_weights), axis=1)
+        shares = rng.random((len(sums), count))
+        pairs = zip(sums, shares, strict=True)
+        chosen = [np.searchsorted(row / row[-1], share, "right") for row, share in pairs]
+        place = np.array(chosen, np.int64).reshape(shares.shape)
+        mantissas = self.mantissa.sample(count, rng)
+        factor = self.factors[place]
+        with np.errstate(invalid="ignore"):
+            made = mantissas * factor
+        tiny = np.copysign(self._smallest * rng.random(made.shape), mantissas)
+        made = np.where(factor == 0, tiny, made)
+        made = np.where(np.isinf(factor), np.copysign(np.inf, mantissas), made)
+        made = self.normalizer.inverse(made.ravel()).reshape(made.shape)
+        return np.where(np.isnan(factor), self.atoms[place], made)
+
+    # --- point estimates and scores --------------------------------------------------------------
+
+    def mean(self) -> Floats:
+        """See the base. Exact under a linear normalisation; else as :meth:`crps`."""
+        if not self.normalizer.linear:
+            return np.array([_mean(x, f) for x, f in self._corners()], np.float64)
+        weights = np.exp(self.log_weights[:, self._regular])
+        factor: Floats = (weights * self.factors[self._regular]).sum(axis=1)
+        total = factor * self.mantissa.mean()
+        total += self._under * (1 - 2 * self._negative) * self._smallest / 2
+        return self.normalizer.inverse(total / self._finite)
+
+    def mode(self) -> Floats:
+        """See the base: the most probable token, and the mode of the mantissa beside it."""
+        place = self.log_weights.argmax(axis=1)
+        factor = self.factors[place]
+        regular = (factor > 0) & (factor < np.inf)
+        product = self.mantissa.mode() * np.where(regular, factor, np.nan)
+        product = self.normalizer.inverse(product)
+        return np.where(np.isnan(factor), self.atoms[place], product)
+
+    def crps(self, values: Floats) -> Floats:
+        """See the base; numerical, to some 1e-4 of the spread, from 257 quantiles of the mantissa
+        at each exponent."""
+        pairs = zip(self._corners(), values.tolist(), strict=True)
+        return np.array([piecewise.crps(x, f, value) for (x, f), value in pairs], np.float64)
+
+    def _corners(self) -> Iterator[tuple[Floats, Floats]]:
+        """Raw values and the distribution function of finite numbers there, for each row: that of
+        the mantissa made of straight lines, at every exponent that counts."""
+        quantiles = self.mantissa.quantiles(_LEVELS.tolist())
+        heights = _LEVELS.copy()
+        heights[[0, -1]] = 0.0, 1.0
+        for row, mantissas in enumerate(quantiles):
+            weights = np.exp(self.log_weights[row])
+            places = [place for place in self._regular if weights[place] > _NEGLIGIBLE]
+            scales = self.factors[places]
+            ends = [-self._smallest, 0.0, self._smallest] if self._under[row] else []
+            points = np.unique(np.concatenate([np.outer(scales, mantissas).ravel(), ends]))
+            total = np.zeros(len(points))
+            for scale, weight in zip(scales.tolist(), weights[places].tolist(), strict=True):
+                total += weight * np.interp(points / scale, mantissas, heights, 0.0, 1.0)
+            if self._under[row]:
+                shares = 0.0, self._negative[row], 1.0
+                total += self._under[row] * np.interp(points, ends, shares)
+            total /= total[-1]
+            yield self.normalizer.inverse(points), total
+
+
+def _mean(x: Floats, f: Floats) -> float:
+    """Of a distribution function of straight lines."""
+    return float(np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)))
+
+
+def _ordered(values: Sequence[float]) -> NDArray[np.int64]:
+    """int64[n]: integers in the order of float64, next to each other where the numbers are.
+
+    >>> _ordered([-0.0, 5e-324, -1e-323]).tolist()
+    [0, 1, -2]
+    """
+    bits = np.array(values, np.float64).view(np.int64)
+    return np.where(bits < 0, -(bits & np.iinfo(np.int64).max), bits)
+
+
+def _value(ordered: NDArray[np.int64]) -> Floats:
+    """float64[n]: the inverse of :func:`_ordered`."""
+    return np.copysign(np.abs(ordered).view(np.float64), ordered.astype(np.float64))
