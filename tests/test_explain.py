@@ -15,16 +15,19 @@ from tests.test_cli_store import Shell, process
 
 numtok = test_cli_store.numtok
 
-SCHEMES = ["b1999", "bpe", "digits", "fp15", "hamming", "nd", "p10", "p1000", "ud", "xval"]
+SCHEMES = ["b1999", "bpe", "dice", "digits", "fp15", "hamming", "nd", "numgpt", "p10", "p1000"]
+SCHEMES += ["ud", "xval"]
 
 #: Table 1 of the xVal paper for -6.02x10^1, which is the literal -60.2.
 TABLE_1 = {
     "b1999": ("-602 E-1", 2),
     "bpe": ("- 6 0 . 2", 5),  # before anything is learnt
+    "dice": ("E1", 1),  # of another paper
     "digits": ("- 6 0 . 2", 5),
     "fp15": ("-602E-1", 1),
     "hamming": (" ".join(["-OVERFLOW"] * 8), 8),  # numbers of [0, 1] alone
     "nd": (" ".join(["-OVERFLOW"] * 4), 4),
+    "numgpt": ("E1", 1),
     "p10": ("- 6 0 2 E-1", 5),
     "p1000": ("- 602 E-1", 3),
     "ud": ("- + 0 1 6 0 2 0", 8),  # of another paper
@@ -49,7 +52,12 @@ def test_explain_prints_the_first_table_of_the_paper(numtok: Shell) -> None:
     assert {row["scheme"]: (row["tokens"], row["count"]) for row in rows} == TABLE_1
     assert {row["read back"] for row in rows} == {"-60.2", "-60.20000076293945", "overflow"}
     channels = {row["scheme"]: row["channel"] for row in rows}
-    assert channels == dict.fromkeys(TABLE_1) | {"xval": -60.20000076293945}
+    mantissa = -6.019999980926514
+    assert channels == dict.fromkeys(TABLE_1) | {
+        "dice": mantissa,
+        "numgpt": mantissa,
+        "xval": -60.20000076293945,
+    }
 
 
 @pytest.mark.parametrize("number", ["-60.2", "1e400", "-1e-400", "nan", "-inf", "-0", "9" * 200])
@@ -169,8 +177,8 @@ def refused(number: str, reads: str, policy: str = "default") -> str:
         (["+5", "--numerals", "xval"], refused("+5", "5", "xval")),
         (
             ["5", "--scheme", "p100"],
-            "unknown scheme 'p100'; did you mean 'p1000'? known: b1999, bpe, digits, fp15, "
-            "hamming, nd, p10, p1000, ud, xval",
+            "unknown scheme 'p100'; did you mean 'p1000'? known: b1999, bpe, dice, digits, "
+            "fp15, hamming, nd, numgpt, p10, p1000, ud, xval",
         ),
         (
             ["5", "--scheme", "p10,exponent=0..4"],
@@ -251,10 +259,12 @@ def test_schemes_prints_what_the_paper_counts(numtok: Shell) -> None:
     assert {name: str(row["vocabulary"]).split(" + ")[0] for name, row in rows.items()} == {
         "b1999": "1816",
         "bpe": "learnt",
+        "dice": "23",
         "digits": "18",
         "fp15": "28800",
         "hamming": "2",
         "nd": "10",
+        "numgpt": "23",
         "p10": "28",
         "p1000": "918",
         "ud": "12",
@@ -263,10 +273,12 @@ def test_schemes_prints_what_the_paper_counts(numtok: Shell) -> None:
     assert {name: row["tokens"] for name, row in rows.items()} == {
         "b1999": 2,
         "bpe": "varies",
+        "dice": 1,
         "digits": "varies",
         "fp15": 1,
         "hamming": 8,
         "nd": 4,
+        "numgpt": 1,
         "p10": 5,
         "p1000": 3,
         "ud": 8,
@@ -304,8 +316,8 @@ def test_a_scheme_that_does_not_exist_cannot_be_checked(numtok: Shell) -> None:
     ran = numtok("schemes", "--check", "p11")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == (
-        "numtok: unknown scheme 'p11'; did you mean 'p10'? known: b1999, bpe, digits, fp15, "
-        "hamming, nd, p10, p1000, ud, xval\n"
+        "numtok: unknown scheme 'p11'; did you mean 'p10'? known: b1999, bpe, dice, digits, "
+        "fp15, hamming, nd, numgpt, p10, p1000, ud, xval\n"
     )
 
 

@@ -64,7 +64,8 @@ def test_an_embedder_has_a_table_of_token_vectors_and_values_do_not_touch_texts(
     shown = built(tokens, torch.ones(2, 3))
     assert shown.shape == (2, 3, 8)
     for text, vector in zip(tokens.flatten().tolist(), shown.flatten(0, 1), strict=True):
-        assert torch.equal(vector, built(torch.tensor([[text]]), torch.ones(1, 1))[0, 0])
+        alone = built(torch.tensor([[text]]), torch.full((1, 1), 1.0))[0, 0]
+        torch.testing.assert_close(vector, alone)
     if not hasattr(built, "numerals"):  # texts are fused with nothing
         assert torch.equal(shown, table[tokens])
 
@@ -485,13 +486,14 @@ def test_a_preset_that_cannot_be_is_refused(spec: str, message: str) -> None:
         (
             "nano",
             {"embedder": "scale"},
-            "unknown embedder 'scale'; did you mean 'scaled'? known: fourier, lookup, scaled",
+            "unknown embedder 'scale'; did you mean 'scaled'? known: dice, fourier, lookup, numgpt, "
+            "scaled",
         ),
         (
             "nano",
             {"head": "scaler"},
-            "unknown head 'scaler'; did you mean 'scalar'? known: decoder, mdn, pointwise, "
-            "riemann, scalar, token",
+            "unknown head 'scaler'; did you mean 'scalar'? known: decoder, mdn, numgpt, "
+            "pointwise, riemann, scalar, token",
         ),
         (
             "nano",

@@ -90,12 +90,17 @@ class Multiples(Predictive):
         return self._mass(self.factors == 0)
 
     @cached_property
-    def _infinite(self) -> tuple[Floats, Floats]:
-        """float64[n] each: the probability of minus infinity, and of infinity."""
+    def _over(self) -> tuple[Floats, Floats]:
+        """float64[n] each: the probability of an overflow below zero, and above."""
         over = self._mass(np.isinf(self.factors))
-        bare = np.isnan(self.factors)
+        return over * self._negative, over * (1 - self._negative)
+
+    @cached_property
+    def _infinite(self) -> tuple[Floats, Floats]:
+        """float64[n] each: the probability of minus infinity, and of infinity, with overflow."""
+        bare, over = np.isnan(self.factors), self._over
         below, above = (self._mass(bare & (self.atoms == end)) for end in (-np.inf, np.inf))
-        return below + over * self._negative, above + over * (1 - self._negative)
+        return below + over[0], above + over[1]
 
     @cached_property
     def _nan(self) -> Floats:
@@ -131,11 +136,12 @@ class Multiples(Predictive):
         there = np.where(points < 0, below, above) * (np.abs(points) < self._smallest)
         with np.errstate(divide="ignore"):
             logs.append(np.log(there))
+            over = np.log(np.where(values < 0, *self._over))
             ends = np.log(np.where(values < 0, *self._infinite))
             nothing = np.log(self._nan)
         found = np.logaddexp.reduce(logs) + self.normalizer.log_slope(raw)
         beyond = np.abs(points) >= 10 * self.factors[self._regular[-1]]
-        found = np.where(beyond, np.logaddexp(found, ends), found)
+        found = np.where(beyond, np.logaddexp(found, over), found)
         return np.where(finite, found, np.where(np.isnan(values), nothing, ends))
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
@@ -153,7 +159,7 @@ class Multiples(Predictive):
         with np.errstate(divide="ignore", invalid="ignore"):
             logs.append(np.log(below * negative + above * positive))
             logs.append(np.log(plus * (high == np.inf)))
-        found = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
+            found = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
         # What lies at minus infinity is above no end.
         return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
 

@@ -418,6 +418,8 @@ class _Evaluation:
         loaded, options = self.loaded, self.predictor.options
         assert loaded.model.head is not None
         told = loaded.model.head.describe() + (" of its target" if self.predictor.spreads else "")
+        if loaded.codec.scheme.splits:
+            told += ", of the mantissa, times powers of ten by the probabilities of their tokens"
         if loaded.trained.calibrated_on == TRAIN:
             told += ", measured on the train split: there was no validation split"
         if loaded.model.value_head is None and self.predictor.support is None:

@@ -65,10 +65,13 @@ class ValueHead(Head):
         Whether the losses of numbers are divided by how many tokens are learnt, numbers and texts
         together, so that with the cross-entropy they are one mean over the tokens; else by how many
         numbers are learnt.
+    by_density
+        Whether its loss is -log of a density, of the value as it is learnt.
     of_tables
         Whether it can say the number of a row of a table, where there are no tokens.
     """
 
+    by_density: ClassVar[bool] = True
     of_tables: ClassVar[bool] = True
 
     @property

@@ -26,6 +26,7 @@ class Pointwise(ValueHead):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Sections 2 and 4.2, Appendix D"
     bounded: ClassVar[bool] = False  # the Gaussian around it is not
+    by_density: ClassVar[bool] = False
     calibrated: ClassVar[bool] = True
     sigmoid: bool = False
 

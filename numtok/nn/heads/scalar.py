@@ -24,6 +24,7 @@ class Scalar(ValueHead):
     normalizer: ClassVar[str] = "unit,start=-0.5"
     bounded: ClassVar[bool] = False
     scaled: ClassVar[bool] = False
+    by_density: ClassVar[bool] = False
     calibrated: ClassVar[bool] = True
     layers: int = 2
 
