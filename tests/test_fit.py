@@ -306,6 +306,12 @@ def test_the_command_of_a_model_makes_it_again(numtok: Shell, store: Store) -> N
             "--head token reads tokens of a text, which a table has not; give one that reads "
             "values, such as pointwise, riemann:256, mdn:5 or decoder:ud",
         ),
+        (
+            "train toy --head numgpt",
+            2,
+            "--head numgpt reads tokens of a text, which a table has not; give one that reads "
+            "values, such as pointwise, riemann:256, mdn:5 or decoder:ud",
+        ),
         ("train toy --steps 5", 2, "--steps means nothing for a table; leave it out"),
         ("train toy --fold 3", 2, "unknown fold '3'; known: 0"),
         ("train toy --epochs 0", 2, "--epochs 0 is not possible; it is 1 or more"),

@@ -486,8 +486,8 @@ def test_a_preset_that_cannot_be_is_refused(spec: str, message: str) -> None:
         (
             "nano",
             {"embedder": "scale"},
-            "unknown embedder 'scale'; did you mean 'scaled'? known: dice, fourier, lookup, numgpt, "
-            "scaled",
+            "unknown embedder 'scale'; did you mean 'scaled'? known: dice, fourier, lookup, "
+            "numgpt, scaled",
         ),
         (
             "nano",

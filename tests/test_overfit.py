@@ -52,6 +52,17 @@ CASES = [
     for scheme in SPECS
     for objective, steps in steps_of(scheme).items()
 ] + [("xval", objective, steps, "fourier") for objective, steps in steps_of("xval").items()]
+#: How numbers of one system go in with how those of another come out, and each in its own way.
+ACROSS = [
+    ("numgpt", "numgpt", "numgpt"),
+    ("numgpt", "numgpt", "mdn:5"),
+    ("numgpt", "numgpt", "riemann:4096"),
+    ("numgpt", "numgpt", "scalar"),
+    ("numgpt", "scaled", "numgpt"),
+    ("numgpt", "fourier", "numgpt"),
+    ("dice", "dice", "numgpt"),
+    ("xval", "numgpt", "scalar"),
+]
 
 
 @pytest.fixture(scope="module")

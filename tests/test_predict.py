@@ -116,7 +116,8 @@ class Bench:
         model = fakemodels.model(scheme, objective, head=head, context=80)
         with torch.no_grad():
             model.trunk.norm.bias[0] = 1.0
-            logits = model.get_parameter("token_head.weight")[:, 0]
+            words = "weight" if isinstance(model.token_head, torch.nn.Linear) else "words.weight"
+            logits = model.token_head.get_parameter(words)[:, 0]
             logits.zero_()
             logits[codec.number_first + codec.scheme.counted : codec.text_first] = -20.0
             logits[codec.text_first :] = text

@@ -245,7 +245,7 @@ def test_the_era5_page_is_good_to_read(numtok: Shell) -> None:
     ran = numtok("profile", str(ERA5))
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert 24 <= len(lines) <= 50
+    assert 24 <= len(lines) <= 52
     assert lines[3:14] == [
         "slot           count    from      to   spread  digits   <0    =0  values   top",
         "description.",
@@ -756,8 +756,8 @@ def test_bad_rows_stop_the_run_or_are_left_out(tmp_path: Path, numtok: Shell) ->
          "unknown numeral policy 'python'; known: default, xval; "
          "give for example --numerals default,thousands=yes"),
         (["--scheme", "p11", "a.jsonl"], 2,
-         "unknown scheme 'p11'; did you mean 'p10'? known: b1999, bpe, digits, fp15, "
-         "hamming, nd, p10, p1000, ud, xval"),
+         "unknown scheme 'p11'; did you mean 'p10'? known: b1999, bpe, dice, digits, "
+         "fp15, hamming, nd, numgpt, p10, p1000, ud, xval"),
         (["--text-field", "id", "a.jsonl"], 2,
          "--text-field 'id' is not possible: the field has a meaning of its own (id, targets, "
          "floors, label, answer_start, group, split), or no name; name the field that holds "

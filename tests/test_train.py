@@ -695,10 +695,10 @@ REFUSED: dict[tuple[str, ...], str] = {
     "classify, mlm",
     ("--objective", "mlm:words"): "mlm: mask='words' is not possible; allowed are numbers, tokens, "
     "targets",
-    ("--embedder", "scale"): "unknown embedder 'scale'; did you mean 'scaled'? known: fourier, "
-    "lookup, scaled",
+    ("--embedder", "scale"): "unknown embedder 'scale'; did you mean 'scaled'? known: dice, "
+    "fourier, lookup, numgpt, scaled",
     ("--head", "scaler"): "unknown head 'scaler'; did you mean 'scalar'? known: decoder, mdn, "
-    "pointwise, riemann, scalar, token",
+    "numgpt, pointwise, riemann, scalar, token",
     ("--preset", "nano,positions=rotary"): "--embedder scaled does not go with positions=rotary: "
     "layer norm would take the value away, since it is seen only beside an added position; use "
     "learned or sinusoidal",
@@ -816,8 +816,8 @@ def test_init_refuses_another_shape(numtok: Shell, store: Store) -> None:
         (("--preset", "nano,positions=rotary"), "does not go with positions=rotary"),
         (
             ("--head", "token"),
-            "--head token cannot read xval, where every number is the same token; give one that "
-            "reads values, such as scalar",
+            "--head token cannot read xval, whose tokens alone do not say a number; give one "
+            "that reads values, such as scalar",
         ),
         (("--preset", "nano,heads=3"), "width=128 is not possible with 3 heads"),
     ],
