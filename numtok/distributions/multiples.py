@@ -8,7 +8,7 @@ number the density, as NumGPT's heads do (Jin et al. 2023, Equations 10 and 11),
 where p_f is what the value head says of the mantissa, whatever head that is.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,11 +21,12 @@ from numtok.normalizers.base import Scaling
 
 Floats = NDArray[np.float64]
 
-_NEGLIGIBLE = 1e-15  # of the probability of a row: an exponent that is left out of sums over points
-_HALVINGS = 64  # of all float64, of which there are 2^64
-_CLOSE = 2.0**-40  # of a quantile, relatively
-# Levels at which a mantissa is looked at where there is no closed form, finer towards the tails.
-_LEVELS = 1 / (1 + np.exp(-np.linspace(-16.0, 16.0, 257)))
+_NEGLIGIBLE = 1e-15  # of the probability of a row: an exponent whose corners are left out
+# Levels at which a mantissa is looked at where there is no closed form, finer in the tails.
+_TAIL = np.geomspace(1e-7, 0.005, 28, endpoint=False)
+_STEP = 0.005
+_LEVELS = np.concatenate([_TAIL, np.linspace(_STEP, 1 - _STEP, 199), 1 - _TAIL[::-1]])
+_HALVINGS = 34  # of the interval in which a quantile is looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +63,6 @@ class Multiples(Predictive):
         """The places of factors that are powers of ten, those of small ones first."""
         order = np.argsort(self.factors)
         return [place for place in order.tolist() if 0 < self.factors[place] < np.inf]
-
-    @property
-    def _counting(self) -> list[int]:
-        """Those of them that are not negligible in every row."""
-        most = self.log_weights.max(axis=0, initial=-np.inf)
-        return [place for place in self._regular if most[place] > np.log(_NEGLIGIBLE)]
 
     @cached_property
     def _smallest(self) -> float:
@@ -170,7 +165,7 @@ class Multiples(Predictive):
         return np.where(np.isnan(values), np.nan, np.clip(found / (1 - self._nan), 0.0, 1.0))
 
     def _below(self, points: Floats, places: Sequence[int]) -> Floats:
-        """float64[n]: the probability of a finite number up to a point of the encoding."""
+        """float64[n]: the probability of a finite number up to points of the encoding."""
         below, above = self._sides()
         into = np.clip(points, -self._smallest, self._smallest)
         total = below * (np.minimum(into, 0.0) + self._smallest) + above * np.maximum(into, 0.0)
@@ -181,25 +176,37 @@ class Multiples(Predictive):
         return total
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
-        """See the base; to 1e-12 of their size, by halving an interval of float64."""
-        found = [self._quantile(level) for level in checked(levels).tolist()]
-        return np.array(found, np.float64).reshape(-1, len(self.log_weights)).T
-
-    def _quantile(self, level: float) -> Floats:
-        """float64[n], raw."""
+        """See the base; by halving an interval that holds 1% of the probability, to 1e-10 of it."""
+        array = checked(levels)
         minus, _ = self._infinite
-        wanted = level * (1 - self._nan) - minus  # of finite numbers, up to the quantile
-        most = np.finfo(np.float64).max
-        low, high = (np.full(len(wanted), end, np.int64) for end in _ordered([-most, most]))
-        for _ in range(_HALVINGS):
-            middle = (low >> 1) + (high >> 1) + (low & high & 1)
-            enough = self._below(_value(middle), self._counting) >= wanted
-            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-            if (_value(high) - _value(low) <= _CLOSE * np.abs(_value(high))).all():
-                break
-        found = self.normalizer.inverse(_value(high))
+        # Of finite numbers, up to the quantile.
+        wanted = array * (1 - self._nan)[:, None] - minus[:, None]
+        found = np.empty(wanted.shape)
+        shares = wanted / self._finite[:, None]
+        # Corners are off by less than the height of a straight line.
+        ends = [
+            np.array(
+                [
+                    np.interp(share + off, f, x)
+                    for share, (x, f) in zip(shares, self._corners, strict=True)
+                ]
+            )
+            for off in (-_STEP, _STEP)
+        ]
+        for column, (low, high) in enumerate(zip(*(end.T for end in ends), strict=True)):
+            found[:, column] = self._halved(low, high, wanted[:, column])
         found = np.where(wanted <= 0, -np.inf, found)
-        return np.where(wanted > self._finite, np.inf, found)
+        return np.where(wanted > self._finite[:, None], np.inf, found)
+
+    def _halved(self, low: Floats, high: Floats, wanted: Floats) -> Floats:
+        """float64[n], raw: where the distribution function reaches a probability, between points
+        of the encoding."""
+        places = [p for p in self._regular if self.log_weights[:, p].max() > np.log(_NEGLIGIBLE)]
+        for _ in range(_HALVINGS):
+            middle = low / 2 + high / 2
+            enough = self._below(middle, places) >= wanted
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return self.normalizer.inverse(high)
 
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
         sums = np.cumsum(np.exp(self.log_weights), axis=1)
@@ -222,7 +229,8 @@ class Multiples(Predictive):
     def mean(self) -> Floats:
         """See the base. Exact under a linear normalisation; else as :meth:`crps`."""
         if not self.normalizer.linear:
-            return np.array([_mean(x, f) for x, f in self._corners()], np.float64)
+            undo = self.normalizer.inverse
+            return np.array([_mean(undo(x), f) for x, f in self._corners], np.float64)
         weights = np.exp(self.log_weights[:, self._regular])
         factor: Floats = (weights * self.factors[self._regular]).sum(axis=1)
         total = factor * self.mantissa.mean()
@@ -239,14 +247,17 @@ class Multiples(Predictive):
         return np.where(np.isnan(factor), self.atoms[place], product)
 
     def crps(self, values: Floats) -> Floats:
-        """See the base; numerical, to some 1e-4 of the spread, from 257 quantiles of the mantissa
+        """See the base; numerical, to some 1e-4 of the spread, from 255 quantiles of the mantissa
         at each exponent."""
-        pairs = zip(self._corners(), values.tolist(), strict=True)
-        return np.array([piecewise.crps(x, f, value) for (x, f), value in pairs], np.float64)
+        undo, pairs = self.normalizer.inverse, zip(self._corners, values.tolist(), strict=True)
+        return np.array([piecewise.crps(undo(x), f, value) for (x, f), value in pairs], np.float64)
 
-    def _corners(self) -> Iterator[tuple[Floats, Floats]]:
-        """Raw values and the distribution function of finite numbers there, for each row: that of
-        the mantissa made of straight lines, at every exponent that counts."""
+    @cached_property
+    def _corners(self) -> list[tuple[Floats, Floats]]:
+        """Points of the encoding and the distribution function of finite numbers there, for each
+        row: that of the mantissa made of straight lines, at every exponent that counts. Takes up to
+        80 kB a row."""
+        found = []
         quantiles = self.mantissa.quantiles(_LEVELS.tolist())
         heights = _LEVELS.copy()
         heights[[0, -1]] = 0.0, 1.0
@@ -263,24 +274,10 @@ class Multiples(Predictive):
                 shares = 0.0, self._negative[row], 1.0
                 total += self._under[row] * np.interp(points, ends, shares)
             total /= total[-1]
-            yield self.normalizer.inverse(points), total
+            found.append((points, total))
+        return found
 
 
 def _mean(x: Floats, f: Floats) -> float:
     """Of a distribution function of straight lines."""
     return float(np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)))
-
-
-def _ordered(values: Sequence[float]) -> NDArray[np.int64]:
-    """int64[n]: integers in the order of float64, next to each other where the numbers are.
-
-    >>> _ordered([-0.0, 5e-324, -1e-323]).tolist()
-    [0, 1, -2]
-    """
-    bits = np.array(values, np.float64).view(np.int64)
-    return np.where(bits < 0, -(bits & np.iinfo(np.int64).max), bits)
-
-
-def _value(ordered: NDArray[np.int64]) -> Floats:
-    """float64[n]: the inverse of :func:`_ordered`."""
-    return np.copysign(np.abs(ordered).view(np.float64), ordered.astype(np.float64))

@@ -43,6 +43,7 @@ from numtok.stages._models import LoadedModel
 PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregressive"
 POINTS = ("mode", "median", "mean")
 _AT_ONCE = 16  # numbers whose distributions are held at a time: more leave a core's cache
+_OF_MANTISSAS = 128  # likewise, where they are mantissas times powers of ten
 # Tokens of a batch, at most: more leave a core's cache, and take half as long again and more.
 _TOKENS = {"cpu": 1 << 12, "cuda": 1 << 16}
 
@@ -393,11 +394,17 @@ class Predictor:
             scaling = model.scaling if scheme.splits else Chained(normalizer, model.scaling)
             for part, calibration in self._calibrated(numbers):
                 parameters = reading.parameters[part]
-                found = model.value_head.predictive(parameters, calibration, scaling)
-                if scheme.splits:
-                    assert reading.logits is not None
-                    found = multiples(found, scheme, reading.logits[part, 0], normalizer)
-                yield part, found
+                if not scheme.splits:
+                    yield part, model.value_head.predictive(parameters, calibration, scaling)
+                    continue
+                assert reading.logits is not None
+                for first in range(0, len(part), _OF_MANTISSAS):
+                    near = part[first : first + _OF_MANTISSAS]
+                    mantissa = model.value_head.predictive(
+                        reading.parameters[near], calibration, scaling
+                    )
+                    logits = reading.logits[near, 0]
+                    yield near, multiples(mantissa, scheme, logits, normalizer)
         elif self.support is not None:
             assert reading.logits is not None
             low, high, values = self.support.low, self.support.high, self.support.values
