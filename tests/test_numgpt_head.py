@@ -324,7 +324,7 @@ def test_a_table_is_refused() -> None:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("data") / "artifacts"
     store = Store(root)
-    gen(GenConfig("arithmetic,operands=2", samples=300), store, lambda *_: None)
+    gen(GenConfig("arithmetic,operands=2", samples=200), store, lambda *_: None)
     for scheme in ("numgpt", "dice", "xval", "p1000"):
         encode(EncodeConfig(("arithmetic",), scheme=scheme), store, lambda *_: None)
     return root
@@ -337,7 +337,7 @@ def store(data: Path, tmp_path: Path) -> Store:
 
 
 def train(store: Store, scheme: str, **options: Any) -> Artifact:
-    chosen: dict[str, Any] = {"preset": TINY, "batch": 64, "steps": 8} | options
+    chosen: dict[str, Any] = {"preset": TINY, "batch": 64, "steps": 4} | options
     config = training.Config(f"arithmetic-{scheme}", **chosen)
     return training.run(config, store, lambda update: None).artifact
 
@@ -351,30 +351,33 @@ def evaluated(store: Store, model: Artifact, scheme: str, **options: Any) -> dic
     return found
 
 
-@pytest.mark.parametrize("objective", ["mlm:targets", "ar:answer"])
+MASKED, CAUSAL = "mlm:targets", "ar:answer"
+
+
 @pytest.mark.parametrize(
-    ("scheme", "options"),
+    ("objective", "scheme", "options"),
     [
-        ("numgpt", {}),
-        ("dice", {}),
-        ("numgpt", {"head": "numgpt,per=number,measured=yes"}),
-        ("numgpt", {"head": "mdn:3"}),
-        ("numgpt", {"head": "riemann:32"}),
-        ("numgpt", {"head": "scalar"}),
-        ("numgpt", {"embedder": "scaled"}),
-        ("numgpt", {"embedder": "fourier"}),
-        ("numgpt", {"embedder": "lookup", "preset": f"{TINY},tied=yes"}),
-        ("xval", {"embedder": "numgpt"}),
-        ("xval", {"embedder": "dice", "head": "mdn:3"}),
+        (MASKED, "numgpt", {}),
+        (CAUSAL, "numgpt", {}),
+        (CAUSAL, "dice", {}),
+        (MASKED, "numgpt", {"head": "numgpt,per=number,measured=yes"}),
+        (MASKED, "numgpt", {"head": "mdn:3"}),
+        (CAUSAL, "numgpt", {"head": "riemann:32"}),
+        (CAUSAL, "numgpt", {"head": "scalar"}),
+        (MASKED, "numgpt", {"embedder": "scaled"}),
+        (CAUSAL, "numgpt", {"embedder": "fourier"}),
+        (MASKED, "numgpt", {"embedder": "lookup", "preset": f"{TINY},tied=yes"}),
+        (CAUSAL, "xval", {"embedder": "numgpt"}),
+        (MASKED, "xval", {"embedder": "dice", "head": "mdn:3"}),
     ],
 )
 def test_embedders_and_heads_combine_across_systems(
-    store: Store, scheme: str, options: dict[str, str], objective: str
+    store: Store, objective: str, scheme: str, options: dict[str, str]
 ) -> None:
     found = evaluated(store, train(store, scheme, objective=objective, **options), scheme)
     assert found["scheme"] == scheme
     for metric in ("mse", "nll", "crps", "coverage", "pit-distance", "interval-nll"):
-        assert found["metrics"][metric]["n"] == 30, metric
+        assert found["metrics"][metric]["n"] == 20, metric
         bounded = options.get("head") == "riemann:32"
         assert found["metrics"][metric]["value"] is not None or (bounded and metric == "nll")
     for row in found["rows"]:
@@ -396,24 +399,23 @@ def test_what_is_said_is_the_mantissa_times_the_power_of_its_token(store: Store)
         assert -9 < exponent < 13
 
 
-def test_left_to_right_puts_the_mantissa_that_is_said_into_the_channel(store: Store) -> None:
-    for scheme in ("numgpt", "dice"):
-        model = train(store, scheme, objective="mlm")
-        both = [
-            evaluated(store, model, scheme, fill=fill)["rows"]
-            for fill in ("parallel", "left-to-right")
-        ]
-        for one, other in zip(*both, strict=True):  # one token, so they are the same
-            assert one["prediction"] == pytest.approx(other["prediction"])
+def test_one_token_is_read_alike_in_parallel_and_from_left_to_right(store: Store) -> None:
+    model = train(store, "numgpt", objective="mlm", steps=2)
+    both = [
+        evaluated(store, model, "numgpt", fill=fill)["rows"]
+        for fill in ("parallel", "left-to-right")
+    ]
+    for one, other in zip(*both, strict=True):
+        assert one["prediction"] == pytest.approx(other["prediction"])
 
 
 def test_training_goes_down_and_a_model_is_found_again(store: Store) -> None:
-    one = train(store, "numgpt", steps=80, learning_rate=1e-2)
+    one = train(store, "numgpt", steps=60, learning_rate=1e-2)
     lines = (one.path / "metrics.jsonl").read_text().splitlines()
     losses = [line for line in map(json.loads, lines) if line["split"] == "train"]
     for part in ("token_loss", "value_loss"):
         assert losses[-1][part] < losses[0][part]
-    assert train(store, "numgpt", steps=80, learning_rate=1e-2).ref == one.ref
+    assert train(store, "numgpt", steps=60, learning_rate=1e-2).ref == one.ref
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,12 @@ pytestmark = pytest.mark.slow
 
 SAMPLES = 100
 PRESET = "nano,layers=2,heads=2,width=64"
-#: The largest error that is allowed in a value channel: a thousandth of its range, [-5, 5].
+#: The largest error that is allowed in a value channel: a thousandth of its range, [-5, 5], and of
+#: that of a mantissa, [-10, 10]. A mixture becomes sharp where it is before it moves: there a
+#: hundredth for most, and nowhere another number.
 TOLERANCE = 1e-3 * 10
+OF_MANTISSAS = 1e-3 * 20
+OF_MIXTURES = 0.5
 
 
 #: Eight bits do not tell the operands of 100 samples apart.
@@ -39,6 +43,8 @@ def steps_of(spec: str) -> dict[str, int]:
     can know, so small a one is lost.
     """
     scheme = SCHEMES.build(spec)
+    if scheme.splits:
+        return {"mlm:targets": 1500, "ar:answer": 1500}
     if scheme.channel:
         return {"mlm:targets": 3000, "ar:answer": 3000}
     tokens = scheme.tokens_per_number or 3
@@ -47,21 +53,23 @@ def steps_of(spec: str) -> dict[str, int]:
     return {"mlm:targets": answers, "ar:answer": answers, "ar": answers, "mlm": masked}
 
 
+#: DICE tells numbers apart that are as large as its range.
+DICE = "dice,range=0..100"
 CASES = [
-    (scheme, objective, steps, None)
+    (scheme, objective, steps, DICE if scheme == "dice" else None, None)
     for scheme in SPECS
     for objective, steps in steps_of(scheme).items()
-] + [("xval", objective, steps, "fourier") for objective, steps in steps_of("xval").items()]
-#: How numbers of one system go in with how those of another come out, and each in its own way.
-ACROSS = [
-    ("numgpt", "numgpt", "numgpt"),
-    ("numgpt", "numgpt", "mdn:5"),
-    ("numgpt", "numgpt", "riemann:4096"),
-    ("numgpt", "numgpt", "scalar"),
-    ("numgpt", "scaled", "numgpt"),
-    ("numgpt", "fourier", "numgpt"),
-    ("dice", "dice", "numgpt"),
-    ("xval", "numgpt", "scalar"),
+] + [("xval", objective, steps, "fourier", None) for objective, steps in steps_of("xval").items()]
+#: How numbers of one system go in with how those of another come out.
+CASES += [
+    ("numgpt", "mlm:targets", 3000, "numgpt", "mdn:5"),
+    ("numgpt", "mlm:targets", 1500, "numgpt", "riemann:1024"),
+    ("numgpt", "mlm:targets", 1500, "numgpt", "scalar"),
+    ("numgpt", "mlm:targets", 3000, "scaled", "numgpt"),
+    ("numgpt", "mlm:targets", 1500, "fourier", "numgpt"),
+    ("numgpt", "mlm:targets", 1500, DICE, "numgpt"),
+    ("xval", "mlm:targets", 3000, "numgpt", "scalar"),
+    ("xval", "mlm:targets", 3000, "dice,range=-5..5", "scalar"),
 ]
 
 
@@ -70,13 +78,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(tmp_path_factory.mktemp("overfit") / "artifacts")
 
 
-@pytest.mark.parametrize(("scheme", "objective", "steps", "embedder"), CASES)
+@pytest.mark.parametrize(("scheme", "objective", "steps", "embedder", "head"), CASES)
 def test_a_hundred_samples_are_learnt_by_heart(
     store: Store,
     scheme: str,
     objective: str,
     steps: int,
     embedder: str | None,
+    head: str | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("NUMTOK_THREADS", "1")
@@ -85,6 +94,7 @@ def test_a_hundred_samples_are_learnt_by_heart(
         encoded.ref,
         preset=PRESET,
         embedder=embedder,
+        head=head,
         objective=objective,
         steps=steps,
         batch=SAMPLES,
@@ -96,10 +106,13 @@ def test_a_hundred_samples_are_learnt_by_heart(
 
     found = pq.read_table(report.path / PREDICTIONS_FILE)
     assert found.num_rows == SAMPLES and all(found["valid"].to_pylist())
-    predicted = np.array(found["prediction"].to_pylist())
-    if SCHEMES.build(scheme).channel:
+    predicted, truth = (np.array(found[name].to_pylist()) for name in ("prediction", "truth"))
+    if SCHEMES.build(scheme).splits:
+        errors = np.abs(predicted - truth) / 10 ** np.floor(np.log10(np.abs(truth)))
+        assert np.quantile(errors, 0.9) <= OF_MANTISSAS
+        assert errors.max() <= (OF_MIXTURES if head == "mdn:5" else OF_MANTISSAS)
+    elif SCHEMES.build(scheme).channel:
         factor = read_codec(encoded).normalizer.constants["factor"]
-        truth = np.array(found["truth"].to_pylist())
         assert np.abs(predicted - truth).max() * factor <= TOLERANCE
     else:
         wrong = np.flatnonzero(predicted != rounded(encoded))
@@ -108,7 +121,11 @@ def test_a_hundred_samples_are_learnt_by_heart(
 
 @pytest.mark.parametrize("objective", ["classify", "classify,causal=yes"])
 @pytest.mark.parametrize(
-    ("scheme", "embedder"), [*((spec, None) for spec in SPECS), ("xval", "fourier")]
+    ("scheme", "embedder"),
+    [
+        *((spec, "dice,range=0..1" if spec == "dice" else None) for spec in SPECS),
+        *(("xval", "fourier"), ("xval", "numgpt")),
+    ],
 )
 def test_labels_of_a_hundred_samples_are_learnt_by_heart(
     store: Store,
@@ -122,7 +139,7 @@ def test_labels_of_a_hundred_samples_are_learnt_by_heart(
     # By chance, so that nothing but a row's own number tells its label. A value that goes in along
     # one direction does not tell a hundred neighbours apart so soon: there twenty share a label.
     labels = np.random.default_rng(0).integers(0, 3, SAMPLES).tolist()
-    if SCHEMES.build(scheme).channel and embedder is None:
+    if scheme == "xval" and embedder is None:
         labels = np.repeat([1, 2, 0, 2, 1], SAMPLES // 5).tolist()
     rows = [{"text": f"is {row / 128} of it", "label": label} for row, label in enumerate(labels)]
     path = tmp_path / "labels.jsonl"

@@ -51,14 +51,16 @@ def command(
     ] = None,
     embedder: Annotated[
         str | None,
-        typer.Option(metavar="SPEC", help="lookup, scaled, fourier. Default: the scheme's."),
+        typer.Option(
+            metavar="SPEC", help="lookup, scaled, fourier, numgpt, dice. Default: the scheme's."
+        ),
     ] = None,
     head: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="token, scalar, pointwise, riemann:256, mdn:5, decoder:ud ... Default: the "
-            "scheme's; tables: pointwise.",
+            help="token, scalar, numgpt, pointwise, riemann:256, mdn:5, decoder:ud ... Default: "
+            "the scheme's; tables: pointwise.",
         ),
     ] = None,
     normalize: Annotated[

@@ -165,7 +165,7 @@ class Scheme(ABC):
         where there is no channel or a number is no such product.
 
         >>> SCHEMES.build("numgpt,exponents=-1..1").factors
-        array([0.1, 1. , 10. , 0. , inf, nan, nan, nan])
+        array([ 0.1,  1. , 10. ,  0. ,  inf,  nan,  nan,  nan])
         """
         return np.full(len(self.vocabulary()), np.nan)
 
