@@ -157,6 +157,25 @@ def test_quantiles_in_an_overflow_are_infinite() -> None:
         multiples(1).quantiles([1.0])
 
 
+def test_what_is_surely_no_finite_number_has_a_distribution_of_them_all_the_same() -> None:
+    tokens = np.tile(np.log(PLAIN + 1e-300), (3, 1)) - 50
+    tokens[[0, 1, 2], [5, 6, 7]] = 0
+    one, plain = Multiples(gaussian(3), FACTORS, ATOMS, tokens, NONE), multiples(3, PLAIN)
+    np.testing.assert_allclose(one.mean(), plain.mean())
+    np.testing.assert_allclose(one.crps(np.full(3, 7.0)), plain.crps(np.full(3, 7.0)))
+    found = one.quantiles([0.5])[:, 0]
+    assert found[0] == np.inf == found[2]
+    assert found[1] == pytest.approx(plain.median()[1])  # given that it is a number
+
+
+def test_numbers_of_all_sizes_are_scored() -> None:
+    values = np.array([1e300, -1e300, 1e-300, 0.0, 5e-324])
+    one = multiples(5)
+    assert np.isfinite(one.log_density(values)).all()
+    assert not np.isnan(one.log_interval(values, 2 * values)).any()
+    assert np.isfinite(one.crps(values)).all()
+
+
 def test_each_row_has_its_own_exponents() -> None:
     weights = np.log(np.array([[1, 0, 0, 0], [0, 0, 0, 1.0], [0.5, 0, 0.5, 0]]) + 1e-300)
     logs = np.concatenate([weights, np.full((3, 5), -1e3)], axis=1)

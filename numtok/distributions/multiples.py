@@ -80,11 +80,6 @@ class Multiples(Predictive):
         return mass
 
     @cached_property
-    def _under(self) -> Floats:
-        """float64[n]: the probability of an underflow."""
-        return self._mass(self.factors == 0)
-
-    @cached_property
     def _over(self) -> tuple[Floats, Floats]:
         """float64[n] each: the probability of an overflow below zero, and above."""
         over = self._mass(np.isinf(self.factors))
@@ -103,13 +98,25 @@ class Multiples(Predictive):
         return self._mass(np.isnan(self.factors) & np.isnan(self.atoms))
 
     @cached_property
-    def _finite(self) -> Floats:
-        """float64[n]: the probability of a finite number."""
-        finite: Floats = self._under + np.exp(self.log_weights[:, self._regular]).sum(axis=1)
-        return finite
+    def _log_finite(self) -> Floats:
+        """float64[n]: the logarithm of the probability of a finite number."""
+        finite = (self.factors >= 0) & (self.factors < np.inf)
+        total: Floats = np.logaddexp.reduce(self.log_weights[:, finite], axis=1)
+        return total
+
+    @cached_property
+    def _given(self) -> Floats:
+        """float64[n, k]: the probabilities of the factors of finite numbers, given such a one."""
+        return np.exp(self.log_weights - self._log_finite[:, None])
+
+    @cached_property
+    def _under(self) -> Floats:
+        """float64[n]: of an underflow, given a finite number."""
+        under: Floats = self._given[:, self.factors == 0].sum(axis=1)
+        return under
 
     def _sides(self) -> tuple[Floats, Floats]:
-        """float64[n] each: the density of an underflow below zero and above, in the encoding."""
+        """float64[n] each: its density below zero and above, in the encoding."""
         per_unit = self._under / self._smallest
         return per_unit * self._negative, per_unit * (1 - self._negative)
 
@@ -121,16 +128,16 @@ class Multiples(Predictive):
         finite = np.isfinite(values)
         raw = np.where(finite, values, 0.0)
         points = self.normalizer.forward(raw)
-        logs = [
-            self.log_weights[:, place]
-            + self.mantissa.log_density(points / self.factors[place])
-            - np.log(self.factors[place])
-            for place in self._regular
-        ]
         below, above = self._sides()
         there = np.where(points < 0, below, above) * (np.abs(points) < self._smallest)
-        with np.errstate(divide="ignore"):
-            logs.append(np.log(there))
+        with np.errstate(divide="ignore", over="ignore"):
+            logs = [
+                self.log_weights[:, place]
+                + self.mantissa.log_density(points / self.factors[place])
+                - np.log(self.factors[place])
+                for place in self._regular
+            ]
+            logs.append(np.log(there) + self._log_finite)
             over = np.log(np.where(values < 0, *self._over))
             ends = np.log(np.where(values < 0, *self._infinite))
             nothing = np.log(self._nan)
@@ -141,70 +148,71 @@ class Multiples(Predictive):
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         first, last = self.normalizer.forward(low), self.normalizer.forward(high)
-        logs = [
-            self.log_weights[:, place]
-            + self.mantissa.log_interval(first / self.factors[place], last / self.factors[place])
-            for place in self._regular
-        ]
         below, above = self._sides()
         ends = [np.clip(end, -self._smallest, self._smallest) for end in (first, last)]
         negative = np.minimum(ends[1], 0.0) - np.minimum(ends[0], 0.0)
         positive = np.maximum(ends[1], 0.0) - np.maximum(ends[0], 0.0)
         _, plus = self._infinite
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs.append(np.log(below * negative + above * positive))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            logs = [
+                self.log_weights[:, place]
+                + self.mantissa.log_interval(first / factor, last / factor)
+                for place, factor in zip(self._regular, self.factors[self._regular], strict=True)
+            ]
+            logs.append(np.log(below * negative + above * positive) + self._log_finite)
             logs.append(np.log(plus * (high == np.inf)))
+            # So far out that a mantissa does not say how improbable it is.
+            logs = [np.where(np.isnan(one), -np.inf, one) for one in logs]
             found = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
         # What lies at minus infinity is above no end.
         return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
 
     def cdf(self, values: Floats) -> Floats:
-        found = self._below(self.normalizer.forward(values), self._regular)
         minus, plus = self._infinite
-        found += minus + plus * (values == np.inf)
-        return np.where(np.isnan(values), np.nan, np.clip(found / (1 - self._nan), 0.0, 1.0))
+        finite = np.exp(self._log_finite)
+        found = minus + finite * self._below(self.normalizer.forward(values), self._regular)
+        found += plus * (values == np.inf)
+        found /= minus + finite + plus  # of NaN nothing
+        return np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
 
     def _below(self, points: Floats, places: Sequence[int]) -> Floats:
-        """float64[n]: the probability of a finite number up to points of the encoding."""
+        """float64[n]: given a finite number, P(it is up to points of the encoding)."""
         below, above = self._sides()
         into = np.clip(points, -self._smallest, self._smallest)
         total = below * (np.minimum(into, 0.0) + self._smallest) + above * np.maximum(into, 0.0)
         for place in places:
-            weights = np.exp(self.log_weights[:, place])
             with np.errstate(over="ignore"):
-                total += weights * self.mantissa.cdf(points / self.factors[place])
+                cdf = self.mantissa.cdf(points / self.factors[place])
+            total += self._given[:, place] * cdf
         return total
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
         """See the base; by halving an interval that holds 1% of the probability, to 1e-10 of it."""
         array = checked(levels)
-        minus, _ = self._infinite
-        # Of finite numbers, up to the quantile.
-        wanted = array * (1 - self._nan)[:, None] - minus[:, None]
-        found = np.empty(wanted.shape)
-        shares = wanted / self._finite[:, None]
+        minus, plus = self._infinite
+        finite = np.exp(self._log_finite)
+        share = array * (minus + finite + plus)[:, None] - minus[:, None]
+        with np.errstate(divide="ignore", over="ignore"):
+            share /= finite[:, None]  # of finite numbers, up to the quantile
         # Corners are off by less than the height of a straight line.
-        ends = [
-            np.array(
-                [
-                    np.interp(share + off, f, x)
-                    for share, (x, f) in zip(shares, self._corners, strict=True)
-                ]
-            )
+        pairs = list(zip(share, self._corners, strict=True))
+        low, high = (
+            np.array([np.interp(wanted + off, f, x) for wanted, (x, f) in pairs])
             for off in (-_STEP, _STEP)
-        ]
-        for column, (low, high) in enumerate(zip(*(end.T for end in ends), strict=True)):
-            found[:, column] = self._halved(low, high, wanted[:, column])
-        found = np.where(wanted <= 0, -np.inf, found)
-        return np.where(wanted > self._finite[:, None], np.inf, found)
+        )
+        found = np.empty(share.shape)
+        for at in range(len(array)):
+            found[:, at] = self._halved(low[:, at], high[:, at], share[:, at])
+        found = np.where(share <= 0, -np.inf, found)
+        return np.where(share > 1, np.inf, found)
 
-    def _halved(self, low: Floats, high: Floats, wanted: Floats) -> Floats:
-        """float64[n], raw: where the distribution function reaches a probability, between points
-        of the encoding."""
-        places = [p for p in self._regular if self.log_weights[:, p].max() > np.log(_NEGLIGIBLE)]
+    def _halved(self, low: Floats, high: Floats, share: Floats) -> Floats:
+        """float64[n], raw: up to where a share of all finite numbers lies, between points of the
+        encoding."""
+        places = [place for place in self._regular if self._given[:, place].max() > _NEGLIGIBLE]
         for _ in range(_HALVINGS):
             middle = low / 2 + high / 2
-            enough = self._below(middle, places) >= wanted
+            enough = self._below(middle, places) >= share
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         return self.normalizer.inverse(high)
 
@@ -227,15 +235,18 @@ class Multiples(Predictive):
     # --- point estimates and scores --------------------------------------------------------------
 
     def mean(self) -> Floats:
-        """See the base. Exact under a linear normalisation; else as :meth:`crps`."""
+        """See the base. Exact under a linear normalisation; else as :meth:`crps`.
+
+        A large power of ten sways it however improbable it is: 1e-6 of 10^12 is a million.
+        """
         if not self.normalizer.linear:
             undo = self.normalizer.inverse
             return np.array([_mean(undo(x), f) for x, f in self._corners], np.float64)
-        weights = np.exp(self.log_weights[:, self._regular])
+        weights = self._given[:, self._regular]
         factor: Floats = (weights * self.factors[self._regular]).sum(axis=1)
         total = factor * self.mantissa.mean()
         total += self._under * (1 - 2 * self._negative) * self._smallest / 2
-        return self.normalizer.inverse(total / self._finite)
+        return self.normalizer.inverse(total)
 
     def mode(self) -> Floats:
         """See the base: the most probable token, and the mode of the mantissa beside it."""
@@ -262,7 +273,7 @@ class Multiples(Predictive):
         heights = _LEVELS.copy()
         heights[[0, -1]] = 0.0, 1.0
         for row, mantissas in enumerate(quantiles):
-            weights = np.exp(self.log_weights[row])
+            weights = self._given[row]
             places = [place for place in self._regular if weights[place] > _NEGLIGIBLE]
             scales = self.factors[places]
             ends = [-self._smallest, 0.0, self._smallest] if self._under[row] else []

@@ -113,7 +113,7 @@ class MantissaScheme(Scheme):
         channel: NDArray[np.float32] | None = None,
     ) -> Decoded:
         if channel is None:
-            raise ValueError("numgpt: decoding needs the value channel")
+            raise ValueError("decoding needs the value channel")
         values = np.full(len(lengths), np.nan)
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
         single = np.flatnonzero(lengths == 1)
