@@ -55,13 +55,15 @@ def steps_of(spec: str) -> dict[str, int]:
 
 #: DICE tells numbers apart that are as large as its range.
 DICE = "dice,range=0..100"
-CASES = [
+_BY_DEFAULT = [
     (scheme, objective, steps, DICE if scheme == "dice" else None, None)
     for scheme in SPECS
     for objective, steps in steps_of(scheme).items()
-] + [("xval", objective, steps, "fourier", None) for objective, steps in steps_of("xval").items()]
-#: How numbers of one system go in with how those of another come out.
-CASES += [
+]
+CASES = [
+    *_BY_DEFAULT,
+    *(("xval", objective, steps, "fourier", None) for objective, steps in steps_of("xval").items()),
+    # How numbers of one system go in with how those of another come out.
     ("numgpt", "mlm:targets", 3000, "numgpt", "mdn:5"),
     ("numgpt", "mlm:targets", 1500, "numgpt", "riemann:1024"),
     ("numgpt", "mlm:targets", 1500, "numgpt", "scalar"),

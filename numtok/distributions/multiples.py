@@ -258,7 +258,7 @@ class Multiples(Predictive):
         return np.where(np.isnan(factor), self.atoms[place], product)
 
     def crps(self, values: Floats) -> Floats:
-        """See the base; numerical, to some 1e-4 of the spread, from 255 quantiles of the mantissa
+        """See the base; numerical, to some 3e-4 of the spread, from 255 quantiles of the mantissa
         at each exponent."""
         undo, pairs = self.normalizer.inverse, zip(self._corners, values.tolist(), strict=True)
         return np.array([piecewise.crps(undo(x), f, value) for (x, f), value in pairs], np.float64)
