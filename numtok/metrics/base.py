@@ -15,8 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from numtok.errors import UsageError
 from numtok.metrics._bootstrap import Statistic, interval, replicates
+from numtok.metrics._weighted import mean
 from numtok.registry import Registry, spec_of
 from numtok.reports import Figure, Measures
+
+_RESAMPLES, _LEVEL = 1000, 0.95  # of every interval, unless said
 
 # Where a metric overflows or divides by zero it is undefined, which is said in another way.
 _quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
@@ -184,9 +187,9 @@ def figures(
     metrics: Sequence[Metric],
     answers: Answers,
     *,
-    resamples: int = 1000,
+    resamples: int = _RESAMPLES,
     seed: int = 0,
-    level: float = 0.95,
+    level: float = _LEVEL,
 ) -> dict[str, Figure]:
     """Every metric, by its spec, with a percentile bootstrap interval (Efron 1979).
 
@@ -206,14 +209,25 @@ def figures(
     return {spec_of(metric): by_spec.get(spec_of(metric), nothing) for metric in metrics}
 
 
+def means(columns: Sequence[NDArray[np.float64]], answers: Answers) -> list[Figure]:
+    """The mean of each column, float64[n], with its 95% bootstrap interval: shares, or differences
+    of shares. All see the same resamples, which are those of the metrics of these answers.
+
+    >>> means([np.array([1.0, 0.0, 0.0])], Answers.of([1, 2, 3], [1, 2, 4]))
+    [Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)]
+    """
+    found = _bootstrapped([mean(column) for column in columns], answers, _RESAMPLES, 0, _LEVEL)
+    return [figure for figure, _ in found]
+
+
 def paired(
     metric: Metric,
     first: Answers,
     second: Answers,
     *,
-    resamples: int = 1000,
+    resamples: int = _RESAMPLES,
     seed: int = 0,
-    level: float = 0.95,
+    level: float = _LEVEL,
 ) -> Difference:
     """The metric of ``first`` minus that of ``second``, on the same resampled numbers.
 
@@ -229,9 +243,9 @@ def paired_over_seeds(
     first: Sequence[Answers],
     second: Sequence[Answers],
     *,
-    resamples: int = 1000,
+    resamples: int = _RESAMPLES,
     seed: int = 0,
-    level: float = 0.95,
+    level: float = _LEVEL,
 ) -> Difference:
     """As :func:`paired`, for experiments of several seeds: in each resample, the metric's mean
     over the seeds of one minus that of the other. The interval is for these seeds, on other
