@@ -62,20 +62,21 @@ class Labels(msgspec.Struct, frozen=True):
     """What a report of labels has besides.
 
     classes
-        Those of the train split, in the order of the probabilities of a prediction.
+        Those of the train split.
     unseen
         Rows whose label is none of these. They count as wrong.
     unlabelled
         Rows without a label. They are not scored.
-    confusion
+    confusion, complete
         All pairs that occurred, by truth and prediction, where there are at most
-        :data:`FEW_CLASSES` labels; else as many of the most frequent errors.
+        :data:`FEW_CLASSES` labels; else (not ``complete``) as many of the most frequent errors.
     """
 
     classes: list[str]
     unseen: int
     unlabelled: int
     confusion: list[Confused]
+    complete: bool
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -207,8 +208,7 @@ def label_predictions_schema(groups: Sequence[str]) -> "pa.Schema":
     id                  string, of the sample
     label               string, the true one; null where the row has none
     prediction          string, the most probable label
-    log_probability     float64, nats, of the true label; -inf where training never saw it
-    probabilities       list<float32>, of each of the report's classes
+    log_probability     float64, nats, of the true label; null where training never saw it
     group_*             string, as in the data
     ==================  ====================================================================
     """
@@ -219,7 +219,6 @@ def label_predictions_schema(groups: Sequence[str]) -> "pa.Schema":
         "label": pa.string(),
         "prediction": pa.string(),
         "log_probability": pa.float64(),
-        "probabilities": pa.list_(pa.float32()),
     }
     columns |= {GROUP + name: pa.string() for name in groups}
     return pa.schema(columns)

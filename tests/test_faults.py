@@ -180,7 +180,7 @@ def test_the_level_of_chance_is_the_mean_over_all_divisions(m: int) -> None:
     n = 50
     both = np.concatenate([rng.zipf(1.5, n + m).clip(max=40)])
 
-    def apart(drawn: np.ndarray) -> float:  # type: ignore[type-arg]
+    def apart(drawn: np.ndarray) -> float:
         one, other = (np.bincount(part, minlength=41) / len(part) for part in np.split(drawn, [n]))
         return float(np.abs(one - other).sum()) / 2
 
@@ -269,10 +269,9 @@ def test_reports_are_told_by_what_sets_them_apart(store: Store) -> None:
 
 
 def test_reports_of_one_model_are_compared_number_by_number(store: Store) -> None:
-    decodings = [{"noise_seed": seed, "invalid": 5 * seed} for seed in (0, 1)]
     first, second = (
-        make(store, Fake("p1000", noise=0.3, **one), name=f"fill-{index}").ref
-        for index, one in enumerate(decodings)
+        make(store, Fake("p1000", noise=0.3, noise_seed=way, invalid=5 * way), f"fill-{way}").ref
+        for way in (0, 1)
     )
     other = make(store, Fake("p10", noise=0.3)).ref
     found = run(Config((first, other, second)), store)
@@ -282,10 +281,11 @@ def test_reports_of_one_model_are_compared_number_by_number(store: Store) -> Non
         (after.label, before.label)
     }
     for one, then, now in zip(found.differences, before.faults, after.faults, strict=True):
+        ours, low, high = one.share.value, one.share.low, one.share.high
         assert then.share.value is not None and now.share.value is not None
-        assert one.share.value == pytest.approx(now.share.value - then.share.value)
-        assert one.share.low is not None and one.share.high is not None
-        assert one.share.low <= one.share.value <= one.share.high
+        assert ours is not None and low is not None and high is not None
+        assert ours == pytest.approx(now.share.value - then.share.value)
+        assert low <= ours <= high
     lost = found.differences[-1].share
     assert (lost.value, lost.n) == (0.025, 200)
     same = run(Config((first, first)), store).differences

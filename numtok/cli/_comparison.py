@@ -127,7 +127,7 @@ def _print_skill(comparison: "Comparison", part: "Part", format: Format) -> None
     rows = []
     for experiment in comparison.experiments:
         own = part.standings[experiment.label][metric].figure.value
-        skills = (skill(metric, own, floor.figures[metric].value) for floor in floors)
+        skills = (skill(metric, own, floor.figures[metric]) for floor in floors)
         rows.append([_name(experiment), *skills])
     title = f"skill by {metric}: {SKILL.removeprefix('skill is ')}"
     print_figures(title, ["experiment", *map(_floor_name, floors)], rows, format)

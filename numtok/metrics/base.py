@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -52,7 +53,7 @@ class Answers(NamedTuple):
     log_range
         float64[n], the logarithm of how wide that range is.
     log_probability
-        float64[n], nats: of the true label.
+        float64[n], nats: of the true label; NaN where it is none that can be predicted.
     measures
         What there are n of.
     """
@@ -123,7 +124,8 @@ class Metric(ABC):
 
     ``measures`` says what it is of. ``better`` says which of two figures is the better one;
     ``neither`` where a figure is good near a value between (coverage). ``undefined`` says why a
-    figure can be no finite number.
+    figure can be no finite number. ``known`` names a column of Answers: what is NaN there has no
+    part in the figure.
     """
 
     revision: ClassVar[int]
@@ -132,6 +134,7 @@ class Metric(ABC):
     undefined: ClassVar[str]
     measures: ClassVar[Measures] = "numbers"
     needs: ClassVar[tuple[str, ...]] = ()  # columns of Answers that may be None
+    known: ClassVar[str] = ""
 
     @abstractmethod
     def statistic(self, answers: Answers) -> Statistic:
@@ -150,7 +153,20 @@ class Metric(ABC):
         if answers.measures != self.measures:
             return f"it measures {self.measures}, and these are {answers.measures}"
         lacks = [name for name in self.needs if getattr(answers, name) is None]
+        if not lacks and not self.count(answers):
+            lacks = [self.known]
         return f"there is no {lacks[0].replace('_', ' ')}" if lacks else None
+
+    @final
+    def count(self, answers: Answers) -> int:
+        """How many numbers, or labels, have a part in the figure."""
+        return int(self.counted(answers).sum())
+
+    @final
+    def counted(self, answers: Answers) -> NDArray[np.bool_]:
+        """bool[n]: which of them."""
+        column = getattr(answers, self.known) if self.known else None
+        return np.ones(len(answers.truth), np.bool_) if column is None else ~np.isnan(column)
 
     @final
     @_quiet
@@ -204,7 +220,10 @@ def figures(
     found = _bootstrapped(
         [metric.statistic(answers) for metric in defined], answers, resamples, seed, level
     )
-    by_spec = {spec_of(metric): figure for metric, (figure, _) in zip(defined, found, strict=True)}
+    by_spec = {
+        spec_of(metric): msgspec.structs.replace(figure, n=metric.count(answers))
+        for metric, (figure, _) in zip(defined, found, strict=True)
+    }
     nothing = Figure(None, None, None, len(answers.truth))
     return {spec_of(metric): by_spec.get(spec_of(metric), nothing) for metric in metrics}
 
@@ -255,6 +274,11 @@ def paired_over_seeds(
     truth = every[0].truth
     if not all(np.array_equal(answers.truth, truth) for answers in every):
         raise ValueError("paired answers must have the same truths in the same order")
+    # What one side has no part in says nothing of the other.
+    counted = np.all([metric.counted(answers) for answers in every], axis=0)
+    if not counted.all():
+        first, second = ([one.take(counted) for one in side] for side in (first, second))
+        every = [*first, *second]
     if any(metric.missing(answers) for answers in every):
         return Difference(Figure(None, None, None, len(truth)), None)
     ours, theirs = ([metric.statistic(answers) for answers in side] for side in (first, second))

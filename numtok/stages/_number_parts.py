@@ -6,10 +6,8 @@ Truth and prediction are written with as many significant digits: ``-0.0602`` is
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from math import lgamma
+from math import exp, lgamma
 from typing import NamedTuple
-
-import numpy as np
 
 from numtok.errors import UsageError
 from numtok.metrics.base import Answers
@@ -147,8 +145,8 @@ def _deviation(count: int, n: int, m: int) -> float:
     x = count * n // (n + m) + 1
     if x > min(count, n):  # it is always the mean
         return 0.0
-    log_probability = _log_choose(count, x) + _log_choose(n + m - count, n - x)
-    return 2 * x * (m - count + x) / (n + m) * float(np.exp(log_probability - _log_choose(n + m, n)))
+    log_ways = _log_choose(count, x) + _log_choose(n + m - count, n - x)
+    return 2 * x * (m - count + x) / (n + m) * exp(log_ways - _log_choose(n + m, n))
 
 
 def _log_choose(n: int, k: int) -> float:

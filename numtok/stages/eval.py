@@ -367,7 +367,7 @@ class _Evaluation:
             name=loaded.artifact.name,
             data=self.encoded.ref,
             split=config.split,
-            scheme=spec_of(loaded.codec.scheme),
+            scheme=loaded.codec.scheme.title,
             configuration=trained.configuration,
             seed=trained.seed,
             decoding=self._decoding(),
