@@ -27,7 +27,8 @@ from numtok.numerals.column import Literals, Numerals
 from numtok.registry import settings_of, spec_of
 from numtok.schemes.base import SCHEMES, Encoded, Failure, Scheme
 from numtok.schemes.bpe import BPE
-from numtok.stages import _inputs, _train_numbers
+from numtok.stages import _inputs, _train_numbers, eval, train
+from numtok.stages._reports import read
 from numtok.stages._schemes import scheme_of
 from numtok.stages._train_numbers import NumberSample
 from numtok.store import Store
@@ -452,3 +453,9 @@ def test_given_merges_are_told_by_what_they_are(tmp_path: Path) -> None:
     given = encode(store, texts(tmp_path / "a.jsonl", *ROWS), scheme=f"bpe,file={tmp_path}/t.json")
     assert codec_of(given).scheme.title == scheme.title
     assert "numbers_learnt_from" not in given.manifest.counts
+    preset = "nano,layers=1,width=32,heads=2"
+    config = train.Config(given.ref, preset=preset, steps=1, batch=8, name="model")
+    model = train.run(config, store, lambda *_: None).artifact
+    found = eval.run(eval.Config(model.ref, given.ref, "train", rows=4), store, lambda *_: None)
+    report = read(found.artifact).report
+    assert (report.scheme, report.configuration["scheme"]) == (scheme.title, scheme.title)
