@@ -16,13 +16,12 @@ from numtok.sources._axes import (
     Area,
     Period,
     decimal,
+    expected_steps,
     hours,
     latitude_window,
     longitude_window,
     time_steps,
 )
-from numtok.stages import _field
-from numtok.stages._field import absent_days
 
 GLOBE = np.arange(0, 360, 15.0)
 
@@ -227,15 +226,27 @@ def test_times_that_are_no_hours_are_refused(times: NDArray[np.datetime64], mess
     assert str(caught.value) == message
 
 
-def test_days_that_lack_steps_are_found_but_not_at_the_ends() -> None:
+def test_without_a_period_all_steps_from_the_first_to_the_last_are_expected() -> None:
     times = hourly("2019-03-01T05", "2019-03-06T07", 1)
-    assert absent_days(times) == []
+    assert (expected_steps(times, times, None, None) == times).all()
     days = times.astype("datetime64[D]")
     without = times[(days != np.datetime64("2019-03-03")) & (times != np.datetime64("2019-03-05"))]
-    assert absent_days(without) == ["2019-03-03", "2019-03-05"]
+    assert (expected_steps(without, without, None, None) == times).all()
 
 
-@pytest.mark.parametrize("module", [_axes, _variables, era5, fields, _field])
+@pytest.mark.parametrize("hole", [slice(24, 60), slice(90, 120), slice(30, 31), slice(0, 0)])
+def test_all_hours_of_each_day_of_a_period_are_expected(hole: slice) -> None:
+    """Those of the whole axis, wherever it has a hole: at the begin, at the end, in between."""
+    times = hourly("2019-02-28", "2019-03-08", 1)
+    period = Period.parse("2019-03-01..2019-03-04")
+    for every in (None, 6):
+        without = np.delete(times, np.arange(len(times))[hole])
+        found = without[time_steps(without, period, every)]
+        expected = hourly("2019-03-01", "2019-03-05", every or 1)
+        assert (expected_steps(without, found, period, every) == expected).all()
+
+
+@pytest.mark.parametrize("module", [_axes, _variables, era5, fields])
 def test_the_examples_of_docstrings_hold(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted and not found.failed

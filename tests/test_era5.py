@@ -447,6 +447,37 @@ def test_days_that_the_axis_lacks_are_counted_as_well(tmp_path: Path) -> None:
     check(made)
 
 
+@pytest.mark.parametrize(
+    ("period", "days"),
+    [
+        ("2019-03-01..2019-03-04", ["2019-03-03", "2019-03-04"]),  # behind the hole is the end
+        ("2019-03-04..2019-03-06", ["2019-03-04", "2019-03-05"]),  # before it the begin
+        ("2019-03-05", ["2019-03-05"]),
+        ("2019-03-06..2019-03-07", []),
+    ],
+)
+def test_a_hole_at_an_end_of_the_period_is_no_smaller_period(
+    tmp_path: Path, period: str, days: list[str]
+) -> None:
+    """The axis lacks all from 4 hours into the third day until 8 hours into the fifth."""
+    dataset = grid(days=7).isel(time=[k for k in range(42) if not 13 <= k < 26])
+    path, store = write(dataset, tmp_path / "a.zarr"), Store(tmp_path / "store")
+    if not days:
+        assert field(fetch(store, path, period=period)).shape[0] == 12
+        return
+    with pytest.raises(DataError, match=rf"has not every step of {len(days)} day") as caught:
+        fetch(store, path, period=period)
+    assert f"({', '.join(days)}); " in str(caught.value)
+    if period == "2019-03-05":
+        with pytest.raises(DataError, match=r"^no day is left: "):
+            fetch(store, path, period=period, missing="drop")
+        return
+    artifact = fetch(store, path, period=period, missing="drop")
+    assert artifact.manifest.facts["dropped"] == days
+    check(made := field(artifact))
+    assert made.sizes["time"] % 6 == 0 and made.sizes["time"]
+
+
 def test_where_every_day_lacks_values_nothing_is_made(tmp_path: Path) -> None:
     dataset = grid(days=2)
     dataset["2m_temperature"][::5, 0, 0] = np.nan

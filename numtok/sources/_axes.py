@@ -219,5 +219,33 @@ def time_steps(
     return np.flatnonzero(inside)
 
 
+def expected_steps(
+    times: NDArray[np.datetime64],
+    found: NDArray[np.datetime64],
+    period: Period | None,
+    every: int | None,
+) -> NDArray[np.datetime64]:
+    """The times that a field should have: on each day those hours of the day that the whole axis
+    has, at multiples of ``every``.
+
+    ``times`` is the whole axis, ``found`` what :func:`time_steps` took of it. A period has all its
+    days; without one the ends of what was found need not be whole days.
+
+    >>> axis = np.array(["2019-03-01T12", "2019-03-03T00", "2019-03-03T12"], "datetime64[m]")
+    >>> expected_steps(axis, axis, None, None)[:3].astype(str).tolist()
+    ['2019-03-01T12:00', '2019-03-02T00:00', '2019-03-02T12:00']
+    """
+    of_day = np.unique(times - times.astype("datetime64[D]"))
+    if every is not None:
+        of_day = of_day[of_day % np.timedelta64(every, "h") == np.timedelta64(0)]
+    first, last = found[[0, -1]].astype("datetime64[D]")
+    if period is not None:
+        first, last = period.first, period.last
+    expected: NDArray[np.datetime64] = (np.arange(first, last + _DAY)[:, None] + of_day).ravel()
+    if period is None:
+        expected = expected[(expected >= found[0]) & (expected <= found[-1])]
+    return expected
+
+
 def _shown(time: np.datetime64) -> str:
     return str(time.astype("datetime64[m]"))

@@ -21,6 +21,7 @@ from numtok.sources._axes import (
     Area,
     Period,
     decimal,
+    expected_steps,
     latitude_window,
     longitude_window,
     time_steps,
@@ -72,6 +73,8 @@ class _Axis:
 class Gridded:
     """One window of an opened data set.
 
+    expected
+        As in :class:`Field`.
     shape
         How many places along each dimension one object of the source has.
     stored
@@ -84,6 +87,7 @@ class Gridded:
     variable: str
     array: xr.DataArray
     time: _Axis
+    expected: NDArray[np.datetime64]
     latitude: _Axis
     longitude: _Axis
     shape: dict[str, int]
@@ -98,6 +102,7 @@ class Gridded:
             variable=self.variable,
             attributes=attributes,
             times=self.time.values,
+            expected=self.expected,
             latitudes=self.latitude.values,
             longitudes=self.longitude.values,
             blocks=list(self._blocks()),
@@ -194,6 +199,7 @@ def gridded(opened: Opened, window: Window) -> Gridded:
             variable=window.variable,
             array=found.array,
             time=_Axis(found.time, steps, found.times[steps]),
+            expected=expected_steps(found.times, found.times[steps], window.period, window.every),
             latitude=_Axis(found.latitude, *latitude_window(latitudes, window.area)),
             longitude=_Axis(found.longitude, *longitude_window(longitudes, window.area)),
             shape=_shape(opened.dataset[name], found.time, stored),

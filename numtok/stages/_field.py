@@ -38,21 +38,6 @@ class _State:
     steps: list[int] = field(default_factory=list)  # of these
 
 
-def absent_days(times: NDArray[np.datetime64]) -> list[str]:
-    """The days that lack a step which other days have; the ends need not be whole days.
-
-    >>> hours = np.arange("2019-03-01", "2019-03-04", dtype="datetime64[h]")
-    >>> absent_days(np.delete(hours, [30]))
-    ['2019-03-02']
-    """
-    days = times.astype(_DAY)
-    of_day = np.unique(times - days)
-    expected = (np.arange(days[0], days[-1] + 1)[:, None] + of_day).ravel()
-    expected = expected[(expected >= times[0]) & (expected <= times[-1])]
-    lacking = np.setdiff1d(expected, times)
-    return [str(day) for day in np.unique(lacking.astype(_DAY))]
-
-
 class Written(NamedTuple):
     """What was counted, and what else the manifest says."""
 
@@ -74,10 +59,10 @@ def write_field(
     """
     axes = _digest(opened)
     state = _continued(draft, axes, source.drops)
-    lacking = absent_days(opened.times)
+    lacking = _days(np.setdiff1d(opened.expected, opened.times))
     if lacking and not source.drops:
-        raise _missing(opened, lacking, "not every step")
-    state.dropped |= set(lacking)
+        raise _missing(opened, sorted(lacking), "not every step")
+    state.dropped |= lacking
     folder = draft.path / FOLDER
     for place in (folder, folder / opened.variable):
         _make(place)
@@ -155,7 +140,7 @@ def _continued(draft: Draft, axes: str, drops: bool) -> _State:
 
 
 def _digest(opened: Field) -> str:
-    axes = (opened.times, opened.latitudes, opened.longitudes)
+    axes = (opened.times, opened.expected, opened.latitudes, opened.longitudes)
     return hashlib.sha256(b"".join(axis.tobytes() for axis in axes)).hexdigest()
 
 
