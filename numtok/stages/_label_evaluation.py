@@ -17,7 +17,7 @@ from numtok.metrics.base import METRICS, Answers, Metric
 from numtok.nn.batches import Batches
 from numtok.nn.objectives.base import ended
 from numtok.nn.training import naming_memory
-from numtok.records import GROUP, TRAIN
+from numtok.records import CLUSTER, GROUP, TRAIN
 from numtok.registry import spec_of
 from numtok.reports import (
     FEW_CLASSES,
@@ -131,7 +131,11 @@ class LabelEvaluation:
                 pa.array(probabilities.ravel()),
             ),
         } | {GROUP + name: column for name, column in samples.groups.items()}
-        schema = label_predictions_schema(list(samples.groups))
+        if samples.clusters is not None:
+            columns[CLUSTER] = samples.clusters
+        schema = label_predictions_schema(
+            list(samples.groups), clusters=samples.clusters is not None
+        )
         return pa.table(
             [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
         )
@@ -174,7 +178,7 @@ class LabelEvaluation:
                 tables,
                 float(lengths.mean()) if len(lengths) else 0.0,
             ),
-            notes=list(self._notes(floors)),
+            notes=[*scores.notes, *self._notes(floors)],
             labels=Labels(
                 list(self.classes),
                 len(self._unseen()),
