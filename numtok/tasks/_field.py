@@ -32,6 +32,7 @@ class Field:
     longitudes: NDArray[np.float64]  # [cells]
     together: int  # how many times are stored in one piece
     attributes: dict[str, str]  # units, and where the values are from and whose
+    variable: str
 
     @classmethod
     def open(cls, folder: Path) -> "Field":
@@ -58,7 +59,13 @@ class Field:
             grid[1].ravel(),
             int(chunks[values.dims.index("time")]),
             {name: str(values.attrs[name]) for name in told if name in values.attrs},
+            str(values.name),
         )
+
+    @property
+    def told(self) -> str:
+        """``2m_temperature in K``"""
+        return f"{self.variable} in {self.attributes.get('units', 'unknown units')}"
 
     @property
     def cells(self) -> int:
