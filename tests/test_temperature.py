@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from numtok.artifact import Artifact
 from numtok.errors import DataError, StoreError, UsageError
+from numtok.fields import Field
 from numtok.records import Row
 from numtok.registry import Range
 from numtok.reports import PREDICTIONS_FILE
@@ -29,7 +30,6 @@ from numtok.stages.gen import Config
 from numtok.store import Store
 from numtok.tasks import _temperature_rows
 from numtok.tasks._draws import uniforms_of_rows
-from numtok.tasks._field import Field
 from numtok.tasks._temperature_rows import Climate, Drawn, TemperatureRows
 from numtok.tasks._windows import parts, starts
 from numtok.tasks.base import SHARES, Split
@@ -137,7 +137,7 @@ def test_the_texts_are_those_that_others_made_of_the_same_data() -> None:
     latitude, longitude = (values[axis].values.astype(float) for axis in ("latitude", "longitude"))
     grid = np.meshgrid(latitude, longitude, indexing="ij")
     times = values["time"].values.astype("datetime64[h]").astype(np.int64)
-    field = Field(file, times, grid[0].ravel(), grid[1].ravel(), 24, {}, "t2m")
+    field = Field(file, times, grid[0].ravel(), grid[1].ravel(), {}, "t2m")
     flat = values.values.reshape(len(times), -1)
     standardised = (flat - flat.mean()) / flat.std()  # in float32, as there
     climate = Climate(0.0, 1.0, False, np.zeros((24, field.cells)), np.ones(24))
@@ -710,7 +710,8 @@ def test_times_between_the_hours_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         Field.open(field.path)
     assert str(error.value) == (
-        f"{field.path}: the times of a field are whole hours that rise, at least one; fetch it anew"
+        f"{field.path}: the times of a field are whole hours that rise, at least one; fetch it "
+        "with --every 1h, or from another source"
     )
 
 
@@ -720,5 +721,5 @@ def test_without_the_packages_a_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, "zarr", None)  # an import fails
     failed(
         numtok("gen", "temperature", "--from", "uk"),
-        "temperature needs the packages xarray and zarr; `pip install 'numtok[weather]'`",
+        "a field needs the packages xarray and zarr; `pip install 'numtok[weather]'`",
     )

@@ -15,10 +15,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.fields import STEPS, Field
 from numtok.records import TRAIN
 from numtok.registry import Range
 from numtok.tasks._draws import uniforms_of_rows
-from numtok.tasks._field import Field
 from numtok.tasks.base import Made, Split, TextTask
 
 _BLOCK = 32  # rows
@@ -131,9 +131,9 @@ class TemperatureRows(TextTask):
         """
         field = self.field
         found = [np.empty((len(one.cells), len(one.times))) for one in drawn]
-        pieces = np.unique(np.concatenate([one.times for one in drawn]) // field.together)
-        for begin in (pieces * field.together).tolist():
-            end = min(begin + field.together, len(field.hours))
+        pieces = np.unique(np.concatenate([one.times for one in drawn]) // STEPS)
+        for begin in (pieces * STEPS).tolist():
+            end = min(begin + STEPS, len(field.hours))
             values = (field.read(begin, end) - self.climate.mean) / self.climate.deviation
             for one, out in zip(drawn, found, strict=True):
                 inside = np.flatnonzero((one.times >= begin) & (one.times < end))

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import DataError, UsageError
+from numtok.fields import Field, shown
 from numtok.records import FIELD, TRAIN
 from numtok.registry import Range, spec_of
-from numtok.tasks._field import Field, shown
 from numtok.tasks._temperature_rows import Climate, TemperatureRows, seasons, step_offsets
 from numtok.tasks._windows import Part, parts, resolution, starts
 from numtok.tasks.base import Derived, DerivedTask, Split, setting
