@@ -492,6 +492,24 @@ def test_where_every_day_lacks_values_nothing_is_made(tmp_path: Path) -> None:
     check(field(fetch(store, path, area="52,-3,50,2")))
 
 
+@pytest.mark.parametrize("missing", ["refuse", "drop"])
+def test_where_some_cells_never_have_a_value_it_is_said_how_many(
+    tmp_path: Path, missing: str
+) -> None:
+    """As the temperature of the sea on land, which no period helps."""
+    dataset = grid(days=8)
+    dataset["2m_temperature"][:, :2, 4:] = np.nan
+    path, store = write(dataset, tmp_path / "a.zarr"), Store(tmp_path / "store")
+    with pytest.raises(DataError) as caught:
+        fetch(store, path, missing=missing)
+    told = (
+        ": 4 of the 24 cells have none at any hour that was read, as the temperature of the sea "
+        "has none on land; the area must be without such cells"
+    )
+    assert told in str(caught.value)
+    check(field(fetch(store, path, area="53,0,50,2", missing=missing)))
+
+
 def test_an_axis_with_an_object_missing_is_refused(tmp_path: Path) -> None:
     path = write(grid(), tmp_path / "a.zarr")
     (path / "latitude" / "0").unlink()
@@ -518,6 +536,29 @@ def test_on_an_axis_the_fill_value_is_a_value(tmp_path: Path) -> None:
     made = field(fetch(Store(tmp_path / "store"), tmp_path / "a.zarr", area="2,-2,-2,2"))
     assert made.shape == (18, 5, 5)
     check(made)
+
+
+def test_zeros_are_values_where_nobody_chose_a_fill_value(tmp_path: Path) -> None:
+    """Rain of a store of format 2 that zarr alone made; and one object of it is not there."""
+    dataset = grid(name="tp")
+    dataset["tp"] = dataset["tp"].where(dataset.latitude > 51, 0)
+    path = write(dataset, tmp_path / "a.zarr", _FillValue=0.0)
+    assert zarr.open_group(path, mode="r")["tp"].fill_value == 0  # type: ignore[union-attr]
+    store = Store(tmp_path / "store")
+    made = field(fetch(store, path, variable="tp"))
+    assert (made.values[:, :2] == 0).all() and made.attrs["units"] == "K"
+    check(made.sel(latitude=slice(52, 53)))
+    (path / "tp" / "8.0.0").unlink()
+    with pytest.raises(DataError, match=r"has not every value of 1 day \(2019-03-02\); "):
+        fetch(store, path, variable="tp")
+
+
+def test_a_fill_value_that_somebody_chose_is_missing(tmp_path: Path) -> None:
+    dataset = grid()
+    dataset["2m_temperature"][8, 0, 0] = np.nan
+    path = write(dataset, tmp_path / "a.zarr", _FillValue=-999.0)
+    with pytest.raises(DataError, match=r"has not every value of 1 day \(2019-03-02\); "):
+        fetch(Store(tmp_path / "store"), path)
 
 
 @pytest.mark.parametrize(

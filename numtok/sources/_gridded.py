@@ -27,7 +27,7 @@ from numtok.sources._axes import (
     time_steps,
 )
 from numtok.sources._layout import Layout, layout, stored_name, versions
-from numtok.sources._objects import is_metadata, unreadable
+from numtok.sources._objects import is_metadata, quietly, unreadable
 from numtok.sources._places import Opened
 from numtok.sources.base import Block, Field, Steps
 
@@ -158,6 +158,7 @@ class Gridded:
                 yield Block(begin, end, requests, size)
                 begin = end
 
+    @quietly()
     def _read(self, begin: int, end: int) -> Steps:
         time = _Axis(self.time.dimension, self.time.places[begin:end], self.time.values[begin:end])
         axes = (time, self.latitude, self.longitude)
@@ -182,6 +183,7 @@ class Gridded:
         return Steps(values, preliminary)
 
 
+@quietly()
 def gridded(opened: Opened, window: Window) -> Gridded:
     """The window of an opened data set; UsageError and DataError as ``open`` of a source."""
     try:
