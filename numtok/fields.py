@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 FOLDER = "field.zarr"
 STEPS = 24  # in each object
+EVERY = (1, 2, 3, 4, 6, 8, 12, 24)  # hours from step to step, so that each day has the same
 _EPOCH = "1970-01-01 00:00:00"
 _AXES = ("time", "latitude", "longitude")
 

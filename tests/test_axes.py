@@ -151,6 +151,25 @@ def test_an_area_over_a_seam_is_the_same_in_both_conventions() -> None:
     assert Area.parse("1,170,0,-170") == Area.parse("1,170,0,190")
 
 
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("58,350,50,352", "58,-10,50,-8"),
+        ("58,350.1,50,350.2", "58,-9.9,50,-9.8"),
+        ("1,359,0,-359", "1,-1,0,1"),
+        ("10,200,0,-170", "10,-160,0,190"),  # east of 200 nearly all around
+        ("1,180,0,200", "1,-180,0,-160"),
+        ("1,-180,0,180", "1,-180,0,180"),
+        ("1,0,0,360", "1,0,0,360"),
+        ("1,5,0,5", "1,5,0,5"),
+        ("1,360,0,0", "1,0,0,0"),
+    ],
+)
+def test_an_area_has_one_form_however_it_is_written(text: str, canonical: str) -> None:
+    assert str(Area.parse(text)) == canonical
+    assert Area.parse(canonical) == Area.parse(text)
+
+
 @pytest.mark.parametrize("text", ["", "2019", "2019-03", "2019-03-01..", "2019-02-30", "1..2"])
 def test_what_is_no_period_is_told(text: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -173,7 +192,7 @@ def test_steps_must_divide_a_day(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         hours(text)
     assert str(caught.value) == (
-        f"--every {text!r} is not possible; allowed are 1h, 2h, 3h, 4h, 6h, 8h, 12h and 24h"
+        f"--every {text!r} is not possible; allowed are 1h, 2h, 3h, 4h, 6h, 8h, 12h, 24h"
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import DataError, UsageError
-from numtok.fields import Field, shown
+from numtok.fields import EVERY, Field, shown
 from numtok.records import FIELD, TRAIN
 from numtok.registry import Range, spec_of
 from numtok.tasks._temperature_rows import Climate, TemperatureRows, seasons, step_offsets
@@ -19,7 +19,6 @@ from numtok.tasks.base import Derived, DerivedTask, Split, setting
 
 # What the settings that are ranges may be, whole numbers all.
 _LIMITS = {"stations": (1, 10_000), "days": (1, 30)}
-_EVERY = (1, 2, 3, 4, 6, 8, 12, 24)
 _YEAR = 366 * 24  # hours
 
 
@@ -80,10 +79,10 @@ class Temperature(DerivedTask):
                     f"temperature: {name}={value} is not possible; allowed are whole numbers from "
                     f"{least} to {most:,}, one or a range"
                 )
-        if self.every not in _EVERY:
+        if self.every not in EVERY:
             raise UsageError(
                 f"temperature: every={self.every} is not possible; allowed are "
-                f"{', '.join(map(str, _EVERY))}"
+                f"{', '.join(map(str, EVERY))}"
             )
         if self._steps(int(self.days.low)) < 2:
             raise UsageError(
