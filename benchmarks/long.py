@@ -47,7 +47,7 @@ def numtok(store: Path, *arguments: str) -> dict[str, Any]:
 def main() -> None:
     """Measure every scheme and print the table."""
     parser = argparse.ArgumentParser(description="Measure how long a sample can be.")
-    parser.add_argument("place", help="of `numtok fetch era5 --from`")
+    parser.add_argument("place", nargs="?", help="of `numtok fetch era5 --from`")
     parser.add_argument("--schemes", nargs="+", default=SCHEMES)
     parser.add_argument("--preset", default="xval,context=0")
     parser.add_argument("--stations", type=int, default=15, help="of the shortest row")
@@ -56,6 +56,9 @@ def main() -> None:
     parser.add_argument("--bisections", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=120, help="of a step")
     options = parser.parse_args()
+    if options.place is None:  # as `just bench` runs it
+        print("needs a field: python benchmarks/long.py era5.nc; takes hours")
+        return
     columns = ("scheme", "stations", "numbers", "tokens", "recompute", "GiB", "s a step")
     table = Table(title=f"{options.preset}, one row")
     for column in columns:

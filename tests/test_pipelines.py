@@ -1,5 +1,7 @@
 """The scripts under pipelines/: they are shell, and they run."""
 
+import csv
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 
 from numtok.nn.heads.base import HEADS
 from numtok.nn.presets import trunk
+from numtok.schemes.base import SCHEMES
 from numtok.stages import fetch, gen, train
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import Sweep, kind_of
@@ -252,6 +255,26 @@ def test_a_pipeline_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path
     again = shell(str(script), tmp_path, **small)
     assert again.stdout == first.stdout
     assert [path.stat().st_mtime_ns for path in reports] == times
+
+
+@pytest.mark.slow
+def test_tokens_of_a_sample_are_counted_for_every_scheme(tmp_path: Path) -> None:
+    """Those of the numbers, so many for each, and as many others in all schemes."""
+    pytest.importorskip("zarr", reason="needs the package zarr")
+    if not ERA5.exists():
+        pytest.skip("needs ../shared/data/era5")
+    script = f"python {ROOT}/pipelines/xval-tokens.py {ERA5} --samples 20 --format csv"
+    done = shell(script, tmp_path, NUMTOK_THREADS="1", PYTHONPATH=str(ROOT))
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert {row["scheme"] for row in rows} == set(SCHEMES)
+    found = {row["scheme"]: int(row["tokens a sample"].replace(",", "")) for row in rows}
+    numbers = found["b1999"] - found["xval"]
+    assert 60 * (8 + 3) <= numbers <= 90 * (16 + 3) + 4
+    for scheme, width in (("p1000", 3), ("p10", 5), ("ud", 8), ("fp15", 1)):
+        assert found[scheme] - found["xval"] == pytest.approx((width - 1) * numbers, abs=3)
+    paper = {row["scheme"]: row["in the paper"] for row in rows if row["in the paper"]}
+    assert list(paper) == ["fp15", "xval", "p1000", "p10"]
 
 
 @pytest.mark.slow
