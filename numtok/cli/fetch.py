@@ -27,8 +27,8 @@ def command(
         typer.Option(
             "--from",
             metavar="PLACE",
-            help="Of uci: a copy, a folder or a URL. Of era5: a NetCDF or GRIB file or a zarr store "
-            "of it (path, gs://, https://), or arco (default), weatherbench2, weatherbench2-64x32.",
+            help="Of uci: a copy, a folder or a URL. Of era5: a NetCDF or GRIB file, a zarr store "
+            "of it (path, gs://, https://), arco (default), weatherbench2, weatherbench2-64x32.",
         ),
     ] = None,
     suite: Annotated[
