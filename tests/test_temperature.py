@@ -476,7 +476,7 @@ def test_many_rows_of_few_windows_are_made_as_fast_as_others(
     found = [rows.drawn(0, split, number) for number in range(512)]
     assert len({(int(one.times[0]), *sorted(one.cells.tolist())) for one in found}) == 512
     of_window = 20_000 // len(rows.windows["train"])
-    assert sum(drawn) < 16 * (of_window + 64) + 2 * 512  # 16 blocks of 32 rows
+    assert sum(drawn) < 16 * (of_window + 32) + 2 * 512  # 16 blocks of 32 rows
 
 
 # --- the stage ---------------------------------------------------------------------------------

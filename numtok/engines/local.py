@@ -158,9 +158,9 @@ def _do(work: bytes, unit: Any) -> Any:
     global _work
     if _failure is not None:
         raise _failure
-    # As long as it is the same work, it keeps what it has read, such as a codec.
     if not work:
         return _first(unit)
+    # As long as it is the same work, it keeps what it has read, such as a codec.
     if work != _work[0]:
         _work = work, pickle.loads(work)
     assert _work[1] is not None

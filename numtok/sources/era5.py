@@ -57,7 +57,7 @@ class Era5(FieldSource):
     period, which would be petabytes.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
 
     from_: str = "arco"
     variable: str = "2m_temperature"

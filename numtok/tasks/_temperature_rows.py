@@ -235,11 +235,10 @@ class _Sets:
 
     def at(self, rank: int) -> NDArray[np.int64]:
         """The set of that rank, from 0 on."""
-        while len(self._attempts) <= rank:
-            attempts = range(self._tried, self._tried + _BLOCK)
-            for attempt, cells in zip(
-                attempts, self._draws.sets(self._purpose, attempts), strict=True
-            ):
+        while (left := rank + 1 - len(self._attempts)) > 0:
+            attempts = range(self._tried, self._tried + left)
+            sets = self._draws.sets(self._purpose, attempts)
+            for attempt, cells in zip(attempts, sets, strict=True):
                 key = np.sort(cells).astype(np.int32).tobytes()
                 if key not in self._seen:
                     self._seen.add(key)
