@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from numtok.records import GROUP
+from numtok.records import CLUSTER, GROUP
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,7 +149,7 @@ def quantile_column(level: float) -> str:
     return f"q{round(100 * level):02d}"
 
 
-def predictions_schema(groups: Sequence[str]) -> "pa.Schema":
+def predictions_schema(groups: Sequence[str], *, clusters: bool = False) -> "pa.Schema":
     """The columns of predictions.parquet, one row for each number, in the order of the data.
 
     ==================  ====================================================================
@@ -176,6 +176,7 @@ def predictions_schema(groups: Sequence[str]) -> "pa.Schema":
                         null where that is not at hand
     log_range           float64, of how wide that range is; null for texts
     group_*             string, as in the data
+    cluster             string, likewise; only with ``clusters``
     ==================  ====================================================================
 
     Those from pit to log_range came later: reports without them can be read.
@@ -197,11 +198,17 @@ def predictions_schema(groups: Sequence[str]) -> "pa.Schema":
     }
     columns |= {quantile_column(level): pa.float64() for level in QUANTILES}
     columns |= {name: pa.bool_() if name == "outside" else pa.float64() for name in ADDED}
-    columns |= {GROUP + name: pa.string() for name in groups}
+    columns |= _of_rows(groups, clusters)
     return pa.schema(columns)
 
 
-def label_predictions_schema(groups: Sequence[str]) -> "pa.Schema":
+def _of_rows(groups: Sequence[str], clusters: bool) -> "dict[str, pa.DataType]":
+    import pyarrow as pa
+
+    return dict.fromkeys([*(GROUP + name for name in groups), *[CLUSTER] * clusters], pa.string())
+
+
+def label_predictions_schema(groups: Sequence[str], *, clusters: bool = False) -> "pa.Schema":
     """The columns of predictions.parquet where labels are predicted, one row for each row of data.
 
     ==================  ====================================================================
@@ -210,6 +217,7 @@ def label_predictions_schema(groups: Sequence[str]) -> "pa.Schema":
     prediction          string, the most probable label
     log_probability     float64, nats, of the true label; null where training never saw it
     group_*             string, as in the data
+    cluster             string, likewise; only with ``clusters``
     ==================  ====================================================================
     """
     import pyarrow as pa
@@ -220,5 +228,5 @@ def label_predictions_schema(groups: Sequence[str]) -> "pa.Schema":
         "prediction": pa.string(),
         "log_probability": pa.float64(),
     }
-    columns |= {GROUP + name: pa.string() for name in groups}
+    columns |= _of_rows(groups, clusters)
     return pa.schema(columns)

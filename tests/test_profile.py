@@ -788,8 +788,8 @@ def test_bad_rows_stop_the_run_or_are_left_out(tmp_path: Path, numtok: Shell) ->
          "hamming, nd, p10, p1000, ud, xval"),
         (["--text-field", "id", "a.jsonl"], 2,
          "--text-field 'id' is not possible: the field has a meaning of its own (id, targets, "
-         "floors, label, answer_start, group, split), or no name; name the field that holds "
-         "the text"),
+         "floors, label, answer_start, group, cluster, split), or no name; name the field that "
+         "holds the text"),
         (["--split", "test=0.1", "train=a.jsonl"], 2,
          "--split has no effect here: every input is given as a split already; leave it out, or "
          "give inputs without split="),

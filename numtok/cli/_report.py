@@ -156,6 +156,7 @@ def _print_floors(
 ) -> None:
     """The model's figures beside those that need no model, and its skill over them."""
     metrics = [name for name in own if any(name in floor for floor in floors.values())]
+    numbers = _count(own)
     rows = [
         [name, number(_value(own, name))]
         + [number(_value(floor, name)) for floor in floors.values()]
@@ -163,13 +164,28 @@ def _print_floors(
     ]
     rows += [
         [f"skill by {name}", ""]
-        + [skill(name, _value(own, name), floor.get(name)) for floor in floors.values()]
+        + [
+            skill(name, _value(own, name), floor.get(name))
+            if name in floor and floor[name].n == own[name].n
+            else "-"  # another part of the numbers may be harder
+            for floor in floors.values()
+        ]
         for name in PERFECT
         if name in metrics
     ]
     if rows:
         title = f"{what}, which need no model; {SKILL}"
-        print_figures(title, ["metric", "model", *floors], rows, format, to)
+        names = [f"{name}{of_some(floor, numbers)}" for name, floor in floors.items()]
+        print_figures(title, ["metric", "model", *names], rows, format, to)
+
+
+def of_some(floor: "Figures", numbers: int) -> str:
+    """`` (52%)`` where the figures of a floor are of so many of the numbers alone, else nothing."""
+    return "" if _count(floor) == numbers else f" ({share(_count(floor) / numbers)})"
+
+
+def _count(figures: "Figures") -> int:
+    return next((figure.n for figure in figures.values()), 0)
 
 
 def skill(metric: str, own: float | None, of_floor: "Figure | None") -> str:

@@ -16,7 +16,7 @@ from numtok.metrics.base import METRICS, Answers, Metric
 from numtok.nn.batches import Batches
 from numtok.nn.objectives.base import ended
 from numtok.nn.training import naming_memory
-from numtok.records import GROUP
+from numtok.records import CLUSTER, GROUP
 from numtok.reports import (
     FEW_CLASSES,
     Confused,
@@ -124,7 +124,11 @@ class LabelEvaluation:
             "prediction": pa.array(self.classes, pa.string()).take(pa.array(guesses.best)),
             "log_probability": nullable(guesses.log_true),
         } | {GROUP + name: column for name, column in samples.groups.items()}
-        schema = label_predictions_schema(list(samples.groups))
+        if samples.clusters is not None:
+            columns[CLUSTER] = samples.clusters
+        schema = label_predictions_schema(
+            list(samples.groups), clusters=samples.clusters is not None
+        )
         return pa.table(
             [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
         )
@@ -169,7 +173,7 @@ class LabelEvaluation:
                 tables,
                 float(lengths.mean()) if len(lengths) else 0.0,
             ),
-            notes=list(self._notes(floors, unseen)),
+            notes=[*scores.notes, *self._notes(floors, unseen)],
             labels=Labels(list(self.classes), len(unseen), scores.left_out, confusion, complete),
         )
 
