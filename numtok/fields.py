@@ -8,22 +8,31 @@
         time/, latitude/, longitude/    int64 hours or minutes since 1970, float64 degrees
 
 The objects are made in memory and given out as bytes, so that the stage writes them as it writes
-everything: whole or not at all. zarr is imported by the functions that need it.
+everything: whole or not at all. A :class:`Field` reads them, a run of times at a time; opening
+reads the axes alone. zarr and xarray are imported by the functions that need them.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.errors import DataError, StoreError, UsageError
+
 if TYPE_CHECKING:
+    import xarray
     import zarr
 
 FOLDER = "field.zarr"
 STEPS = 24  # in each object
+EVERY = (1, 2, 3, 4, 6, 8, 12, 24)  # hours from step to step, so that each day has the same
 _EPOCH = "1970-01-01 00:00:00"
+_AXES = ("time", "latitude", "longitude")
 
 
 def object_name(variable: str, index: int) -> str:
@@ -37,11 +46,19 @@ def object_name(variable: str, index: int) -> str:
 
 def object_bytes(values: NDArray[np.float32]) -> bytes:
     """Values of at most STEPS steps [n, latitude, longitude], none of them NaN, packed."""
-    objects: dict[str, Any] = {}
-    group = _group(objects)
-    _variable(group, "one", values.shape, {})[:] = values
-    made: bytes = objects[object_name("one", 0)].to_bytes()
+    objects, array = _one_object(values.shape[1:])
+    whole = np.full(array.shape, np.nan, np.float32)
+    whole[: len(values)] = values
+    array[:] = whole
+    made: bytes = objects[object_name(array.basename, 0)].to_bytes()
     return made
+
+
+@lru_cache(maxsize=1)  # of one field after the other: a group takes longer to make than an object
+def _one_object(grid: tuple[int, ...]) -> tuple[dict[str, Any], "zarr.Array[Any]"]:
+    """A variable of one object, and the store that it is written to."""
+    objects: dict[str, Any] = {}
+    return objects, _variable(_group(objects), "one", (STEPS, *grid), {})
 
 
 def other_objects(
@@ -104,6 +121,117 @@ def _variable(
         fill_value=float("nan"),
         compressors=BloscCodec(cname="zstd", clevel=5, shuffle="shuffle"),
         chunk_key_encoding={"name": "default", "separator": "."},
-        dimension_names=("time", "latitude", "longitude"),
+        dimension_names=_AXES,
         attributes=dict(attributes),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """Where a field is and what its axes are; processes that are given it read for themselves."""
+
+    folder: Path
+    hours: NDArray[np.int64]  # [times] since 1970-01-01 UTC, rising
+    latitudes: NDArray[np.float64]  # [cells], in degrees; a cell is a latitude and a longitude
+    longitudes: NDArray[np.float64]  # [cells]
+    attributes: dict[str, str]  # units, and where the values are from and whose
+    variable: str
+
+    @classmethod
+    def open(cls, folder: Path) -> "Field":
+        """The field of an artifact's folder.
+
+        Raises UsageError without xarray and zarr, StoreError where it cannot be read, DataError
+        for times that are not whole hours or do not rise.
+        """
+        values = _values(folder.absolute())
+        minutes = values["time"].values.astype("datetime64[m]").astype(np.int64)
+        if not len(minutes) or (minutes % 60).any() or (np.diff(minutes) <= 0).any():
+            raise DataError(
+                f"{folder}: the times of a field are whole hours that rise, at least one; fetch "
+                "it with --every 1h, or from another source"
+            )
+        latitude, longitude = (values[axis].values.astype(np.float64) for axis in _AXES[1:])
+        grid = np.meshgrid(latitude, longitude, indexing="ij")
+        told = ("units", "source", "licence", "attribution")
+        return cls(
+            folder,
+            minutes // 60,
+            grid[0].ravel(),
+            grid[1].ravel(),
+            {name: str(values.attrs[name]) for name in told if name in values.attrs},
+            str(values.name),
+        )
+
+    @property
+    def told(self) -> str:
+        """``2m_temperature in K``"""
+        return f"{self.variable} in {self.attributes.get('units', 'unknown units')}"
+
+    @property
+    def cells(self) -> int:
+        """How many points in space there are."""
+        return len(self.latitudes)
+
+    def pieces(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """The times ``begin <= time < end`` in runs that are stored together."""
+        for first in range(begin // STEPS * STEPS, end, STEPS):
+            yield max(begin, first), min(end, first + STEPS)
+
+    def read(self, begin: int, end: int) -> NDArray[np.float64]:
+        """Values [end - begin, cells] of some times; StoreError where they cannot be read, and
+        DataError for one that is missing."""
+        wanted = _values(self.folder.absolute()).isel(time=slice(begin, end)).transpose(*_AXES)
+        try:
+            values = wanted.values
+        except Exception as error:  # whatever the libraries below raise for what is on the disk
+            raise _damaged(self.folder, error) from error
+        found = values.reshape(end - begin, -1).astype(np.float64)
+        if not np.isfinite(found).all():
+            time, cell = np.argwhere(~np.isfinite(found))[0].tolist()
+            raise DataError(
+                f"{self.folder}: there is no value at {shown(int(self.hours[begin + time]))}, "
+                f"latitude {self.latitudes[cell]:g}, longitude {self.longitudes[cell]:g}; fetch "
+                "the field without the days that have gaps"
+            )
+        return found
+
+
+def shown(hour: int) -> str:
+    """An hour since 1970 as people write it.
+
+    >>> shown(431_000)
+    '2019-03-03T08'
+    """
+    return str(np.datetime64(hour, "h"))
+
+
+@cache
+def _values(folder: Path) -> "xarray.DataArray":
+    """The one variable of a field, not yet read; opened once in a process."""
+    try:
+        import xarray
+        import zarr  # noqa: F401  xarray alone would say that it knows no engine of that name
+    except ImportError:
+        raise UsageError(
+            "a field needs the packages xarray and zarr; `pip install 'numtok[weather]'`"
+        ) from None
+    try:
+        whole = xarray.open_zarr(folder / FOLDER, chunks=None, consolidated=False)
+        (name,) = whole.data_vars
+        found: xarray.DataArray = whole[name]
+        if set(found.dims) != set(_AXES):
+            raise ValueError(
+                f"its variable {name} has the dimensions {', '.join(map(str, found.dims))}"
+            )
+    except Exception as error:  # as above
+        raise _damaged(folder, error) from error
+    return found
+
+
+def _damaged(folder: Path, error: Exception) -> StoreError:
+    what = str(error).partition("\n")[0] or type(error).__name__
+    return StoreError(
+        f"{folder / FOLDER} cannot be read as a field ({what}); `numtok verify` says which files "
+        "are damaged"
     )

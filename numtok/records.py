@@ -31,6 +31,7 @@ SPLIT_RULE = "lower-case letters, digits, - and _, and neither clipped nor rejec
 SHIFTED = "ood-"  # how names of splits begin that are out of distribution
 GROUP = "group_"  # prefix of the columns that a row's groups become
 FLOOR = "floor_"  # the same of its own floors
+CLUSTER = "cluster"  # the column of what rows belong together
 USUAL_FLOORS = ("quantisation", "mean", "length", "nearest", "linear", "boosted")  # of reports
 FOLD = "fold"  # the group of predictions that the folds of a table are
 
@@ -54,6 +55,9 @@ class Row(msgspec.Struct):
         Code point where the answer begins, for autoregressive training.
     group
         What per-group tables group by: digits, operands, task. Null is the same as not there.
+    cluster
+        Of whom, or of which day: rows of one cluster are not independent, so the bootstrap draws
+        them together. A row without one stands for itself.
     split
         Where the row belongs; ``train`` if neither the row nor the command says.
     """
@@ -65,6 +69,7 @@ class Row(msgspec.Struct):
         "label",
         "answer_start",
         "group",
+        "cluster",
         "split",
     )
 
@@ -75,6 +80,7 @@ class Row(msgspec.Struct):
     label: str | int | None = None
     answer_start: int | None = None
     group: dict[str, str | int | float | bool | None] | None = None
+    cluster: str | int | None = None
     split: str | None = None
 
 
@@ -154,6 +160,7 @@ def encoded_schema(vocabulary_size: int, channel: bool, more: Sequence[str]) -> 
     label                     string or null
     floor_*                   list<float64>, a prediction of each target, NaN if there is none
     group_*                   string or null, one column a group
+    cluster                   string or null; only where a row has one
     ========================  ===============================================================
     """
     import pyarrow as pa
@@ -177,6 +184,6 @@ def encoded_schema(vocabulary_size: int, channel: bool, more: Sequence[str]) -> 
         "label": pa.string(),
     }
     columns |= {
-        name: pa.string() if name.startswith(GROUP) else pa.list_(pa.float64()) for name in more
+        name: pa.list_(pa.float64()) if name.startswith(FLOOR) else pa.string() for name in more
     }
     return pa.schema(columns)

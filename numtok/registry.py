@@ -195,7 +195,12 @@ class Registry(Generic[T]):
             key: settings[key] for key in settings if key not in ("name", "revision", "digest")
         }
         return self._make(
-            kind, name, {key: _read(kind, known, key, str(given[key])) for key in given}
+            kind,
+            name,
+            {
+                key: None if value is None else _read(kind, known, key, str(value))
+                for key, value in given.items()
+            },
         )
 
     def required(self, name: str) -> list[str]:
@@ -371,6 +376,8 @@ def _read(kind: type, known: Mapping[str, Field[Any]], key: str, text: str) -> A
             return _YES_NO[text]
         if wanted in (int, float, str):
             return wanted(text)
+        if wanted == str | None:  # None is what is not learnt yet
+            return text
     except (ValueError, KeyError):
         form = {
             Interval: "a range like -8..7",

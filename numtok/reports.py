@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from numtok.records import GROUP
+from numtok.records import CLUSTER, GROUP
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,20 +62,21 @@ class Labels(msgspec.Struct, frozen=True):
     """What a report of labels has besides.
 
     classes
-        Those of the train split, in the order of the probabilities of a prediction.
+        Those of the train split.
     unseen
         Rows whose label is none of these. They count as wrong.
     unlabelled
         Rows without a label. They are not scored.
-    confusion
+    confusion, complete
         All pairs that occurred, by truth and prediction, where there are at most
-        :data:`FEW_CLASSES` labels; else as many of the most frequent errors.
+        :data:`FEW_CLASSES` labels; else (not ``complete``) as many of the most frequent errors.
     """
 
     classes: list[str]
     unseen: int
     unlabelled: int
     confusion: list[Confused]
+    complete: bool
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -148,7 +149,7 @@ def quantile_column(level: float) -> str:
     return f"q{round(100 * level):02d}"
 
 
-def predictions_schema(groups: Sequence[str]) -> "pa.Schema":
+def predictions_schema(groups: Sequence[str], *, clusters: bool = False) -> "pa.Schema":
     """The columns of predictions.parquet, one row for each number, in the order of the data.
 
     ==================  ====================================================================
@@ -175,6 +176,7 @@ def predictions_schema(groups: Sequence[str]) -> "pa.Schema":
                         null where that is not at hand
     log_range           float64, of how wide that range is; null for texts
     group_*             string, as in the data
+    cluster             string, likewise; only with ``clusters``
     ==================  ====================================================================
 
     Those from pit to log_range came later: reports without them can be read.
@@ -196,20 +198,26 @@ def predictions_schema(groups: Sequence[str]) -> "pa.Schema":
     }
     columns |= {quantile_column(level): pa.float64() for level in QUANTILES}
     columns |= {name: pa.bool_() if name == "outside" else pa.float64() for name in ADDED}
-    columns |= {GROUP + name: pa.string() for name in groups}
+    columns |= _of_rows(groups, clusters)
     return pa.schema(columns)
 
 
-def label_predictions_schema(groups: Sequence[str]) -> "pa.Schema":
+def _of_rows(groups: Sequence[str], clusters: bool) -> "dict[str, pa.DataType]":
+    import pyarrow as pa
+
+    return dict.fromkeys([*(GROUP + name for name in groups), *[CLUSTER] * clusters], pa.string())
+
+
+def label_predictions_schema(groups: Sequence[str], *, clusters: bool = False) -> "pa.Schema":
     """The columns of predictions.parquet where labels are predicted, one row for each row of data.
 
     ==================  ====================================================================
     id                  string, of the sample
     label               string, the true one; null where the row has none
     prediction          string, the most probable label
-    log_probability     float64, nats, of the true label; -inf where training never saw it
-    probabilities       list<float32>, of each of the report's classes
+    log_probability     float64, nats, of the true label; null where training never saw it
     group_*             string, as in the data
+    cluster             string, likewise; only with ``clusters``
     ==================  ====================================================================
     """
     import pyarrow as pa
@@ -219,7 +227,6 @@ def label_predictions_schema(groups: Sequence[str]) -> "pa.Schema":
         "label": pa.string(),
         "prediction": pa.string(),
         "log_probability": pa.float64(),
-        "probabilities": pa.list_(pa.float32()),
     }
-    columns |= {GROUP + name: pa.string() for name in groups}
+    columns |= _of_rows(groups, clusters)
     return pa.schema(columns)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.errors import DataError, StoreError
-from numtok.records import FLOOR, GROUP
+from numtok.records import CLUSTER, FLOOR, GROUP
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,7 @@ class Samples:
     groups: "dict[str, pa.Array[Any]]"  # [n] strings, by name without the prefix
     #: [targets], by name: what else predicts them, NaN where that does not
     floors: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    clusters: "pa.Array[Any] | None" = None  # [n] strings, null if none; None where all are none
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -84,6 +85,7 @@ class Samples:
             labels=self.labels[:rows],
             groups={name: column[:rows] for name, column in self.groups.items()},
             floors={name: values[:targets] for name, values in self.floors.items()},
+            clusters=None if self.clusters is None else self.clusters[:rows],
         )
 
     @classmethod
@@ -144,7 +146,22 @@ class Samples:
                 for name, column in whole.items()
                 if name.startswith(FLOOR)
             },
+            clusters=whole.get(CLUSTER),
         )
+
+
+def clustered(own: NDArray[np.int64], clusters: "pa.Array[Any] | None") -> NDArray[np.int64]:
+    """What each of n things is drawn together with, as an integer: its cluster, or where it has
+    none (null) what is its ``own``, from 0 on.
+
+    >>> clustered(np.array([0, 0, 1, 2]), pa.array(["a", "a", None, "a"]))
+    array([0, 0, 2, 0])
+    """
+    if clusters is None:
+        return own
+    found = clusters.dictionary_encode()
+    codes = np.asarray(found.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+    return np.where(codes < 0, own + len(found.dictionary), codes)
 
 
 _FLAT = ("tokens", "numbers", "number_start", "number_length", "channel")

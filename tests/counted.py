@@ -29,7 +29,7 @@ def count(
     parts = []
     row = 0
     for unit in units:
-        counting = Counting(literals=False)
+        counting = Counting(learning=False)
         for batch in unit:
             ids = ["x" if same_ids else str(row + k) for k in range(len(batch))]
             row += len(batch)

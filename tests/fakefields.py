@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from numtok.artifact import Artifact
 from numtok.draft import Draft
-from numtok.fields import FOLDER
+from numtok.fields import FOLDER, STEPS, object_bytes, object_name, other_objects
 from numtok.records import FIELD
 from numtok.store import Store
 
@@ -45,28 +45,25 @@ def make(
     latitudes: NDArray[np.float64] = LATITUDES,
     longitudes: NDArray[np.float64] = LONGITUDES,
     name: str = "field",
-    together: int = 24,
+    variable: str = "2m_temperature",
+    units: str = "K",
 ) -> Artifact:
     """An artifact of kind ``field`` in the store at ``root``: values [times, cells]."""
-    xarray = pytest.importorskip("xarray", reason="fields need xarray and zarr")
+    pytest.importorskip("xarray", reason="fields need xarray and zarr")
     pytest.importorskip("zarr", reason="fields need xarray and zarr")
-    grid = (len(times), len(latitudes), len(longitudes))
-    variable = xarray.DataArray(
-        values.reshape(grid),
-        {"time": times.astype("datetime64[ns]"), "latitude": latitudes, "longitude": longitudes},
-        ("time", "latitude", "longitude"),
-        attrs={"units": "K"},
-    )
-    whole = xarray.Dataset({"2m_temperature": variable}, attrs={"attribution": ATTRIBUTION})
+    grid = values.reshape(len(times), len(latitudes), len(longitudes))
+    attributes = {"units": units, "attribution": ATTRIBUTION}
+    objects = other_objects(variable, times, latitudes, longitudes, attributes)
+    for index in range(-(-len(times) // STEPS)):
+        part = grid[index * STEPS : (index + 1) * STEPS]
+        objects[object_name(variable, index)] = object_bytes(part)
     settings = {"name": name, "first": str(times[0]), "times": len(times)}
     with Store(root).draft(FIELD, name, settings, [], ["numtok", "fetch"], force=True) as draft:
         assert isinstance(draft, Draft)
-        whole.to_zarr(
-            draft.path / FOLDER,
-            consolidated=False,
-            zarr_format=3,
-            encoding={"2m_temperature": {"chunks": (together, *grid[1:])}},
-        )
+        for key, content in objects.items():
+            path = draft.path / FOLDER / key
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
         return draft.publish({"times": len(times)}, {})
 
 

@@ -16,13 +16,12 @@ from numtok.sources._axes import (
     Area,
     Period,
     decimal,
+    expected_steps,
     hours,
     latitude_window,
     longitude_window,
     time_steps,
 )
-from numtok.stages import _field
-from numtok.stages._field import absent_days
 
 GLOBE = np.arange(0, 360, 15.0)
 
@@ -152,6 +151,25 @@ def test_an_area_over_a_seam_is_the_same_in_both_conventions() -> None:
     assert Area.parse("1,170,0,-170") == Area.parse("1,170,0,190")
 
 
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("58,350,50,352", "58,-10,50,-8"),
+        ("58,350.1,50,350.2", "58,-9.9,50,-9.8"),
+        ("1,359,0,-359", "1,-1,0,1"),
+        ("10,200,0,-170", "10,-160,0,190"),  # east of 200 nearly all around
+        ("1,180,0,200", "1,-180,0,-160"),
+        ("1,-180,0,180", "1,-180,0,180"),
+        ("1,0,0,360", "1,0,0,360"),
+        ("1,5,0,5", "1,5,0,5"),
+        ("1,360,0,0", "1,0,0,0"),
+    ],
+)
+def test_an_area_has_one_form_however_it_is_written(text: str, canonical: str) -> None:
+    assert str(Area.parse(text)) == canonical
+    assert Area.parse(canonical) == Area.parse(text)
+
+
 @pytest.mark.parametrize("text", ["", "2019", "2019-03", "2019-03-01..", "2019-02-30", "1..2"])
 def test_what_is_no_period_is_told(text: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -174,7 +192,7 @@ def test_steps_must_divide_a_day(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         hours(text)
     assert str(caught.value) == (
-        f"--every {text!r} is not possible; allowed are 1h, 2h, 3h, 4h, 6h, 8h, 12h and 24h"
+        f"--every {text!r} is not possible; allowed are 1h, 2h, 3h, 4h, 6h, 8h, 12h, 24h"
     )
 
 
@@ -227,15 +245,27 @@ def test_times_that_are_no_hours_are_refused(times: NDArray[np.datetime64], mess
     assert str(caught.value) == message
 
 
-def test_days_that_lack_steps_are_found_but_not_at_the_ends() -> None:
+def test_without_a_period_all_steps_from_the_first_to_the_last_are_expected() -> None:
     times = hourly("2019-03-01T05", "2019-03-06T07", 1)
-    assert absent_days(times) == []
+    assert (expected_steps(times, times, None, None) == times).all()
     days = times.astype("datetime64[D]")
     without = times[(days != np.datetime64("2019-03-03")) & (times != np.datetime64("2019-03-05"))]
-    assert absent_days(without) == ["2019-03-03", "2019-03-05"]
+    assert (expected_steps(without, without, None, None) == times).all()
 
 
-@pytest.mark.parametrize("module", [_axes, _variables, era5, fields, _field])
+@pytest.mark.parametrize("hole", [slice(24, 60), slice(90, 120), slice(30, 31), slice(0, 0)])
+def test_all_hours_of_each_day_of_a_period_are_expected(hole: slice) -> None:
+    """Those of the whole axis, wherever it has a hole: at the begin, at the end, in between."""
+    times = hourly("2019-02-28", "2019-03-08", 1)
+    period = Period.parse("2019-03-01..2019-03-04")
+    for every in (None, 6):
+        without = np.delete(times, np.arange(len(times))[hole])
+        found = without[time_steps(without, period, every)]
+        expected = hourly("2019-03-01", "2019-03-05", every or 1)
+        assert (expected_steps(without, found, period, every) == expected).all()
+
+
+@pytest.mark.parametrize("module", [_axes, _variables, era5, fields])
 def test_the_examples_of_docstrings_hold(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted and not found.failed

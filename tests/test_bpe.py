@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -26,9 +27,10 @@ from numtok.numerals.column import Literals, Numerals
 from numtok.registry import settings_of, spec_of
 from numtok.schemes.base import SCHEMES, Encoded, Failure, Scheme
 from numtok.schemes.bpe import BPE
-from numtok.stages import _inputs, _train_numbers
+from numtok.stages import _inputs, _train_numbers, eval, train
+from numtok.stages._reports import read
 from numtok.stages._schemes import scheme_of
-from numtok.stages._train_numbers import LiteralCounts
+from numtok.stages._train_numbers import NumberSample
 from numtok.store import Store
 from tests import fakemodels, test_cli_store
 from tests.fakemodels import codec
@@ -82,6 +84,17 @@ def test_counts_that_are_scaled_down_keep_their_order(monkeypatch: pytest.Monkey
     assert BPE(20).fit({"12": 3_000_000, "34": 4_000_000, "5": 10**8}).merges == "3 4;1 2"
 
 
+def test_of_many_numbers_rare_literals_weigh_as_much_as_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("numtok.schemes.bpe._LEARNT_FROM", 1000)
+    rare = {f"{k}.5": 1 for k in range(10_000, 20_000)}  # a hundredth of all: 10 of 1,000 numbers
+    learnt = BPE(19).fit({"12": 980_000, "34": 10_000, **rare})
+    assert learnt.merges == "1 2"
+    assert BPE(20).fit({"12": 980_000, "34": 25_000, **rare}).merges == "1 2;3 4"
+    assert BPE(20).fit({"12": 980_000, "34": 5_000, **rare}).merges == "1 2;. 5"
+
+
 def test_a_piece_that_two_merges_make_is_one_token() -> None:
     learnt = replace(BPE(), merges="1 2;2 3;12 3;1 23")
     assert learnt.pieces[18:] == ("12", "23", "123")
@@ -95,7 +108,8 @@ def test_a_piece_that_two_merges_make_is_one_token() -> None:
     ids=["none", "short", "once", "nan"],
 )
 def test_where_no_pair_comes_twice_characters_are_the_tokens(literals: dict[str, int]) -> None:
-    assert BPE().fit(literals) == BPE()
+    assert BPE().fit(literals) == BPE(merges="")
+    assert not BPE().fit(literals).needs_sample
 
 
 def test_the_size_is_a_limit() -> None:
@@ -116,6 +130,8 @@ def test_what_is_learnt_is_kept_with_the_settings_and_is_no_part_of_the_spec() -
     assert SCHEMES.from_settings(json.loads(json.dumps(settings_of(learnt)))) == learnt
     assert not learnt.needs_sample and BPE(30).needs_sample
     assert learnt.fit({"77": 9}) is learnt
+    for nothing in (BPE(30), BPE(30).fit({})):
+        assert SCHEMES.from_settings(json.loads(json.dumps(settings_of(nothing)))) == nothing
 
 
 @pytest.mark.parametrize(
@@ -210,36 +226,62 @@ def test_whatever_is_read_under_the_grammar_is_a_numeral(drawn: bool) -> None:
 # --- fitted on data ----------------------------------------------------------------------------
 
 
-def counts_of(parts: Sequence[Sequence[str]]) -> dict[str, int]:
-    """Each part counted by itself, then merged."""
-    whole = LiteralCounts()
+def sampled(parts: Sequence[Sequence[int]], words: Sequence[str]) -> NumberSample:
+    """Each part of the numbers taken by itself, some at a time, then merged."""
+    whole = NumberSample()
     for part in parts:
-        counts = LiteralCounts()
+        found = NumberSample()
         for first in range(0, len(part), 5):
-            counts.add(Literals.of(part[first : first + 5]))
-        whole.merge(counts)
-    return whole.smallest()
+            some = part[first : first + 5]
+            keys = np.array([hash_of(number) for number in some], np.uint64)
+            found.add(keys, Literals.of([words[number] for number in some]))
+        whole.merge(found)
+    return whole
 
 
-def test_all_literals_are_counted_where_they_are_few() -> None:
-    assert counts_of([["12", "3.5", "12"], [], ["12"]]) == {"12": 3, "3.5": 1}
+def hash_of(number: int) -> int:
+    return int.from_bytes(blake2b(str(number).encode(), digest_size=8).digest(), "big")
 
 
-def test_of_many_literals_the_same_are_kept_however_they_are_divided(
+def test_all_numbers_are_taken_where_they_are_few() -> None:
+    found = sampled([[0, 1, 2], [], [3]], ["12", "3.5", "12", "12"])
+    assert found.literals() == {"12": 3, "3.5": 1}
+    assert (found.count, found.sampled) == (4, 4)
+    assert NumberSample().literals() == {}
+
+
+def test_of_many_numbers_the_same_are_taken_however_they_are_divided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_train_numbers, "KEPT", 8)
+    monkeypatch.setattr(_train_numbers, "KEPT", 50)
     rng = random.Random(0)
     words = [str(rng.randrange(60)) for _ in range(600)]
-    whole = counts_of([words])
-    times = Counter(words)
-    assert len(times) > 40
-    assert len(whole) == 8
-    assert all(times[word] == count for word, count in whole.items())
+    every = list(range(600))
+    whole = sampled([every], words)
+    assert (whole.count, whole.sampled) == (600, 50)
+    kept = sorted(every, key=hash_of)[:50]
+    assert whole.literals() == Counter(words[number] for number in kept)
     for size in (7, 50, 333):
-        parts = [words[first : first + size] for first in range(0, len(words), size)]
+        parts = [every[first : first + size] for first in range(0, 600, size)]
         rng.shuffle(parts)
-        assert counts_of(parts) == whole
+        assert sampled(parts, words).literals() == whole.literals()
+
+
+def test_a_literal_counts_by_how_often_it_comes_whatever_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_train_numbers, "KEPT", 1000)
+    frequent = ["0", "1", "2019", "100"]
+    words = [frequent[k % 4] if k % 25 else repr(k / 7) for k in range(20_000)]
+    literals = sampled([range(20_000)], words).literals()
+    assert sum(literals.values()) == 1000
+    for word in frequent:  # 24% of the numbers each
+        assert 190 < literals[word] < 290
+
+
+def test_a_number_of_many_bytes_is_counted_and_not_kept() -> None:
+    found = sampled([range(2)], ["1" * 2000, "12"])
+    assert (found.count, found.literals()) == (2, {"12": 1})
 
 
 ROWS = [f"{a / 4} and {a * a % 91} give {-a * 1.5e-7}" for a in range(60)]
@@ -248,6 +290,7 @@ ROWS = [f"{a / 4} and {a * a % 91} give {-a * 1.5e-7}" for a in range(60)]
 def merges_of(artifact: Artifact) -> str:
     scheme = codec_of(artifact).scheme
     assert isinstance(scheme, BPE)
+    assert scheme.merges is not None
     return scheme.merges
 
 
@@ -258,14 +301,25 @@ def test_merges_are_learnt_from_the_train_split_alone_whatever_the_order_of_file
     one, two = texts(tmp_path / "1.jsonl", *ROWS[:20]), texts(tmp_path / "2.jsonl", *ROWS[20:])
     other = texts(tmp_path / "3.jsonl", *["99999.25"] * 50)
     expected = BPE(40).fit(Counter(NUMERAL.findall(" ".join(ROWS))))
+    numbers = sum(len(NUMERAL.findall(row)) for row in ROWS)
     for inputs in ([one, two], [two, one], [f"train={one}", f"train={two}", f"test={other}"]):
         artifact = encode(store, *inputs, scheme="bpe:40", force=True)
         assert codec_of(artifact).scheme == expected
+        counts = artifact.manifest.counts
+        assert (counts["numbers_train"], counts["numbers_learnt_from"]) == (numbers, numbers)
         for row in table(artifact).to_pylist():
             assert decoded(codec_of(artifact), row) in ROWS
     monkeypatch.setattr(_inputs, "UNIT", 300)
     artifact = encode(store, one, two, scheme="bpe:40", force=True, workers=2, name="small-units")
     assert codec_of(artifact).scheme == expected
+    monkeypatch.setattr(_train_numbers, "KEPT", 100)
+    found = [
+        encode(store, one, two, scheme="bpe:40", force=True, workers=workers, name="sampled")
+        for workers in (1, 2)
+    ]
+    assert len({merges_of(artifact) for artifact in found}) == 1
+    [counts] = [found[0].manifest.counts]
+    assert (counts["numbers_train"], counts["numbers_learnt_from"]) == (numbers, 100)
 
 
 def test_an_earlier_encoding_cuts_other_data_in_the_same_way(tmp_path: Path) -> None:
@@ -370,5 +424,38 @@ def test_a_file_that_cannot_serve_is_refused(tmp_path: Path) -> None:
     assert told.endswith(f": {more}; {advice}")
     with pytest.raises(StoreError, match=r"cannot read .*/none\.json"):
         scheme_of(f"bpe,file={tmp_path / 'none.json'}")
-    with pytest.raises(UsageError, match="unknown setting of 'bpe' 'file'"):
-        scheme_of(f"bpe:30,file={path}")
+    for spec in (f"bpe:30,file={path}", f"bpe,size=30,file={path}"):
+        with pytest.raises(UsageError) as caught:
+            scheme_of(spec)
+        assert str(caught.value) == (
+            f"scheme {spec!r}: a given tokenizer has a size of its own; write bpe,file=PATH and "
+            "nothing else"
+        )
+
+
+def test_a_path_may_have_commas_and_a_given_tokenizer_is_checked(
+    tmp_path: Path, numtok: Shell
+) -> None:
+    path = given_tokenizer(tmp_path / "a,b.json")
+    assert isinstance(scheme_of(f"bpe,file={path}"), BPE)
+    ran = numtok("schemes", "--check", f"bpe,file={path}")
+    assert ran.code == 0 and "BROKEN" not in ran.out
+
+
+def test_given_merges_are_told_by_what_they_are(tmp_path: Path) -> None:
+    scheme = scheme_of(f"bpe,file={given_tokenizer(tmp_path / 't.json')}")
+    assert isinstance(scheme, BPE) and scheme.merges is not None
+    other = replace(scheme, merges=scheme.merges.partition(";")[2])
+    assert re.fullmatch(rf"bpe:{scheme.size} \(given [0-9a-f]{{8}}\)", scheme.title)
+    assert other.title != scheme.title
+    assert BPE(30).fit(CORPUS).title == "bpe:30"
+    store = Store(tmp_path / "artifacts")
+    given = encode(store, texts(tmp_path / "a.jsonl", *ROWS), scheme=f"bpe,file={tmp_path}/t.json")
+    assert codec_of(given).scheme.title == scheme.title
+    assert "numbers_learnt_from" not in given.manifest.counts
+    preset = "nano,layers=1,width=32,heads=2"
+    config = train.Config(given.ref, preset=preset, steps=1, batch=8, name="model")
+    model = train.run(config, store, lambda *_: None).artifact
+    found = eval.run(eval.Config(model.ref, given.ref, "train", rows=4), store, lambda *_: None)
+    report = read(found.artifact).report
+    assert (report.scheme, report.configuration["scheme"]) == (scheme.title, scheme.title)

@@ -4,8 +4,9 @@ import csv
 import io
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from numpy.typing import NDArray
 
 from numtok.artifact import Artifact, verify
 from numtok.errors import DataError, NumtokError, TrainingFailed, UsageError
@@ -302,6 +304,45 @@ def test_init_brings_the_trunk_bit_for_bit_and_leaves_the_heads(
         assert torch.equal(now, then)
 
 
+def test_seeds_of_what_was_learnt_before_and_after_are_one_experiment(
+    store: Store, tmp_path: Path
+) -> None:
+    data = encoded(store, tmp_path, weights(60))
+
+    def report(seed: int, **before: Any) -> str:
+        named = "-".join(map(str, before.values()))
+        first = trained(store, data, "mlm", seed=seed, name=f"first-{seed}-{named}", **before)
+        second = trained(store, data, init=first.ref, seed=seed, name=f"second-{seed}-{named}")
+        assert second.manifest.parents[1].where == first.ref
+        return evaluated(store, second, data, name=f"report-{seed}-{named}").ref
+
+    refs = [report(0), report(1)]
+    found = compare.run(compare.Config((*refs,)), store)
+    assert [one.seeds for one in found.experiments] == [[0, 1]]
+    longer = report(0, steps=5)
+    start = evaluated(store, trained(store, data, name="start"), data, name="start").ref
+    found = compare.run(compare.Config((*refs, longer, start)), store)
+    assert [one.label for one in found.experiments] == [
+        "xval, init.objective=mlm, init.budget_steps=4",
+        "xval, init.objective=mlm, init.budget_steps=5",
+        "xval, init.objective=-",
+    ]
+
+
+def test_rows_without_a_label_do_not_take_the_place_of_others_to_look_at(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = weights(60)
+    for row in rows[30:]:
+        row |= {"split": "validation", "label": None}
+    rows[40]["label"] = "yes"
+    monkeypatch.setattr("numtok.stages._training._VALIDATION_ROWS", 4)
+    model = trained(Store(store.root, quiet), encoded(store, tmp_path, rows))
+    lines = [json.loads(line) for line in (model.path / "metrics.jsonl").read_text().splitlines()]
+    looked_at = [line["loss"] for line in lines if line["split"] == "validation"]
+    assert looked_at and all(loss > 0 for loss in looked_at)
+
+
 def test_the_version_of_a_model_is_that_of_what_it_does_not_of_how_it_is_spelt(
     store: Store, tmp_path: Path
 ) -> None:
@@ -403,6 +444,23 @@ def test_a_single_label_is_refused(store: Store, tmp_path: Path) -> None:
     )
 
 
+def test_labels_that_hardly_come_again_are_refused(store: Store, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"text": f"{index} m", "label": f"id-{index:03}"} for index in range(300)
+    ]
+    data = encoded(store, tmp_path, rows)
+    with pytest.raises(DataError) as found:
+        trained(store, data)
+    assert str(found.value) == (
+        f"--objective classify needs labels that come again, split 'train' of {data.ref} has 300 "
+        "in 300 rows, such as 'id-000'; encode data whose label is a class, or give another "
+        "--objective"
+    )
+    twice = [row | {"id": str(index), "label": index // 2} for index, row in enumerate(rows)]
+    made = trained(store, encoded(store, tmp_path, twice, name="twice"))
+    assert made.manifest.counts["classes"] == 150
+
+
 def test_a_head_of_numbers_is_refused(store: Store, tmp_path: Path) -> None:
     data = encoded(store, tmp_path, weights(20))
     with pytest.raises(UsageError) as found:
@@ -485,7 +543,7 @@ def test_predictions_are_those_of_the_model_row_by_row(known: Store) -> None:
         log_NC = loaded.model.class_log_probabilities(ended(batch, False)).numpy()
     classes = loaded.model.settings.classes
     assert table["prediction"].to_pylist() == [classes[best] for best in log_NC.argmax(axis=1)]
-    np.testing.assert_allclose(table["probabilities"].to_pylist(), np.exp(log_NC), atol=1e-6)
+    assert table.column_names == ["id", "label", "prediction", "log_probability", "group_close"]
     place = samples.class_of(classes)
     expected = log_NC[np.arange(300), place]
     np.testing.assert_allclose(table["log_probability"].to_pylist(), expected, atol=1e-5)
@@ -498,7 +556,7 @@ def test_figures_are_those_of_the_predictions(known: Store) -> None:
     assert report.metrics["accuracy"].value == pytest.approx(right.mean())
     expected = -np.mean(table["log_probability"].to_pylist())
     assert report.metrics["label-nll"].value == pytest.approx(expected)
-    assert list(report.metrics) == ["accuracy", "macro-f1", "micro-f1", "label-nll"]
+    assert list(report.metrics) == ["accuracy", "macro-f1", "label-nll"]
     for figure in report.metrics.values():
         assert figure.low is not None and figure.value is not None and figure.high is not None
         assert figure.low <= figure.value <= figure.high
@@ -612,17 +670,20 @@ def test_labels_that_training_never_saw_count_as_wrong_and_are_told(
     assert (report.rows, report.numbers) == (30, 29)
     assert report.labels is not None
     assert (report.labels.unseen, report.labels.unlabelled) == (2, 1)
-    assert table["log_probability"].to_pylist()[:3] == [None, -np.inf, -np.inf]
+    assert table["log_probability"].to_pylist()[:3] == [None, None, None]
     assert None not in table["prediction"].to_pylist()
     right = np.array(table["label"].to_pylist()) == np.array(table["prediction"].to_pylist())
     assert right.sum() <= 27
     assert report.metrics["accuracy"].value == pytest.approx(right.sum() / 29)
-    assert report.metrics["label-nll"].value is None
-    assert report.floors["majority"]["label-nll"].value is None
+    nll = report.metrics["label-nll"]
+    assert nll.n == 27 and report.metrics["accuracy"].n == 29
+    assert nll.value == pytest.approx(-np.mean(table["log_probability"].to_pylist()[3:]))
+    assert report.floors["majority"]["label-nll"].n == 27
+    assert report.floors["majority"]["label-nll"].value is not None
     assert report.notes[:2] == [
-        "1 rows have no label and were not scored.",
-        "2 rows have a label that training never saw ('perhaps', '7'): they count as wrong, and "
-        "leave label-nll undefined.",
+        "Not scored: 1 row without a label.",
+        "Wrong in every figure, but left out of label-nll: 2 rows with a label that training never "
+        "saw ('perhaps', '7').",
     ]
     printed = numtok("report", "of-strange").out
     assert "30 rows, 29 with a label; 2 classes;" in printed
@@ -669,6 +730,74 @@ def test_of_many_classes_the_most_frequent_errors_are_told(
     assert [one.rows for one in found] == sorted((one.rows for one in found), reverse=True)
     printed = numtok("report", "many").out
     assert "the most frequent errors" in printed
+
+
+def test_a_table_of_all_pairs_has_them_all_or_is_none(
+    numtok: Shell, store: Store, tmp_path: Path
+) -> None:
+    rows: list[dict[str, Any]] = [
+        {"text": f"{index % 12} m", "label": index % 12, "split": "test" if index >= 240 else TRAIN}
+        for index in range(480)
+    ]
+    data = encoded(store, tmp_path, rows)
+    model = trained(store, data, name="twelve")
+    for name, label in (("all", 0), ("rare", "unseen")):
+        told = [row | {"label": label if index == 240 else row["label"]}
+                for index, row in enumerate(rows)]  # fmt: skip
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in told), "utf-8")
+        asked = encode.run(encode.Config((str(path),), like="twelve", name=name), store, quiet)
+        assert asked.artifact is not None
+        evaluated(store, model, asked.artifact, name=f"of-{name}")
+        labels = report_of(store.resolve(f"of-{name}")).labels
+        assert labels is not None and labels.unseen == int(name == "rare")
+        right = any(one.truth == one.predicted for one in labels.confusion)
+        printed = numtok("report", f"of-{name}").out
+        if name == "all":
+            assert labels.complete and sum(one.rows for one in labels.confusion) == 240
+            assert "rows of each label (down)" in printed
+        else:
+            assert not labels.complete and not right
+            assert "the most frequent errors" in printed and "(down)" not in printed
+
+
+def test_a_label_that_the_regression_saw_nothing_of_keeps_its_share() -> None:
+    pytest.importorskip("sklearn")
+    shares = np.log([0.5, 0.3, 0.2])
+    true = np.array([0, 2, -1])
+
+    class Fixed(NamedTuple):
+        rows: NDArray[np.int64]
+        words: list[tuple[str, ...]]
+
+        def read(self) -> Iterator[tuple[str, ...]]:
+            return iter(self.words)
+
+    learnt = Fixed(np.arange(4), [("a",), ("a",), ("b",), ("b",)])
+    asked = Fixed(np.arange(3), [("a",), ("b",), ("b",)])
+    told: list[tuple[str, int, int]] = []
+    found = _label_floors._tfidf(
+        learnt,  # type: ignore[arg-type]
+        np.array([0, 0, 1, 1]),
+        asked,  # type: ignore[arg-type]
+        true,
+        shares,
+        lambda *update: told.append(update),
+    )
+    assert found is not None
+    assert found.best.tolist() == [0, 1, 1]
+    assert found.log_true[1] == pytest.approx(np.log(0.2)) and np.isnan(found.log_true[2])
+    assert found.log_true[0] < np.log(0.8)  # of what the other label leaves
+    assert told == [("floor tfidf", 7, 7)]
+
+
+def test_predictions_of_some_rows_at_a_time_are_those_of_all(
+    known: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr(_label_floors, "_CELLS", 14)  # seven rows
+    found = evaluated(known, known.resolve("kilos"), known.resolve("texts-xval"), name="parts")
+    assert report_of(found).floors == report_of(known.resolve("report")).floors
 
 
 def test_where_what_was_learnt_is_gone_there_are_no_floors(known: Store, tmp_path: Path) -> None:
@@ -754,7 +883,7 @@ def test_reports_of_labels_are_compared_pair_by_pair_and_over_seeds(
     ]
     found = compare.run(compare.Config(("report", *refs)), known)
     assert found.measures == "labels" and found.numbers == 300
-    assert list(found.metrics) == ["accuracy", "macro-f1", "micro-f1", "label-nll"]
+    assert list(found.metrics) == ["accuracy", "macro-f1", "label-nll"]
     best, weak = found.experiments
     assert (len(best.seeds), len(weak.seeds)) == (1, 3)
     [part] = found.parts

@@ -996,8 +996,8 @@ RANGE = "allowed are 1 to 1073741824 bytes"
             ["--scheme", "p10", "--text-field", "label"],
             2,
             "--text-field 'label' is not possible: the field has a meaning of its own (id, "
-            "targets, floors, label, answer_start, group, split), or no name; name the field "
-            "that holds the text",
+            "targets, floors, label, answer_start, group, cluster, split), or no name; name the "
+            "field that holds the text",
         ),
         (
             ["--scheme", "p10", "--on-clip", "error"],

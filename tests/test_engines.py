@@ -2,11 +2,14 @@
 
 import multiprocessing
 import os
+import pickle
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import psutil
 import pytest
@@ -31,6 +34,17 @@ class Work:
         if unit == 13:
             os._exit(1)
         return os.getpid(), self.copy, self.factor * unit
+
+
+@dataclass(frozen=True)
+class Large:
+    """A work that holds much."""
+
+    factor: int
+    content: bytes
+
+    def __call__(self, unit: int) -> int:
+        return len(self.content) + self.factor * unit
 
 
 def children() -> list[int]:
@@ -65,6 +79,25 @@ def test_workers_that_are_started_early_do_all_works_that_follow(two: Workers) -
         copies = {(pid, copy) for pid, copy, _ in found}
         assert {pid for pid, _ in copies} <= set(started) and len(copies) <= 2
     assert children() == started
+
+
+def test_a_work_goes_to_each_worker_once_however_many_units_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Workers(2) as workers:
+        sent: list[int] = []
+        usual = ProcessPoolExecutor.submit
+
+        def submit(self: ProcessPoolExecutor, call: Any, *arguments: Any) -> Any:
+            sent.append(len(pickle.dumps(arguments)))
+            return usual(self, call, *arguments)
+
+        monkeypatch.setattr(ProcessPoolExecutor, "submit", submit)
+        for factor in (3, 4):  # the second with workers that know another work
+            work = Large(factor, bytes(10_000))
+            found = list(workers.run(work, range(8)))
+            assert sorted(found) == [10_000 + factor * unit for unit in range(8)]
+        assert max(sent[:8]) < 200 and min(sent[8:]) > 10_000
 
 
 @pytest.mark.parametrize("units", [0, 1])

@@ -6,10 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +25,8 @@ import zarr
 from numpy.typing import NDArray
 from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
 
-from numtok import files
 from numtok.artifact import Artifact, verify
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.sources import _objects
@@ -257,7 +259,7 @@ def test_a_grid_of_180_degrees_east_and_west_is_the_same(tmp_path: Path) -> None
     for area, expected in (
         ("53,-20,50,10", [-20, -10, 0, 10]),
         ("53,170,50,-170", [170, 180, 190]),
-        ("53,180,50,200", [180, 190, 200]),
+        ("53,180,50,200", [-180, -170, -160]),
     ):
         made = field(fetch(Store(tmp_path / "store"), path, area=area))
         assert made.longitude.values.tolist() == expected
@@ -447,6 +449,37 @@ def test_days_that_the_axis_lacks_are_counted_as_well(tmp_path: Path) -> None:
     check(made)
 
 
+@pytest.mark.parametrize(
+    ("period", "days"),
+    [
+        ("2019-03-01..2019-03-04", ["2019-03-03", "2019-03-04"]),  # behind the hole is the end
+        ("2019-03-04..2019-03-06", ["2019-03-04", "2019-03-05"]),  # before it the begin
+        ("2019-03-05", ["2019-03-05"]),
+        ("2019-03-06..2019-03-07", []),
+    ],
+)
+def test_a_hole_at_an_end_of_the_period_is_no_smaller_period(
+    tmp_path: Path, period: str, days: list[str]
+) -> None:
+    """The axis lacks all from 4 hours into the third day until 8 hours into the fifth."""
+    dataset = grid(days=7).isel(time=[k for k in range(42) if not 13 <= k < 26])
+    path, store = write(dataset, tmp_path / "a.zarr"), Store(tmp_path / "store")
+    if not days:
+        assert field(fetch(store, path, period=period)).shape[0] == 12
+        return
+    with pytest.raises(DataError, match=rf"has not every step of {len(days)} day") as caught:
+        fetch(store, path, period=period)
+    assert f"({', '.join(days)}); " in str(caught.value)
+    if period == "2019-03-05":
+        with pytest.raises(DataError, match=r"^no day is left: "):
+            fetch(store, path, period=period, missing="drop")
+        return
+    artifact = fetch(store, path, period=period, missing="drop")
+    assert artifact.manifest.facts["dropped"] == days
+    check(made := field(artifact))
+    assert made.sizes["time"] % 6 == 0 and made.sizes["time"]
+
+
 def test_where_every_day_lacks_values_nothing_is_made(tmp_path: Path) -> None:
     dataset = grid(days=2)
     dataset["2m_temperature"][::5, 0, 0] = np.nan
@@ -459,6 +492,24 @@ def test_where_every_day_lacks_values_nothing_is_made(tmp_path: Path) -> None:
     assert store.artifacts() == []
     # A window without these cells has all its days.
     check(field(fetch(store, path, area="52,-3,50,2")))
+
+
+@pytest.mark.parametrize("missing", ["refuse", "drop"])
+def test_where_some_cells_never_have_a_value_it_is_said_how_many(
+    tmp_path: Path, missing: str
+) -> None:
+    """As the temperature of the sea on land, which no period helps."""
+    dataset = grid(days=8)
+    dataset["2m_temperature"][:, :2, 4:] = np.nan
+    path, store = write(dataset, tmp_path / "a.zarr"), Store(tmp_path / "store")
+    with pytest.raises(DataError) as caught:
+        fetch(store, path, missing=missing)
+    told = (
+        ": 4 of the 24 cells have none at any hour that was read, as the temperature of the sea "
+        "has none on land; the area must be without such cells"
+    )
+    assert told in str(caught.value)
+    check(field(fetch(store, path, area="53,0,50,2", missing=missing)))
 
 
 def test_an_axis_with_an_object_missing_is_refused(tmp_path: Path) -> None:
@@ -487,6 +538,29 @@ def test_on_an_axis_the_fill_value_is_a_value(tmp_path: Path) -> None:
     made = field(fetch(Store(tmp_path / "store"), tmp_path / "a.zarr", area="2,-2,-2,2"))
     assert made.shape == (18, 5, 5)
     check(made)
+
+
+def test_zeros_are_values_where_nobody_chose_a_fill_value(tmp_path: Path) -> None:
+    """Rain of a store of format 2 that zarr alone made; and one object of it is not there."""
+    dataset = grid(name="tp")
+    dataset["tp"] = dataset["tp"].where(dataset.latitude > 51, 0)
+    path = write(dataset, tmp_path / "a.zarr", _FillValue=0.0)
+    assert zarr.open_group(path, mode="r")["tp"].fill_value == 0  # type: ignore[union-attr]
+    store = Store(tmp_path / "store")
+    made = field(fetch(store, path, variable="tp"))
+    assert (made.values[:, :2] == 0).all() and made.attrs["units"] == "K"
+    check(made.sel(latitude=slice(52, 53)))
+    (path / "tp" / "8.0.0").unlink()
+    with pytest.raises(DataError, match=r"has not every value of 1 day \(2019-03-02\); "):
+        fetch(store, path, variable="tp")
+
+
+def test_a_fill_value_that_somebody_chose_is_missing(tmp_path: Path) -> None:
+    dataset = grid()
+    dataset["2m_temperature"][8, 0, 0] = np.nan
+    path = write(dataset, tmp_path / "a.zarr", _FillValue=-999.0)
+    with pytest.raises(DataError, match=r"has not every value of 1 day \(2019-03-02\); "):
+        fetch(Store(tmp_path / "store"), path)
 
 
 @pytest.mark.parametrize(
@@ -748,6 +822,22 @@ def test_days_that_were_dropped_before_are_not_where_none_may_be(
         fetch(store, place, **window)
 
 
+def test_what_else_runs_beside_zarr_is_left_alone(tmp_path: Path) -> None:
+    """All of a process shares one event loop."""
+    going, path = threading.Event(), write(grid(), tmp_path / "a.zarr")
+
+    async def other() -> str:
+        while not going.is_set():
+            await asyncio.sleep(0.01)
+        return "done"
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(sync, other())
+        fetch(Store(tmp_path / "store"), path)
+        going.set()
+        assert running.result(timeout=60) == "done"
+
+
 @pytest.mark.parametrize("interrupted", [True, False])
 def test_nothing_is_printed_of_what_ran_beside_the_object_that_failed(
     tmp_path: Path, server: Server, interrupted: bool
@@ -768,9 +858,9 @@ def test_nothing_is_printed_of_what_ran_beside_the_object_that_failed(
         assert running.returncode == 4 and told.count("\n") == 1 and "403 Forbidden; " in told
 
 
-def test_a_full_disk_at_any_write_loses_nothing(tmp_path: Path) -> None:
-    dataset = grid(days=7, latitudes=[1], longitudes=[2])
-    dataset["2m_temperature"][[7, 20]] = np.nan
+def test_a_full_disk_at_every_fifth_write_loses_nothing(tmp_path: Path) -> None:
+    dataset = grid(days=6, latitudes=[1], longitudes=[2])
+    dataset["2m_temperature"][7] = np.nan
     path = write(dataset, tmp_path / "a.zarr", chunks=(6, 1, 1))
     config = Config("era5", {"from_": str(path), "missing": "drop"})
 
@@ -849,7 +939,9 @@ def test_the_command_prints_shape_days_and_what_makes_it_again(
     told = numtok("fetch", "era5", *options, "--dry-run")
     assert (told.code, told.err) == (0, "") and not (tmp_path / "artifacts").exists()
     lines = [line.split(maxsplit=1) for line in told.out.splitlines()]
-    assert ["steps", "24"] in lines and ["requests", "24"] in lines
+    assert ["steps", "24"] in lines and ["objects", "to", "be", "read", "24"] in map(
+        str.split, told.out.splitlines()
+    )
     assert ["first", "2019-03-01T00:00"] in lines and ["last", "2019-03-04T20:00"] in lines
     ran = numtok("fetch", "era5", *options)
     ref = ran.out.strip()
@@ -862,6 +954,8 @@ def test_the_command_prints_shape_days_and_what_makes_it_again(
     assert "numtok: 1 day left out: 2019-03-02\n" in ran.err
     made = Store(Path("artifacts")).resolve(ref).manifest
     assert numtok(*made.command[1:]).out == ran.out
+    again = numtok("fetch", "era5", *options, "--dry-run")
+    assert again.out == ran.out and "found, not made again: 2m_temperature" in again.err
     assert made.facts["licence"].startswith("CC-BY-4.0")
     assert "attribution" in numtok("show", ref).out and ref in numtok("ls").out
     assert numtok("verify", ref).code == 0
@@ -1057,4 +1151,3 @@ def test_without_gcsfs_a_public_store_is_read_over_https(
         "https://storage.googleapis.com/weatherbench2/datasets/era5/"
         "1959-2023_01_10-6h-64x32_equiangular_conservative.zarr"
     ]
-    assert files.is_folder(tmp_path)

@@ -27,7 +27,7 @@ STEP = 0.5  # and how far off that its truths are in the split `test`
 
 
 def row(index: int, split: str) -> str:
-    """``x 7 small 4.0 large 1070``"""
+    """``x 7 small 4.0 large 1070``; a floor says all of the small ones, and some of the large."""
     small = SMALL[index % 4] + (STEP if split == "test" else 0)
     parts = [("x ", str(index)), (" small ", str(small)), (" large ", str(1000 + 10 * index))]
     text, targets = "", {}
@@ -36,7 +36,11 @@ def row(index: int, split: str) -> str:
         targets[word.strip()] = [[len(text), len(text) + len(number)]]
         text += number
     del targets["x"]
-    return json.dumps({"id": f"{split}-{index}", "text": text, "targets": targets, "split": split})
+    floors = {"small": {"near": [small + 1]}}
+    if index % 4:
+        floors["large"] = {"near": [1000 + 10 * index - 3]}
+    told = {"id": f"{split}-{index}", "text": text, "targets": targets, "split": split}
+    return json.dumps(told | {"floors": floors})
 
 
 @pytest.fixture
@@ -112,7 +116,7 @@ def test_reports_compare_target_by_target_with_skill(report: Artifact, numtok: S
         compare.Config((str(report.path),), ("mse",), by="target"), Store(Path("artifacts"))
     )
     assert [part.value for part in made.parts] == ["large", "small"]
-    assert [floor.name for floor in made.parts[1].floors][:3] == ["quantisation", "mean", "nearest"]
+    assert [floor.name for floor in made.parts[1].floors][:3] == ["quantisation", "mean", "near"]
     assert "target" in Predictions.read(read(report)).group_names
     ran = numtok("compare", "report", "--by", "target", "--metric", "mse")
     assert ran.code == 0 and max(map(len, ran.out.splitlines())) <= 80
@@ -122,8 +126,8 @@ def test_reports_compare_target_by_target_with_skill(report: Artifact, numtok: S
     at = lines.index(title, start)
     error = found(report).by_target["small"]["mse"].value
     assert error is not None
-    assert lines[at + 1].startswith("experiment mean nearest")
-    skill = float(lines[at + 3].split()[2])
+    assert lines[at + 1].startswith("experiment mean near nearest")
+    skill = float(lines[at + 3].split()[3])
     assert skill == pytest.approx(1 - error / STEP**2, rel=1e-3)
 
 
@@ -135,3 +139,25 @@ def test_a_report_shows_the_floors_of_each_target(report: Artifact, numtok: Shel
         assert f"floors of target {name}{told}" in " ".join(lines)
     rows = numtok("report", "report", "--format", "csv").out.splitlines()
     assert any(line.startswith("floor of target small,nearest,mse,8,0.25,") for line in rows)
+
+
+def test_a_floor_that_says_nothing_of_some_numbers_is_scored_on_the_others(
+    report: Artifact, numtok: Shell
+) -> None:
+    """Not as if it had said the mean, and without a skill over it: that is over other numbers."""
+    made = found(report)
+    small, large = (made.target_floors[name]["near"] for name in ("small", "large"))
+    assert (small["mse"].n, large["mse"].n, made.floors["near"]["mse"].n) == (8, 6, 14)
+    assert [mse(small), mse(large)] == pytest.approx([1, 9])
+    assert mse(made.floors["near"]) == pytest.approx((8 * 1 + 6 * 9) / 14)
+    assert made.notes == [
+        "Floor 'near' says nothing of some numbers: its figures are of the 14 others alone."
+    ]
+    # What is fitted to the large ones has not been given it, and is what it was.
+    assert mse(made.target_floors["large"]["linear"]) == pytest.approx(0, abs=1e-9)
+    told = numtok("report", "report", "--format", "md").out.splitlines()
+    heads = [line.split("|")[5].strip() for line in told if "quantisation |" in line]
+    assert heads == ["near (87.5%)", "near (75%)", "near"]
+    compared = numtok("compare", "report", "--metric", "mse").out
+    title = "skill by mse: 1 - error / error of the floor"
+    assert "near (87.5%)" in compared and " near " not in compared.partition(title)[2]

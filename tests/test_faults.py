@@ -11,7 +11,8 @@ import pytest
 from numtok.errors import UsageError
 from numtok.figures.frequencies import Frequencies, panel_of
 from numtok.metrics.base import Answers
-from numtok.stages.faults import KINDS, Config, Faults, Shares, Written, faults, run
+from numtok.stages._number_parts import KINDS, Shares, Written, by_chance
+from numtok.stages.faults import Config, Faults, faults, run
 from numtok.store import Store
 from tests.fakereports import Fake, make
 from tests.test_cli_store import Shell
@@ -85,6 +86,33 @@ def test_zero_for_another_number_is_wrong_in_several_parts() -> None:
     assert shares(of({("1.0", "0"): 1, ("0", "0.0"): 1})) == {"several": 0.5, "right": 0.5}
 
 
+@pytest.mark.parametrize(
+    ("truth", "found", "kind"),
+    [
+        ("0.999", "1.00", "right"),
+        ("-1.00", "-0.999", "right"),
+        ("99.94", "99.96", "right"),  # of three digits 999E-1 and 100E0
+        ("0.999", "-1.00", "several"),
+        ("0.998", "1.00", "several"),
+        ("0.999", "1.01", "several"),
+        ("0.998", "0.999", "mantissa"),
+        ("0.999", "10.0", "several"),
+        ("1.00", "0.100", "exponent"),
+        ("0", "1e-9", "several"),
+    ],
+)
+def test_the_neighbours_of_a_power_of_ten_are_taken_for_each_other(
+    truth: str, found: str, kind: str
+) -> None:
+    assert shares(of({(truth, found): 1})) == {kind: 1.0}
+    assert shares(of({(found, truth): 1})) == {kind: 1.0}
+
+
+def test_of_one_digit_a_tenth_is_not_next_to_one() -> None:
+    found = faults(Config(("r",), None, 1), "", "", answers({("1", "0.1"): 1, ("9", "10"): 1}))
+    assert shares(found) == {"right": 0.5, "exponent": 0.5}
+
+
 def test_without_errors_nothing_has_a_share_of_them() -> None:
     found = of({("1.0", "1.0"): 2})
     assert [fault.of_squares for fault in found.faults] == [None] * len(KINDS)
@@ -138,11 +166,44 @@ def test_what_chance_does_to_frequencies_is_told() -> None:
     )
     distance = faults(NOTHING, "", "", one).distances[2]
     assert distance.value == 0  # the same numbers in another order
+    assert distance.by_chance is not None and distance.by_chance > 0.1
     again = [f"{value:.2e}" for value in rng.uniform(1, 9, 2000)]
     other = one._replace(prediction=np.array(again, np.float64), prediction_literal=again)
     fresh = faults(NOTHING, "", "", other).distances[2]
     assert fresh.by_chance is not None
-    assert fresh.value == pytest.approx(fresh.by_chance, rel=0.3)
+    assert fresh.value == pytest.approx(fresh.by_chance, rel=0.1)
+
+
+@pytest.mark.parametrize("m", [1, 30, 200])
+def test_the_level_of_chance_is_the_mean_over_all_divisions(m: int) -> None:
+    rng = np.random.default_rng(0)
+    n = 50
+    both = np.concatenate([rng.zipf(1.5, n + m).clip(max=40)])
+
+    def apart(drawn: np.ndarray) -> float:
+        one, other = (np.bincount(part, minlength=41) / len(part) for part in np.split(drawn, [n]))
+        return float(np.abs(one - other).sum()) / 2
+
+    expected = np.mean([apart(rng.permutation(both)) for _ in range(4000)])
+    true, predicted = (
+        {str(one): float((part == one).mean()) for one in set(part.tolist())}
+        for part in np.split(both, [n])
+    )
+    assert by_chance(true, predicted, n, m) == pytest.approx(expected, rel=0.02)
+
+
+def test_few_predictions_are_further_off_by_chance() -> None:
+    truths: dict[tuple[str, str | None], int] = {(f"{k}.00", None): 50 for k in range(1, 10)}
+    few, many = (
+        of(truths | {(f"{k}.00", f"{k}.00"): times for k in range(1, 10)}).distances[2].by_chance
+        for times in (1, 100)
+    )
+    assert few is not None and many is not None and few > 3 * many
+
+
+def test_a_large_report_takes_no_more_than_its_values() -> None:
+    shares_of = {str(k): 1e-6 for k in range(1_000_000)}
+    assert by_chance(shares_of, shares_of, 10**6, 10**6) == pytest.approx(0.5, abs=1e-6)
 
 
 def test_numbers_apart_from_signs() -> None:
@@ -161,6 +222,12 @@ def test_zeros_have_no_exponent_to_be_combined() -> None:
     found = of({("0", "0"): 6, ("1.00", "1.00"): 3, ("0.234", "0.234"): 2})
     assert found.commonest is not None and found.commonest.number == "100E-2"
     assert of({("0", "0.0"): 2}).commonest is None
+    found = of({("1.00", "0"): 6, ("0.234", "1.00"): 2, ("0.5", "0.234"): 2})
+    zero = found.surplus[0]
+    assert (zero.number, zero.predicted, zero.independent) == ("0", 0.6, None)
+    # Half of the others are 100 and half of them E-2, which says nothing of zeros.
+    assert found.commonest is not None and found.commonest.number == "100E-2"
+    assert found.commonest.independent == pytest.approx(0.4 * 0.5 * 0.5)
 
 
 def test_errors_may_be_large() -> None:
@@ -173,7 +240,7 @@ def test_errors_may_be_large() -> None:
     ("options", "message"),
     [
         ({"digits": 0}, "--digits 0 is not possible; allowed are 1 to 17"),
-        ({"top": 2000}, "--top 2000 is not possible; allowed are 1 to 1000"),
+        ({"top": 201}, "--top 201 is not possible; allowed are 1 to 200"),
     ],
 )
 def test_impossible_options(options: dict[str, int], message: str) -> None:
@@ -195,10 +262,35 @@ def test_reports_are_told_by_what_sets_them_apart(store: Store) -> None:
         make(store, Fake("p1000", noise=noise, seed=seed)).ref
         for seed, noise in enumerate((1.0, 30.0))
     ]
-    near, far = run(Config(tuple(refs)), store)
+    near, far = run(Config(tuple(refs)), store).faults
     assert (near.label, far.label) == ("p1000, seed=0", "p1000, seed=1")
     assert near.numbers == 200
     assert (shares(far).get("right") or 0) < (shares(near)["right"] or 0) < 1
+
+
+def test_reports_of_one_model_are_compared_number_by_number(store: Store) -> None:
+    first, second = (
+        make(store, Fake("p1000", noise=0.3, noise_seed=way, invalid=5 * way), f"fill-{way}").ref
+        for way in (0, 1)
+    )
+    other = make(store, Fake("p10", noise=0.3)).ref
+    found = run(Config((first, other, second)), store)
+    assert [one.kind for one in found.differences] == list(KINDS)
+    before, after = found.faults[0], found.faults[2]
+    assert {(one.label, one.reference) for one in found.differences} == {
+        (after.label, before.label)
+    }
+    for one, then, now in zip(found.differences, before.faults, after.faults, strict=True):
+        ours, low, high = one.share.value, one.share.low, one.share.high
+        assert then.share.value is not None and now.share.value is not None
+        assert ours is not None and low is not None and high is not None
+        assert ours == pytest.approx(now.share.value - then.share.value)
+        assert low <= ours <= high
+    lost = found.differences[-1].share
+    assert (lost.value, lost.n) == (0.025, 200)
+    same = run(Config((first, first)), store).differences
+    assert [(one.share.value, one.share.low, one.share.high) for one in same] == [(0, 0, 0)] * 6
+    assert run(Config((first, other)), store).differences == []
 
 
 def test_an_unknown_target_is_refused(store: Store) -> None:
@@ -236,6 +328,13 @@ def test_the_command_prints_tables_that_fit(
         "number",
     ]
     assert len([row for row in rows if row["kind"] == "surplus"]) == 2
+    again = make(store, Fake("p1000", noise_seed=1), name="again").ref
+    out = shell("faults", ref, again).out
+    assert "one model, the same numbers" in out
+    rows = list(csv.DictReader(io.StringIO(shell("faults", ref, again, "--format", "csv").out)))
+    differences = [row for row in rows if row["kind"] == "difference"]
+    assert [row["of"] for row in differences] == list(KINDS)
+    assert all(row["reference"] for row in differences)
 
 
 def test_the_figure_shows_the_most_frequent_first(store: Store) -> None:

@@ -381,11 +381,16 @@ def test_rows_bring_floors_along_and_fits_are_given_them() -> None:
     assert "second" in other and other["linear"] != pytest.approx(test.numbers, abs=1)
 
 
-def test_where_a_floor_of_rows_says_nothing_it_is_invalid_and_nothing_is_fitted() -> None:
+@pytest.mark.parametrize("where", ["train", "test"])
+def test_fits_are_given_the_floors_alone_that_every_number_has(where: str) -> None:
+    """With a floor that some lack, be it in rows to learn from, they are what they are without."""
     train = last_of_each_list([lines(number, 0) for number in range(40)])
-    train = replace(train, floors={"last": train.numbers[train.targets - 1]})
-    test = last_of_each_list([lines(3, 0.5)], last=[1, np.nan])
-    found = floors(test, train)
-    assert [np.isnan(found[name]).tolist() for name in ("last", "linear", "nearest")] == [
-        [False, True], [False, True], [False, False],
-    ]  # fmt: skip
+    test = last_of_each_list([lines(3, 0.5)])
+    own = [one.numbers[one.targets - 1] for one in (train, test)]
+    own[where == "test"][0] = np.nan
+    without = floors(test, train)
+    found = floors(replace(test, floors={"last": own[1]}), replace(train, floors={"last": own[0]}))
+    for name in ("linear", "boosted"):
+        assert np.isfinite(found[name]).all()
+        np.testing.assert_array_equal(found[name], without[name])
+    np.testing.assert_array_equal(found["last"], own[1])

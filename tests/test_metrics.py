@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from numtok.errors import UsageError
 from numtok.metrics import kendall_tau
 from numtok.metrics._literals import Numeral
-from numtok.metrics.base import METRICS, Answers, Metric, figures
+from numtok.metrics.base import METRICS, Answers, Metric, figures, paired
 from numtok.numerals.column import plain_literal, round_literal
 from numtok.registry import settings_of, spec_of
 from numtok.reports import QUANTILES, Figure, Measures
@@ -833,10 +833,24 @@ def test_the_likelihood_of_labels_is_that_of_scikit_learn() -> None:
     assert METRICS.build("label-nll").plain(answers) == pytest.approx(expected)
 
 
-def test_a_label_that_training_never_saw_leaves_the_likelihood_undefined() -> None:
-    answers = Answers.of_labels(["a", "b"], ["a", "a"], log_probability=[-0.5, -np.inf])
-    told = "a true label has no probability: training never saw it"
-    assert METRICS.build("label-nll").why_undefined(answers) == told
+def test_a_label_that_training_never_saw_has_no_part_in_the_likelihood() -> None:
+    nll = METRICS.build("label-nll")
+    truth = ["a", "b", "a", "c"] * 25
+    answers = Answers.of_labels(truth, truth, log_probability=[-0.5, -1.0, -0.3, np.nan] * 25)
+    figure = figures([nll, METRICS.build("accuracy")], answers)
+    assert (figure["label-nll"].n, figure["accuracy"].n) == (75, 100)
+    assert figure["label-nll"].value == pytest.approx(0.6)
+    low, high = figure["label-nll"].low, figure["label-nll"].high
+    assert low is not None and high is not None and 0.5 < low < 0.6 < high < 0.7
+    # Another model knows c and not b: only a is compared.
+    other = answers._replace(log_probability=np.array([-0.7, np.nan, -0.7, -9.0] * 25))
+    apart = paired(nll, other, answers).figure
+    assert apart.value == pytest.approx(0.3) and apart.n == 50
+    unknown = answers._replace(log_probability=np.full(100, np.nan))
+    assert nll.why_undefined(unknown) == "there is no log probability"
+    never = answers._replace(log_probability=np.full(100, -np.inf))
+    assert nll.why_undefined(never) == "a true label has probability 0"
+    assert paired(nll, unknown, answers).figure.value is None
 
 
 def test_the_number_of_a_true_label_does_not_depend_on_predictions() -> None:

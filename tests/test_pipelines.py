@@ -1,8 +1,11 @@
 """The scripts under pipelines/: they are shell, and they run."""
 
+import csv
+import io
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -10,6 +13,7 @@ import pytest
 
 from numtok.nn.heads.base import HEADS
 from numtok.nn.presets import trunk
+from numtok.schemes.base import SCHEMES
 from numtok.stages import fetch, gen, train
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import Sweep, kind_of
@@ -90,25 +94,37 @@ def runs(sweep: Sweep) -> Runs:
     return found
 
 
-def asked_for(script: Path, folder: Path, **environment: str) -> list[Sweep]:
-    """The sweeps that a script calls, read as numtok would."""
+def recorded(script: Path, folder: Path, **environment: str) -> list[list[str]]:
+    """The words of each call of numtok that a script makes; nothing is done but to write them
+    down."""
     recorder = folder / "numtok"
     recorder.write_text(
-        '#!/bin/sh\n[ "$1" != fetch ] || { echo uk; exit; }\n'
-        'for word; do echo "$word"; done >> calls; echo >> calls\n'
+        '#!/bin/sh\nfor word; do echo "$word"; done >> calls; echo >> calls\n'
+        '[ "$1" != fetch ] || echo field@0\n'
     )
     recorder.chmod(0o755)
     done = shell(f"PATH={folder}:$PATH {script}", folder, **environment)
     assert done.returncode == 0, done.stderr
-    calls = [call.splitlines() for call in (folder / "calls").read_text().split("\n\n") if call]
-    assert all(call[0] == "sweep" for call in calls)
+    return [call.splitlines() for call in (folder / "calls").read_text().split("\n\n") if call]
+
+
+def read(calls: list[list[str]]) -> list[Sweep]:
+    """The sweeps among some calls, read as numtok would."""
     return [
         read_sweep(
             Path(call[1]),
             [value for option, value in pairwise(call) if option == "--set"],
         )
         for call in calls
+        if call[0] == "sweep"
     ]
+
+
+def asked_for(script: Path, folder: Path, **environment: str) -> list[Sweep]:
+    """The sweeps that a script calls."""
+    calls = recorded(script, folder, **environment)
+    assert {call[0] for call in calls} <= {"sweep", "fetch"}
+    return read(calls)
 
 
 @pytest.mark.parametrize("script", TABLES, ids=lambda path: path.name)
@@ -125,10 +141,44 @@ def test_the_script_at_cpu_scale_makes_the_runs_of_the_sweep_file(
         }
         assert len(alone) == counts[script.name]
     sweeps = asked_for(script, tmp_path, SCALE="cpu")
-    if script.name == "xval-table4.sh":
-        assert [runs(sweep) == alone for sweep in sweeps] == [True, False, False]
-    else:
-        assert set().union(*map(runs, sweeps)) == alone
+    if script.name == "xval-table4.sh":  # of which the file has the first; its field is the user's
+        sweeps = sweeps[:1]
+        alone = {tuple(str(one).replace("'uk'", "'field@0'") for one in run) for run in alone}
+    assert {tuple(map(str, run)) for run in set().union(*map(runs, sweeps))} == {
+        tuple(map(str, run)) for run in alone
+    }
+
+
+@pytest.mark.parametrize("scale", ["smoke", "cpu", "gpu"])
+def test_table_4_is_of_one_field_at_three_budgets(scale: str, tmp_path: Path) -> None:
+    calls = recorded(ROOT / "pipelines/xval-table4.sh", tmp_path, SCALE=scale, ERA5="a place")
+    area, period = {"gpu": ("60,-10,40,30", "2010-01-01..2019-12-31")}.get(
+        scale, ("58,-10,50,2", "2019-03-01..2019-03-31")
+    )
+    assert calls[0] == [
+        *("fetch", "era5", "--from", "a place", "--area", area, "--period", period),
+        *("--every", "6h"),
+    ]
+    assert [call[0] for call in calls[1:]] == ["sweep"] * 3
+    sweeps = read(calls)
+    scales: dict[str, dict[str, float]] = {
+        "smoke": {"steps": 20, "tokens": 150_000, "minutes": 0.05},
+        "cpu": {"steps": 1000, "tokens": 13_500_000, "minutes": 6},
+        "gpu": {"steps": 50_000, "tokens": 50_000 * 16 * 6000, "minutes": 1500},
+    }
+    budgets, alike = scales[scale], []
+    for sweep, (budget, amount), column in zip(
+        sweeps, budgets.items(), ("equal samples", "equal tokens", "equal time"), strict=True
+    ):
+        assert (sweep.compare.against, sweep.compare.column) == ("xval/table4", f"{column}: loss")
+        settings = [asdict(config) for _, config in sweep.train if config is not None]
+        for one in settings:
+            given = {name: one.pop(name) for name in budgets}
+            assert {name: value for name, value in given.items() if value} == {budget: amount}
+        alike.append((sweep.data, sweep.encode, settings, sweep.eval))
+        ((_, data),) = sweep.data
+        assert isinstance(data, gen.Config) and data.from_ == "field@0"
+    assert alike[0] == alike[1] == alike[2]
 
 
 def test_what_is_set_from_outside_reaches_the_runs(tmp_path: Path) -> None:
@@ -205,6 +255,26 @@ def test_a_pipeline_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path
     again = shell(str(script), tmp_path, **small)
     assert again.stdout == first.stdout
     assert [path.stat().st_mtime_ns for path in reports] == times
+
+
+@pytest.mark.slow
+def test_tokens_of_a_sample_are_counted_for_every_scheme(tmp_path: Path) -> None:
+    """Those of the numbers, so many for each, and as many others in all schemes."""
+    pytest.importorskip("zarr", reason="needs the package zarr")
+    if not ERA5.exists():
+        pytest.skip("needs ../shared/data/era5")
+    script = f"python {ROOT}/pipelines/xval-tokens.py {ERA5} --samples 20 --format csv"
+    done = shell(script, tmp_path, NUMTOK_THREADS="1", PYTHONPATH=str(ROOT))
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert {row["scheme"] for row in rows} == set(SCHEMES)
+    found = {row["scheme"]: int(row["tokens a sample"].replace(",", "")) for row in rows}
+    numbers = found["b1999"] - found["xval"]
+    assert 60 * (8 + 3) <= numbers <= 90 * (16 + 3) + 4
+    for scheme, width in (("p1000", 3), ("p10", 5), ("ud", 8), ("fp15", 1)):
+        assert found[scheme] - found["xval"] == pytest.approx((width - 1) * numbers, abs=3)
+    paper = {row["scheme"]: row["in the paper"] for row in rows if row["in the paper"]}
+    assert list(paper) == ["fp15", "xval", "p1000", "p10"]
 
 
 @pytest.mark.slow

@@ -32,6 +32,7 @@ from numtok.registry import add_plugin_folders
 from numtok.schemes.base import LOSSES, SCHEMES
 from numtok.stages import _inputs, encode
 from numtok.stages._lengths import OfLength
+from numtok.stages._lengths import told as told_by
 from numtok.stages._losses import _decade
 from numtok.stages._profile_unit import Counted, ProfileUnit
 from numtok.stages._shown import shown
@@ -211,23 +212,27 @@ def test_what_the_lengths_of_the_era5_numbers_tell(tmp_path: Path, spec: str) ->
         bits = -(shares * np.log2(shares)).sum()
         assert loss.told is not None
         exact = len(literals) == 300  # all of them are in the sample
-        assert loss.told.variance == pytest.approx(variance, abs=1e-9 if exact else 0.06)
+        left = (1 - variance) * (loss.told.numbers - 1)
+        expected = max(0.0, 1 - left / (loss.told.numbers - len(loss.told.groups)))
+        assert loss.told.variance == pytest.approx(expected, abs=1e-9 if exact else 0.06)
         assert loss.told.bits == pytest.approx(bits, abs=1e-9 if exact else 0.15)
 
 
 def test_lengths_by_hand(tmp_path: Path, numtok: Shell) -> None:
-    data = texts(tmp_path / "a.jsonl", "a 1 b 1.5", "a 3 b 2.5", "a 12 b 3.5", "a 12 b 3.5")
-    found = schemes(profile(tmp_path, data, schemes=("digits", "p1000")))
+    some = ["a 1 b 1.5", "a 3 b 2.5", "a 12 b 3.5", "a 12 b 3.5"]
+    found = schemes(profile(tmp_path, texts(tmp_path / "few.jsonl", *some), schemes=("digits",)))
     first, second = (loss.told for loss in found["digits"].slots)
     assert first is not None and second is not None
     # 1 and 3 have one token and a variance of 1, both 12 have two: 0.5 of 25.5 is left.
     assert first.groups == (OfLength(1, 0.5, 2.0, 1.0), OfLength(2, 0.5, 12.0, 0.0))
-    assert first.variance == pytest.approx(1 - 0.5 / 25.5)
-    assert first.bits == 1.0
+    assert first.variance == pytest.approx(1 - 0.5 / 25.5 * 3 / 2)  # of four numbers, two means
+    assert (first.numbers, first.bits) == (4, 1.0)
     assert [of.tokens for of in second.groups] == [3]
     assert (second.variance, second.bits) == (0.0, 0.0)
-    assert [loss.told for loss in found["p1000"].slots] == [None, None]
 
+    data = texts(tmp_path / "a.jsonl", *some * 75)
+    found = schemes(profile(tmp_path, data, schemes=("digits", "p1000")))
+    assert [loss.told for loss in found["p1000"].slots] == [None, None]
     ran = numtok("profile", str(data), "--scheme", "digits", "--scheme", "p1000")
     assert (
         "note: how many tokens a number has, which masks show, tells 98% of the variance\n"
@@ -238,6 +243,29 @@ def test_lengths_by_hand(tmp_path: Path, numtok: Shell) -> None:
     assert float(shown["digits", 'after "a"']) == pytest.approx(0.98, abs=0.001)
     assert shown["p1000", 'after "a"'] == ""
     assert "which masks show" not in numtok("profile", str(data), "--scheme", "p1000").out
+
+
+def test_lengths_that_tell_nothing_are_said_to_tell_nothing() -> None:
+    rng = np.random.default_rng(0)
+    for numbers in (5, 20, 300):
+        shares = []
+        for _ in range(400):
+            lengths = rng.integers(1, 4, numbers).astype(np.int32)
+            found = told_by(rng.normal(size=numbers), lengths, np.ones(numbers, np.int64))
+            assert found is not None
+            shares += [] if found.variance is None else [found.variance]
+        assert np.median(shares) < 0.02
+    alone = told_by(np.array([1.0, 20.0]), np.array([1, 2], np.int32), np.array([1, 1]))
+    assert alone is not None and alone.variance is None
+
+
+def test_slots_of_few_numbers_are_not_named_for_their_lengths(
+    tmp_path: Path, numtok: Shell
+) -> None:
+    rows = [f"a {k % 7}{k % 3}" for k in range(400)] + ["rare 1", "rare 12"]
+    data = texts(tmp_path / "a.jsonl", *rows)
+    out = numtok("profile", str(data), "--scheme", "digits").out
+    assert "rare" in out and "which masks show" not in out.replace("\n", " ")
 
 
 @needs_era5
@@ -760,8 +788,8 @@ def test_bad_rows_stop_the_run_or_are_left_out(tmp_path: Path, numtok: Shell) ->
          "fp15, hamming, nd, numgpt, p10, p1000, ud, xval"),
         (["--text-field", "id", "a.jsonl"], 2,
          "--text-field 'id' is not possible: the field has a meaning of its own (id, targets, "
-         "floors, label, answer_start, group, split), or no name; name the field that holds "
-         "the text"),
+         "floors, label, answer_start, group, cluster, split), or no name; name the field that "
+         "holds the text"),
         (["--split", "test=0.1", "train=a.jsonl"], 2,
          "--split has no effect here: every input is given as a split already; leave it out, or "
          "give inputs without split="),

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from numtok.artifact import Artifact
 from numtok.cli._figures import amount, duration, interval, number, share
+from numtok.cli._report import skill
 from numtok.published import names
-from numtok.reports import REPORT_FILE, Report
+from numtok.reports import REPORT_FILE, Figure, Report
 from numtok.store import Store
 from tests.fakereports import Fake, make
 from tests.test_cli_store import Shell
@@ -90,9 +91,22 @@ def test_groups_floors_and_skill_are_told(numtok: Run, xval: Artifact) -> None:
     mse, floor = report.metrics["mse"].value, report.floors["mean"]["mse"].value
     assert mse is not None and floor is not None
     assert "metric model quantisation mean" in lines
-    [skill] = [line for line in lines if line.startswith("skill by mse")]
-    assert skill.endswith(f" {number(1 - mse / floor)}")
+    [told] = [line for line in lines if line.startswith("skill by mse")]
+    assert told.endswith(f" {number(1 - mse / floor)}")
     assert 0.999 < 1 - mse / floor < 1
+
+
+@pytest.mark.parametrize(
+    ("floor", "told"),
+    [
+        (Figure(0.999, 0.997, 1.0, 1000), "-"),  # one error in a thousand: none in some resamples
+        (Figure(1.0, 1.0, 1.0, 1000), "-"),
+        (Figure(0.99, 0.983, 0.996, 1000), "-49"),
+        (None, "-"),
+    ],
+)
+def test_a_floor_that_may_be_perfect_gives_no_skill(floor: Figure | None, told: str) -> None:
+    assert skill("accuracy", 0.5, floor) == told
 
 
 @pytest.mark.parametrize("table", ["xval/table2", "xval/table3"])

@@ -53,6 +53,7 @@ def plain(rows: Rows) -> dict[str, Any]:
         else [None if one == NO_ANSWER else one for one in rows.answer_starts.tolist()],
         "groups": {name: words(group) for name, group in sorted((rows.groups or {}).items())},
         "splits": words(rows.splits),
+        "clusters": words(rows.clusters),
     }
 
 
@@ -72,6 +73,7 @@ FIELD = {
     "answer_start": st.none() | PLACE,
     "group": st.none() | st.dictionaries(st.sampled_from(["task", "digits", "ü"]), SCALAR),
     "split": st.sampled_from(["train", "test", None]),
+    "cluster": st.one_of(WORD, st.integers(-5, 5), st.none()),
     "other": st.recursive(SCALAR, lambda inner: st.lists(inner) | st.dictionaries(WORD, inner)),
 }  # fmt: skip
 

@@ -124,6 +124,17 @@ def test_where_all_failed_nothing_is_chosen(tmp_path: Path, store: Store) -> Non
     assert choices[1].chosen == "lr=1e-4"
 
 
+def test_why_a_candidate_has_no_figure_is_told(tmp_path: Path) -> None:
+    notes: list[str] = []
+    store = Store(tmp_path / "store", notes.append)
+    world = World(store, lambda at: float(at["lr"]))
+    _, choices = world.choose(tmp_path, 'lr = [1e-4]\n[select]\nmetric = "nll"\nover = "lr"\n')
+    assert [one.chosen for one in choices] == [None, None]
+    assert len(notes) == 2
+    assert notes[0].endswith(" is not chosen: no nll, since there is no log density")
+    assert notes[0].startswith("run-0@")
+
+
 CLIMB = "steps = [10, 20, 40, 80]\nlr = [1e-4, 2e-4, 3e-4, 4e-4, 5e-4]\n"
 
 

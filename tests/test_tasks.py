@@ -19,7 +19,7 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import FIELD, Row, is_split
 from numtok.registry import settings_of, spec_of
-from numtok.tasks import _draws, _field, _seen, _windows
+from numtok.tasks import _draws, _seen, _temperature_rows, _windows
 from numtok.tasks.base import SHARES, TASKS, DerivedTask, Split, TableTask, Task, TextTask
 from tests import fakefields
 
@@ -176,7 +176,7 @@ def test_the_examples_of_a_task_are_true(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [_draws, _field, _seen, _windows], ids=["_draws", "_field", "_seen", "_windows"]
+    "module", [_draws, _seen, _temperature_rows, _windows], ids=lambda module: module.__name__
 )
 def test_the_examples_beside_the_tasks_are_true(module: ModuleType) -> None:
     found = doctest.testmod(module)

@@ -6,6 +6,7 @@ import re
 import sys
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from numtok.artifact import Artifact
 from numtok.errors import DataError, StoreError, UsageError
+from numtok.fields import Field
 from numtok.records import Row
 from numtok.registry import Range
 from numtok.reports import PREDICTIONS_FILE
@@ -26,7 +28,8 @@ from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config
 from numtok.store import Store
-from numtok.tasks._field import Field
+from numtok.tasks import _temperature_rows
+from numtok.tasks._draws import uniforms_of_rows
 from numtok.tasks._temperature_rows import Climate, Drawn, TemperatureRows
 from numtok.tasks._windows import parts, starts
 from numtok.tasks.base import SHARES, Split
@@ -134,12 +137,12 @@ def test_the_texts_are_those_that_others_made_of_the_same_data() -> None:
     latitude, longitude = (values[axis].values.astype(float) for axis in ("latitude", "longitude"))
     grid = np.meshgrid(latitude, longitude, indexing="ij")
     times = values["time"].values.astype("datetime64[h]").astype(np.int64)
-    field = Field(file, times, grid[0].ravel(), grid[1].ravel(), 24, {})
+    field = Field(file, times, grid[0].ravel(), grid[1].ravel(), {}, "t2m")
     flat = values.values.reshape(len(times), -1)
     standardised = (flat - flat.mean()) / flat.std()  # in float32, as there
-    climate = Climate(0.0, 1.0, np.full((24, field.cells), np.nan, np.float32))
+    climate = Climate(0.0, 1.0, False, np.zeros((24, field.cells)), np.ones(24))
     rows = TemperatureRows(field, Range(60, 90), 6, 4, climate, {})
-    lines = sample.read_text().splitlines()[::6]
+    lines = sample.read_text().splitlines()[::12]
     for line in lines:
         text = json.loads(line)["text"]
         parsed = ast.literal_eval(text)
@@ -155,9 +158,9 @@ def test_the_texts_are_those_that_others_made_of_the_same_data() -> None:
         steps = first + 6 * np.arange(len(parsed["data"][0]))
         drawn = Drawn(len(steps) // 4, steps, nearest[0] * len(longitude) + nearest[1])
         of_cells = standardised[np.ix_(steps, drawn.cells)].T.astype(float)
-        written = json.loads(rows._line("a", drawn, of_cells))["text"]
+        written = json.loads(rows._line("test", 0, drawn, of_cells))["text"]
         assert written == re.sub(r"-0\.0(?=[,\]])", "0.0", text)
-    assert len(lines) == 50
+    assert len(lines) == 25
 
 
 def test_values_come_back_to_what_is_written(tmp_path: Path) -> None:
@@ -208,16 +211,17 @@ def test_small_numbers_have_no_exponent(tmp_path: Path) -> None:
 
 def test_stations_days_and_hours_are_all_equally_likely() -> None:
     rows = made(Temperature(stations=Range(3, 5), days=Range(2, 4)), fakefields.small(), 720)
-    stations = Counter(len(read(row)["data"]) for row in rows)
+    texts = [read(row) for row in rows]
+    stations = Counter(len(text["data"]) for text in texts)
     days = Counter(row.group["days"] for row in rows if row.group)
     hour = Counter(row.group["hour"] for row in rows if row.group)
     for drawn, kinds in ((stations, 3), (days, 3), (hour, 24)):
         expected = len(rows) / kinds
         assert len(drawn) == kinds
         assert all(abs(n - expected) < 5 * expected**0.5 for n in drawn.values()), drawn
-    starts = [tuple(read(row)["description"]["start"]) for row in rows]
+    starts = [tuple(text["description"]["start"]) for text in texts]
     assert len(set(starts)) > 450
-    cells = Counter(tuple(one) for row in rows for one in read(row)["description"]["coords"])
+    cells = Counter(tuple(one) for text in texts for one in text["description"]["coords"])
     assert len(cells) == 256 and max(cells.values()) < 35  # 11 on average
 
 
@@ -264,13 +268,10 @@ def test_all_rows_that_are_possible_can_be_had_and_each_once(
 # --- splits by time ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("together", [7, 24, 2000])
-def test_no_time_of_a_split_is_in_another_nor_near_it(
-    counted: Artifact, tmp_path: Path, together: int
-) -> None:
-    """Told from the numbers of the rows alone; whatever the field's pieces are."""
+def test_no_time_of_a_split_is_in_another_nor_near_it(tmp_path: Path) -> None:
+    """Told from the numbers of the rows alone."""
     times = hours(60 * DAY)
-    fakefields.make(tmp_path, times, numbered(times, 6), *SIX, together=together)
+    fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
     # Places enough to tell each value from the next.
     task = "temperature,stations=3..5,days=2..4,places=7"
     artifact = make(Config(task, 300, split=HALVES, from_="field"), tmp_path)
@@ -291,12 +292,29 @@ def test_no_time_of_a_split_is_in_another_nor_near_it(
 def test_parts_follow_each_other_by_share_whatever_the_splits_are_called() -> None:
     names, quarter = ["a", "test", "train", "validation"], SHARES // 4
     splits = [Split(name, 1, k * quarter, (k + 1) * quarter) for k, name in enumerate(names)]
-    found = parts(np.arange(0, 920, 2), splits, 39)  # 20 steps of 2 hours
+    found = parts(np.arange(0, 920, 2), splits, 40)  # 20 steps of 2 hours
     assert list(found) == ["train", "validation", "a", "test"]
     assert [tuple(part) for part in found.values()] == [
         (0, 100), (120, 220), (240, 340), (360, 460),
     ]  # fmt: skip
     assert all(part.begin == part.end for part in parts(np.arange(9), splits, 24).values())
+
+
+@pytest.mark.parametrize("missing", [[], [5, 6], [17], list(range(10, 16)), [0, 39]])
+def test_the_gap_between_parts_is_of_hours_and_no_longer_than_it_must_be(
+    missing: list[int],
+) -> None:
+    """At 6, 12 and 18 hours of 40 days, some of which are missing."""
+    days = np.delete(np.arange(40), missing)
+    there = (24 * days[:, None] + np.array([6, 12, 18])).ravel()
+    splits = [Split(name, 1, k * SHARES // 3, (k + 1) * SHARES // 3)
+              for k, name in enumerate(("a", "test", "train"))]  # fmt: skip
+    found = list(parts(there, splits, 96).values())
+    for part, following in pairwise(found):
+        last = there[part.end - 1]
+        assert there[following.begin] == there[there > last + 96].min()
+    assert found[0].begin == 0 and len(there) - found[-1].end <= 1
+    assert np.ptp([part.end - part.begin for part in found]) <= 1
 
 
 def test_a_window_covers_no_gap_of_the_data(counted: Artifact, tmp_path: Path) -> None:
@@ -317,9 +335,10 @@ def test_a_window_covers_no_gap_of_the_data(counted: Artifact, tmp_path: Path) -
 def test_windows_begin_wherever_all_steps_are_there() -> None:
     there = np.array([0, 6, 12, 24, 30, 36, 42, 48])
     part = parts(there, [Split("train", 1)], 48)["train"]
-    assert starts(there, part, 3, 6).tolist() == [0, 24, 30, 36]
-    assert starts(there, part, 2, 24).tolist() == [0, 6, 12, 24]
-    assert starts(there, part, 9, 6).tolist() == []
+    assert starts(there, part, np.arange(3) * 6).tolist() == [0, 24, 30, 36]
+    assert starts(there, part, np.arange(-1, 2) * 6).tolist() == [6, 30, 36, 42]
+    assert starts(there, part, np.arange(2) * 24).tolist() == [0, 6, 12, 24]
+    assert starts(there, part, np.arange(9) * 6).tolist() == []
 
 
 # --- constants and floors --------------------------------------------------------------------
@@ -360,7 +379,10 @@ def test_floors_are_what_they_are_called(tmp_path: Path) -> None:
                 name: np.array(values, float) * facts["deviation"] + facts["mean"]
                 for name, values in row.floors["t"].items()
             }
-            usual = number[hour:end:24][:, cells].mean(0)
+            days = number[hour:end:24][:, cells]
+            same_day = number[at[-1], cells] if split == "train" else np.zeros(len(cells))
+            usual = (days.sum(0) - same_day) / (len(days) - (split == "train"))
+            assert row.cluster == str(times[at[-1]].astype("datetime64[D]"))
             wanted = {
                 "persistence": number[at[-1] - 8, cells],
                 "daily-persistence": number[at[-1] - 24, cells],
@@ -371,31 +393,90 @@ def test_floors_are_what_they_are_called(tmp_path: Path) -> None:
                 assert undone[name] == pytest.approx(values, abs=1e-3)
 
 
-@pytest.mark.parametrize("spec", ["days=1..2", "every=24"])
-def test_without_a_step_a_day_before_there_is_no_daily_persistence(spec: str) -> None:
-    task = Temperature(stations=Range(2, 2), **{
-        "days=1..2": {"days": Range(1, 2)}, "every=24": {"every": 24},
-    }[spec])  # type: ignore[arg-type]  # fmt: skip
-    rows = made(task, fakefields.small(), 40)
-    for row in rows:
-        assert row.floors is not None and row.group is not None
-        has_it = "daily-persistence" in row.floors["t"]
-        assert has_it == (spec == "days=1..2" and row.group["days"] == 2)
+def floors_of(rows: TemperatureRows, split: str, count: int) -> list[dict[str, list[Any]]]:
+    """Those of the first rows of a split of so many, as standardised."""
+    content = rows.unit(0, Split(split, count), 0).rows
+    return [row["floors"]["t"] for row in map(json.loads, content.splitlines())]
 
 
-def test_hours_that_the_train_split_lacks_have_no_climatology(tmp_path: Path) -> None:
-    """Eight days at even hours, then, at the end, odd ones."""
-    times = np.concatenate([hours(10 * 12, step=2), hours(6 * 12, "2019-01-20T01", step=2)])
-    field = fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
+def test_rows_of_a_day_have_the_value_of_the_day_before_too(counted: Artifact) -> None:
+    """It is no step of theirs; every row has it, and all that is read of a part is in it."""
+    task = Temperature(stations=Range(2, 2), days=Range(1, 2), places=7)
+    rows = over(task, counted.path, train=200, test=100)
+    climate, days, read = rows.climate, set(), {}
+    for split, count in (("train", 200), ("test", 100)):
+        drawn = [rows.drawn(0, Split(split, count), number) for number in range(count)]
+        for one, told in zip(drawn, floors_of(rows, split, count), strict=True):
+            assert (np.diff(one.times) == 6).all() and len(one.times) == (5 if one.days == 1 else 8)
+            undone = np.array(told["daily-persistence"]) * climate.deviation + climate.mean
+            assert undone == pytest.approx((one.times[-1] - 24) * 6 + one.cells, abs=1e-3)
+            days.add(one.days)
+        read[split] = np.concatenate([one.times for one in drawn])
+    assert days == {1, 2}
+    assert read["train"].min() < 6 and read["test"].min() - read["train"].max() > 48
+
+
+def test_steps_of_a_day_have_one_persistence() -> None:
+    rows = over(Temperature(stations=Range(2, 2), every=24), fakefields.small(), train=40)
+    assert {tuple(one) for one in floors_of(rows, "train", 40)} == {("persistence", "climatology")}
+
+
+def test_where_one_row_would_have_no_climatology_none_has_one(tmp_path: Path) -> None:
+    """Ten days at even hours, then, at the end, odd ones; one day of the train split alone."""
+    odd = np.concatenate([hours(10 * 12, step=2), hours(6 * 12, "2019-01-20T01", step=2)])
+    field = fakefields.make(tmp_path, odd, numbered(odd, 6), *SIX)
     task = Temperature(stations=Range(2, 2), days=Range(1, 1))
     rows = over(task, field.path, train=10, test=10)
-    names = {}
-    for split in ("train", "test"):
-        content = rows.unit(0, Split(split, 10), 0).rows
-        for row in msgspec.json.Decoder(Row).decode_lines(content):
-            assert row.floors is not None and row.group is not None
-            names[row.group["hour"] % 2] = list(row.floors["t"])  # type: ignore[operator]
-    assert names == {0: ["persistence", "climatology"], 1: ["persistence"]}
+    names = {tuple(one) for split in ("train", "test") for one in floors_of(rows, split, 10)}
+    assert names == {("persistence", "daily-persistence")}
+    split = [Split("train", 10, 0, SHARES // 2), Split("test", 10, SHARES // 2, SHARES)]
+    assert task.over(field.path, split).facts["climatology"] == (
+        "none: the split 'train' has not two days for every hour that is asked for"
+    )
+
+
+def test_in_more_than_a_year_climatology_knows_the_month(tmp_path: Path) -> None:
+    times = hours(4 * 800, "2019-01-01", step=6)
+    field = fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
+    task = Temperature(stations=Range(2, 2), days=Range(2, 2), places=7)
+    splits = [Split("train", 60, 0, SHARES // 2), Split("test", 20, SHARES // 2, SHARES)]
+    derived = task.over(field.path, splits)
+    assert derived.facts["climatology"] == "by month and hour of the day"
+    rows = derived.task
+    assert isinstance(rows, TemperatureRows)
+    values, month = np.arange(len(times) * 6).reshape(-1, 6), times.astype("datetime64[M]")
+    month = month.astype(int) % 12
+    train = np.arange(len(times)) < (len(times) - 8) // 2
+    for split in splits:
+        for k, told in enumerate(floors_of(rows, split.name, split.rows)):
+            one = rows.drawn(0, split, k)
+            last = one.times[-1]
+            like = train & (month == month[last]) & ((np.arange(len(times)) - last) % 4 == 0)
+            like[last] = False
+            undone = np.array(told["climatology"]) * rows.climate.deviation + rows.climate.mean
+            assert undone == pytest.approx(values[like][:, one.cells].mean(0), rel=1e-5)
+
+
+def test_many_rows_of_few_windows_are_made_as_fast_as_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each set of stations is drawn some times, not as often as there are sets before it."""
+    times = hours(8 * DAY, step=1)
+    field = fakefields.make(tmp_path, times[::6], numbered(times[::6], 40), np.arange(5.0),
+                            np.arange(8.0))  # fmt: skip
+    rows = over(Temperature(stations=Range(8, 12), days=Range(1, 1)), field.path, train=20_000)
+    drawn: list[int] = []
+
+    def counting(purpose: str, of: range, columns: int) -> Floats:
+        drawn.append(len(of))
+        return uniforms_of_rows(purpose, of, columns)
+
+    monkeypatch.setattr(_temperature_rows, "uniforms_of_rows", counting)
+    split = Split("train", 20_000)
+    found = [rows.drawn(0, split, number) for number in range(512)]
+    assert len({(int(one.times[0]), *sorted(one.cells.tolist())) for one in found}) == 512
+    of_window = 20_000 // len(rows.windows["train"])
+    assert sum(drawn) < 16 * (of_window + 32) + 2 * 512  # 16 blocks of 32 rows
 
 
 # --- the stage ---------------------------------------------------------------------------------
@@ -421,8 +502,8 @@ def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
 
 
 def test_only_what_is_needed_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of ten rows in 400 days, not all of the days: and each piece once."""
-    times = hours(400 * DAY)
+    """Of ten rows in 120 days, not all of the days: and each piece once."""
+    times = hours(120 * DAY)
     field = fakefields.make(tmp_path, times, waves(times, 6), *SIX)
     rows = over(Temperature(stations=Range(2, 2), days=Range(2, 2)), field.path, train=10)
     read: list[int] = []
@@ -498,12 +579,12 @@ def test_real_weather_goes_through_the_whole_chain(
     times, flat = values["time"].values, values.values.reshape(744, -1)
     fakefields.make(Path("artifacts"), times, flat, latitude, longitude, name="uk")
     spec = "temperature,stations=4..8,days=2"
-    artifact = make(Config(spec, 300, split=HALVES, from_="uk"), Path("artifacts"))
+    artifact = make(Config(spec, 150, split=HALVES, from_="uk"), Path("artifacts"))
     store = Store(Path("artifacts"))
     config = EncodeConfig((artifact.ref,), scheme=scheme, text_tokenizer="structure", name="coded")
     coded = encode(config, store, lambda *_: None).artifact
     assert coded is not None and coded.manifest.counts["rejected"] == 0
-    tiny = train.Config("coded", preset="nano,layers=1,width=16,heads=2", steps=20)
+    tiny = train.Config("coded", preset="nano,layers=1,width=16,heads=2", steps=4)
     model = train.run(tiny, store, lambda update: None).artifact
     chosen = evaluation.Config(model.ref, "coded", name="report", rows=20)
     report = read_report(evaluation.run(chosen, store, lambda *told: None).artifact).report
@@ -555,6 +636,12 @@ WRONG = [
      "fewer days than 2..6 (so long is also the gap between splits)"),
     ("--from uk --split ood-cold=0.2", "temperature has no split 'ood-cold': names that begin with "
      "ood- are for rows that are shifted on purpose, and with these settings it has none"),
+    ("--from rain", "temperature needs a field of temperatures in K, and total_precipitation in m "
+     "is none; fetch one by --variable 2m_temperature"),
+    ("--from uk --days 1 --every 12 --split validation=0.01", "temperature,days=1,every=12: the "
+     "split 'validation' has 15 times of the field, and no 3 of them are 12 hours apart, for 1 day "
+     "and the step before; give a longer period, a larger share, or fewer days than 1 (so long is "
+     "also the gap between splits)"),
     ("--from coarse --every 4", "temperature: every=4 is not possible with a field that has a time "
      "every 6 hours; give a multiple of that"),
 ]  # fmt: skip
@@ -574,6 +661,10 @@ def test_what_cannot_be_done_is_told_in_one_line(
     if "coarse" in arguments:
         times = hours(160, step=6)
         fakefields.make(store, times, waves(times, 256), name="coarse")
+    if "rain" in arguments:
+        times = hours(240)
+        fakefields.make(store, times, waves(times, 256), name="rain",
+                        variable="total_precipitation", units="m")  # fmt: skip
     failed(numtok("gen", "temperature", *arguments.split()), message)
 
 
@@ -620,7 +711,8 @@ def test_times_between_the_hours_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         Field.open(field.path)
     assert str(error.value) == (
-        f"{field.path}: the times of a field are whole hours that rise, at least one; fetch it anew"
+        f"{field.path}: the times of a field are whole hours that rise, at least one; fetch it "
+        "with --every 1h, or from another source"
     )
 
 
@@ -630,5 +722,5 @@ def test_without_the_packages_a_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, "zarr", None)  # an import fails
     failed(
         numtok("gen", "temperature", "--from", "uk"),
-        "temperature needs the packages xarray and zarr; `pip install 'numtok[weather]'`",
+        "a field needs the packages xarray and zarr; `pip install 'numtok[weather]'`",
     )

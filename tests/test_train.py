@@ -383,7 +383,12 @@ def test_init_begins_with_the_weights_of_a_model(store: Store) -> None:
     )
     fresh = train(store, tiny(steps=1, learning_rate=1e-9, name="fresh"))
     assert records(fresh, "validation")[0]["loss"] > records(again, "validation")[0]["loss"]
-    assert read_model(again, CPU).trained.configuration["init"] == first.ref
+    configuration, before = (read_model(one, CPU).trained.configuration for one in (again, first))
+    expected = {f"init.{key}": before[key] for key in before if f"init.{key}" in configuration}
+    expected["init.data"] = first.manifest.parents[0].where
+    assert configuration == before | configuration
+    assert {key: one for key, one in configuration.items() if key[:5] == "init."} == expected
+    assert set(before) - {key[5:] for key in expected} == {"scheme", "normalize", "text_tokenizer"}
 
 
 def test_init_brings_the_context_unless_the_preset_says_one(store: Store) -> None:

@@ -3,7 +3,7 @@
 from numtok.cli._shared import Format, print_table
 from numtok.contract import check
 from numtok.errors import NegativeVerdict
-from numtok.schemes.base import SCHEMES
+from numtok.stages._schemes import scheme_of
 
 
 def print_checks(specs: list[str], format: Format) -> None:
@@ -11,7 +11,7 @@ def print_checks(specs: list[str], format: Format) -> None:
     rows = []
     broken: dict[str, int] = {}
     for spec in specs:
-        for result in check(SCHEMES.build(spec)):
+        for result in check(scheme_of(spec)):
             rows.append((spec, result.name, "ok" if result.passed else "BROKEN", result.message))
             if not result.passed:
                 broken[spec] = broken.get(spec, 0) + 1

@@ -13,7 +13,7 @@ from numtok.cli._figures import (
     print_lines,
     share,
 )
-from numtok.cli._report import PERFECT, SKILL, print_against, skill
+from numtok.cli._report import PERFECT, SKILL, of_some, print_against, skill
 from numtok.cli._shared import Format, counted, print_json, print_table
 
 if TYPE_CHECKING:
@@ -92,13 +92,16 @@ def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
             values = [
                 floor.figures[name].value if name in floor.figures else None for name in metrics
             ]
-            rows.append([f"  {_floor_name(floor)}", *map(number, values)])
+            name = _floor_name(floor) + of_some(floor.figures, part.numbers)
+            rows.append([f"  {name}", *map(number, values)])
         print_figures(title, ["experiment", *metrics], rows, format)
 
     where = f"{comparison.group} {part.value}, " if comparison.group is not None else ""
     where += (
         f"split {comparison.split}, {counted(part.numbers, comparison.measures.removesuffix('s'))}"
     )
+    if part.clusters is not None:
+        where += f" in {counted(part.clusters, 'cluster')}"
     everything = comparison.experiments
     show(where, lambda one: figure(one.figure), everything, part.floors)
     _print_skill(comparison, part, format)
@@ -121,13 +124,19 @@ def _print_skill(comparison: "Comparison", part: "Part", format: Format) -> None
     """How much less the error is than that of what needs no model, by the first such metric; what
     writing a number loses is no prediction to be better than."""
     metric = next((name for name in comparison.metrics if name in PERFECT), "")
-    floors = [one for one in part.floors if metric in one.figures and one.name != "quantisation"]
+    floors = [
+        one
+        for one in part.floors
+        if metric in one.figures
+        and one.name != "quantisation"
+        and not of_some(one.figures, part.numbers)  # those may be easier, or harder
+    ]
     if not floors:
         return
     rows = []
     for experiment in comparison.experiments:
         own = part.standings[experiment.label][metric].figure.value
-        skills = (skill(metric, own, floor.figures[metric].value) for floor in floors)
+        skills = (skill(metric, own, floor.figures[metric]) for floor in floors)
         rows.append([_name(experiment), *skills])
     title = f"skill by {metric}: {SKILL.removeprefix('skill is ')}"
     print_figures(title, ["experiment", *map(_floor_name, floors)], rows, format)
@@ -159,6 +168,7 @@ def _apart(difference: "Difference | None") -> str:
 def _legend(comparison: "Comparison") -> Iterator[str]:
     directions = (f"{metric} {better}" for metric, better in comparison.metrics.items())
     yield f"Better is: {', '.join(directions)}."
+    yield from comparison.notes
     kinds = {
         standing.figure.interval
         for part in comparison.parts

@@ -43,7 +43,7 @@ def _encoding(artifact: Artifact) -> tuple[str, str]:
     normalizer = codec.normalizer
     constants = ", ".join(f"{name} {value:.4g}" for name, value in normalizer.constants.items())
     told = "" if normalizer.normalizer.identity else spec_of(normalizer.normalizer)
-    return spec_of(codec.scheme), f"{told} ({constants})" if constants else told
+    return codec.scheme.title, f"{told} ({constants})" if constants else told
 
 
 def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:

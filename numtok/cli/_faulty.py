@@ -7,7 +7,7 @@ from numtok.cli._figures import figure, number, print_figures, print_lines, shar
 from numtok.cli._shared import Format, print_json, print_table
 
 if TYPE_CHECKING:
-    from numtok.stages.faults import Faults, Size
+    from numtok.stages.faults import Faults, Found, Size
 
 
 class Row(NamedTuple):
@@ -23,51 +23,65 @@ class Row(NamedTuple):
     by_chance: float | None = None
     independent: float | None = None
     of_squares: float | None = None
+    reference: str | None = None
 
 
-def print_faults(found: "Sequence[Faults]", format: Format) -> None:
+def print_faults(found: "Found", format: Format) -> None:
     """Print on stdout; CSV has one row a figure, JSON everything."""
     if format is Format.JSON:
         import msgspec
 
-        print_json({"faults": msgspec.to_builtins(found)})
+        print_json(msgspec.to_builtins(found))
         return
     if format is Format.CSV:
-        print_table("", Row._fields, [row for one in found for row in _flat(one)], format)
+        print_table("", Row._fields, list(_flat(found)), format)
         return
     print_figures(
         "what is wrong: one part alone, several, or it is no number",
         ["report", "wrong", "share of all", "of squares"],
         [
             [one.label, fault.kind, figure(fault.share), _percent(fault.of_squares)]
-            for one in found
+            for one in found.faults
             for fault in one.faults
             if fault.share.value
         ],
         format,
     )
+    for label, reference in dict.fromkeys((one.label, one.reference) for one in found.differences):
+        print_figures(
+            f"shares of {label}, less those of {reference}: one model, the same numbers",
+            ["wrong", "difference"],
+            [
+                [one.kind, figure(one.share)]
+                for one in found.differences
+                if (one.label, one.reference) == (label, reference)
+            ],
+            format,
+        )
     print_figures(
         "how far frequencies are from the true ones: total variation (by chance)",
-        ["report", *(distance.part for distance in found[0].distances)],
+        ["report", *(distance.part for distance in found.faults[0].distances)],
         [
             [one.label]
             + [f"{number(part.value)} ({number(part.by_chance)})" for part in one.distances]
-            for one in found
+            for one in found.faults
         ],
         format,
     )
     _print_sizes(
         "the most common mantissa with the most common exponent",
-        [(one.label, one.commonest) for one in found if one.commonest],
+        [(one.label, one.commonest) for one in found.faults if one.commonest],
         format,
     )
-    surplus = [(one.label, size) for one in found for size in one.surplus]
+    surplus = [(one.label, size) for one in found.faults for size in one.surplus]
     if surplus:
         _print_sizes("predicted beyond their share", surplus, format)
     print_lines(
         [
-            "of squares: the share of the sum of squared errors. unrelated: of predictions, if "
-            "their mantissas told nothing of their exponents. Frequencies leave signs out."
+            "right: to these digits; 999E-3 for 100E-2 and the reverse are right too. of squares: "
+            "the share of the sum of squared errors. by chance: what is to be expected between "
+            "truths and predictions that are drawn alike. unrelated: of predictions, if their "
+            "mantissas told nothing of their exponents. Frequencies leave signs out."
         ]
     )
 
@@ -86,7 +100,23 @@ def _percent(value: float | None) -> str:
     return share(value if value is None or value > 1e-5 else 0.0)
 
 
-def _flat(one: "Faults") -> Iterator[Row]:
+def _flat(found: "Found") -> Iterator[Row]:
+    for one in found.faults:
+        yield from _of_report(one)
+    for other in found.differences:
+        of = other.share
+        yield Row(
+            "difference",
+            other.label,
+            other.kind,
+            of.value,
+            of.low,
+            of.high,
+            reference=other.reference,
+        )
+
+
+def _of_report(one: "Faults") -> Iterator[Row]:
     for fault in one.faults:
         of = fault.share
         yield Row(

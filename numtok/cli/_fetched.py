@@ -39,7 +39,7 @@ def _expected(estimate: Estimate) -> list[tuple[str, object]]:
         ("  last", estimate.last),
         ("latitudes", estimate.latitudes),
         ("longitudes", estimate.longitudes),
-        ("requests", estimate.requests),
+        *([("objects to be read", estimate.requests)] if estimate.requests else []),
         ("to be read, unpacked", Size(estimate.bytes)),
     ]
 

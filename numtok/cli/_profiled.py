@@ -23,6 +23,7 @@ _GAP = 2  # between columns
 _SHORTEST = 14  # characters of a slot's name, at least
 _MOST_WARNINGS = 6  # kinds of loss that are shown; --json has all
 _HEAD = re.compile(r"[A-H] |[^.\[]+\.")  # of a slot's name: its template, or its first key
+_ENOUGH = 300  # numbers of a slot: of fewer the share that their lengths tell is off by more
 _LIKEWISE = 3  # further slots of one warning that are named
 
 
@@ -264,7 +265,11 @@ def _lengths(profile: Profile) -> list[str]:
     most."""
     named: list[str] = []
     for scheme in profile.schemes:
-        shares = {loss.slot: (loss.told and loss.told.variance) or 0.0 for loss in scheme.slots}
+        shares = {
+            loss.slot: loss.told.variance or 0.0
+            for loss in scheme.slots
+            if loss.told and loss.told.numbers >= _ENOUGH
+        }
         slot = max(shares, key=lambda name: shares[name], default="")
         if shares.get(slot):
             that = "that" if named else "the variance"

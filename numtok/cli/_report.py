@@ -15,7 +15,7 @@ from numtok.cli._figures import (
 from numtok.cli._shared import Format, print_json, print_table
 
 if TYPE_CHECKING:
-    from numtok.reports import Figures, Labels, Report
+    from numtok.reports import Figure, Figures, Labels, Report
     from numtok.stages._against import Against
     from numtok.stages._reports import Evaluation
 
@@ -156,6 +156,7 @@ def _print_floors(
 ) -> None:
     """The model's figures beside those that need no model, and its skill over them."""
     metrics = [name for name in own if any(name in floor for floor in floors.values())]
+    numbers = _count(own)
     rows = [
         [name, number(_value(own, name))]
         + [number(_value(floor, name)) for floor in floors.values()]
@@ -163,38 +164,56 @@ def _print_floors(
     ]
     rows += [
         [f"skill by {name}", ""]
-        + [skill(name, _value(own, name), _value(floor, name)) for floor in floors.values()]
+        + [
+            skill(name, _value(own, name), floor.get(name))
+            if name in floor and floor[name].n == own[name].n
+            else "-"  # another part of the numbers may be harder
+            for floor in floors.values()
+        ]
         for name in PERFECT
         if name in metrics
     ]
     if rows:
         title = f"{what}, which need no model; {SKILL}"
-        print_figures(title, ["metric", "model", *floors], rows, format, to)
+        names = [f"{name}{of_some(floor, numbers)}" for name, floor in floors.items()]
+        print_figures(title, ["metric", "model", *names], rows, format, to)
 
 
-def skill(metric: str, own: float | None, of_floor: float | None) -> str:
+def of_some(floor: "Figures", numbers: int) -> str:
+    """`` (52%)`` where the figures of a floor are of so many of the numbers alone, else nothing."""
+    return "" if _count(floor) == numbers else f" ({share(_count(floor) / numbers)})"
+
+
+def _count(figures: "Figures") -> int:
+    return next((figure.n for figure in figures.values()), 0)
+
+
+def skill(metric: str, own: float | None, of_floor: "Figure | None") -> str:
     """How much of the way from the floor to a perfect model a figure is; ``-`` where one of them is
-    not known or the floor is perfect.
+    not known or the floor cannot be told from perfect, which is in its interval.
 
-    >>> skill("mse", 1.0, 4.0), skill("accuracy", 0.9, 0.6)
-    ('0.75', '0.75')
+    >>> from numtok.reports import Figure
+    >>> skill("mse", 1.0, Figure(4.0, 3.0, 5.0, 90))
+    '0.75'
+    >>> skill("accuracy", 0.9, Figure(0.99, 0.97, 1.0, 90))
+    '-'
     """
     perfect = PERFECT[metric]
-    if own is None or of_floor is None or of_floor == perfect:
+    if own is None or of_floor is None or of_floor.value in (None, perfect):
         return "-"
-    return number(1 - (own - perfect) / (of_floor - perfect))
+    if perfect in (of_floor.low, of_floor.high):
+        return "-"
+    return number(1 - (own - perfect) / (of_floor.value - perfect))
 
 
 def _print_confusion(labels: "Labels", format: Format, to: TextIO | None) -> None:
     """A row for each true label, a column for each prediction; the errors alone of many labels."""
-    from numtok.reports import FEW_CLASSES
-
-    names = list(dict.fromkeys([*labels.classes, *(one.truth for one in labels.confusion)]))
-    if len(names) > FEW_CLASSES:
+    if not labels.complete:
         pairs = [[one.truth, one.predicted, f"{one.rows:,}"] for one in labels.confusion]
         title = "the most frequent errors"
         print_figures(title, ["label", "predicted", "rows"], pairs, format, to)
         return
+    names = dict.fromkeys([*labels.classes, *(one.truth for one in labels.confusion)])
     counts = {(one.truth, one.predicted): one.rows for one in labels.confusion}
     rows = [
         [truth, *(f"{counts.get((truth, predicted), 0):,}" for predicted in labels.classes)]

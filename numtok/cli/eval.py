@@ -68,7 +68,11 @@ def command(
         list[str] | None, typer.Option(metavar="SPEC", help="One more: adjusted-r2,p=4 ...")
     ] = None,
     batch: Annotated[
-        int, typer.Option(metavar="ROWS", help="Rows at a time; fewer where memory is out.")
+        int,
+        typer.Option(
+            metavar="ROWS",
+            help="Rows at a time; fewer where memory is out, and of labels where rows are long.",
+        ),
     ] = 256,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     compile: Annotated[

@@ -28,7 +28,7 @@ def command(
             "--from",
             metavar="PLACE",
             help="Of uci: a copy, a folder or a URL. Of era5: a NetCDF or GRIB file, a zarr store "
-            "(path, gs://, https://), or arco (default), weatherbench2, weatherbench2-64x32.",
+            "of it (path, gs://, https://), arco (default), weatherbench2, weatherbench2-64x32.",
         ),
     ] = None,
     suite: Annotated[

@@ -25,6 +25,7 @@ Unit = TypeVar("Unit")
 Result = TypeVar("Result")
 
 _failure: NumtokError | None = None  # in a worker: why it could not start
+_first: Any = None  # in a worker: what it was started with
 _work: tuple[bytes, Callable[[Any], Any] | None] = b"", None  # in a worker: pickled, and as it is
 
 
@@ -49,7 +50,7 @@ class Workers:
         That takes a second, most of it to import what work of the class ``soon`` needs.
         """
         if (few := min(self.count, units)) > 1:
-            pool = self._processes(soon)
+            pool = self._processes(pickle.dumps(soon))
             for _ in range(few):
                 with _holding_interrupts(), suppress(BrokenProcessPool):  # told by the work
                     pool.submit(_nothing)
@@ -64,28 +65,34 @@ class Workers:
         if min(self.count, len(units)) <= 1:
             yield from map(work, units)
             return
+        pickled = pickle.dumps(work)
+        if self._pool is None:  # a large work goes to each worker once, not with each unit
+            self._processes(pickled)
+            pickled = b""
         try:
-            yield from self._completed(pickle.dumps(work), units)
+            yield from self._completed(pickled, units)
         except BrokenProcessPool:
             raise StoreError(
                 "a worker process died (killed, or out of memory); run the same command again: "
                 "what is finished is kept; fewer --workers or --jobs need less memory"
             ) from None
 
-    def _processes(self, soon: type | None = None) -> ProcessPoolExecutor:
+    def _processes(self, first: bytes) -> ProcessPoolExecutor:
         # Made with interrupts allowed: what Python starts with the first one allows them again.
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
                 self.count,
                 mp_context=multiprocessing.get_context("spawn"),
                 initializer=_start,
-                initargs=(plugin_folders(), pickle.dumps(soon)),
+                initargs=(plugin_folders(), first),
             )
         return self._pool
 
     def _completed(self, work: bytes, units: Sequence[Any]) -> Iterator[Any]:
-        """Keep a few units under way, so that an error stops the run early."""
-        pool = self._processes()
+        """Keep a few units under way, so that an error stops the run early. ``work`` is empty where
+        it is what the workers were started with."""
+        pool = self._pool
+        assert pool is not None
         waiting = iter(units)
         running: set[Future[Any]] = set()
         while True:
@@ -124,8 +131,8 @@ def _holding_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(plugins: tuple[Path, ...], soon: bytes) -> None:
-    global _failure
+def _start(plugins: tuple[Path, ...], first: bytes) -> None:
+    global _failure, _first
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
@@ -133,7 +140,7 @@ def _start(plugins: tuple[Path, ...], soon: bytes) -> None:
     threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
     try:
         add_plugin_folders(plugins)
-        pickle.loads(soon)  # imports it
+        _first = pickle.loads(first)  # imports what it needs
     except NumtokError as error:  # told by the first unit; a failing start only says "died"
         _failure = error
 
@@ -151,6 +158,8 @@ def _do(work: bytes, unit: Any) -> Any:
     global _work
     if _failure is not None:
         raise _failure
+    if not work:
+        return _first(unit)
     # As long as it is the same work, it keeps what it has read, such as a codec.
     if work != _work[0]:
         _work = work, pickle.loads(work)

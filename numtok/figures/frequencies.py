@@ -6,13 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.errors import UsageError, unknown
+from numtok.errors import unknown
 from numtok.figures._labels import labels_of, settings_of
 from numtok.figures._picture import Axis, Bars, Panel, Picture
 from numtok.figures.base import Figure
 from numtok.reports import REPORT
+from numtok.stages._number_parts import Shares, check_shown, written
 from numtok.stages._reports import Predictions, read
-from numtok.stages.faults import Shares, answers_of, written
+from numtok.stages.faults import answers_of
 from numtok.store import Store
 
 _APART = 0.2  # of a place: how far a bar lies from its middle
@@ -44,9 +45,7 @@ class Frequencies(Figure):
     def __post_init__(self) -> None:
         if self.part not in Shares._fields:
             raise unknown("part", self.part, Shares._fields)
-        for name, value, most in (("digits", self.digits, 17), ("top", self.top, 200)):
-            if not 1 <= value <= most:
-                raise UsageError(f"--{name} {value} is not possible; allowed are 1 to {most}")
+        check_shown(self.digits, self.top)
 
     def picture(self, refs: Sequence[str], store: Store) -> Picture:
         evaluations = [read(store.resolve(ref, {REPORT})) for ref in refs]

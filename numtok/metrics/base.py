@@ -10,13 +10,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from numtok.errors import UsageError
 from numtok.metrics._bootstrap import Statistic, interval, replicates
+from numtok.metrics._weighted import mean
 from numtok.registry import Registry, spec_of
 from numtok.reports import Figure, Measures
+
+_RESAMPLES, _LEVEL = 1000, 0.95  # of every interval, unless said
 
 # Where a metric overflows or divides by zero it is undefined, which is said in another way.
 _quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
@@ -49,7 +53,7 @@ class Answers(NamedTuple):
     log_range
         float64[n], the logarithm of how wide that range is.
     log_probability
-        float64[n], nats: of the true label.
+        float64[n], nats: of the true label; NaN where it is none that can be predicted.
     measures
         What there are n of.
     """
@@ -120,7 +124,8 @@ class Metric(ABC):
 
     ``measures`` says what it is of. ``better`` says which of two figures is the better one;
     ``neither`` where a figure is good near a value between (coverage). ``undefined`` says why a
-    figure can be no finite number.
+    figure can be no finite number. ``known`` names a column of Answers: what is NaN there has no
+    part in the figure.
     """
 
     revision: ClassVar[int]
@@ -129,6 +134,7 @@ class Metric(ABC):
     undefined: ClassVar[str]
     measures: ClassVar[Measures] = "numbers"
     needs: ClassVar[tuple[str, ...]] = ()  # columns of Answers that may be None
+    known: ClassVar[str] = ""
 
     @abstractmethod
     def statistic(self, answers: Answers) -> Statistic:
@@ -147,7 +153,20 @@ class Metric(ABC):
         if answers.measures != self.measures:
             return f"it measures {self.measures}, and these are {answers.measures}"
         lacks = [name for name in self.needs if getattr(answers, name) is None]
+        if not lacks and not self.count(answers):
+            lacks = [self.known]
         return f"there is no {lacks[0].replace('_', ' ')}" if lacks else None
+
+    @final
+    def count(self, answers: Answers) -> int:
+        """How many numbers, or labels, have a part in the figure."""
+        return int(self.counted(answers).sum())
+
+    @final
+    def counted(self, answers: Answers) -> NDArray[np.bool_]:
+        """bool[n]: which of them."""
+        column = getattr(answers, self.known) if self.known else None
+        return np.ones(len(answers.truth), np.bool_) if column is None else ~np.isnan(column)
 
     @final
     @_quiet
@@ -184,9 +203,9 @@ def figures(
     metrics: Sequence[Metric],
     answers: Answers,
     *,
-    resamples: int = 1000,
+    resamples: int = _RESAMPLES,
     seed: int = 0,
-    level: float = 0.95,
+    level: float = _LEVEL,
 ) -> dict[str, Figure]:
     """Every metric, by its spec, with a percentile bootstrap interval (Efron 1979).
 
@@ -201,9 +220,23 @@ def figures(
     found = _bootstrapped(
         [metric.statistic(answers) for metric in defined], answers, resamples, seed, level
     )
-    by_spec = {spec_of(metric): figure for metric, (figure, _) in zip(defined, found, strict=True)}
+    by_spec = {
+        spec_of(metric): msgspec.structs.replace(figure, n=metric.count(answers))
+        for metric, (figure, _) in zip(defined, found, strict=True)
+    }
     nothing = Figure(None, None, None, len(answers.truth))
     return {spec_of(metric): by_spec.get(spec_of(metric), nothing) for metric in metrics}
+
+
+def means(columns: Sequence[NDArray[np.float64]], answers: Answers) -> list[Figure]:
+    """The mean of each column, float64[n], with its 95% bootstrap interval: shares, or differences
+    of shares. All see the same resamples, which are those of the metrics of these answers.
+
+    >>> means([np.array([1.0, 0.0, 0.0])], Answers.of([1, 2, 3], [1, 2, 4]))
+    [Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)]
+    """
+    found = _bootstrapped([mean(column) for column in columns], answers, _RESAMPLES, 0, _LEVEL)
+    return [figure for figure, _ in found]
 
 
 def paired(
@@ -211,9 +244,9 @@ def paired(
     first: Answers,
     second: Answers,
     *,
-    resamples: int = 1000,
+    resamples: int = _RESAMPLES,
     seed: int = 0,
-    level: float = 0.95,
+    level: float = _LEVEL,
 ) -> Difference:
     """The metric of ``first`` minus that of ``second``, on the same resampled numbers.
 
@@ -229,9 +262,9 @@ def paired_over_seeds(
     first: Sequence[Answers],
     second: Sequence[Answers],
     *,
-    resamples: int = 1000,
+    resamples: int = _RESAMPLES,
     seed: int = 0,
-    level: float = 0.95,
+    level: float = _LEVEL,
 ) -> Difference:
     """As :func:`paired`, for experiments of several seeds: in each resample, the metric's mean
     over the seeds of one minus that of the other. The interval is for these seeds, on other
@@ -241,6 +274,11 @@ def paired_over_seeds(
     truth = every[0].truth
     if not all(np.array_equal(answers.truth, truth) for answers in every):
         raise ValueError("paired answers must have the same truths in the same order")
+    # What one side has no part in says nothing of the other.
+    counted = np.all([metric.counted(answers) for answers in every], axis=0)
+    if not counted.all():
+        first, second = ([one.take(counted) for one in side] for side in (first, second))
+        every = [*first, *second]
     if any(metric.missing(answers) for answers in every):
         return Difference(Figure(None, None, None, len(truth)), None)
     ours, theirs = ([metric.statistic(answers) for answers in side] for side in (first, second))

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
 from numtok.metrics.base import Answers, Metric
@@ -11,19 +13,25 @@ from numtok.metrics.base import Answers, Metric
 @dataclass(frozen=True)
 class LabelNll(Metric):
     """The mean of -log probability of the true label, in nats: the cross-entropy that is learnt.
-    To give all of k labels the same probability costs log k.
+    To give all of k labels the same probability costs log k. A row whose label the model does not
+    know (its log-probability is NaN) has none and is left out; ``n`` says how many are not.
 
     >>> LabelNll().plain(Answers.of_labels(["a", "b"], ["a", "b"], log_probability=[-1, -2]))
     1.5
+    >>> LabelNll().count(Answers.of_labels(["a", "c"], ["a", "b"], log_probability=[-1, np.nan]))
+    1
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
     measures: ClassVar[Literal["labels"]] = "labels"
     better: ClassVar[Literal["lower"]] = "lower"
-    undefined: ClassVar[str] = "a true label has no probability: training never saw it"
+    undefined: ClassVar[str] = "a true label has probability 0"
     needs: ClassVar[tuple[str, ...]] = ("log_probability",)
+    known: ClassVar[str] = "log_probability"
 
     def statistic(self, answers: Answers) -> Statistic:
         assert answers.log_probability is not None
-        return mean(-answers.log_probability)
+        rows = np.flatnonzero(~np.isnan(answers.log_probability))
+        over_known = mean(-answers.log_probability[rows])
+        return lambda weights: over_known(weights[:, rows])

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.numerals.column import Numerals
-from numtok.registry import Registry
+from numtok.registry import Registry, spec_of
 
 
 class Outcome(IntEnum):
@@ -127,6 +127,12 @@ class Scheme(ABC):
     @abstractmethod
     def tokens_per_number(self) -> int | None:
         """The fixed number of tokens of every number, or None where it varies."""
+
+    @property
+    def title(self) -> str:
+        """What people know it by: its spec, and whatever sets it apart from others of that spec
+        but what it has learnt."""
+        return spec_of(self)
 
     @property
     def needs_sample(self) -> bool:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 from numtok.errors import UsageError
 from numtok.files import read_bytes
 from numtok.numerals.column import Numerals
-from numtok.registry import LEARNT
+from numtok.registry import LEARNT, spec_of
 from numtok.schemes._given_merges import cuts_of, merges_of
 from numtok.schemes._literals import CHARACTERS, LiteralScheme
 from numtok.schemes.base import Encoded
@@ -32,15 +33,15 @@ _LEAST_PAIRS = 2  # what comes once is not merged
 class BPE(LiteralScheme):
     """What a language model's own tokenizer makes of numbers: frequent runs of characters.
 
-    Merges are learnt (Sennrich et al. 2016) on the numbers of the train split alone, from how often
-    each comes, so the order of files is nothing to them. Each number is a piece of its own: no
-    merge crosses its border, but sign, digits and point may come together. GPT-2 does otherwise: it
-    takes the space before a number into its first token, and cuts between sign, digits and point
-    before it merges. What was not learnt is written character by character, so any literal can be.
-    How a number is cut follows its digits, not its value: 60.2 and 60.3 may have different lengths.
-    The number of masks of a masked number tells how many tokens it has, and so something of its
-    value; xVal (Appendix B.3) shows models that exploit this, and ``numtok profile`` how much there
-    is to exploit.
+    Merges are learnt (Sennrich et al. 2016) on the numbers of the train split alone, of many on a
+    sample in which each is as likely as any other, so the order of files is nothing to them. Each
+    number is a piece of its own: no merge crosses its border, but sign, digits and point may come
+    together. GPT-2 does otherwise: it takes the space before a number into its first token, and
+    cuts between sign, digits and point before it merges. What was not learnt is written character
+    by character, so any literal can be. How a number is cut follows its digits, not its value: 60.2
+    and 60.3 may have different lengths. The number of masks of a masked number tells how many
+    tokens it has, and so something of its value; xVal (Appendix B.3) shows models that exploit
+    this, and ``numtok profile`` how much there is to exploit.
 
     A model may say a literal in other pieces than it is written in: it is read all the same.
 
@@ -48,10 +49,13 @@ class BPE(LiteralScheme):
         The most tokens, the 18 characters among them.
     merges
         Learnt, or of a given tokenizer (:meth:`read`): the two parts of each merge, the first merge
-        first, as ``. 2;0 .2``; without any, each character is a token.
+        first, as ``. 2;0 .2``; without any, each character is a token. None where nothing has been
+        looked at yet.
+    given
+        Whether they are those of a given tokenizer.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "xVal, Appendix B.3"
     positional: ClassVar[str] = "size"
     # As learnt from these rows: first ".2", which comes three times, then "0.2", "60.2".
@@ -65,7 +69,8 @@ class BPE(LiteralScheme):
     digest: ClassVar[str] = "6ac66d57c0509f22"
 
     size: int = 1024
-    merges: str = field(default="", metadata=LEARNT)
+    merges: str | None = field(default=None, metadata=LEARNT)
+    given: bool = field(default=False, metadata=LEARNT)
 
     def __post_init__(self) -> None:
         if not len(CHARACTERS) <= self.size <= 1_000_000:
@@ -88,7 +93,7 @@ class BPE(LiteralScheme):
         if not merges:
             what = "is no byte pair encoding" if merges is None else "has no merges of digits"
             raise UsageError(f"bpe: {path} {what}; {advice}")
-        scheme = cls(len(_pieces(merges)), merges)
+        scheme = cls(len(_pieces(merges)), merges, given=True)
         try:
             cuts = cuts_of(content)
         except Exception as error:  # the library raises nothing more specific
@@ -106,10 +111,19 @@ class BPE(LiteralScheme):
 
     @property
     def needs_sample(self) -> bool:
-        return not self.merges and self.size > len(CHARACTERS)
+        return self.merges is None and self.size > len(CHARACTERS)
+
+    @property
+    def title(self) -> str:
+        """Merges that were given are told by a digest: files may move, and sizes be the same."""
+        if not self.given or self.merges is None:
+            return spec_of(self)
+        digest = blake2b(self.merges.encode(), digest_size=4).hexdigest()
+        return f"{spec_of(self)} (given {digest})"
 
     def fit(self, literals: Mapping[str, int]) -> "BPE":
-        """The scheme with the merges of the most frequent pairs; counts may be scaled down.
+        """The scheme with the merges of the most frequent pairs. Of many numbers one in so many is
+        taken, literals in their order, so that rare ones together weigh as much as before.
 
         >>> BPE(19).fit({"60.2": 2, "7.2": 1}).merges
         '. 2'
@@ -118,8 +132,10 @@ class BPE(LiteralScheme):
             return self
         from tokenizers import Tokenizer, models, trainers
 
-        known = {one: count for one, count in literals.items() if not set(one) - set(CHARACTERS)}
-        scale = max(1, sum(known.values()) // _LEARNT_FROM)
+        known = sorted(one for one in literals if not set(one) - set(CHARACTERS))
+        upto = np.cumsum([literals[one] for one in known], dtype=np.int64)
+        scale = max(1, int(upto[-1]) // _LEARNT_FROM) if known else 1
+        times = np.diff(upto // scale, prepend=0).tolist()
         tokenizer = Tokenizer(models.BPE())
         trainer = trainers.BpeTrainer(
             vocab_size=self.size,
@@ -128,14 +144,14 @@ class BPE(LiteralScheme):
             show_progress=False,
         )
         tokenizer.train_from_iterator(
-            ([one] * -(-count // scale) for one, count in known.items()), trainer
+            ([one] * count for one, count in zip(known, times, strict=True)), trainer
         )
         merges = json.loads(tokenizer.to_str())["model"]["merges"]
         return replace(self, merges=";".join(" ".join(pair) for pair in merges))
 
     @cached_property
     def pieces(self) -> tuple[str, ...]:
-        return _pieces(self.merges)
+        return _pieces(self.merges or "")
 
     def encode(self, numerals: Numerals) -> Encoded:
         characters, lengths, outcomes = self.spell(numerals)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import DataError, UsageError
+from numtok.fields import EVERY
 
 _NEAR = 1e-6  # degrees: two coordinates this near are the same
 _DAY = np.timedelta64(1, "D")
@@ -23,8 +24,13 @@ _MONTH = np.timedelta64(27, "D")
 class Area:
     """A window on the globe, ends included, written N,W,S,E as in the CDS.
 
+    It goes from W to the east until E, and W is in [-180, 180), however both were written: the same
+    cells are the same window.
+
     >>> Area.parse("58,350,50,2")  # over Greenwich
     Area(north=58.0, west=-10.0, south=50.0, east=2.0)
+    >>> str(Area.parse("58,350,50,352"))
+    '58,-10,50,-8'
     """
 
     north: float
@@ -47,11 +53,11 @@ class Area:
             )
         if not (-360 <= west <= 360 and -360 <= east <= 360):
             raise UsageError(f"--area {text}: W and E must be within -360..360")
-        if west > east:  # over the seam of 0..360 or of -180..180
-            west, east = (west - 360, east) if west > 180 else (west, east + 360)
         if east - west > 360:
             raise UsageError(f"--area {text}: from W to E are more than 360 degrees")
-        return cls(north, west, south, east)
+        width = 360 if east - west == 360 else (east - west) % 360
+        west = round((west + 180) % 360 - 180, 9)  # the difference may have lost a last digit
+        return cls(north, west, south, round(west + width, 9))
 
     def __str__(self) -> str:
         return ",".join(f"{side:.10g}" for side in (self.north, self.west, self.south, self.east))
@@ -89,12 +95,10 @@ class Period:
 
 def hours(text: str) -> int:
     """``hours("6h")`` -> 6; UsageError for what does not divide a day."""
-    number = text.removesuffix("h")
-    if text == number or not number.isdecimal() or int(number) == 0 or 24 % int(number):
-        raise UsageError(
-            f"--every {text!r} is not possible; allowed are 1h, 2h, 3h, 4h, 6h, 8h, 12h and 24h"
-        )
-    return int(number)
+    allowed = {f"{step}h": step for step in EVERY}
+    if text not in allowed:
+        raise UsageError(f"--every {text!r} is not possible; allowed are {', '.join(allowed)}")
+    return allowed[text]
 
 
 def decimal(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -217,6 +221,34 @@ def time_steps(
             raise UsageError(f"--every {every}h is not possible: the steps of the data are {told}")
         inside &= minutes % (every * 60) == 0
     return np.flatnonzero(inside)
+
+
+def expected_steps(
+    times: NDArray[np.datetime64],
+    found: NDArray[np.datetime64],
+    period: Period | None,
+    every: int | None,
+) -> NDArray[np.datetime64]:
+    """The times that a field should have: on each day those hours of the day that the whole axis
+    has, at multiples of ``every``.
+
+    ``times`` is the whole axis, ``found`` what :func:`time_steps` took of it. A period has all its
+    days; without one the ends of what was found need not be whole days.
+
+    >>> axis = np.array(["2019-03-01T12", "2019-03-03T00", "2019-03-03T12"], "datetime64[m]")
+    >>> expected_steps(axis, axis, None, None)[:3].astype(str).tolist()
+    ['2019-03-01T12:00', '2019-03-02T00:00', '2019-03-02T12:00']
+    """
+    of_day = np.unique(times - times.astype("datetime64[D]"))
+    if every is not None:
+        of_day = of_day[of_day % np.timedelta64(every, "h") == np.timedelta64(0)]
+    first, last = found[[0, -1]].astype("datetime64[D]")
+    if period is not None:
+        first, last = period.first, period.last
+    expected: NDArray[np.datetime64] = (np.arange(first, last + _DAY)[:, None] + of_day).ravel()
+    if period is None:
+        expected = expected[(expected >= found[0]) & (expected <= found[-1])]
+    return expected
 
 
 def _shown(time: np.datetime64) -> str:

@@ -21,12 +21,13 @@ from numtok.sources._axes import (
     Area,
     Period,
     decimal,
+    expected_steps,
     latitude_window,
     longitude_window,
     time_steps,
 )
 from numtok.sources._layout import Layout, layout, stored_name, versions
-from numtok.sources._objects import is_metadata, unreadable
+from numtok.sources._objects import is_metadata, quietly, unreadable
 from numtok.sources._places import Opened
 from numtok.sources.base import Block, Field, Steps
 
@@ -72,6 +73,8 @@ class _Axis:
 class Gridded:
     """One window of an opened data set.
 
+    expected
+        As in :class:`Field`.
     shape
         How many places along each dimension one object of the source has.
     stored
@@ -84,6 +87,7 @@ class Gridded:
     variable: str
     array: xr.DataArray
     time: _Axis
+    expected: NDArray[np.datetime64]
     latitude: _Axis
     longitude: _Axis
     shape: dict[str, int]
@@ -98,6 +102,7 @@ class Gridded:
             variable=self.variable,
             attributes=attributes,
             times=self.time.values,
+            expected=self.expected,
             latitudes=self.latitude.values,
             longitudes=self.longitude.values,
             blocks=list(self._blocks()),
@@ -153,6 +158,7 @@ class Gridded:
                 yield Block(begin, end, requests, size)
                 begin = end
 
+    @quietly()
     def _read(self, begin: int, end: int) -> Steps:
         time = _Axis(self.time.dimension, self.time.places[begin:end], self.time.values[begin:end])
         axes = (time, self.latitude, self.longitude)
@@ -177,6 +183,7 @@ class Gridded:
         return Steps(values, preliminary)
 
 
+@quietly()
 def gridded(opened: Opened, window: Window) -> Gridded:
     """The window of an opened data set; UsageError and DataError as ``open`` of a source."""
     try:
@@ -194,6 +201,7 @@ def gridded(opened: Opened, window: Window) -> Gridded:
             variable=window.variable,
             array=found.array,
             time=_Axis(found.time, steps, found.times[steps]),
+            expected=expected_steps(found.times, found.times[steps], window.period, window.every),
             latitude=_Axis(found.latitude, *latitude_window(latitudes, window.area)),
             longitude=_Axis(found.longitude, *longitude_window(longitudes, window.area)),
             shape=_shape(opened.dataset[name], found.time, stored),

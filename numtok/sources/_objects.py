@@ -9,6 +9,7 @@ Imported where zarr is known to be installed.
 
 import asyncio
 import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,12 +122,21 @@ def _is_final(error: Exception) -> bool:
 
 
 @contextmanager
+def quietly() -> Iterator[None]:
+    """For what is done with the libraries: they warn of what is done on purpose here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
 def objects(place: str) -> Iterator[Objects]:
     """The store at a path, or at a URL of http, https or gs.
 
     Raises UsageError where a library for it is missing.
     """
     system, attempts = None, 1
+    others = sync(_tasks())
     if "://" not in place:
         store: Store = LocalStore(Path(place), read_only=True)
     else:
@@ -138,13 +148,19 @@ def objects(place: str) -> Iterator[Objects]:
         with zarr.config.set({"async.concurrency": _AT_ONCE}):
             yield Objects(store, place, attempts)
     finally:
-        sync(_stop(system))
+        sync(_stop(system, others))
 
 
-async def _stop(system: Any) -> None:
+async def _tasks() -> "set[asyncio.Task[Any]]":
+    """What runs on zarr's event loop, which is one for all of a process."""
+    return asyncio.all_tasks()
+
+
+async def _stop(system: Any, others: "set[asyncio.Task[Any]]") -> None:
     """End what zarr left running when one object failed or the user interrupted: it goes on to ask
-    for the others, and complains on standard error when the process ends before that."""
-    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for the others, and complains on standard error when the process ends before that. But leave
+    what ``others`` had begun before."""
+    left = asyncio.all_tasks() - {asyncio.current_task()} - others
     for task in left:
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)

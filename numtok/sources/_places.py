@@ -6,7 +6,6 @@ read. Imported where xarray and zarr are known to be installed.
 
 import shutil
 import tempfile
-import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -15,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
 import zarr
 
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
-from numtok.sources._objects import Objects, objects, unreadable
+from numtok.sources._objects import Objects, objects, quietly, unreadable
 from numtok.sources._variables import public_name
 
 
@@ -46,13 +44,12 @@ def opened(place: str, variable: str) -> Iterator[Opened]:
     where the network or a store fails.
     """
     with ExitStack() as stack:
-        # xarray and its backends warn of what is done on purpose here.
-        stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore")
         if "://" in place or Path(place).is_dir():
             yield stack.enter_context(_store(place))
         else:
-            yield _file(place, variable, stack)
+            with quietly():
+                found = _file(place, variable, stack)
+            yield found
 
 
 @contextmanager
@@ -60,12 +57,14 @@ def _store(place: str) -> Iterator[Opened]:
     remote = "://" in place
     with objects(place) as store:
         try:
-            group = zarr.open_group(store, mode="r")
-            arrays = {name: group.get(name) for name in group.array_keys()}
-            store.packed = tuple(f"{name}/" for name, one in arrays.items() if _is_blosc(one))
-            dataset = xr.open_zarr(store, chunks=None, decode_timedelta=False)
-            masked = [str(name) for name, index in dataset.indexes.items() if index.hasnans]
-            dataset = dataset.assign_coords({name: _unmasked(arrays[name]) for name in masked})
+            with quietly():
+                group = zarr.open_group(store, mode="r")
+                arrays = {name: group.get(name) for name in group.array_keys()}
+                store.packed = tuple(f"{name}/" for name, one in arrays.items() if _is_blosc(one))
+                masked = {name: _is_masked(one) for name, one in arrays.items()}
+                dataset = xr.open_zarr(
+                    store, chunks=None, decode_timedelta=False, mask_and_scale=masked
+                )
         except NumtokError:
             raise
         except FileNotFoundError:  # of either format
@@ -76,16 +75,12 @@ def _store(place: str) -> Iterator[Opened]:
             yield Opened(place, dataset, store, group)
 
 
-def _unmasked(array: Any) -> xr.Variable:
-    """The values of an axis, all of them.
-
-    Of format 2 xarray takes the fill value for NaN, which is right for what was measured. An axis
-    has no gaps: with a fill value of 0, that is the equator, Greenwich or the first step.
-    """
-    attributes = {key: array.attrs[key] for key in ("units", "calendar") if key in array.attrs}
-    name = array.basename
-    raw = xr.Variable((name,), np.asarray(array), attributes)
-    return xr.conventions.decode_cf_variable(name, raw)
+def _is_masked(array: Any) -> bool:
+    """Whether fill values of an array mean that something is missing, as xarray takes them in
+    format 2. That is so where somebody chose one; zarr itself writes 0, and zeros are values. And
+    an axis has no gaps: with 0 left out it would lose the equator, Greenwich or its first step."""
+    chosen = {"scale_factor", "add_offset", "_FillValue", "missing_value"} & set(array.attrs)
+    return bool(chosen) or (array.ndim != 1 and array.fill_value != 0)
 
 
 def _is_blosc(array: Any) -> bool:

@@ -110,6 +110,8 @@ class Field:
         ``units`` and ``long_name`` of the variable.
     times
         datetime64[m], UTC, ascending; steps that the source lacks are left out.
+    expected
+        Likewise, the times that there should be: a day that lacks one of them has a gap.
     latitudes, longitudes
         Degrees, float64, ascending, the longitudes without a jump.
     blocks
@@ -121,6 +123,7 @@ class Field:
     variable: str
     attributes: Mapping[str, str]
     times: NDArray[np.datetime64]
+    expected: NDArray[np.datetime64]
     latitudes: NDArray[np.float64]
     longitudes: NDArray[np.float64]
     blocks: Sequence[Block]

@@ -30,9 +30,9 @@ class Era5(FieldSource):
 
     from_
         ``arco``: ARCO-ERA5, hourly at 0.25 degrees; ``weatherbench2`` and ``weatherbench2-64x32``:
-        WeatherBench 2, every six hours at 1.5 and 5.6 degrees; any other zarr store of such axes,
-        at gs://, https:// or a path; a file of the CDS, NetCDF of the old or the new converter or
-        GRIB, also in a zip.
+        WeatherBench 2, every six hours at 1.5 and 5.6 degrees; any other zarr store of ERA5 with
+        such axes, at gs://, https:// or a path; a file of the CDS, NetCDF of the old or the new
+        converter or GRIB, also in a zip.
     variable
         By its name in the public stores; ``t2m`` and ``2t`` are 2m_temperature.
     area
@@ -47,7 +47,8 @@ class Era5(FieldSource):
 
     A public store has one object for the whole globe and an hour (ARCO-ERA5), so few hours of
     many places are cheap, and one place over years is not. Where gcsfs is not installed, the
-    named stores are read over https, where Google serves the same objects.
+    named stores are read over https, where Google serves the same objects. Whatever the place,
+    the field is said to be ERA5, with its licence and attribution: no other data is meant.
 
     >>> dict(Era5("arco", area="58,350,50,2", period="2019-03-01").key)["area"]
     '58,-10,50,2'
@@ -56,7 +57,7 @@ class Era5(FieldSource):
     period, which would be petabytes.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
 
     from_: str = "arco"
     variable: str = "2m_temperature"

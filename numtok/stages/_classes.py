@@ -9,13 +9,15 @@ from numtok.errors import DataError
 from numtok.records import TRAIN
 from numtok.samples import Samples
 
+_FEW, _TIMES = 100, 2  # labels that may come as they will; of more each comes twice, on average
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def learnt_classes(train: Samples, encoded: Artifact) -> tuple[str, ...]:
     """The labels of a train split, in the order of :func:`in_order`.
 
-    Raises DataError where a row has none, and where all rows have the same.
+    Raises DataError where a row has none, where all rows have the same, and where there are many
+    that hardly come again: ids, or texts.
     """
     where = f"split {TRAIN!r} of {encoded.ref}"
     if lacking := train.labels.null_count:
@@ -28,6 +30,12 @@ def learnt_classes(train: Samples, encoded: Artifact) -> tuple[str, ...]:
         raise DataError(
             f"--objective classify needs two labels or more, all rows of {where} have "
             f"{classes[0]!r}; encode data with others, or give another --objective"
+        )
+    if len(classes) > _FEW and len(classes) * _TIMES > len(train):
+        raise DataError(
+            f"--objective classify needs labels that come again, {where} has {len(classes):,} in "
+            f"{len(train):,} rows, such as {classes[0]!r}; encode data whose label is a class, or "
+            "give another --objective"
         )
     return classes
 

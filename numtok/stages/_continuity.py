@@ -17,6 +17,7 @@ from numtok.stages._seen_values import SeenValues, rounded
 from numtok.stages._wilson import share
 
 Floats = NDArray[np.float64]
+Drawn = NDArray[np.int64] | None
 _STILL = 0.01  # of the range of the predictions: less is no move
 
 
@@ -111,13 +112,16 @@ def distinct(y: Floats, digits: int) -> int:
     return len(np.unique(rounded(y, digits) if digits else y))
 
 
-def slope(x: Floats, y: Floats) -> Figure:
-    """Of the least-squares line of y on x, with a bootstrap interval."""
-    [found] = figures([METRICS.build("slope")], Answers.of(x, y)).values()
+def slope(x: Floats, y: Floats, sample: Drawn = None) -> Figure:
+    """Of the least-squares line of y on x, with a bootstrap interval; ``sample`` as in
+    ``Answers``."""
+    [found] = figures([METRICS.build("slope")], _answers(x, y, sample)).values()
     return found
 
 
-def errors(truth: Floats, y: Floats, seen: SeenValues | None) -> dict[str, Figures]:
+def errors(
+    truth: Floats, y: Floats, seen: SeenValues | None, sample: Drawn = None
+) -> dict[str, Figures]:
     """``mae`` and ``mse`` of the model, of the seen value nearest to the truth, and of the best
     constant, with bootstrap intervals.
 
@@ -127,11 +131,15 @@ def errors(truth: Floats, y: Floats, seen: SeenValues | None) -> dict[str, Figur
     [('model', 0.333, 0.333), ('best constant', 1.667, 4.667)]
     """
     of_mean, of_size = METRICS.build("mse"), METRICS.build("mae")
-    found = {"model": figures([of_size, of_mean], Answers.of(truth, y))}
+    found = {"model": figures([of_size, of_mean], _answers(truth, y, sample))}
     if seen is not None:
-        nearest = Answers.of(truth, seen.nearest(truth))
+        nearest = _answers(truth, seen.nearest(truth), sample)
         found["nearest seen value"] = figures([of_size, of_mean], nearest)
-    middle = Answers.of(truth, np.full(len(truth), np.median(truth)))
-    mean = Answers.of(truth, np.full(len(truth), truth.mean()))
+    middle = _answers(truth, np.full(len(truth), np.median(truth)), sample)
+    mean = _answers(truth, np.full(len(truth), truth.mean()), sample)
     found["best constant"] = figures([of_size], middle) | figures([of_mean], mean)
     return found
+
+
+def _answers(truth: Floats, y: Floats, sample: Drawn) -> Answers:
+    return Answers.of(truth, y)._replace(sample=sample)

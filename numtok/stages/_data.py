@@ -96,6 +96,15 @@ def _memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
+def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":
+    """The labels of all rows of a split, in order; null where a row has none."""
+    tables = []
+    for shard in splits(artifact)[split]:
+        with _naming_damage(shard):
+            tables.append(pq.read_table(shard, columns=["label"], page_checksum_verification=True))
+    return pa.concat_tables(tables).column(0)
+
+
 def read_words(
     artifact: Artifact, split: str, rows: NDArray[np.int64]
 ) -> Iterator[tuple[str, ...]]:

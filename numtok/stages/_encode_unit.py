@@ -17,6 +17,7 @@ from numtok.artifact import Output, write_receipt
 from numtok.codec import Codec, EncodedTexts, Spans, Texts, offsets
 from numtok.errors import DataError
 from numtok.records import (
+    CLUSTER,
     FLOOR,
     GROUP,
     SCHEME_FILE,
@@ -138,7 +139,7 @@ class EncodeUnit:
     """Called with a unit, in any process: writes its files and receipt into the draft.
 
     Gives back the unit's index and the facts of the receipt: rows by split, numbers, tokens,
-    outcomes, rejected rows, and columns of groups and floors that are not among ``more`` yet
+    outcomes, rejected rows, and columns (``Rows.more_columns``) that are not among ``more`` yet
     (then the run is made again with them).
     """
 
@@ -232,15 +233,16 @@ class EncodeUnit:
             else pa.nulls(len(batch), pa.int32()),
             "label": nothing if batch.rows.labels is None else batch.rows.labels.column(),
         }
-        given = batch.rows.targets or NO_TARGETS
+        given, groups = batch.rows.targets or NO_TARGETS, batch.rows.groups or {}
         for name in self.more:
-            if name.startswith(GROUP):
-                group = (batch.rows.groups or {}).get(name.removeprefix(GROUP))
-                columns[name] = nothing if group is None else group.column()
-            else:
+            if name.startswith(FLOOR):
                 values = given.floors.get(name.removeprefix(FLOOR))
                 known = np.full(len(given.rows), np.nan) if values is None else values
                 columns[name] = lists(target_rows, column(known))
+                continue
+            of_group = groups.get(name.removeprefix(GROUP))
+            words = batch.rows.clusters if name == CLUSTER else of_group
+            columns[name] = nothing if words is None else words.column()
         return pa.table(columns, schema=self.schema)
 
 

@@ -36,21 +36,7 @@ class _State:
     preliminary: set[str] = field(default_factory=set)
     values: list[NDArray[np.float32]] = field(default_factory=list)  # read, and not written yet
     steps: list[int] = field(default_factory=list)  # of these
-
-
-def absent_days(times: NDArray[np.datetime64]) -> list[str]:
-    """The days that lack a step which other days have; the ends need not be whole days.
-
-    >>> hours = np.arange("2019-03-01", "2019-03-04", dtype="datetime64[h]")
-    >>> absent_days(np.delete(hours, [30]))
-    ['2019-03-02']
-    """
-    days = times.astype(_DAY)
-    of_day = np.unique(times - days)
-    expected = (np.arange(days[0], days[-1] + 1)[:, None] + of_day).ravel()
-    expected = expected[(expected >= times[0]) & (expected <= times[-1])]
-    lacking = np.setdiff1d(expected, times)
-    return [str(day) for day in np.unique(lacking.astype(_DAY))]
+    never: NDArray[np.bool_] | None = None  # the cells without any value up to now
 
 
 class Written(NamedTuple):
@@ -74,10 +60,10 @@ def write_field(
     """
     axes = _digest(opened)
     state = _continued(draft, axes, source.drops)
-    lacking = absent_days(opened.times)
+    lacking = _days(np.setdiff1d(opened.expected, opened.times))
     if lacking and not source.drops:
-        raise _missing(opened, lacking, "not every step")
-    state.dropped |= set(lacking)
+        raise _missing(opened, sorted(lacking), "not every step")
+    state.dropped |= lacking
     folder = draft.path / FOLDER
     for place in (folder, folder / opened.variable):
         _make(place)
@@ -95,6 +81,7 @@ def write_field(
     if not len(times):
         raise DataError(
             f"no day is left: each of {opened.times[0]}..{opened.times[-1]} lacks values"
+            f"{_told_never(state)}"
         )
     if state.steps:
         _write_object(draft, opened.variable, axes, state)
@@ -125,10 +112,12 @@ def _take(state: _State, opened: Field, begin: int, end: int, drops: bool) -> No
     """Read a block, and keep its whole days."""
     read = opened.read(begin, end)
     times = opened.times[begin:end]
-    empty = ~np.isfinite(read.values).all(axis=(1, 2))
-    found = _days(times[empty])
+    there = np.isfinite(read.values)
+    found = _days(times[~there.all(axis=(1, 2))])
+    never = np.logical_not(there.any(axis=0))
+    state.never = never if state.never is None else np.logical_and(never, state.never)
     if found and not drops:
-        raise _missing(opened, sorted(found), "not every value")
+        raise _missing(opened, sorted(found), "not every value", _told_never(state))
     state.dropped |= found
     keep = ~_among(times, state.dropped)
     state.preliminary |= _days(times[keep & read.preliminary])
@@ -155,7 +144,7 @@ def _continued(draft: Draft, axes: str, drops: bool) -> _State:
 
 
 def _digest(opened: Field) -> str:
-    axes = (opened.times, opened.latitudes, opened.longitudes)
+    axes = (opened.times, opened.expected, opened.latitudes, opened.longitudes)
     return hashlib.sha256(b"".join(axis.tobytes() for axis in axes)).hexdigest()
 
 
@@ -210,10 +199,20 @@ def check_kept(artifact: Artifact, drops: bool) -> None:
         )
 
 
-def _missing(opened: Field, days: Sequence[str], what: str) -> DataError:
+def _missing(opened: Field, days: Sequence[str], what: str, more: str = "") -> DataError:
     return DataError(
-        f"{opened.variable} has {what} of {_counted(days)}; choose another period or area, or "
-        "leave such days out by --missing drop"
+        f"{opened.variable} has {what} of {_counted(days)}{more}; choose another period or area, "
+        "or leave such days out by --missing drop"
+    )
+
+
+def _told_never(state: _State) -> str:
+    """Where the same cells are empty at all hours, no period will do: that there are such."""
+    if state.never is None or not 0 < (count := int(state.never.sum())) < state.never.size:
+        return ""
+    return (
+        f": {count:,} of the {state.never.size:,} cells have none at any hour that was read, as "
+        "the temperature of the sea has none on land; the area must be without such cells"
     )
 
 

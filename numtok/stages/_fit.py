@@ -3,7 +3,8 @@ scheme learns."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from functools import reduce
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -20,13 +21,21 @@ from numtok.stages._batches import Batch
 from numtok.stages._encode_unit import Screening
 from numtok.stages._inputs import Unit
 from numtok.stages._rows import Categories
-from numtok.stages._train_numbers import CountUnit, LiteralCounts, MeasureUnit, train_texts
+from numtok.stages._train_numbers import MeasureUnit, NumberSample, SampleUnit, in_train
 from numtok.text_tokenizers.base import NO_PIECES, Fitted, Pieces, TextTokenizer
 
-T = TypeVar("T")
 Advance = Callable[[int, int], None]  # told the bytes and the rows of each unit done
 
 SAMPLE = 16 << 20  # bytes of train text that a text tokenizer is fitted on
+
+
+class Fit(NamedTuple):
+    """A codec, the columns of groups and floors that rows of the sample have, and from how many
+    of the train split's numbers the scheme learnt (nothing where it did not)."""
+
+    codec: Codec
+    columns: list[str]
+    learnt_from: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -54,12 +63,11 @@ class Unfitted:
         screening: Screening,
         workers: Workers,
         advance: Callable[[str], Advance],
-    ) -> tuple[Codec, list[str]]:
-        """The codec, and the columns of groups and floors that rows of the sample have.
-
-        A pure function of the input: the sample is the first 16 MiB of train text, and what is
-        measured is merged in the order of the units. ``advance`` begins a pass over all units, by
-        its name, which is told the bytes and the rows of each unit done.
+    ) -> "Fit":
+        """A pure function of the input: texts are learnt from the first 16 MiB of train text, what
+        is measured is merged in the order of the units, and numbers are sampled by their rows.
+        ``advance`` begins a pass over all units, by its name, which is told the bytes and the rows
+        of each unit done.
         """
         scheme = self.scheme
         if self.text_tokenizer.needs_sample or self.normalizer.fitted or scheme.needs_sample:
@@ -71,30 +79,30 @@ class Unfitted:
         moments = Moments()
         if self.normalizer.fitted:
             measure = MeasureUnit(screening, self.policy)
-            for found in _in_order(measure, units, workers, advance("measuring")):
-                moments = moments.merged(found)
+            moments = _moments(measure, units, workers, advance("measuring"))
         normalizer = fit(self.normalizer, moments)
+        learnt_from: dict[str, int] = {}
         if scheme.needs_sample:
-            counts = LiteralCounts()
-            count = CountUnit(screening, self.policy, normalizer)
-            for literals in _in_order(count, units, workers, advance("counting")):
-                counts.merge(literals)
-            scheme = scheme.fit(counts.smallest())
-        return Codec(scheme, self.policy, normalizer, self.text_tokenizer, text), more
+            sample = NumberSample()
+            work, done = SampleUnit(screening, self.policy, normalizer), advance("sampling")
+            for unit, part, rows in workers.run(work, units):  # in any order
+                sample.merge(part)
+                done(units[unit].size, rows)
+            scheme = scheme.fit(sample.literals())
+            learnt_from = {"numbers_train": sample.count, "numbers_learnt_from": sample.sampled}
+        codec = Codec(scheme, self.policy, normalizer, self.text_tokenizer, text)
+        return Fit(codec, more, learnt_from)
 
 
-def _in_order(
-    work: Callable[[Unit], tuple[int, T, int]],
-    units: Sequence[Unit],
-    workers: Workers,
-    advance: Advance,
-) -> list[T]:
-    """What is found in each unit, whatever the order they are done in."""
-    found: dict[int, T] = {}
+def _moments(
+    work: MeasureUnit, units: Sequence[Unit], workers: Workers, advance: Advance
+) -> Moments:
+    """Those of all units, merged in their order, whatever the order they are done in."""
+    found: dict[int, Moments] = {}
     for unit, part, rows in workers.run(work, units):
         found[unit] = part
         advance(units[unit].size, rows)
-    return [found[unit] for unit in sorted(found)]
+    return reduce(Moments.merged, (found[unit] for unit in sorted(found)), Moments())
 
 
 def _sample(
@@ -108,7 +116,7 @@ def _sample(
         rows, rejected = rows + len(batch), rejected + len(batch.rejected)
         more |= batch.rows.more_columns
         # Whole batches, so that the sample depends on the bytes of the input alone.
-        chosen.append(train_texts(batch, splits))
+        chosen.append(in_train(batch.rows.texts, splits))
         size += chosen[-1].nbytes
         if size >= SAMPLE:
             break

@@ -11,11 +11,13 @@ nearest
     The value of that target seen in training that is nearest to the truth: what one reaches who
     knows the answer but can only repeat.
 those of the rows
-    What the rows themselves bring along (``records.Row``), each by its own name.
+    What the rows themselves bring along (``records.Row``), each by its own name; those that say
+    nothing of some numbers are scored on the others.
 linear
     Least squares on the numbers of the row that are no target, where all rows have as many, or,
     where rows have several targets of a name, on those between the target and the one before it;
-    and on the floors of the rows. A fit for each target's name. Not for rows without targets.
+    and on those floors of the rows that every number has. A fit for each target's name. Not for
+    rows without targets.
 boosted
     Gradient-boosted trees on the same, where scikit-learn is installed.
 """
@@ -110,7 +112,11 @@ class _Beside:
         before = 0
         if any(len(np.unique(s.target_row[of])) < len(of) for s, of in sides):
             before = int(min(_gaps(s, of).min(initial=_MOST_BEFORE) for s, of in sides))
-        shared = sorted(self.train.floors.keys() & self.samples.floors.keys())
+        shared = [
+            name
+            for name in sorted(self.train.floors.keys() & self.samples.floors.keys())
+            if all(np.isfinite(s.floors[name][of]).all() for s, of in sides)
+        ]
         if before:
             found = [_before(s, of, before) for s, of in sides]
         else:

@@ -1,6 +1,7 @@
 """A model that begins with the weights of another one."""
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -12,6 +13,7 @@ from numtok.nn.objectives.classify import Classify
 from numtok.registry import parse_spec, spec_of
 from numtok.stages._models import LoadedModel
 
+_SHARED = ("scheme", "normalize", "text_tokenizer")  # of a configuration
 _BODY = ("embedder.", "trunk.")  # of the names of the weights that a model of labels begins with
 
 
@@ -38,6 +40,19 @@ def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:
             f"({spec_of(there.objective)}); leave causal out"
         )
     return replace(made, causal=causal)
+
+
+def told(init: LoadedModel) -> dict[str, Any]:
+    """What a model is that another one begins with, but for its seed: its configuration and what it
+    learnt from, ``init.`` before each key. So seeds of both are seeds of one experiment. What it
+    must share with the other, the encoding, is left out."""
+    configuration = init.trained.configuration
+    of_init = {
+        "objective": configuration["objective"],
+        "data": init.artifact.manifest.parents[0].where,
+    }
+    of_init |= {key: value for key, value in configuration.items() if key not in _SHARED}
+    return {f"init.{key}": value for key, value in of_init.items()}
 
 
 @torch.no_grad()

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 
 from numtok.artifact import Artifact
 from numtok.errors import DataError, TrainingFailed
@@ -17,8 +16,7 @@ from numtok.metrics.base import METRICS, Answers, Metric
 from numtok.nn.batches import Batches
 from numtok.nn.objectives.base import ended
 from numtok.nn.training import naming_memory
-from numtok.records import GROUP, TRAIN
-from numtok.registry import spec_of
+from numtok.records import CLUSTER, GROUP
 from numtok.reports import (
     FEW_CLASSES,
     Confused,
@@ -28,14 +26,15 @@ from numtok.reports import (
     label_predictions_schema,
 )
 from numtok.samples import Samples
+from numtok.stages._arrow import nullable
 from numtok.stages._data import learnt_data, learnt_values, read_split
-from numtok.stages._label_floors import FITTED_ON, Words, label_floors
+from numtok.stages._label_floors import FITTED_ON, Guesses, Words, label_floors
 from numtok.stages._models import LoadedModel, check_reads
 from numtok.stages._reports import TrainMeans
 from numtok.stages._scoring import Progress, floor_figures, score
 from numtok.store import Store
 
-_METRICS = ("accuracy", "macro-f1", "micro-f1", "label-nll")
+_METRICS = ("accuracy", "macro-f1", "label-nll")
 _IN_GROUPS = ("accuracy", "macro-f1")
 _TOKENS = {"cpu": 1 << 12, "cuda": 1 << 16}  # of a batch at most: more leave a core's cache
 
@@ -90,7 +89,8 @@ class LabelEvaluation:
         """The rows of predictions.parquet. Where memory is out, fewer are read at a time."""
         samples, model = self.samples, self.loaded.model
         batches = Batches(samples, learnt_values(samples, self.loaded.codec), self.batch)
-        log_NC = np.empty((len(samples), len(self.classes)), np.float32)
+        place = samples.class_of(self.classes)
+        best, log_true = np.empty(len(samples), np.int64), np.empty(len(samples))
         lengths = samples.lengths
         # Of like length together, since pads cost time; what needs most memory first.
         waiting, most = np.argsort(-lengths, kind="stable"), self.batch
@@ -104,34 +104,31 @@ class LabelEvaluation:
                     torch.no_grad(),
                 ):
                     example = ended(batches.of(rows), model.objective.causal)
-                    log_NC[rows] = model.class_log_probabilities(example).cpu().numpy()
+                    log_BC = model.class_log_probabilities(example).cpu().numpy()
             except TrainingFailed:
                 if len(rows) == 1:
                     raise
                 most = len(rows) // 2
                 note(f"out of memory with --batch {len(rows)}; going on with {most}")
                 continue
+            best[rows], log_true[rows] = Guesses.of(log_BC, place[rows])
             waiting = waiting[len(rows) :]
             progress(len(samples) - len(waiting), len(samples))
-        return self._table(log_NC)
+        return self._table(Guesses(best, log_true))
 
-    def _table(self, log_NC: NDArray[np.float32]) -> "pa.Table":
+    def _table(self, guesses: Guesses) -> "pa.Table":
         samples = self.samples
-        place = samples.class_of(self.classes)
-        true = log_NC[np.arange(len(place)), place].astype(np.float64)
-        true[place < 0] = -np.inf
-        probabilities = np.exp(log_NC)
         columns: dict[str, Any] = {
             "id": samples.ids,
             "label": samples.labels,
-            "prediction": pa.array(self.classes, pa.string()).take(pa.array(log_NC.argmax(axis=1))),
-            "log_probability": pa.array(true, mask=samples.labels.is_null().to_numpy(False)),
-            "probabilities": pa.ListArray.from_arrays(
-                np.arange(0, probabilities.size + 1, len(self.classes)).astype(np.int32),
-                pa.array(probabilities.ravel()),
-            ),
+            "prediction": pa.array(self.classes, pa.string()).take(pa.array(guesses.best)),
+            "log_probability": nullable(guesses.log_true),
         } | {GROUP + name: column for name, column in samples.groups.items()}
-        schema = label_predictions_schema(list(samples.groups))
+        if samples.clusters is not None:
+            columns[CLUSTER] = samples.clusters
+        schema = label_predictions_schema(
+            list(samples.groups), clusters=samples.clusters is not None
+        )
         return pa.table(
             [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
         )
@@ -143,15 +140,17 @@ class LabelEvaluation:
         ref = loaded.artifact.ref
         scores = score(table, label_metrics(), few, self.more, TrainMeans(None), ref, progress)
         every = [*label_metrics(), *self.more]
-        floors, _ = floor_figures(every, scores, self._floors(scores.answers))
+        floors, _ = floor_figures(every, scores, self._floors(scores.answers, progress))
         parameters, tables = loaded.model.parameter_counts()
         trained, lengths = loaded.trained, samples.number_length
+        unseen = self._unseen()
+        confusion, complete = _confusion(scores.answers, self.classes)
         return Report(
             model=ref,
             name=loaded.artifact.name,
             data=self.encoded.ref,
             split=self.split,
-            scheme=spec_of(loaded.codec.scheme),
+            scheme=loaded.codec.scheme.title,
             configuration=trained.configuration,
             seed=trained.seed,
             decoding={"label": "read at the last real place"},
@@ -174,35 +173,29 @@ class LabelEvaluation:
                 tables,
                 float(lengths.mean()) if len(lengths) else 0.0,
             ),
-            notes=list(self._notes(floors)),
-            labels=Labels(
-                list(self.classes),
-                len(self._unseen()),
-                scores.left_out,
-                _confusion(scores.answers, self.classes),
-            ),
+            notes=[*scores.notes, *self._notes(floors, unseen)],
+            labels=Labels(list(self.classes), len(unseen), scores.left_out, confusion, complete),
         )
 
-    def _floors(self, answers: Answers) -> Iterator[tuple[str, Answers]]:
+    def _floors(self, answers: Answers, progress: Progress) -> Iterator[tuple[str, Answers]]:
         if self.learnt is not None:
             labelled = np.flatnonzero(self.samples.labels.is_valid().to_numpy(False))
             asked = Words(self.encoded, self.split, labelled)
-            train = read_split(self.learnt, TRAIN)
-            yield from label_floors(answers, asked, self.learnt, train, self.classes)
+            yield from label_floors(answers, asked, self.learnt, self.classes, progress)
 
     def _unseen(self) -> list[str]:
         """The labels of rows that training never saw, one a row."""
         strange = self.samples.class_of(self.classes) < 0
         return list(self.samples.labels.filter(pa.array(strange)).drop_null().to_pylist())
 
-    def _notes(self, floors: Collection[str]) -> Iterator[str]:
+    def _notes(self, floors: Collection[str], unseen: Sequence[str]) -> Iterator[str]:
         if lacking := self.samples.labels.null_count:
-            yield f"{lacking:,} rows have no label and were not scored."
-        if unseen := self._unseen():
+            yield f"Not scored: {_rows(lacking)} without a label."
+        if unseen:
             told = ", ".join(repr(label) for label, _ in Counter(unseen).most_common(FEW_CLASSES))
             yield (
-                f"{len(unseen):,} rows have a label that training never saw ({told}): they count "
-                "as wrong, and leave label-nll undefined."
+                f"Wrong in every figure, but left out of label-nll: {_rows(len(unseen))} with a "
+                f"label that training never saw ({told})."
             )
         if self.learnt is None:
             yield "What the model learnt from is not at hand: no floors."
@@ -214,8 +207,12 @@ class LabelEvaluation:
             )
 
 
-def _confusion(answers: Answers, classes: Sequence[str]) -> list[Confused]:
-    """Pairs of truth and prediction, and how many rows have them."""
+def _rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number:,} rows"
+
+
+def _confusion(answers: Answers, classes: Sequence[str]) -> tuple[list[Confused], bool]:
+    """Pairs of truth and prediction with how many rows have them, and whether these are all."""
     pairs = Counter(zip(answers.truth_literal or (), answers.prediction_literal or (), strict=True))
     known = {label: index for index, label in enumerate(classes)}
 
@@ -223,7 +220,9 @@ def _confusion(answers: Answers, classes: Sequence[str]) -> list[Confused]:
         return known.get(str(label), len(known)), str(label)
 
     found = sorted(pairs, key=lambda pair: (place(pair[0]), place(pair[1])))
-    if len({truth for truth, _ in pairs} | known.keys()) > FEW_CLASSES:
+    complete = len({truth for truth, _ in pairs} | known.keys()) <= FEW_CLASSES
+    if not complete:
         wrong = [pair for pair in found if pair[0] != pair[1]]
         found = sorted(wrong, key=lambda pair: -pairs[pair])[:FEW_CLASSES]
-    return [Confused(truth, str(predicted), pairs[truth, predicted]) for truth, predicted in found]
+    told = [Confused(truth, str(other), pairs[truth, other]) for truth, other in found]
+    return told, complete

@@ -24,16 +24,21 @@ class OfLength:
 class Told:
     """What the lengths of some numbers tell.
 
+    numbers
+        How many of them were looked at.
     groups
         By length, the shortest numbers first.
     variance
-        The share of the variance of the values that the mean by length explains (R2); None where
-        the values do not vary.
+        The share of the variance of the values that the mean by length explains: R2, adjusted for
+        as many means as there are lengths (Theil 1961), because few numbers lie close to means of
+        their own whatever their length; 0 where it would be less. None where the values do not
+        vary, or there are no more of them than lengths.
     bits
         Mutual information of length and number: the entropy of the lengths, because a number as
         written has one length.
     """
 
+    numbers: int
     groups: tuple[OfLength, ...]
     variance: float | None
     bits: float
@@ -48,8 +53,8 @@ def told(
     >>> one = told(np.array([1.0, 3.0, 12.0]), np.array([1, 1, 2]), np.array([1, 1, 2]))
     >>> [(of.tokens, of.share, of.mean, of.deviation) for of in one.groups]
     [(1, 0.5, 2.0, 1.0), (2, 0.5, 12.0, 0.0)]
-    >>> one.bits, round(one.variance, 3)  # of 25.5, 0.5 is left
-    (1.0, 0.98)
+    >>> one.bits, round(one.variance, 3)  # of 25.5, 0.5 is left; 3 numbers, 2 means
+    (1.0, 0.961)
     """
     finite = np.isfinite(values) & (weights > 0)
     if not finite.any():
@@ -65,9 +70,14 @@ def told(
         within += share * variance
     _, whole = _moments(values / size, weights)
     shares = np.array([of.share for of in groups])
+    numbers, means = len(values), len(groups)
+    explained = None
+    if whole > 0 and numbers > means:
+        explained = max(0.0, 1 - within / whole * (numbers - 1) / (numbers - means))
     return Told(
+        numbers,
         tuple(groups),
-        max(0.0, 1 - within / whole) if whole > 0 else None,
+        explained,
         float(-(shares * np.log2(shares)).sum()) + 0.0,
     )
 

@@ -81,6 +81,7 @@ def _check_columns(part: Part, schema: "pa.Schema", text_field: str) -> None:
         text_field: ("string", "S"),
         "id": ("string or integer", "SIN"),
         "label": ("string or integer", "SIN"),
+        "cluster": ("string or integer", "SIN"),
         "split": ("string", "SN"),
         "answer_start": ("integer", "IN"),
         "targets": ("a map or struct of lists of pairs of integers", "MSIN"),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from numtok.errors import DataError, UsageError, unknown
 from numtok.probes import Along, Top
 from numtok.reports import QUANTILES, Figure, quantile_column
-from numtok.samples import Samples
+from numtok.samples import Samples, clustered
 from numtok.stages._arrow import nullable
 from numtok.stages._continuity import (
     distinct,
@@ -34,6 +34,7 @@ from numtok.stages._predict import (
     Predicted,
     Predictor,
 )
+from numtok.stages._reports import clusters_told
 from numtok.stages._scoring import Progress
 from numtok.stages._seen_values import SeenValues
 from numtok.stages._swept_row import evenly_spaced, range_of_place, swept_row
@@ -125,15 +126,17 @@ def over_samples(
             f"{LEAST} are needed to see how predictions follow them"
         )
     predicted = predictor.run(partial(progress, "predicting"), note)
+    rows = pa.array(asked.rows[asked.queries[chosen]])
     line = _Line(
         target,
         row=None,
         number=None,
         x=truth[chosen],
         truth=truth[chosen],
-        ids=samples.ids.take(pa.array(asked.rows[asked.queries[chosen]])).to_pylist(),
+        ids=samples.ids.take(rows).to_pylist(),
         numbers=asked.numbers[chosen],
         predicted=Predicted._make(column[chosen] for column in predicted),
+        clusters=None if samples.clusters is None else samples.clusters.take(rows),
     )
     lost = int((mine & ~np.isfinite(truth)).sum())
     notes = [f"{lost:,} truths are not finite and were left out."] if lost else []
@@ -187,7 +190,8 @@ def over_number(
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """``n`` predictions of a target in the order of x; ``numbers`` are indices of the rows read."""
+    """``n`` predictions of a target in the order of x; ``numbers`` are indices of the rows read,
+    ``clusters`` those of the rows where some have one."""
 
     target: str
     row: str | None
@@ -197,6 +201,7 @@ class _Line:
     ids: list[str]
     numbers: NDArray[np.int64]
     predicted: Predicted
+    clusters: "pa.Array[Any] | None" = None  # [n] strings
 
 
 def _probed(
@@ -208,6 +213,11 @@ def _probed(
         top = top_numbers(predictor, line.numbers, wanted.top)
     valid = line.predicted.valid
     y = line.predicted.values[valid]
+    sample = None
+    if line.clusters is not None:  # a row without one stands for each of its numbers
+        sample = clustered(np.arange(len(valid)), line.clusters)
+        notes = [*notes, clusters_told(len(np.unique(sample[valid])))]
+        sample = sample[valid]
     found = Along(
         data=split.ref,
         split=split.name,
@@ -224,7 +234,7 @@ def _probed(
         seen=None if seen is None else len(seen.values),
         top=[] if top is None else _tops(top),
         top_of="" if top is None else top.among,
-        **_measured(line.x[valid], y, line.truth is not None, seen, wanted.digits),
+        **_measured(line.x[valid], y, line.truth is not None, seen, wanted.digits, sample),
     )
     seen_table = None if seen is None else pa.table({"value": seen.values})
     notes = [*notes, *_notes(predictor, split, line, seen)]
@@ -232,7 +242,12 @@ def _probed(
 
 
 def _measured(
-    x: Floats, y: Floats, is_truth: bool, seen: SeenValues | None, digits: int
+    x: Floats,
+    y: Floats,
+    is_truth: bool,
+    seen: SeenValues | None,
+    digits: int,
+    sample: NDArray[np.int64] | None,
 ) -> dict[str, Any]:
     """What needs predictions at two places or more."""
     if len(np.unique(x)) < 2:
@@ -242,10 +257,10 @@ def _measured(
     floor = x if is_truth else evenly(y)
     return {
         "jump": jump(along, is_truth=is_truth),
-        "slope": slope(x, y),
+        "slope": slope(x, y, sample),
         "saturation": saturation(along, y, seen),
         "repeated": None if seen is None else repeated(y, floor, seen, digits),
-        "errors": errors(x, y, seen) if is_truth else {},
+        "errors": errors(x, y, seen, sample) if is_truth else {},
     }
 
 

@@ -19,9 +19,9 @@ from numtok.stages._inputs import Unit
 from numtok.stages._rows import Categories
 from numtok.stages._sampled import Sample, SampledRows, Samples, joined, no_sample, smallest
 from numtok.stages._slots import Slots, merge
-from numtok.stages._tallies import BEFORE, COUNT, ROWS, Tallies, Tally, merged_tallies
+from numtok.stages._tallies import BEFORE, COUNT, ROWS, Tallies, Tally, keys_of, merged_tallies
 from numtok.stages._targets import Resolved
-from numtok.stages._train_numbers import LiteralCounts
+from numtok.stages._train_numbers import NumberSample
 
 _TOGETHER = 8  # parts that are joined at once
 
@@ -35,7 +35,7 @@ class Counted:
     sample: Sample = field(default_factory=no_sample)
     sampled_rows: SampledRows = field(default_factory=SampledRows)
     moments: Moments = field(default_factory=Moments)  # of the train split
-    literals: LiteralCounts = field(default_factory=LiteralCounts)  # of the train split
+    learnt: NumberSample = field(default_factory=NumberSample)  # of the train split
     splits: Counter[str] = field(default_factory=Counter)  # rows
     rows_with_numbers: int = 0
     rejected: int = 0
@@ -97,7 +97,7 @@ def _as_one(parts: Sequence[Counted]) -> Counted:
         tallies += part.tallies.items()
         whole.sampled_rows.merge(part.sampled_rows)
         whole.moments = whole.moments.merged(part.moments)
-        whole.literals.merge(part.literals)
+        whole.learnt.merge(part.learnt)
         whole.splits += part.splits
         whole.rows_with_numbers += part.rows_with_numbers
         whole.rejected += part.rejected
@@ -121,15 +121,15 @@ def _takes_next_level(whole: Counted) -> bool:
 class ProfileUnit:
     """Called with a unit, in any process: its index, and what is known of its rows.
 
-    ``literals``: count those of the train split, which schemes are learnt from.
+    ``learning``: sample the numbers of the train split, which schemes are learnt from.
     """
 
     screening: Screening
     policy: NumeralPolicy
-    literals: bool
+    learning: bool
 
     def __call__(self, unit: Unit) -> tuple[int, Counted]:
-        counting = Counting(self.literals)
+        counting = Counting(self.learning)
         for batch, splits, texts, spans, targets in self.screening.resolved(unit, self._find):
             counting.add(Texts.of(batch.rows.ids), texts, spans, targets, splits)
             counting.found.rejected += len(batch.rejected)
@@ -141,11 +141,11 @@ class ProfileUnit:
 
 
 class Counting:
-    """Statistics that grow batch by batch; ``literals`` as in :class:`ProfileUnit`."""
+    """Statistics that grow batch by batch; ``learning`` as in :class:`ProfileUnit`."""
 
-    def __init__(self, literals: bool) -> None:
+    def __init__(self, learning: bool) -> None:
         self.found = Counted()
-        self._literals = literals
+        self._learning = learning
         self._tallies = Tallies()
         self._samples = Samples()
 
@@ -182,15 +182,16 @@ class Counting:
                     in_train[rows] = True
                     train = np.repeat(in_train, spans.counts)
                 found.moments = found.moments.merged(Moments.of(numerals.values[train]))
-                if self._literals:
+                if self._learning:
                     literals = Literals(texts.data, spans.starts[train], spans.ends[train])
-                    found.literals.add(literals)
+                    found.learnt.add(keys_of(ids, texts, spans, numerals)[train], literals)
         found.rows_with_numbers += int((spans.counts > 0).sum())
         found.text_bytes += int(texts.rows[-1] - texts.rows[0])
         found.number_bytes += int((spans.ends - spans.starts).sum(dtype=np.int64))
 
     def finished(self) -> Counted:
         """What was counted."""
+        self.found.learnt.settle()
         self.found.tallies = self._tallies.by_node()
         self.found.sample = self._samples.settled()
         return self.found

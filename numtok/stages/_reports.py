@@ -23,7 +23,7 @@ from numtok.artifact import TIMING, Artifact
 from numtok.draft import Draft
 from numtok.errors import DataError, StoreError, UsageError, unknown
 from numtok.metrics.base import METRICS, Answers, Metric
-from numtok.records import GROUP
+from numtok.records import CLUSTER, GROUP
 from numtok.registry import spec_of
 from numtok.reports import (
     ADDED,
@@ -35,10 +35,12 @@ from numtok.reports import (
     Report,
     quantile_column,
 )
+from numtok.samples import clustered
 
 _LIMIT = 64 << 20  # bytes: the most a report.json may have
 TARGET = "target"  # predictions can be grouped by it
 LABEL = "label"  # a column of predictions of labels alone
+_FEW_CLUSTERS = 20  # of which percentiles of resamples cover less than they say
 _KEY = ("id", TARGET, "position")  # of a label the id alone
 
 
@@ -167,6 +169,10 @@ class Predictions:
         column = np.array(values, object)
         return {value: np.flatnonzero(column == value) for value in distinct}
 
+    def clusters(self, rows: "NDArray[np.int64]") -> int | None:
+        """As :func:`cluster_count` of some of them."""
+        return cluster_count(self.table, self.answers.take(rows))
+
     def check_pairs(self, other: "Predictions") -> None:
         """DataError unless both are of the same numbers or labels, with the first that differs."""
         mine, others = _keys(self.table), _keys(other.table)
@@ -178,6 +184,7 @@ class Predictions:
             truth, others_truth = (_truth(one.answers) for one in (self, other))
             differing = np.flatnonzero(truth != others_truth)
             if not len(differing):
+                self._check_clusters(other)
                 return
             row = differing[0]
             why = (
@@ -188,6 +195,16 @@ class Predictions:
             f"different test sets: {why}; compare needs reports on the same rows: "
             "evaluate both models on one split of the same data"
         )
+
+    def _check_clusters(self, other: "Predictions") -> None:
+        mine, others = (
+            one.table.column(CLUSTER) if has_clusters(one.table) else None for one in (self, other)
+        )
+        if mine != others:
+            raise DataError(
+                f"the rows of {self.ref} and {other.ref} are in other clusters, so they cannot be "
+                "drawn together; evaluate both models on one split of the same data"
+            )
 
 
 def check_measures(metrics: Iterable[Metric], measures: Measures, ref: str) -> None:
@@ -279,6 +296,29 @@ def _optional(table: "pa.Table", name: str) -> "NDArray[np.float64] | None":
 
 
 def _samples(table: "pa.Table") -> "NDArray[np.int64]":
-    """Which sample each number is of: an integer for each id, [n]."""
+    """What each number is drawn together with: an integer for each cluster, or id, [n]."""
     ids = table.column("id").combine_chunks().dictionary_encode()
-    return np.asarray(ids.indices.to_numpy(), np.int64)
+    clusters = table.column(CLUSTER).combine_chunks() if has_clusters(table) else None
+    return clustered(np.asarray(ids.indices.to_numpy(), np.int64), clusters)
+
+
+def has_clusters(table: "pa.Table") -> bool:
+    """Whether some of the rows belong together."""
+    return CLUSTER in table.column_names
+
+
+def cluster_count(table: "pa.Table", answers: Answers) -> int | None:
+    """How many clusters some answers of a table are of; None where rows stand for themselves."""
+    if answers.sample is None or not has_clusters(table):
+        return None
+    return len(np.unique(answers.sample))
+
+
+def clusters_told(count: int) -> str:
+    """What a reader of intervals over so many clusters must know.
+
+    >>> clusters_told(6)
+    'Intervals are over 6 clusters of rows that belong together; those of so few are rough.'
+    """
+    rough = "; those of so few are rough" if count < _FEW_CLUSTERS else ""
+    return f"Intervals are over {count:,} clusters of rows that belong together{rough}."

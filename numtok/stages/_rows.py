@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.records import FLOOR, GROUP, USUAL_FLOORS, Row, as_text
+from numtok.records import CLUSTER, FLOOR, GROUP, USUAL_FLOORS, Row, as_text
 from numtok.stages._arrow import column, slices, strings
 from numtok.stages._lines import FIELDS, Lines
 from numtok.stages._values import (
@@ -31,7 +31,10 @@ from numtok.stages._values import (
 NO_ANSWER = np.iinfo(np.int64).min  # where a row has no answer_start
 _FAR = 10**18  # code points; no place in any text is further out
 _QUOTE, _NULL, _MINUS = ord('"'), ord("n"), ord("-")
-_WORD, _SCALAR = str | int | None, str | int | float | bool | None  # what a label, a group may be
+_WORD, _SCALAR = (
+    str | int | None,
+    str | int | float | bool | None,
+)  # what a label or a cluster, a group may be
 
 
 class Categories(NamedTuple):
@@ -130,6 +133,7 @@ class Rows:
     answer_starts: NDArray[np.int64] | None = None
     groups: Mapping[str, Categories] | None = None
     splits: Categories | None = None
+    clusters: Categories | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -146,13 +150,17 @@ class Rows:
             None if answers is None else answers[keep],
             self.groups and {name: group.take(keep) for name, group in self.groups.items()},
             self.splits and self.splits.take(keep),
+            self.clusters and self.clusters.take(keep),
         )
 
     @property
     def more_columns(self) -> set[str]:
-        """The columns that only some data has: of groups and floors with a value here."""
+        """The columns that only some data has: of groups, floors and clusters with a value
+        here."""
         groups, floors = self.groups or {}, (self.targets or NO_TARGETS).floors
         found = {GROUP + name for name, group in groups.items() if (group.codes >= 0).any()}
+        if self.clusters is not None and (self.clusters.codes >= 0).any():
+            found.add(CLUSTER)
         return found | {
             FLOOR + name for name, values in floors.items() if not np.isnan(values).all()
         }
@@ -175,6 +183,7 @@ class Rows:
                 fields.answer_starts(),
                 fields.groups(),
                 fields.categories("split", str | None),
+                fields.categories("cluster", _WORD),
             )
         except _NotPlain:
             return None
@@ -201,6 +210,7 @@ class Rows:
         found = dict.fromkeys(name for group in groups for name in group)
         labels = Categories.of([as_text(record.label) for record in records])
         splits = Categories.of([record.split for record in records])
+        clusters = Categories.of([as_text(record.cluster) for record in records])
         return cls(
             strings(ids),
             strings([record.text for record in records]) if texts is None else texts,
@@ -219,6 +229,7 @@ class Rows:
             else None,
             {name: Categories.of([as_text(group.get(name)) for group in groups]) for name in found},
             splits if splits.names else None,
+            clusters if clusters.names else None,
         )
 
 

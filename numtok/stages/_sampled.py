@@ -56,8 +56,9 @@ class Sample:
         return dict(zip(nodes[full].tolist(), self.hashes[last], strict=True))
 
 
-def smallest(sample: Sample) -> Sample:
-    """Equal numbers as one, and of each node those with the smallest hashes, in their order."""
+def smallest(sample: Sample, most: int = KEPT) -> Sample:
+    """Equal numbers as one, and of each node the ``most`` with the smallest hashes, in their
+    order."""
     if not len(sample):
         return sample
     order = np.lexsort((sample.hashes, sample.nodes))
@@ -68,7 +69,7 @@ def smallest(sample: Sample) -> Sample:
     weights = np.add.reduceat(sample.weights[order], firsts)
     owners = nodes[firsts]
     rank = np.arange(len(firsts)) - np.searchsorted(owners, owners)
-    keep = rank < KEPT
+    keep = rank < most
     kept = sample.take(order[firsts[keep]])
     return replace(kept, weights=weights[keep])
 

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+from numtok.errors import UsageError
 from numtok.registry import parse_spec
 from numtok.schemes.base import SCHEMES, Scheme
+
+_GIVEN = "bpe,file="
 
 
 def scheme_of(spec: str) -> Scheme:
@@ -11,9 +14,14 @@ def scheme_of(spec: str) -> Scheme:
 
     Raises UsageError where the spec or the file cannot serve, StoreError where it cannot be read.
     """
-    name, positional, options = parse_spec(spec, "scheme")
-    if name == "bpe" and positional is None and list(options) == ["file"]:
+    if spec.startswith(_GIVEN):  # the rest is a path, whatever commas it has
         from numtok.schemes.bpe import BPE
 
-        return BPE.read(Path(options["file"]))
+        return BPE.read(Path(spec.removeprefix(_GIVEN)))
+    name, _, options = parse_spec(spec, "scheme")
+    if name == "bpe" and "file" in options:
+        raise UsageError(
+            f"scheme {spec!r}: a given tokenizer has a size of its own; write {_GIVEN}PATH and "
+            "nothing else"
+        )
     return SCHEMES.build(spec)

@@ -1,6 +1,6 @@
 """From a table of predictions to the figures of a report: over all of them, by part, of floors."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from numtok.errors import DataError
 from numtok.metrics.base import Answers, Metric, figures
 from numtok.records import GROUP
 from numtok.reports import Figures
-from numtok.stages._reports import TARGET, TrainMeans, scored
+from numtok.stages._reports import TARGET, TrainMeans, cluster_count, clusters_told, scored
 from numtok.stages._reports import answers as answers_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ class Scores(NamedTuple):
         invalid, float64[n].
     left_out
         How many cannot.
+    notes
+        What a reader must know.
     """
 
     answers: Answers
@@ -41,6 +43,7 @@ class Scores(NamedTuple):
     valid_metrics: Figures  # over the valid predictions alone; empty where all are valid
     by_target: dict[str, Figures]
     groups: dict[str, dict[str, Figures]]
+    notes: list[str]
 
 
 def score(
@@ -90,20 +93,29 @@ def score(
             group: {name: figs for (kind, name), figs in found.items() if kind == group}
             for group in sorted({kind for kind, _ in found if kind})
         },
+        [clusters_told(count)] if (count := cluster_count(kept, answers)) else [],
     )
 
 
 def floor_figures(
-    few: Sequence[Metric], scores: Scores, floors: Iterable[tuple[str, Answers]]
+    few: Sequence[Metric],
+    scores: Scores,
+    floors: Iterable[tuple[str, Answers]],
+    partial: Collection[str] = (),
 ) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
     """The figures of answers that need no model, by name. And the same for each target, where
-    there are several."""
+    there are several.
+
+    Where rows bring a floor along that says nothing of some numbers (``partial``), its figures are
+    of the others alone: nobody has said that it is the mean there.
+    """
     found: dict[str, Figures] = {}
     by_target: dict[str, dict[str, Figures]] = {name: {} for name in scores.by_target}
     for name, floor in floors:
-        found[name] = figures(few, floor)
+        known = floor.valid if name in partial else np.ones(len(floor.valid), np.bool_)
+        found[name] = figures(few, floor.take(known))
         for target, figures_of in by_target.items():
-            figures_of[name] = figures(few, floor.take(scores.targets == target))
+            figures_of[name] = figures(few, floor.take(known & (scores.targets == target)))
     return found, by_target
 
 

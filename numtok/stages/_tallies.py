@@ -99,6 +99,64 @@ def _goes_on(data, end, before, start, stop):  # type: ignore[no-untyped-def]
     return stop - start == 3 or before == 0 or data[before - 1] != _COMMA
 
 
+@inlined
+def _code_of(  # type: ignore[no-untyped-def]
+    ids, id_begin, id_end, data, begin, end, starts, ends, digits, exponents, negative, first, last
+):
+    """A row is known by its id and, as ids may come again, its numbers and what is before each."""
+    code = _hash(np.uint64(end - begin))
+    code = hashed(ids, id_begin, id_end, code)
+    before = begin
+    for n in range(first, last):
+        start = np.int64(starts[n])
+        code = hashed(data, max(before, start - _LOOK_BACK), start, code)
+        written = np.uint64(np.int64(exponents[n])) << _S32
+        written ^= digits[n] ^ np.uint64(negative[n])
+        code = (code ^ written ^ np.uint64(start - begin)) * _M1
+        code ^= code >> _S31
+        before = np.int64(ends[n])
+    return code
+
+
+@inlined
+def _key_of(code, place):  # type: ignore[no-untyped-def]
+    """A number is known by its row and its place there."""
+    return _hash(code + np.uint64(place))
+
+
+@kernel(
+    types.void(
+        reads(uint8), reads(int32), reads(uint8), reads(int32), reads(int32), reads(int32),
+        reads(int32), reads(uint64), reads(int32), reads(boolean), writes(uint64),
+    )
+)  # fmt: skip
+def _keys(  # type: ignore[no-untyped-def]
+    ids, id_bounds, data, bounds, counts, starts, ends, digits, exponents, negative, keys
+):
+    first = np.int64(0)
+    for r in range(len(counts)):
+        last = first + np.int64(counts[r])
+        code = _code_of(
+            ids, id_bounds[r], id_bounds[r + 1], data, np.int64(bounds[r]), np.int64(bounds[r + 1]),
+            starts, ends, digits, exponents, negative, first, last,
+        )  # fmt: skip
+        for n in range(first, last):
+            keys[n] = _key_of(code, n - first)
+        first = last
+
+
+def keys_of(ids: Texts, texts: Texts, spans: Spans, numerals: Numerals) -> NDArray[np.uint64]:
+    """The hash of each number, uint64[n], by which samples are taken (``_sampled``); ``ids`` tell
+    the rows apart."""
+    keys = np.empty(len(spans.starts), np.uint64)
+    digits, exponents, negative, _ = numerals.significands
+    _keys(
+        ids.data, ids.rows, texts.data, texts.rows, spans.counts, spans.starts, spans.ends,
+        digits, exponents, negative, keys,
+    )  # fmt: skip
+    return keys
+
+
 @kernel(
     types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
         reads(uint8), reads(int32), reads(uint8), reads(int32), reads(int32), reads(int32),
@@ -123,19 +181,10 @@ def _tally(  # type: ignore[no-untyped-def]
     rows_found = 0
     for r in range(len(counts)):
         last = first + np.int64(counts[r])
-        begin = np.int64(bounds[r])
-        # A row is known by its id and, as ids may come again, its numbers and what is before each.
-        code = _hash(np.uint64(np.int64(bounds[r + 1]) - begin))
-        code = hashed(ids, id_bounds[r], id_bounds[r + 1], code)
-        before = begin
-        for n in range(first, last):
-            start = np.int64(starts[n])
-            code = hashed(data, max(before, start - _LOOK_BACK), start, code)
-            written = np.uint64(np.int64(exponents[n])) << _S32
-            written ^= digits[n] ^ np.uint64(negative[n])
-            code = (code ^ written ^ np.uint64(start - begin)) * _M1
-            code ^= code >> _S31
-            before = np.int64(ends[n])
+        code = _code_of(
+            ids, id_bounds[r], id_bounds[r + 1], data, np.int64(bounds[r]), np.int64(bounds[r + 1]),
+            starts, ends, digits, exponents, negative, first, last,
+        )  # fmt: skip
         if last > first and code <= row_limit:
             rows[rows_found] = r
             row_hashes[rows_found] = code
@@ -199,7 +248,7 @@ def _tally(  # type: ignore[no-untyped-def]
                     if sums[slot * _SUMS + USED] == _FULL:
                         limits[slot] = _shrink(keys, times, base, _FULL)
                         sums[slot * _SUMS + USED] = KEPT
-            key = _hash(code + np.uint64(n - first))
+            key = _key_of(code, n - first)
             if key <= sample_limits[slot] and ends[n] - starts[n] <= LONGEST:
                 chosen[found] = n
                 chosen_hashes[found] = key

@@ -1,63 +1,82 @@
 """The numbers of the train split, unit by unit: what a normaliser and a scheme are fitted on."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from numtok.codec import Texts, normalized
+from numtok.codec import Spans, Texts, normalized
 from numtok.normalizers.base import FittedNormalizer, Moments
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import TRAIN
 from numtok.stages._arrow import column, slices
-from numtok.stages._batches import Batch
 from numtok.stages._encode_unit import Screening
 from numtok.stages._inputs import Unit
 from numtok.stages._rows import Categories
+from numtok.stages._sampled import Sample, joined, no_sample, smallest
+from numtok.stages._tallies import ANYTHING, LONGEST, keys_of
 
-KEPT = 1 << 17  # distinct literals
+KEPT = 1 << 19  # numbers
 
 
-class LiteralCounts:
-    """Distinct literals with how often each comes: all, or the 131,072 with the smallest hashes.
-
-    Whatever literal is among the smallest in the whole was among them in every part, so its count
-    is complete, and the result depends neither on the division nor on the order of the parts.
+class NumberSample:
+    """Some numbers as written, each as likely to be among them as any other: all, or the 524,288
+    with the smallest hashes (``_sampled``). They depend neither on the division nor on the order
+    of the parts. A number of many bytes is counted, but never among them.
     """
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+        self.count = 0  # of all numbers
+        self._settled = no_sample()
+        self._waiting: list[Sample] = []
 
-    def add(self, literals: Literals) -> None:
-        """Count some numbers as written."""
-        found = pc.value_counts(slices(*literals))
-        names, counts = (found.field(name).to_pylist() for name in ("values", "counts"))
-        self._add(dict(zip(names, counts, strict=True)))
+    def add(self, hashes: NDArray[np.uint64], literals: Literals) -> None:
+        """Numbers as written, by the hashes of :func:`numtok.stages._tallies.keys_of`."""
+        self.count += len(hashes)
+        short = literals.ends - literals.starts <= LONGEST
+        keep = np.flatnonzero(short & (hashes <= self._limit))
+        every = Sample(np.zeros(len(hashes), np.int32), hashes, np.ones(len(hashes), int), literals)
+        self._waiting.append(every.take(keep))
+        if sum(map(len, self._waiting)) > KEPT // 4:
+            self.settle()
 
-    def merge(self, other: "LiteralCounts") -> None:
+    def merge(self, other: "NumberSample") -> None:
         """Add what another part has."""
-        self._add(other._counts)
+        self.count += other.count
+        other.settle()
+        theirs = other._settled  # in the order of their hashes
+        below = int(np.searchsorted(theirs.hashes, self._limit, side="right"))
+        self._waiting.append(theirs.take(np.arange(below)))
+        self.settle()
 
-    def _add(self, counts: Mapping[str, int]) -> None:
-        self._counts.update(counts)
-        if len(self._counts) > 2 * KEPT:
-            self._counts = Counter(self.smallest())
+    @property
+    def _limit(self) -> np.uint64:
+        """The largest hash that is not too large."""
+        return self._settled.hashes[-1] if len(self._settled) == KEPT else ANYTHING
 
-    def smallest(self) -> dict[str, int]:
-        """The counts, of no more literals than are kept."""
-        kept = self._counts if len(self._counts) <= KEPT else sorted(self._counts, key=_hash)[:KEPT]
-        return {literal: self._counts[literal] for literal in kept}
+    def settle(self) -> None:
+        """Sort in what has come, so that it takes less memory."""
+        self._settled = smallest(joined([self._settled, *self._waiting]), KEPT)
+        self._waiting = []
 
+    @property
+    def sampled(self) -> int:
+        """How many numbers are those of the sample."""
+        self.settle()
+        return int(self._settled.weights.sum())
 
-def _hash(literal: str) -> bytes:
-    return blake2b(literal.encode(), digest_size=8).digest()
+    def literals(self) -> dict[str, int]:
+        """How often each literal is among them."""
+        self.settle()
+        coded = slices(*self._settled.literals).dictionary_encode()
+        codes = coded.indices.to_numpy()
+        counts = np.bincount(codes, self._settled.weights, len(coded.dictionary))
+        return dict(zip(coded.dictionary.to_pylist(), map(int, counts), strict=True))
 
 
 @dataclass(frozen=True)
@@ -69,40 +88,53 @@ class MeasureUnit:
 
     def __call__(self, unit: Unit) -> tuple[int, Moments, int]:
         moments, rows = Moments(), 0
-        for numerals, count in _numerals(unit, self.screening, self.policy):
-            moments = moments.merged(Moments.of(numerals.values))
-            rows += count
+        for found in _numbers(unit, self.screening, self.policy):
+            moments = moments.merged(Moments.of(found.numerals.values))
+            rows += found.rows
         return unit.index, moments, rows
 
 
 @dataclass(frozen=True)
-class CountUnit:
-    """Called with a unit, in any process: its index, the literals of its train numbers as a scheme
-    is given them, its rows."""
+class SampleUnit:
+    """Called with a unit, in any process: its index, a sample of its train numbers as a scheme is
+    given them, its rows."""
 
     screening: Screening
     policy: NumeralPolicy
     normalizer: FittedNormalizer
 
-    def __call__(self, unit: Unit) -> tuple[int, LiteralCounts, int]:
-        counts, rows = LiteralCounts(), 0
-        for numerals, count in _numerals(unit, self.screening, self.policy):
-            counts.add(normalized(numerals, self.normalizer).literals)
-            rows += count
-        return unit.index, counts, rows
+    def __call__(self, unit: Unit) -> tuple[int, NumberSample, int]:
+        sample, rows = NumberSample(), 0
+        for found in _numbers(unit, self.screening, self.policy):
+            hashes = keys_of(found.ids, found.texts, found.spans, found.numerals)
+            sample.add(hashes, normalized(found.numerals, self.normalizer).literals)
+            rows += found.rows
+        sample.settle()
+        return unit.index, sample, rows
 
 
-def _numerals(
-    unit: Unit, screening: Screening, policy: NumeralPolicy
-) -> Iterator[tuple[Numerals, int]]:
-    """The train numbers of some rows at a time, and how many rows of all splits these are."""
+class _Found(NamedTuple):
+    """Rows of the train split with their numbers, of so many rows of all splits."""
+
+    ids: Texts
+    texts: Texts
+    spans: Spans
+    numerals: Numerals
+    rows: int
+
+
+def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterator[_Found]:
+    """The train numbers of some rows at a time."""
     for batch, splits in screening.batches(unit):
-        texts = Texts.of(train_texts(batch, splits))
-        starts, ends, _ = scan(texts.data, texts.rows, policy)
-        yield Numerals.read(Literals(texts.data, starts, ends)), len(batch)
+        ids, texts = (
+            Texts.of(in_train(each, splits)) for each in (batch.rows.ids, batch.rows.texts)
+        )
+        spans = Spans(*scan(texts.data, texts.rows, policy))
+        numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
+        yield _Found(ids, texts, spans, numerals, len(batch))
 
 
-def train_texts(batch: Batch, splits: Categories) -> "pa.Array[Any]":
-    """The texts of the rows that are in the train split."""
+def in_train(rows: "pa.Array[Any]", splits: Categories) -> "pa.Array[Any]":
+    """Of a column of some rows, those in the train split."""
     keep = dict(splits.places()).get(TRAIN, np.empty(0, np.int64))
-    return batch.rows.texts if len(keep) == len(batch) else batch.rows.texts.take(column(keep))
+    return rows if len(keep) == len(rows) else rows.take(column(keep))

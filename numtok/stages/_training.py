@@ -81,6 +81,9 @@ class Split:
         self.objective = objective
         self.classes = classes
         self.batches = Batches(samples, learnt_values(samples, codec), batch, classes)
+        # What can be looked at: of labels, those that are learnt.
+        known = samples.class_of(classes) >= 0 if classes else np.ones(len(samples), np.bool_)
+        self._known = np.flatnonzero(known)
         self._batch = batch
         self._seed = seed
 
@@ -129,10 +132,11 @@ class Split:
     @property
     def looks(self) -> int:
         """How many batches :meth:`looked_at` gives."""
-        return -(-min(_VALIDATION_ROWS, len(self.samples)) // self._batch)
+        return -(-min(_VALIDATION_ROWS, len(self._known)) // self._batch)
 
     def _some_batches(self) -> Iterator[tuple[Batch, int]]:
-        rows = generator(0, "looked at").permutation(len(self.samples))[:_VALIDATION_ROWS]
+        draws = generator(0, "looked at").permutation(len(self._known))[:_VALIDATION_ROWS]
+        rows = self._known[draws]
         rows = rows[np.argsort(self.samples.lengths[rows], kind="stable")]
         for first in range(0, len(rows), self._batch):
             yield self.batches.of(rows[first : first + self._batch]), first

@@ -22,7 +22,14 @@ from numtok.registry import spec_of
 from numtok.reports import REPORT, Figure, Figures
 from numtok.stages._against import Against, against
 from numtok.stages._experiments import Experiment, described, grouped
-from numtok.stages._reports import TARGET, Evaluation, Predictions, check_measures, read
+from numtok.stages._reports import (
+    TARGET,
+    Evaluation,
+    Predictions,
+    check_measures,
+    clusters_told,
+    read,
+)
 from numtok.stages._requirements import Requirement, Verdict
 from numtok.stages._spread import LEVEL, Spread, spread
 from numtok.store import Store
@@ -84,10 +91,12 @@ class Part(msgspec.Struct, frozen=True):
     ``standings`` are by label and metric. ``reference`` is the label of the best
     experiment by the first metric (of the first one, where neither direction is better); None
     where the metric is undefined for all. Of groups ``floors`` are those of targets alone.
+    ``clusters`` is how many intervals are over, None where rows stand for themselves.
     """
 
     value: str | None
     numbers: int
+    clusters: int | None
     reference: str | None
     standings: dict[str, dict[str, Standing]]
     floors: list[Floor]
@@ -121,7 +130,8 @@ class Comparison(msgspec.Struct, frozen=True):
     """What ``compare`` found; ``metrics`` says of each whether "higher" or "lower" is better,
     ``measures`` what there are so many of: "numbers" or "labels".
 
-    ``over_folds`` is by label and metric, empty where the reports have no several folds.
+    ``over_folds`` is by label and metric, empty where the reports have no several folds. ``notes``
+    are what a reader must know: one sentence each.
     """
 
     split: str
@@ -134,6 +144,7 @@ class Comparison(msgspec.Struct, frozen=True):
     verdicts: list[Verdict]
     against: Against | None
     measures: str
+    notes: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +174,9 @@ def run(config: Config, store: Store) -> Comparison:
     first = measured[0].predictions[0]
     for other in [one for each in measured for one in each.predictions][1:]:
         first.check_pairs(other)
+    everywhere = np.arange(len(first.answers.truth))
     rows: Mapping[str | None, NDArray[np.int64]] = (
-        {None: np.arange(len(first.answers.truth))}
+        {None: everywhere}
         if config.by is None
         else {value: where for value, where in first.groups(config.by).items()}
     )
@@ -183,6 +195,7 @@ def run(config: Config, store: Store) -> Comparison:
         verdicts=_verdicts(requirements, measured),
         against=against(config.against, labelled, column=config.column) if config.against else None,
         measures=first.answers.measures,
+        notes=[] if (count := first.clusters(everywhere)) is None else [clusters_told(count)],
     )
 
 
@@ -231,7 +244,8 @@ def _part(
         for index, each in enumerate(measured)
     }
     reference = None if best is None else measured[best].label
-    return Part(value, len(rows), reference, standings, floors)
+    clusters = measured[0].predictions[0].clusters(rows)
+    return Part(value, len(rows), clusters, reference, standings, floors)
 
 
 def _over_folds(

@@ -38,7 +38,7 @@ from numtok.registry import is_plugin, name_of
 from numtok.schemes.base import Scheme
 from numtok.stages._batches import Reading
 from numtok.stages._encode_unit import EncodeUnit, Screening
-from numtok.stages._fit import Unfitted, first_columns, no_rows
+from numtok.stages._fit import Fit, Unfitted, first_columns, no_rows
 from numtok.stages._inputs import UNIT, Unit, least_units, plan
 from numtok.stages._options import check_name, check_reading, workers_for
 from numtok.stages._schemes import scheme_of
@@ -179,8 +179,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             if isinstance(draft, Artifact):
                 return Result(draft.ref, draft, made=False)
             job = _Job(draft, units, screening, config, workers, progress)
-            codec, more = job.codec(encoding)
-            counts = job.encode(codec, more)
+            fit = job.fit(encoding)
+            counts = job.encode(fit)
             seconds = time.monotonic() - started
             timing = {"seconds": seconds, "input_bytes": total, "workers": workers.count}
             artifact = draft.publish(counts, timing)
@@ -203,19 +203,20 @@ class _Job:
         """Bytes of input."""
         return sum(unit.size for unit in self.units)
 
-    def codec(self, encoding: Unfitted | Codec) -> tuple[Codec, list[str]]:
+    def fit(self, encoding: Unfitted | Codec) -> Fit:
         """The codec and the columns seen so far, from an earlier run of this draft or made now."""
         receipt = self.draft.receipt(_FIT, input=self._whole, settings=self.draft.version)
         if receipt is not None:
             codec = Codec.from_json(files.read_bytes(self.draft.path / SCHEME_FILE, 1 << 30))
-            return codec, list(receipt.facts["columns"])
+            # Receipts did not always say what was learnt from.
+            return Fit(codec, list(receipt.facts["columns"]), receipt.facts.get("learnt_from", {}))
         if isinstance(encoding, Codec):
-            codec, more = encoding, first_columns(self.units, self.screening)
+            fit = Fit(encoding, first_columns(self.units, self.screening), {})
         else:
             self.progress("fitting", 0, 0, 0)
-            codec, more = encoding.fit(self.units, self.screening, self.workers, self._advance)
-        self._keep(codec, more)
-        return codec, more
+            fit = encoding.fit(self.units, self.screening, self.workers, self._advance)
+        self._keep(fit)
+        return fit
 
     @property
     def _whole(self) -> str:
@@ -223,30 +224,31 @@ class _Job:
         content = msgspec.json.encode([unit.input for unit in self.units])
         return hashlib.sha256(content).hexdigest()
 
-    def _keep(self, codec: Codec, more: list[str]) -> None:
+    def _keep(self, fit: Fit) -> None:
         """Write down what the units are encoded with, for a run that continues this one."""
         write_receipt(
             self.draft.path,
             _FIT,
             input=self._whole,
             settings=self.draft.version,
-            outputs=_write_codec(self.draft.path, codec),
-            facts={"columns": more},
+            outputs=_write_codec(self.draft.path, fit.codec),
+            facts={"columns": fit.columns, "learnt_from": fit.learnt_from},
         )
 
-    def encode(self, codec: Codec, more: list[str]) -> dict[str, int]:
+    def encode(self, fit: Fit) -> dict[str, int]:
         """Encode every unit that has no receipt yet; the counts of all.
 
         All shards have a column for every group and floor. One that first appears late makes
         the units be encoded again with it, so the result does not depend on where it appeared.
         """
+        codec, more, learnt_from = fit
         while True:
             facts = self._encode_with(codec, more)
             unseen = {name for fact in facts for name in fact["unseen_columns"]}
             if not unseen:
                 break
             more = sorted({*more, *unseen})
-            self._keep(codec, more)
+            self._keep(Fit(codec, more, learnt_from))
         counts = Counter({"rows": 0, "numbers": 0, "tokens": 0, "rejected": 0})
         for fact in facts:
             for split, rows in fact["rows"].items():
@@ -257,7 +259,7 @@ class _Job:
             counts.update(fact["outcomes"])
         if not counts["rows"]:
             raise no_rows(counts["rejected"])
-        return dict(counts) | {"vocabulary": codec.vocabulary_size}
+        return dict(counts) | {"vocabulary": codec.vocabulary_size} | learnt_from
 
     def _encode_with(self, codec: Codec, more: list[str]) -> list[dict[str, Any]]:
         settings = hashlib.sha256(
@@ -305,7 +307,7 @@ def _estimate(
     if isinstance(encoding, Codec):
         codec, more = encoding, first_columns(units, screening)
     else:
-        codec, more = encoding.fit(
+        codec, more, _ = encoding.fit(
             units[:1], screening, Workers(1), lambda what: lambda size, rows: None
         )
     files.system.mkdir(folder / RECEIPTS)

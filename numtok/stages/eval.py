@@ -8,7 +8,7 @@ the same.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -24,12 +24,13 @@ from numtok.metrics.base import METRICS, Metric
 from numtok.nn.device import check_compiler
 from numtok.nn.steps import compile_passes
 from numtok.nn.training import device_of
-from numtok.records import ENCODED, GROUP, MODEL, TRAIN
+from numtok.records import CLUSTER, ENCODED, GROUP, MODEL, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.reports import (
     QUANTILES,
     REPORT,
     Costs,
+    Figures,
     Report,
     predictions_schema,
     quantile_column,
@@ -326,7 +327,9 @@ class _Evaluation:
         for index, level in enumerate(QUANTILES):
             columns[quantile_column(level)] = nullable(predicted.quantiles[:, index])
         columns |= {GROUP + name: column.take(rows) for name, column in samples.groups.items()}
-        schema = predictions_schema(list(samples.groups))
+        if samples.clusters is not None:
+            columns[CLUSTER] = samples.clusters.take(rows)
+        schema = predictions_schema(list(samples.groups), clusters=samples.clusters is not None)
         return pa.table(
             [pa.array(columns[name]).cast(schema.field(name).type) for name in schema.names],
             schema=schema,
@@ -357,7 +360,7 @@ class _Evaluation:
         means = TrainMeans(self.train_mean, {} if self.train is None else target_means(self.train))
         scores = score(table, self.metrics, few, more, means, loaded.artifact.ref, progress)
         floors, target_floors = floor_figures(
-            [*few, *more], scores, number_floors(scores, self._floors())
+            [*few, *more], scores, number_floors(scores, self._floors()), self.samples.floors
         )
         total_parameters, tables = loaded.model.parameter_counts()
         trained = loaded.trained
@@ -367,7 +370,7 @@ class _Evaluation:
             name=loaded.artifact.name,
             data=self.encoded.ref,
             split=config.split,
-            scheme=spec_of(loaded.codec.scheme),
+            scheme=loaded.codec.scheme.title,
             configuration=trained.configuration,
             seed=trained.seed,
             decoding=self._decoding(),
@@ -390,7 +393,7 @@ class _Evaluation:
                 tables,
                 float(self.samples.number_length[asked.numbers].mean()),
             ),
-            notes=list(self._notes(scores.left_out)),
+            notes=[*scores.notes, *self._notes(scores.left_out, floors)],
             target_means=dict(means.of_target),
             target_floors=target_floors,
         )
@@ -427,9 +430,16 @@ class _Evaluation:
             told += f"quantiles from {options.draws} draws" if options.draws else "no quantiles"
         return told
 
-    def _notes(self, left_out: int) -> Iterator[str]:
+    def _notes(self, left_out: int, floors: Mapping[str, Figures]) -> Iterator[str]:
         if left_out:
             yield f"{left_out:,} numbers are not finite and were not scored."
+        for name in sorted(self.samples.floors):
+            known = next((figure.n for figure in floors[name].values()), 0)
+            if known < len(self.asked.numbers) - left_out:
+                yield (
+                    f"Floor {name!r} says nothing of some numbers: its figures are of the "
+                    f"{known:,} others alone."
+                )
         scheme = self.loaded.codec.scheme
         if scheme.tokens_per_number is None and self.predictor.options.fill != AUTOREGRESSIVE:
             yield "The number of masks tells the model how long each answer is."

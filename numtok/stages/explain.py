@@ -8,7 +8,6 @@ from numtok.errors import UsageError
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.registry import spec_of
 from numtok.schemes.base import SCHEMES, Failure, Outcome, Scheme
 from numtok.stages._schemes import scheme_of
 
@@ -67,7 +66,7 @@ def _written(scheme: Scheme, numerals: Numerals) -> Written:
         error = abs(back - value) / abs(value) if value else abs(back)
     outcome = Outcome(encoded.outcomes[0])
     return Written(
-        spec_of(scheme),
+        scheme.title,
         tuple(names[token] for token in encoded.tokens),
         None if encoded.channel is None else float(encoded.channel[0]),
         failure.name.lower() if failure else decoded.literal(0),

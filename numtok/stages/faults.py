@@ -1,7 +1,7 @@
 """Faults: where predictions go wrong in the parts of numbers, sign, mantissa and exponent.
 
-Truth and prediction are written with as many significant digits: ``-0.0602`` is ``-``, ``602`` and
-``E-4``, whatever the scheme of the model. Three questions (xVal, Section 3.2 and Figure 4):
+Truth and prediction are decimal numbers of as many digits (``_number_parts``). Three questions
+(xVal, Section 3.2 and Figure 4):
 
 1. Which parts are wrong, and how much of the squared error is due to that? Taking 1 for 0.1 is a
    wrong exponent alone.
@@ -9,31 +9,33 @@ Truth and prediction are written with as many significant digits: ``-0.0602`` is
 3. Do parts that are common each come together too often? A model that fills in a mantissa and an
    exponent without regard to each other predicts the most common of both.
 
-``eval --fill parallel`` and ``--fill left-to-right`` of one model, side by side, tell faults of
-decoding from those of encoding: what goes away when each token sees the ones before was never in
-the model's distribution of whole numbers.
+``eval --fill parallel`` and ``--fill left-to-right`` of one model tell faults of decoding from
+those of encoding: what goes away when each token sees the ones before was never in the model's
+distribution of whole numbers. So reports of one model are compared number by number.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.errors import UsageError, unknown
-from numtok.metrics.base import METRICS, Answers, figures
-from numtok.numerals.column import round_literal
+from numtok.errors import unknown
+from numtok.metrics.base import Answers, means
 from numtok.reports import REPORT, Figure
 from numtok.stages._experiments import labels, told
-from numtok.stages._reports import TARGET, Predictions, read
+from numtok.stages._number_parts import (
+    KINDS,
+    Shares,
+    Written,
+    by_chance,
+    check_shown,
+    kind,
+    written,
+)
+from numtok.stages._reports import TARGET, Evaluation, Predictions, read
 from numtok.store import Store
-
-_MOST_DIGITS = 17
-_DRAWS = 20  # for what chance does; the distance hardly differs between them
-KINDS = ("right", "mantissa", "exponent", "sign", "several", "no number")
 
 
 @dataclass(frozen=True)
@@ -46,34 +48,7 @@ class Config:
     top: int = 5
 
     def __post_init__(self) -> None:
-        for name, most in (("digits", _MOST_DIGITS), ("top", 1000)):
-            if not 1 <= (value := getattr(self, name)) <= most:
-                raise UsageError(f"--{name} {value} is not possible; allowed are 1 to {most}")
-
-
-class Written(NamedTuple):
-    """A number in parts, without zeros that only fill; zero itself has no parts."""
-
-    sign: str
-    mantissa: str
-    exponent: str
-
-    @classmethod
-    def of(cls, literal: str, digits: int) -> "Written":
-        """Rounded half to even to ``digits`` significant digits.
-
-        >>> tuple(Written.of("-0.06025", 3))
-        ('-', '602', 'E-4')
-        """
-        negative, mantissa, exponent = round_literal(literal, digits)
-        if not mantissa:
-            return cls("", "0", "")
-        return cls("-" if negative else "", str(mantissa), f"E{exponent}")
-
-    @property
-    def size(self) -> str:
-        """``"602E-4"``"""
-        return self.mantissa + self.exponent
+        check_shown(self.digits, self.top)
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -87,8 +62,8 @@ class Fault(msgspec.Struct, frozen=True):
 
 class Distance(msgspec.Struct, frozen=True):
     """How far the predicted frequencies of a part are from the true ones: the total variation, from
-    0 to 1. ``by_chance`` is what that is between two samples, as large as both are, that are drawn
-    from the true frequencies. None where no prediction is a number."""
+    0 to 1. ``by_chance`` is what is to be expected of it where truths and predictions are drawn
+    alike. None where no prediction is a number."""
 
     part: str
     value: float | None
@@ -97,13 +72,13 @@ class Distance(msgspec.Struct, frozen=True):
 
 class Size(msgspec.Struct, frozen=True):
     """How often one number comes, whatever its sign: among truths, among predictions, and among
-    predictions if their mantissa told nothing of their exponent; ``of_squares`` is the share that
-    predicting it has of the sum of squared errors."""
+    predictions if their mantissa told nothing of their exponent (None of zero, which has none);
+    ``of_squares`` is the share that predicting it has of the sum of squared errors."""
 
     number: str
     truth: float
     predicted: float
-    independent: float
+    independent: float | None
     of_squares: float | None
 
 
@@ -126,20 +101,46 @@ class Faults(msgspec.Struct, frozen=True):
     surplus: list[Size]
 
 
-def run(config: Config, store: Store) -> list[Faults]:
-    """One for each report, in order.
+class Difference(msgspec.Struct, frozen=True):
+    """Two reports of one model, by their labels: the share of one kind in ``label`` less that in
+    ``reference``, of the same numbers, with a 95% bootstrap interval over samples."""
 
-    Raises UsageError for an unknown target.
-    """
+    label: str
+    reference: str
+    kind: str
+    share: Figure
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The faults of each report, in order, and the differences of each from the first report of
+    the same model on the same rows."""
+
+    faults: list[Faults]
+    differences: list[Difference]
+
+
+def run(config: Config, store: Store) -> Found:
+    """Raises UsageError for an unknown target and for a report of labels."""
     evaluations = [read(store.resolve(ref, {REPORT})) for ref in config.reports]
     settings = [told(one) | {"seed": str(one.report.seed)} for one in evaluations]
     names = labels([one.report.scheme for one in evaluations], settings)
-    found = []
+    found, differences = [], []
+    firsts: dict[tuple[object, ...], tuple[str, Predictions]] = {}
     for name, evaluation in zip(names, evaluations, strict=True):
         predictions = Predictions.of_numbers(evaluation)
-        answers = answers_of(predictions, config.target)
-        found.append(faults(config, name, predictions.ref, answers))
-    return found
+        own = answers_of(predictions, config.target)
+        found.append(faults(config, name, predictions.ref, own))
+        reference, first = firsts.setdefault(_same_rows(evaluation), (name, predictions))
+        if first is not predictions:
+            first.check_pairs(predictions)
+            other = answers_of(first, config.target)
+            differences += _differences(config, (reference, other), (name, own))
+    return Found(found, differences)
+
+
+def _same_rows(evaluation: Evaluation) -> tuple[object, ...]:
+    report = evaluation.report
+    return report.model, report.data, report.split, report.rows
 
 
 def answers_of(predictions: Predictions, target: str | None) -> Answers:
@@ -152,20 +153,10 @@ def answers_of(predictions: Predictions, target: str | None) -> Answers:
     return predictions.answers.take(names == target)
 
 
-def written(answers: Answers, digits: int) -> tuple[list[Written], list[Written | None]]:
-    """Truths and predictions in parts; None for what is no number."""
-    assert answers.truth_literal is not None and answers.prediction_literal is not None
-    found = [
-        None if literal is None or not valid else Written.of(literal, digits)
-        for literal, valid in zip(answers.prediction_literal, answers.valid.tolist(), strict=True)
-    ]
-    return [Written.of(one, digits) for one in answers.truth_literal], found
-
-
 def faults(config: Config, label: str, ref: str, answers: Answers) -> Faults:
     """What is wrong with some answers."""
     truths, found = written(answers, config.digits)
-    kinds = np.array([_kind(*pair) for pair in zip(truths, found, strict=True)])
+    kinds = _kinds(truths, found)
     sizes = np.array(["" if one is None else one.size for one in found])
     errors = np.abs(answers.prediction - answers.truth)
     squares = (errors / max(errors.max(), np.finfo(np.float64).tiny)) ** 2  # the largest overflow
@@ -176,16 +167,19 @@ def faults(config: Config, label: str, ref: str, answers: Answers) -> Faults:
 
     valid = [one for one in found if one is not None]
     true, predicted = Shares.of(truths), Shares.of(valid)
-    parts = Shares.of([one for one in truths if one.exponent])  # zero has none to be combined
-    commonest = (_commonest(parts.mantissa), _commonest(parts.exponent)) if parts.number else None
+    # Zero has no parts that could be combined.
+    parts = Shares.of([one for one in truths if one.exponent])
+    combined = [one for one in valid if one.exponent]
+    of_combined, not_zero = Shares.of(combined), len(combined) / max(1, len(valid))
 
     def size(mantissa: str, exponent: str) -> Size:
         name = mantissa + exponent
+        unrelated = of_combined.mantissa.get(mantissa, 0.0) * of_combined.exponent.get(exponent, 0)
         return Size(
             name,
             true.number.get(name, 0.0),
             predicted.number.get(name, 0.0),
-            predicted.mantissa.get(mantissa, 0.0) * predicted.exponent.get(exponent, 0.0),
+            unrelated * not_zero if exponent else None,
             share_of_squares(sizes == name),
         )
 
@@ -196,50 +190,37 @@ def faults(config: Config, label: str, ref: str, answers: Answers) -> Faults:
         ref,
         len(truths),
         [
-            Fault(kind, _share(kinds == kind, answers), share_of_squares(kinds == kind))
-            for kind in KINDS
+            Fault(one, share, share_of_squares(kinds == one))
+            for one, share in zip(KINDS, means(_columns(kinds), answers), strict=True)
         ],
         [
             _distance(part, *pair, len(truths), len(valid))
             for part, pair in zip(Shares._fields, zip(true, predicted, strict=True), strict=True)
         ],
-        size(*commonest) if commonest else None,
+        size(_commonest(parts.mantissa), _commonest(parts.exponent)) if parts.number else None,
         [size(*_split(one)) for one in worst if surplus[one] > 0],
     )
 
 
-def _kind(truth: Written, found: Written | None) -> str:
-    if found is None:
-        return "no number"
-    wrong = [
-        part for part, one, other in zip(Written._fields, truth, found, strict=True) if one != other
+def _differences(
+    config: Config, reference: tuple[str, Answers], other: tuple[str, Answers]
+) -> list[Difference]:
+    (first, before), (second, after) = reference, other
+    both = [_columns(_kinds(*written(one, config.digits))) for one in (before, after)]
+    columns = [now - then for then, now in zip(*both, strict=True)]
+    return [
+        Difference(second, first, one, share)
+        for one, share in zip(KINDS, means(columns, after), strict=True)
     ]
-    return wrong[0] if len(wrong) == 1 else "several" if wrong else "right"
 
 
-class Shares(NamedTuple):
-    """The shares of all mantissas, exponents and numbers without sign that there are."""
+def _kinds(truths: Sequence[Written], found: Sequence[Written | None]) -> "NDArray[np.str_]":
+    return np.array([kind(*pair) for pair in zip(truths, found, strict=True)])
 
-    mantissa: Mapping[str, float]
-    exponent: Mapping[str, float]
-    number: Mapping[str, float]
 
-    @classmethod
-    def of(cls, numbers: Sequence[Written]) -> "Shares":
-        """Those among some numbers.
-
-        >>> Shares.of([Written.of("0.1", 1), Written.of("-0.2", 1)]).exponent
-        {'E-1': 1.0}
-        """
-
-        def shares(values: Iterable[str]) -> dict[str, float]:
-            return {one: count / len(numbers) for one, count in Counter(values).items()}
-
-        return cls(
-            shares(one.mantissa for one in numbers),
-            shares(one.exponent for one in numbers),
-            shares(one.size for one in numbers),
-        )
+def _columns(kinds: "NDArray[np.str_]") -> list[NDArray[np.float64]]:
+    """A column for each kind: 1 where a number is of it."""
+    return [(kinds == one).astype(np.float64) for one in KINDS]
 
 
 def _commonest(shares: Mapping[str, float]) -> str:
@@ -261,17 +242,4 @@ def _distance(
     if not predictions:
         return Distance(part, None, None)
     apart = sum(abs(true.get(one, 0.0) - predicted.get(one, 0.0)) for one in {*true, *predicted})
-    shares = np.array([true[one] for one in sorted(true)])
-    shares /= shares.sum()
-    random = np.random.default_rng(0)
-    first, second = (random.multinomial(n, shares, _DRAWS) / n for n in (truths, predictions))
-    return Distance(part, apart / 2, float(np.abs(first - second).sum(axis=1).mean()) / 2)
-
-
-def _share(hits: NDArray[np.bool_], answers: Answers) -> Figure:
-    """Of all numbers; those of a sample are drawn together."""
-    none = np.zeros(len(hits))
-    kept = Answers(
-        truth=none, prediction=hits.astype(np.float64), valid=hits, sample=answers.sample
-    )
-    return figures([METRICS.build("mae")], kept)["mae"]
+    return Distance(part, apart / 2, by_chance(true, predicted, truths, predictions))

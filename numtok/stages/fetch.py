@@ -55,7 +55,7 @@ class Config:
 
 class Estimate(NamedTuple):
     """What a dry run finds of a field: its shape, its first and last time, and what is to be read
-    for it: objects of a store, and the bytes of these once unpacked."""
+    for it: objects of values in a store (0 of a file), and the bytes of these once unpacked."""
 
     steps: int
     latitudes: int
@@ -204,8 +204,12 @@ def _field(config: Config, source: FieldSource, store: Store, progress: Progress
     }
     name = config.name or source.name
     if config.dry_run:
+        version = version_of(FIELD, settings, parents)
+        ref = f"{name}@{version}"
+        if found := store.find(FIELD, name, version):
+            check_kept(found, source.drops)
+            return Result(ref, found, made=False)
         with source.open() as opened:
-            ref = f"{name}@{version_of(FIELD, settings, parents)}"
             return Result(ref, None, made=False, estimate=_estimate(opened))
     with store.draft(
         FIELD,

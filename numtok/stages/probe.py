@@ -18,7 +18,6 @@ from numtok.errors import UsageError
 from numtok.nn.training import device_of
 from numtok.probes import EMBEDDING, PCA, PROBE, SAMPLES, SWEEP, Along, Embedding, Probe, Tokens
 from numtok.records import ENCODED, MODEL, TRAIN
-from numtok.registry import spec_of
 from numtok.stages._data import check_codec, read_learnt, read_split, splits
 from numtok.stages._models import LoadedModel, read_model, says_labels
 from numtok.stages._options import check_name
@@ -205,7 +204,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         probe = Probe(
             model=model.ref,
             name=model.name,
-            scheme=spec_of(loaded.codec.scheme),
+            scheme=loaded.codec.scheme.title,
             configuration=loaded.trained.configuration,
             seed=loaded.trained.seed,
             form=config.form,

@@ -173,7 +173,7 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
         found = _count(units, ProfileUnit(screening, policy, learning), workers, progress)
         if not found.rows:
             raise no_rows(found.rejected)
-        schemes = [scheme.fit(found.literals.smallest()) for scheme in schemes]
+        schemes = [scheme.fit(found.learnt.literals()) for scheme in schemes]
         text = _text_cost(units, screening, policy, schemes[0], found)
     return _profile(config, found, schemes, text)
 
@@ -232,7 +232,7 @@ def _text_cost(
     unchecked = replace(screening, reading=replace(screening.reading, checked=False))
     tokenizer = TEXT_TOKENIZERS.build(_TEXT_TOKENIZER)
     unfitted = Unfitted(scheme, policy, NORMALIZERS.build("none"), tokenizer, None)
-    codec, _ = unfitted.fit(units, unchecked, Workers(1), lambda what: lambda size, rows: None)
+    codec, _, _ = unfitted.fit(units, unchecked, Workers(1), lambda what: lambda size, rows: None)
     tokens = rows = size = 0
     for batch, _ in (one for unit in units for one in unchecked.batches(unit)):
         texts = Texts.of(batch.rows.texts)

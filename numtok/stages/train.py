@@ -37,7 +37,7 @@ from numtok.samples import Samples
 from numtok.stages._checkpoint import Finished, drop_checkpoint, read_finished, write_finished
 from numtok.stages._classes import learnt_classes
 from numtok.stages._data import has_targets, learnt_values, read_codec, read_split, splits
-from numtok.stages._init import begin_with, objective_of
+from numtok.stages._init import begin_with, objective_of, told
 from numtok.stages._models import (
     METRICS,
     MODEL_FILE,
@@ -302,13 +302,15 @@ class _Plan:
             settings["accumulate"] = config.accumulate
         if config.compile:
             settings["compile"] = True
+        if self.init is not None:
+            settings["init"] = told(self.init)
         return settings
 
     def configuration(self, codec: Codec) -> dict[str, Any]:
         """The same for people, by which seeds of one experiment are found."""
         settings = self.settings
         parts = {
-            "scheme": spec_of(codec.scheme),
+            "scheme": codec.scheme.title,
             "normalize": spec_of(codec.normalizer.normalizer),
             "text_tokenizer": spec_of(codec.text_tokenizer),
             "preset": shortest(self.config.preset),
@@ -318,7 +320,7 @@ class _Plan:
         } | {f"budget_{unit}": value for unit, value in self.config.budget.items()}
         for key in ("batch", "learning_rate", "warmup", "weight_decay", "clip", "precision"):
             parts[key] = settings[key]
-        parts |= {"init": self.init.artifact.ref} if self.init else {}
+        parts |= told(self.init) if self.init else {}
         return {key: value for key, value in parts.items() if value is not None}
 
     @property

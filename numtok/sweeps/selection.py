@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from numtok.metrics.base import METRICS, figures
+from numtok.metrics.base import METRICS
 from numtok.registry import spec_of
 from numtok.reports import REPORT
 from numtok.stages._experiments import Spent, spent
@@ -109,8 +109,10 @@ class Selection:
         for one in evaluations:
             check_measures([metric], one.report.measures, one.ref)
             answers = Predictions.read(one).answers
-            value = figures([metric], answers, resamples=1)[spec_of(metric)].value
-            values += [] if value is None else [value]
+            if why := metric.why_undefined(answers):
+                self.store.note(f"{one.ref} is not chosen: no {spec_of(metric)}, since {why}")
+                continue
+            values.append(metric.plain(answers))
         if len(values) < len(runs):
             return None
         return _Candidate(runs, evaluations, sum(values) / len(values))

@@ -5,7 +5,9 @@ lies a gap. A window is a number of steps ``every`` hours apart, all of which ar
 part, so no time is in windows of two splits.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -26,24 +28,33 @@ class Part(NamedTuple):
 def parts(hours: NDArray[np.int64], splits: Sequence[Split], gap: int) -> dict[str, Part]:
     """The part of each split, in the order of time, by its share of what the gaps leave.
 
-    The last hour of a part and the first of the next are more than ``gap`` hours apart. All parts
-    are empty where the gaps leave nothing.
+    The last hour of a part and the first of the next are more than ``gap`` hours apart, and no
+    times between them are left out that need not be. All parts are empty where the gaps leave
+    nothing.
 
     >>> splits = [Split("test", 10, 0, SHARES // 4), Split("train", 30, SHARES // 4, SHARES)]
     >>> parts(np.arange(100), splits, 20)
     {'train': Part(begin=0, end=60), 'test': Part(begin=80, end=100)}
     """
-    step = resolution(hours)
-    between = -(-gap // step)
-    usable = max(0, len(hours) - between * (len(splits) - 1))
-    found, done = {}, 0
     ordered = sorted(splits, key=lambda split: (_ORDER.get(split.name, 2), split.name))
-    for number, split in enumerate(ordered):
-        share, begin = split.end - split.begin, number * between
-        ends = (usable * place // SHARES for place in (done, done + share))
-        found[split.name] = Part(*(begin + end for end in ends))
-        done += share
-    return found
+    shares = list(accumulate(split.end - split.begin for split in ordered))
+
+    def laid(usable: int) -> list[Part]:
+        """The parts if they have so many times in all; the last ends too late where that is too
+        many."""
+        found, begin, done = [], 0, 0
+        for place in shares:
+            end = begin + usable * place // SHARES - done
+            found.append(Part(begin, end))
+            done += end - begin
+            last = hours[min(max(end, begin + 1), len(hours)) - 1]
+            begin = int(np.searchsorted(hours, last + gap, "right"))
+        return found
+
+    # How many times the gaps take depends on where they are, as hours may be missing in them.
+    counts = range(len(hours) + 1)
+    usable = bisect_right(counts, len(hours), key=lambda count: laid(count)[-1].end) - 1
+    return {split.name: part for split, part in zip(ordered, laid(usable), strict=True)}
 
 
 def resolution(hours: NDArray[np.int64]) -> int:
@@ -51,19 +62,19 @@ def resolution(hours: NDArray[np.int64]) -> int:
     return int(np.diff(hours).min(initial=hours[-1] - hours[0] or 1))
 
 
-def starts(hours: NDArray[np.int64], part: Part, steps: int, every: int) -> NDArray[np.int64]:
-    """The hours [n], rising, at which a window of so many steps can begin within a part.
+def starts(hours: NDArray[np.int64], part: Part, window: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The hours [n], rising, at which a window can begin within a part; ``window`` [k] are the
+    hours from there on, 0 among them, at which there must be a time, rising.
 
-    >>> starts(np.array([0, 1, 2, 3, 6, 7, 8, 9]), Part(0, 8), 2, 3).tolist()  # 4 and 5 are missing
+    >>> there = np.array([0, 1, 2, 3, 6, 7, 8, 9])  # 4 and 5 are missing
+    >>> starts(there, Part(0, 8), np.array([0, 3])).tolist()
     [0, 3, 6]
+    >>> starts(there, Part(0, 8), np.array([-1, 0])).tolist()
+    [1, 2, 3, 7, 8, 9]
     """
     mine = hours[part.begin : part.end]
-    if not len(mine):
-        return mine
-    there = np.zeros(int(mine[-1] - mine[0]) + 1 + (steps - 1) * every, np.bool_)
-    there[mine - mine[0]] = True
-    possible = there[mine - mine[0]]
-    for k in range(1, steps):
-        possible &= there[mine - mine[0] + k * every]
+    possible = np.ones(len(mine), np.bool_)
+    for offset in window.tolist():
+        possible &= np.isin(mine + offset, mine, assume_unique=True)
     found: NDArray[np.int64] = mine[possible]
     return found

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import DataError, UsageError
+from numtok.fields import EVERY, Field, shown
 from numtok.records import FIELD, TRAIN
 from numtok.registry import Range, spec_of
-from numtok.tasks._field import Field, shown
-from numtok.tasks._temperature_rows import Climate, TemperatureRows
+from numtok.tasks._temperature_rows import Climate, TemperatureRows, seasons, step_offsets
 from numtok.tasks._windows import Part, parts, resolution, starts
 from numtok.tasks.base import Derived, DerivedTask, Split, setting
 
 # What the settings that are ranges may be, whole numbers all.
 _LIMITS = {"stations": (1, 10_000), "days": (1, 30)}
-_EVERY = (1, 2, 3, 4, 6, 8, 12, 24)
+_YEAR = 366 * 24  # hours
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,15 @@ class Temperature(DerivedTask):
     one part with all its steps, so no time of one split is in another, and none near it. Rows are
     spread evenly over the windows of a part; 32 that follow each other in the file are near in
     time. No two rows have the same window and the same stations. Hours that the field lacks are
-    in no window.
+    in no window. Rows whose last step is on the same day are of one cluster: it is one weather that
+    they are asked for, so intervals are over days.
 
     The values of the last step are the targets ``t``. Beside them stand floors of reports:
-    ``persistence``, the value one step before, ``daily-persistence``, that of 24 hours before (not
-    where a row has one day, or a step of 24 hours), and ``climatology``, the mean of the train
-    split at that cell and hour of the day. Groups are ``hour`` (UTC) of the last step and ``days``.
+    ``persistence``, the value one step before, ``daily-persistence``, that of 24 hours before (in a
+    row of one day the model does not see it; a step of 24 hours has the first alone), and
+    ``climatology``, the mean of the train split at that cell and hour of the day, of the same month
+    where that split is longer than a year, and for its own rows without their day. Groups are
+    ``hour`` (UTC) of the last step and ``days``.
 
     >>> spec_of(Temperature(stations=Range(8, 12), days=Range(2, 2)))
     'temperature,stations=8..12,days=2'
@@ -57,10 +60,10 @@ class Temperature(DerivedTask):
     Raises UsageError for settings that cannot be, or not with this field.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "xVal, section 3.2"
     unit_rows: ClassVar[int] = TemperatureRows.unit_rows
-    digest: ClassVar[str] = "12f3916fed78868b"
+    digest: ClassVar[str] = "f2e85183f4cbe6a5"
     reads: ClassVar[str] = FIELD
 
     stations: Range = setting(Range(60, 90), "How many cells of the field.")
@@ -76,10 +79,10 @@ class Temperature(DerivedTask):
                     f"temperature: {name}={value} is not possible; allowed are whole numbers from "
                     f"{least} to {most:,}, one or a range"
                 )
-        if self.every not in _EVERY:
+        if self.every not in EVERY:
             raise UsageError(
                 f"temperature: every={self.every} is not possible; allowed are "
-                f"{', '.join(map(str, _EVERY))}"
+                f"{', '.join(map(str, EVERY))}"
             )
         if self._steps(int(self.days.low)) < 2:
             raise UsageError(
@@ -117,6 +120,7 @@ class Temperature(DerivedTask):
         facts = {
             "mean": climate.mean,
             "deviation": climate.deviation,
+            "climatology": _told(rows),
             "periods": periods,
             "gap_hours": gap,
         }
@@ -134,6 +138,11 @@ class Temperature(DerivedTask):
                 f"temperature: stations={self.stations} is more than the {field.cells:,} cells of "
                 "the field; give fewer, or a field of a larger area"
             )
+        if field.attributes.get("units") != "K":
+            raise UsageError(
+                f"temperature needs a field of temperatures in K, and {field.told} is none; fetch "
+                "one by --variable 2m_temperature"
+            )
         if self.every % (step := resolution(field.hours)):
             raise UsageError(
                 f"temperature: every={self.every} is not possible with a field that has a time "
@@ -144,14 +153,16 @@ class Temperature(DerivedTask):
         """The windows [w, 2] of a split, by first hour and then by days."""
         found = []
         for days in range(int(self.days.low), int(self.days.high) + 1):
-            begin = starts(field.hours, part, self._steps(days), self.every)
+            offsets = step_offsets(days, self.every)
+            begin = starts(field.hours, part, offsets)
             if not len(begin):
                 hours = field.hours[part.begin : part.end]
+                more = "" if days > 1 else " and the step before"
                 raise UsageError(
                     f"{spec_of(self)}: the split {split.name!r} has {len(hours):,} times of the "
-                    f"field, and no {self._steps(days)} of them are {self.every} hours apart, for "
-                    f"{days} days; give a longer period, a larger share, or fewer days than "
-                    f"{self.days} (so long is also the gap between splits)"
+                    f"field, and no {len(offsets)} of them are {self.every} hours apart, for "
+                    f"{days} day{'s' * (days > 1)}{more}; give a longer period, a larger share, or "
+                    f"fewer days than {self.days} (so long is also the gap between splits)"
                 )
             found.append(np.column_stack([begin, np.full(len(begin), days)]))
         windows = np.concatenate(found)
@@ -166,13 +177,23 @@ class Temperature(DerivedTask):
         return windows[np.lexsort((windows[:, 1], windows[:, 0]))]
 
 
+def _told(rows: TemperatureRows) -> str:
+    """What the floor is the mean of."""
+    if not rows.has_climatology:
+        return f"none: the split {TRAIN!r} has not two days for every hour that is asked for"
+    return "by month and hour of the day" if rows.climate.by_month else "by hour of the day"
+
+
 def _climate(field: Field, part: Part) -> Climate:
-    """Mean, deviation and the mean day of each cell, of all values of a part.
+    """Mean, deviation and the usual values of each cell, of all values of a part.
 
     The first two have nine digits, so that they do not depend on how sums are taken.
     """
     total = squares = 0.0
-    sums, counts = np.zeros((24, field.cells)), np.zeros(24)
+    hours = field.hours[part.begin : part.end]
+    by_month = bool(hours[-1] - hours[0] > _YEAR)
+    every = seasons(field.hours, by_month)
+    sums, counts = np.zeros((int(every.max()) + 1, field.cells)), np.zeros(int(every.max()) + 1)
     offset: float | None = None
     for begin, end in field.pieces(part.begin, part.end):
         values = field.read(begin, end)
@@ -180,9 +201,9 @@ def _climate(field: Field, part: Part) -> Climate:
             offset = float(values.mean())
         total += float((values - offset).sum())
         squares += float(np.square(values - offset).sum())
-        for value, hour in zip(values, field.hours[begin:end] % 24, strict=True):
-            sums[hour] += value
-            counts[hour] += 1
+        for value, season in zip(values, every[begin:end], strict=True):
+            sums[season] += value
+            counts[season] += 1
     assert offset is not None
     size = (part.end - part.begin) * field.cells
     mean = float(f"{offset + total / size:.9g}")
@@ -192,6 +213,4 @@ def _climate(field: Field, part: Part) -> Climate:
             f"{field.folder}: all values of the split {TRAIN!r} are {mean:g}, so they have no "
             "deviation to be standardised by; give another field"
         )
-    with np.errstate(invalid="ignore"):  # hours that the part lacks
-        by_hour = sums / counts[:, None]
-    return Climate(mean, deviation, by_hour.astype(np.float32))
+    return Climate(mean, deviation, by_month, (sums - counts[:, None] * mean) / deviation, counts)

@@ -12,10 +12,10 @@ from numtok.nn.objectives.base import Example, Objective, ended
 @dataclass(frozen=True)
 class Classify(Objective):
     """The row is seen as it is, and its label is read at its last real place, that of its last
-    token and never a pad, by a linear map. A row without a label is seen and teaches nothing.
+    token and never a pad, by a linear map. A row without a label has no part in the loss; to learn
+    from, `train` takes none.
 
-    The tasks are those of NumGPT and of xVal's fine-tuning (Appendix B.1.3); where a label is
-    read neither says, so it is as in GPT.
+    Tasks with labels are those of NumGPT, which does not say where one is read, so it is as in GPT.
 
     causal
         Whether each place sees the earlier ones alone, as those of an ``ar`` model do. Not unless
