@@ -104,7 +104,8 @@ class Scheme(ABC):
     ``unit_interval`` says that only numbers of [0, 1] are written, on a grid: any other one
     overflows, and errors are absolute. ``contiguous`` says that the numbers that begin with the
     same tokens are an interval, which :meth:`interval` gives for a prefix; behind the first token
-    ids rise or fall with the values.
+    ids rise or fall with the values. ``writes_as`` names a scheme with the same output, from which
+    this one differs only in what training does unless asked otherwise.
     """
 
     revision: ClassVar[int]
@@ -115,6 +116,7 @@ class Scheme(ABC):
     channel: ClassVar[bool] = False
     unit_interval: ClassVar[bool] = False
     contiguous: ClassVar[bool] = False
+    writes_as: ClassVar[str] = ""
     golden: ClassVar[tuple[tuple[str, str, str], ...]]
     digest: ClassVar[str]
 

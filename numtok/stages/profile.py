@@ -179,7 +179,7 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
 
 
 def _schemes(specs: Sequence[str]) -> list[Scheme]:
-    every = [name for name in SCHEMES if not SCHEMES.required(name)]
+    every = [name for name in SCHEMES if not (SCHEMES.required(name) or SCHEMES[name].writes_as)]
     return [scheme_of(spec) for spec in dict.fromkeys(specs or every)]
 
 
