@@ -1,5 +1,6 @@
 """How hypothesis runs (the same examples each time), and folders of plugins for one test."""
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ settings.register_profile("default", _COMMON, max_examples=80)
 #: For tests marked slow: ``@settings(settings.get_profile("long"))``.
 settings.register_profile("long", _COMMON, max_examples=3000)
 settings.load_profile("default")
+
+os.environ.pop("NUMTOK_STORE", None)  # the store of whoever runs the tests is not theirs
 
 
 @pytest.fixture

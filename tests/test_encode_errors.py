@@ -622,7 +622,7 @@ def test_a_file_that_changes_meanwhile_is_noticed(
     else:
         parquet(name, text=[f"row {n}" for n in range(100)])
     os.utime(name, (0, 0))
-    where, what = {"planned": (stage, "plan"), "fitted": (stage._Job, "codec")}[when]
+    where, what = {"planned": (stage, "plan"), "fitted": (stage._Job, "fit")}[when]
     real = getattr(where, what)
 
     def changing(*arguments: Any) -> Any:

@@ -45,7 +45,7 @@ def command(
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="mlm[:numbers|tokens|targets][,rate=0.3], ar[:all|answer], classify[,causal=yes]. "
+            help="mlm:targets, mlm:numbers,rate=0.3, ar[:all|answer], classify[,causal=yes] ... "
             "Default: mlm:targets where rows have targets, else mlm.",
         ),
     ] = None,

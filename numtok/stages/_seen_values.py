@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.numerals.column import round_literal
@@ -27,8 +28,8 @@ class SeenValues:
     @classmethod
     def of(cls, train: Samples, target: str) -> "SeenValues | None":
         """Those of a split; None where it has none."""
-        names = np.array(train.target_name.to_pylist(), object)
-        return cls._finite(train.numbers[train.targets[names == target]])
+        named = pc.fill_null(pc.equal(train.target_name, target), False)
+        return cls._finite(train.numbers[train.targets[named.to_numpy(zero_copy_only=False)]])
 
     @classmethod
     def nearby(cls, train: Samples, target: str) -> "SeenValues | None":
