@@ -23,10 +23,10 @@ from rich.console import Console
 from rich.table import Table
 
 from numtok.artifact import TIMING
-from numtok.stages.gen import SPLITS, Config, run
+from numtok.stages.gen import Config, run
 from numtok.store import Store
 from numtok.tasks._nbody import simulation
-from numtok.tasks.base import TASKS
+from numtok.tasks.base import SPLITS, TASKS
 from numtok.tasks.orbits import Orbits
 
 ARITHMETIC = (
