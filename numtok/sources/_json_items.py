@@ -113,13 +113,13 @@ class _Reader:
                 if end < len(self._text) or self._ended:  # else a number may go on
                     self._at = end
                     return value
-                failure = None
+                failure = ""
             except json.JSONDecodeError as error:
-                failure = error
+                failure = error.msg  # not the error, which would keep all of the text
             if len(self._text) - self._at > _LARGEST:
                 raise ValueError(f"an item of more than {_LARGEST:,} characters")
             if not self._read() and failure:
-                raise ValueError(failure.msg)
+                raise ValueError(failure)
 
     def _read(self) -> bool:
         """Bring more into memory, as much again as there is unread; False at the end."""

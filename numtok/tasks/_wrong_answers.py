@@ -34,8 +34,8 @@ def _digit(a: Whole, b: Whole, sign: Whole, right: Whole, chance: Chances, off: 
     digits = np.floor(np.log10(np.maximum(size, 1) + 0.5)).astype(np.int64) + 1
     power = 10 ** np.floor(chance[0] * digits).astype(np.int64)
     digit = size // power % 10
-    # What the digit may become: 1 to 9 more, modulo 10, or for the first one that is not 0.
-    is_first = (size // power < 10) & (size > 9)
+    # The first digit becomes no 0, unless it is the only one, without a sign.
+    is_first = (size // power < 10) & ((size > 9) | (right < 0))
     more = 1 + np.floor(chance[1] * 9).astype(np.int64)
     other = (digit + more) % 10
     other = np.where(is_first & (other == 0), digit, other)  # no change, so it is drawn again
