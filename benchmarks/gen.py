@@ -36,6 +36,12 @@ ARITHMETIC = (
     "arithmetic,operands=4,places=2,low=-99.99,high=99.99",
     "arithmetic,kind=product,digits=5",
 )
+JUDGED = (
+    "measurement",
+    "comparison",
+    "wordproblems",
+    "wordproblems,form=generate,answers=10001..inf",
+)
 ORBITS = (
     "orbits",
     "orbits,planets=2..5,steps=public",
@@ -108,7 +114,7 @@ def main() -> None:
     table.add_column("task", overflow="fold")
     for heading in ("rows/s", "least", "most", "MB/s", "bytes a row"):
         table.add_column(heading, justify="right")
-    for task in ARITHMETIC:
+    for task in (*ARITHMETIC, *JUDGED):
         make(task, 1000)
         seconds, sizes = zip(
             *(make(task, options.samples) for _ in range(options.repeat)), strict=True

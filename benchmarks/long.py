@@ -65,7 +65,7 @@ def lengths(
     store: Path, scheme: str, recompute: bool, options: argparse.Namespace
 ) -> list[tuple[str, ...]]:
     """Rows of the table, the shortest sample first."""
-    found = []
+    found: list[tuple[str, ...]] = []
     stations = options.stations
     while True:
         name = f"stations-{stations}"

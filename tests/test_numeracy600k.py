@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from numtok import files
 from numtok.artifact import Artifact, verify
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.sources import _json_items, numeracy600k
@@ -371,7 +372,7 @@ NESTED = {"add": {"1": ["1 + 1 = 2", "é"], "2": []}, "sub": {}, "get": {"3": [N
 
 @pytest.fixture(params=[1, 2, 3, 7, 1000])
 def piece(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(_json_items.files, "PIECE", request.param)
+    monkeypatch.setattr(files, "PIECE", request.param)
     yield request.param
 
 
@@ -422,7 +423,7 @@ def test_an_item_that_never_ends_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_json_items, "_LARGEST", 1000)
-    monkeypatch.setattr(_json_items.files, "PIECE", 100)
+    monkeypatch.setattr(files, "PIECE", 100)
     path = tmp_path / "a.json"
     path.write_text('["' + "x" * 10_000)
     with pytest.raises(DataError) as caught:

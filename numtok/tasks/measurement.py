@@ -196,9 +196,10 @@ def _drawn(task: Measurement, digest: str, seed: int, split: Split) -> Whole:
             multiplier = given[rows]
             low, high = multiplier * low, multiplier * high
             least = np.ceil(low / task.reach).astype(np.int64)
-            below = log_draw(chance[1], least, low - 1)
             most = np.floor(high * task.reach).astype(np.int64)
-            answer = np.where(chance[2] < 0.5, below, log_draw(chance[1], high + 1, most))
+            is_below = chance[2] < 0.5
+            first, last = np.where(is_below, least, high + 1), np.where(is_below, low - 1, most)
+            answer = log_draw(chance[1], first, last)
         hashes = identities(seed, number, multiplier, answer)
         usable = are_of(split, hashes) & (parts_of(hashes, parts) == part)
         return Tried(np.array([multiplier, answer]), hashes, usable)

@@ -76,9 +76,9 @@ class Wordproblems(TextTask):
     - ``drawn``: the right answer for other numbers in the same story.
     - ``operation``: the other operation, of a difference without its sign.
 
-    Models that know magnitudes but no arithmetic tell most of the last two; the paper's GPT learnt
-    nothing at all (49.85%), so its wrong answers were not of these kinds, and ``near`` has easy and
-    hard ones.
+    Magnitudes alone, without arithmetic, tell nearly all of the last two. The paper's GPT stayed at
+    chance where its NumGPT came to 88%, so its wrong answers were hardly of these kinds. ``near``
+    has easy ones and hard ones, and ``--off`` says how hard.
 
     No template has the same two numbers in the same order twice, and none has them in two splits,
     in either order: a hash of the seed and the three says which split has them, the same for both
