@@ -1,6 +1,7 @@
 """The options that a task adds to ``numtok gen``: reading them, and their help."""
 
 import inspect
+import textwrap
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
@@ -49,7 +50,7 @@ def print_help(context: typer.Context, task: str | None) -> None:
     """The help of ``gen``, or of one task: what it makes and its options."""
     if task is None:
         typer.echo(context.get_help())
-        typer.echo(f"Tasks: {', '.join(TASKS)}")
+        typer.echo(textwrap.fill(f"Tasks: {', '.join(TASKS)}", 80, break_on_hyphens=False))
         return
     name = parse_spec(task, "task")[0]
     kind = TASKS[name]
