@@ -265,6 +265,13 @@ def test_a_file_that_is_no_whole_json_is_one_clear_line(
     assert not Store(Path("artifacts")).artifacts()
 
 
+def test_json_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("[" * 100_000)
+    with pytest.raises(DataError) as caught:
+        list(items(tmp_path / "a.json", 1))
+    assert str(caught.value).startswith(f"{tmp_path}/a.json is no whole JSON: maximum recursion")
+
+
 def test_an_empty_list_is_no_data(numtok: Shell, tmp_path: Path) -> None:
     ran = numtok("fetch", "numeracy600k", "--from", str(written(tmp_path, [])))
     assert ran.code == 3

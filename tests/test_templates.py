@@ -1,6 +1,7 @@
 """Texts with fields, filled in; and what is wrong with a file of templates, in one line."""
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +163,18 @@ def test_a_file_of_ones_own_is_known_by_its_content(name: str, tmp_path: Path) -
     path.write_bytes(own.read_bytes() + b"\n")
     changed = gen.run(config, Store(tmp_path / "b"), lambda *_: None)
     assert changed.made and changed.ref != second.ref
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_another_process_needs_no_file(name: str, tmp_path: Path) -> None:
+    own = Path(gen.__file__).parents[1] / "tasks" / "templates" / f"{name}.toml"
+    path = tmp_path / "mine.toml"
+    path.write_bytes(own.read_bytes())
+    task = TASKS.build(f"{name},templates={path}")
+    sent = pickle.dumps(task)
+    path.write_text("")
+    made = pickle.loads(sent).unit(0, Split("train", 20), 0)
+    assert made == TASKS.build(name).unit(0, Split("train", 20), 0)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", JUDGED)

@@ -31,13 +31,13 @@ def items(path: Path, depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
                 yield found
                 count += 1
             reader.check_end()
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-        raise DataError(f"{path} is a zip that cannot be read: {error}; {_THEN}") from error
-    except ValueError as error:  # of JSON, and of UTF-8
+    except (ValueError, RecursionError) as error:  # of JSON, and of UTF-8
         told = " ".join(str(error).split())
         raise DataError(
             f"{path} is no whole JSON: {told}, after {count:,} items; {_THEN}"
         ) from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+        raise DataError(f"{path} is a zip that cannot be read: {error}; {_THEN}") from error
 
 
 def _opened(path: Path, stack: ExitStack) -> IO[bytes]:

@@ -19,7 +19,6 @@ _REPOSITORY = (
     "https://github.com/aistairc/Numeracy-600K/raw/ce2993ccb296c03ab4adc3c480b541eca4730750"
 )
 _SETS = {"titles": "Numeracy_600K_article_title", "comments": "Numeracy_600K_market_comment"}
-_TEXT = {"titles": "title", "comments": "comment"}
 _CLASSES = 8
 
 
@@ -50,7 +49,9 @@ class Numeracy600k(TextSource):
     number
         ``masked``: the number is replaced by the ``placeholder``, and the label is its class, 0 for
         numbers below 1, else that of its digits before the point, and 7 for a million and more.
-        ``target``: the text stays as it is, the number is a target, and there is no label.
+        ``target``: the text stays as it is, the number is a target, and there is no label. What
+        is no number by docs/NUMERALS.md, such as 1,250,000, needs ``numtok encode --numerals
+        default,thousands=yes``, or is left out there with ``--on-error skip``.
     split
         Shares by a seeded hash of the id, as ``numtok encode --split``: no official split is
         published; a sixth for the test is what is reported.
@@ -122,7 +123,8 @@ class Numeracy600k(TextSource):
         given = {key: getattr(self, key) for key in self.__dataclass_fields__}
         options = {key: value for key, value in given.items() if value != getattr(type(self), key)}
         key = {name: given[name] for name in ("set", "number", "placeholder", "on_error")}
-        yield Origin(name, options, key, {place.rpartition("/")[2]: place})
+        file = place.partition("?")[0].rstrip("/").rpartition("/")[2]
+        yield Origin(name, options, key, {file: place})
 
     def _place(self) -> str:
         stem = _SETS[self.set]

@@ -45,8 +45,8 @@ class _Kind(NamedTuple):
 class Comparison(TextTask):
     """Sentences that compare two numbers: is it correct? Ages, weights, prices, distances, ...
 
-    As NumGPT's General Number Comparison (GNC): 20 templates, such as "A 23 year old person is
-    younger than a 40 year old person.", as many rows of each, half of them correct. Each template
+    As NumGPT's General Number Comparison (GNC): 20 templates, such as "A person of 23 years is
+    younger than a person of 40 years.", as many rows of each, half of them correct. Each template
     has a range of numbers, from 15..104 (persons, as in the paper) to 10000..1500000000. Both
     numbers are drawn from it by their logarithm: n from low to high with the probability
     log((n + 1) / n) / log((high + 1) / low). Equal ones are never drawn.
@@ -63,7 +63,7 @@ class Comparison(TextTask):
 
     >>> made = Comparison().unit(0, Split("train", 1), 0)
     >>> print(made.rows.decode().strip())  # doctest: +NORMALIZE_WHITESPACE
-    {"id":"train-0","text":"A village 366 kilometres away is nearer than a village 3 kilometres
+    {"id":"train-0","text":"A village 427 kilometres away is nearer than a village 6 kilometres
     away.","label":"incorrect","group":{"template":"village-nearer"}}
 
     Raises UsageError for settings that cannot be, and for a file of templates that is not right.
@@ -72,7 +72,7 @@ class Comparison(TextTask):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, synthetic tasks"
     unit_rows: ClassVar[int] = 1 << 16
-    digest: ClassVar[str] = "d7ec83c3d4938af6"
+    digest: ClassVar[str] = "ab95c2ff267a3a12"
     samples: ClassVar[int] = 40_000
     split: ClassVar[str] = "train=0.8,test=0.2"
 
