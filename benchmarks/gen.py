@@ -23,10 +23,10 @@ from rich.console import Console
 from rich.table import Table
 
 from numtok.artifact import TIMING
-from numtok.stages.gen import SPLITS, Config, run
+from numtok.stages.gen import Config, run
 from numtok.store import Store
 from numtok.tasks._nbody import simulation
-from numtok.tasks.base import TASKS
+from numtok.tasks.base import SPLITS, TASKS
 from numtok.tasks.orbits import Orbits
 
 ARITHMETIC = (
@@ -35,6 +35,12 @@ ARITHMETIC = (
     "arithmetic,operands=4",
     "arithmetic,operands=4,places=2,low=-99.99,high=99.99",
     "arithmetic,kind=product,digits=5",
+)
+JUDGED = (
+    "measurement",
+    "comparison",
+    "wordproblems",
+    "wordproblems,form=generate,answers=10001..inf",
 )
 ORBITS = (
     "orbits",
@@ -108,7 +114,7 @@ def main() -> None:
     table.add_column("task", overflow="fold")
     for heading in ("rows/s", "least", "most", "MB/s", "bytes a row"):
         table.add_column(heading, justify="right")
-    for task in ARITHMETIC:
+    for task in (*ARITHMETIC, *JUDGED):
         make(task, 1000)
         seconds, sizes = zip(
             *(make(task, options.samples) for _ in range(options.repeat)), strict=True

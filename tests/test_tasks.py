@@ -19,7 +19,14 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import FIELD, Row, is_split
 from numtok.registry import settings_of, spec_of
-from numtok.tasks import _draws, _seen, _temperature_rows, _windows
+from numtok.tasks import (
+    _draws,
+    _seen,
+    _temperature_rows,
+    _templates,
+    _unrepeated,
+    _windows,
+)
 from numtok.tasks.base import SHARES, TASKS, DerivedTask, Split, TableTask, Task, TextTask
 from tests import fakefields
 
@@ -114,7 +121,7 @@ def test_shifted_splits_have_names_that_say_so(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_target_is_exactly_one_number(name: str) -> None:
+def test_a_row_has_targets_or_a_label_and_every_target_is_exactly_one_number(name: str) -> None:
     made = whole(text_task(name), REST)
     texts = Texts.of(pa.array([row.text for row in made], pa.string()))
     starts, ends, counts = (found.tolist() for found in scan(*texts, NumeralPolicy()))
@@ -125,8 +132,8 @@ def test_every_target_is_exactly_one_number(name: str) -> None:
             for start, end in zip(starts[place:][:count], ends[place:][:count], strict=True)
         }
         place += count
-        assert row.targets
-        for start, end in (span for spans in row.targets.values() for span in spans):
+        assert row.targets or row.label
+        for start, end in (span for spans in (row.targets or {}).values() for span in spans):
             assert (start, end - start) in found, row.text
 
 
@@ -176,7 +183,9 @@ def test_the_examples_of_a_task_are_true(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [_draws, _seen, _temperature_rows, _windows], ids=lambda module: module.__name__
+    "module",
+    [_draws, _seen, _temperature_rows, _templates, _unrepeated, _windows],
+    ids=lambda module: module.__name__.rpartition(".")[2],
 )
 def test_the_examples_beside_the_tasks_are_true(module: ModuleType) -> None:
     found = doctest.testmod(module)

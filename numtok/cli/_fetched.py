@@ -1,27 +1,31 @@
-"""What ``numtok fetch`` prints: of a table as ``numtok table``, of a field its shape and days."""
+"""What ``numtok fetch`` prints: of a table as ``numtok table``, of others what they are."""
 
 from numtok.artifact import Manifest
 from numtok.cli import _tabled
 from numtok.cli._shared import Format, Size, counted, print_json, print_made, print_table
 from numtok.draft import shorten
-from numtok.records import FIELD
+from numtok.records import DATA, FIELD
 from numtok.stages.fetch import Estimate, Result
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print one table or field; with a format for programs, that on stdout instead of the REF."""
+    """Print one thing that was fetched; with a format for programs, that on stdout instead of its
+    REF."""
     if result.estimate is not None:
         rows = [("would make", result.ref), *_expected(result.estimate)]
         print_table("dry run", ("what", "value"), rows, format)
         return
     assert result.artifact is not None
-    if result.artifact.kind != FIELD:
+    if result.artifact.kind not in (DATA, FIELD):
         _tabled.print_result(result.artifact, result.made, format, quiet)
         return
     manifest = result.artifact.manifest
     if format is Format.JSON:
         facts = {"counts": manifest.counts, "facts": manifest.facts}
         print_json({"ref": result.ref, "made": result.made} | facts)
+        return
+    if result.artifact.kind == DATA:
+        _print_texts(result.ref, manifest, result.made, format, quiet)
         return
     variable = manifest.settings["variable"]
     title = f"a field of {variable}" if result.made else f"found, not made again: {variable}"
@@ -30,6 +34,19 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         if days := manifest.facts.get(key):
             notes.append(f"{counted(len(days), 'day')} {told}: {shorten(days)}")
     print_made(title, result.ref, _rows(manifest), format, quiet, notes)
+
+
+def _print_texts(ref: str, manifest: Manifest, made: bool, format: Format, quiet: bool) -> None:
+    counts, facts = manifest.counts, manifest.facts
+    rows: list[tuple[str, object]] = [("rows", counts["rows"])]
+    for key in sorted(counts.keys() - {"rows"}):
+        told = f"  {key.removeprefix('rows_')}" if key.startswith("rows_") else key
+        rows.append((told.replace("_", " "), counts[key]))
+    rows.append(("size", Size(manifest.bytes)))
+    notes = [f"licence: {facts['licence']}", facts["attribution"]]
+    notes += [f"left out: {why}" for why in facts.get("rejected", ())]
+    title = "texts" if made else "found, not made again"
+    print_made(title, ref, rows, format, quiet, notes)
 
 
 def _expected(estimate: Estimate) -> list[tuple[str, object]]:

@@ -61,7 +61,10 @@ def print_help(context: typer.Context, task: str | None) -> None:
         for field in settings_fields(kind)
     ]
     print_table(f"options of {name}", ("option", "default", "what"), rows)
-    typer.echo("\nThe other options: numtok gen --help")
+    typer.echo(
+        f"\nDefault: --samples {kind.samples} --split {kind.split}\n"
+        "The other options: numtok gen --help"
+    )
 
 
 def settings_fields(kind: type[Task]) -> tuple[Field[Any], ...]:

@@ -17,18 +17,25 @@ from numtok.cli._shared import (
 
 def command(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="uci, openml or era5.")],
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="uci, openml, numeracy600k or era5.")
+    ],
     set: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Of uci: airfoil, 'Kin 40K', a,b or all (of 25)."),
+        typer.Option(
+            metavar="NAME",
+            help="Of uci: airfoil, 'Kin 40K', a,b or all (of 25). Of numeracy600k: titles "
+            "(default), comments.",
+        ),
     ] = None,
     from_: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="PLACE",
-            help="Of uci: a copy, a folder or a URL. Of era5: a NetCDF or GRIB file, a zarr store "
-            "of it (path, gs://, https://), arco (default), weatherbench2, weatherbench2-64x32.",
+            help="Of uci: a copy, a folder or a URL. Of numeracy600k: the JSON or the zip, a file, "
+            "its folder or a URL. Of era5: a NetCDF or GRIB file, a zarr store of it (path, gs://, "
+            "https://), arco (default), weatherbench2, weatherbench2-64x32.",
         ),
     ] = None,
     suite: Annotated[
@@ -51,6 +58,25 @@ def command(
         str | None,
         typer.Option(metavar="refuse|drop", help="Of era5: days with missing values."),
     ] = None,
+    number: Annotated[
+        str | None,
+        typer.Option(metavar="masked|target", help="Of numeracy600k: what becomes of the number."),
+    ] = None,
+    placeholder: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Of numeracy600k: in place of the number. Default: _."),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARES",
+            help="Of numeracy600k: by a hash of the id. Default: test=0.1667[,seed=0].",
+        ),
+    ] = None,
+    on_error: Annotated[
+        str | None,
+        typer.Option(metavar="fail|skip", help="Of numeracy600k: rows that cannot be used."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Default: the source's and the set's.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Of era5: say what would be read, and how much.")
@@ -60,7 +86,7 @@ def command(
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:
-    """Bring public data sets: tables for regression, or a field of weather; print each REF.
+    """Bring public data sets: tables for regression, texts, or a field of weather; print each REF.
 
     Example: numtok fetch uci --set airfoil
     """
@@ -78,6 +104,10 @@ def command(
         "period": period,
         "every": every,
         "missing": missing,
+        "number": number,
+        "placeholder": placeholder,
+        "split": split,
+        "on_error": on_error,
     }
     config = Config(
         source=source,

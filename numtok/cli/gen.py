@@ -28,11 +28,19 @@ def command(
             "numtok gen TASK --help lists them.",
         ),
     ] = None,
-    samples: Annotated[int, typer.Option(metavar="N", help="Rows of all splits.")] = 10_000,
+    samples: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Rows of all splits. Default: the task's, mostly 10,000."),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="S", help="Another seed, other rows.")] = 0,
     split: Annotated[
-        str, typer.Option(metavar="SHARES", help="Adding up to 1, or train is what is left.")
-    ] = "train=0.8,validation=0.1,test=0.1",
+        str | None,
+        typer.Option(
+            metavar="SHARES",
+            help="Adding up to 1, or train is what is left. Default: the task's, mostly "
+            "train=0.8,validation=0.1,test=0.1.",
+        ),
+    ] = None,
     from_: Annotated[
         str | None,
         typer.Option("--from", metavar="REF", help="Of temperature: the field that it reads."),

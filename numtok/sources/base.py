@@ -1,9 +1,10 @@
-"""The contract of a source: public data sets, tables for regression or one field of weather.
+"""The contract of a source: public data sets, tables for regression, texts, or one field of
+weather.
 
-A source is a frozen dataclass whose fields are the options of ``numtok fetch``. One of tables says
-which are meant and which files they are made of; the stage brings the files, where the source
-leaves that to it, and gives them back to be read. One of a field opens it, and the stage reads
-what is asked for, some steps at a time.
+A source is a frozen dataclass whose fields are the options of ``numtok fetch``. One of tables or
+texts says which are meant and which files they are made of; the stage brings the files, where the
+source leaves that to it, and gives them back to be read. One of a field opens it, and the stage
+reads what is asked for, some steps at a time.
 """
 
 from abc import ABC, abstractmethod
@@ -17,12 +18,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from numtok.records import Row
 from numtok.registry import Registry
 
 
 @dataclass(frozen=True)
 class Origin:
-    """One table before it is made.
+    """One table, or one set of texts, before it is made.
 
     name
         What its artifact is called.
@@ -59,8 +61,8 @@ class Dataset:
 
 
 class Source(ABC):
-    """Where data comes from. Subclasses are final frozen dataclasses, each a :class:`TableSource`
-    or a :class:`FieldSource`; their fields are options.
+    """Where data comes from. Subclasses are final frozen dataclasses, each a :class:`TableSource`,
+    a :class:`TextSource` or a :class:`FieldSource`; their fields are options.
 
     ``revision`` rises when the same files become another table or field. A field whose name is a
     word of Python ends in ``_``, as ``from_`` for ``--from``.
@@ -82,6 +84,53 @@ class TableSource(Source):
     @abstractmethod
     def read(self, origin: Origin, files: Mapping[str, Path]) -> Dataset:
         """The content of the files of an origin, by name; DataError for what is not as expected."""
+
+
+class TextRow(NamedTuple):
+    """A row of texts, and what is to be counted of it: words for a table, joined by ``_``."""
+
+    row: Row
+    noted: tuple[str, ...] = ()
+
+
+class Rejected(NamedTuple):
+    """A row that cannot be used: where it is, and why not."""
+
+    why: str
+
+
+class TextSource(Source):
+    """Where texts come from."""
+
+    @abstractmethod
+    def origins(self) -> Iterator[Origin]:
+        """The sets of texts that are asked for; UsageError for what does not exist."""
+
+    @abstractmethod
+    def rows(self, origin: Origin, files: Mapping[str, Path]) -> Iterator[TextRow | Rejected]:
+        """The rows in the files of an origin, by name, one at a time: files may be larger than
+        memory. DataError for a file that is not as expected as a whole."""
+
+    @property
+    @abstractmethod
+    def shares(self) -> str | None:
+        """The splits that rows get by a hash of their id, as ``numtok encode --split`` has them;
+        None where rows say themselves."""
+
+    @property
+    @abstractmethod
+    def skips(self) -> bool:
+        """Whether rows that cannot be used are counted and left out; else the first is an error."""
+
+    @property
+    @abstractmethod
+    def licence(self) -> str:
+        """Under which the data may be used."""
+
+    @property
+    @abstractmethod
+    def attribution(self) -> str:
+        """Who must be named by users of the data."""
 
 
 class Block(NamedTuple):

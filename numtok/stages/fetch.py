@@ -1,9 +1,10 @@
-"""Fetch: public data sets -> table artifacts, or one field.
+"""Fetch: public data sets -> tables, texts, or one field.
 
 1. A source says which tables are meant, and where their files are.
 2. Files at URLs are kept as an artifact of kind ``download``, so that they are brought once. Each
    has a receipt: a run that was cut off goes on with the files that are left.
-3. A table's version is taken over the bytes of its files, wherever they came from.
+3. The version of a table or of texts is taken over the bytes of its files, wherever they came
+   from.
 
 A field is cut out of its source as it is read (``_field``), and nothing else is kept. Its version
 is taken over what is asked for, and over the bytes of its files where these are on this machine.
@@ -20,11 +21,22 @@ from typing import Any, NamedTuple
 from numtok import files
 from numtok.artifact import Artifact, Output, Parent, version_of, write_receipt
 from numtok.errors import DataError, UsageError, unknown
-from numtok.records import DOWNLOAD, FIELD, TABLE
-from numtok.sources.base import SOURCES, Dataset, Field, FieldSource, Origin, TableSource
+from numtok.records import DATA, DOWNLOAD, FIELD, TABLE
+from numtok.sources.base import (
+    SOURCES,
+    Dataset,
+    Field,
+    FieldSource,
+    Origin,
+    Source,
+    TableSource,
+    TextSource,
+)
 from numtok.stages._download import Progress, download
+from numtok.stages._fetched_texts import write_texts
 from numtok.stages._field import check_kept, write_field
 from numtok.stages._options import check_name
+from numtok.stages._splits import SplitRule
 from numtok.stages._table import Columns, feature_column, target_column, write_columns
 from numtok.store import Store
 
@@ -67,7 +79,8 @@ class Estimate(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One table or field, and whether this call made it; of a dry run what would be made."""
+    """One table, set of texts or field, and whether this call made it; of a dry run what would be
+    made."""
 
     ref: str
     artifact: Artifact | None
@@ -76,26 +89,27 @@ class Result(NamedTuple):
 
 
 def run(config: Config, store: Store, progress: Progress) -> Iterator[Result]:
-    """Make the tables one after the other, or the field, or find those that are there.
+    """Make the tables or texts one after the other, or the field, or find those that are there.
 
     Bad data of one table stops no other: it is told at the end. Raises UsageError, DataError, and
     StoreError where the network or the disk fails.
     """
     kind: Any = SOURCES[config.source]
-    source: TableSource | FieldSource = kind(**config.options)
+    source: TableSource | TextSource | FieldSource = kind(**config.options)
     if isinstance(source, FieldSource):
         yield _field(config, source, store, progress)
         return
     if config.dry_run:
         raise UsageError(
-            f"--dry-run means nothing for fetch {config.source}, whose tables are small; leave it "
-            "out"
+            f"--dry-run means nothing for fetch {config.source}, whose "
+            f"{'tables are small' if isinstance(source, TableSource) else 'texts are read whole'}; "
+            "leave it out"
         )
-    yield from _tables(config, source, store, progress)
+    yield from _several(config, source, store, progress)
 
 
-def _tables(
-    config: Config, source: TableSource, store: Store, progress: Progress
+def _several(
+    config: Config, source: TableSource | TextSource, store: Store, progress: Progress
 ) -> Iterator[Result]:
     origins: Iterable[Origin] = source.origins()
     if config.name is not None:
@@ -109,7 +123,10 @@ def _tables(
     made = 0
     for origin in origins:
         try:
-            yield _table(config, source, origin, store, progress)
+            if isinstance(source, TableSource):
+                yield _table(config, source, origin, store, progress)
+            else:
+                yield _texts(config, source, origin, store, progress)
             made += 1
         except DataError as error:
             failures.append(error)
@@ -124,24 +141,12 @@ def _table(
 ) -> Result:
     started = time.monotonic()
     paths = _files(config, origin, store, progress)
-    parents = []
-    for name, path in paths.items():
-        if not path.exists():
-            raise DataError(f"{path}: there is no such file; give a whole copy, or download it")
-        digest, size = files.sha256_file(path)
-        parents.append(Parent("file", origin.files[name], digest, size))
-    settings = {
-        "stage": "fetch",
-        "revision": REVISION,
-        "source": {"name": config.source, "revision": source.revision},
-        **origin.key,
-    }
     name = config.name or origin.name
     with store.draft(
         TABLE,
         name,
-        settings,
-        parents,
+        _settings(config, source, origin.key),
+        _parents(origin, paths),
         _command(config, origin.options, name),
         restart=config.restart,
         force=config.force,
@@ -151,6 +156,54 @@ def _table(
         counts = write_columns(draft.path, _columns(origin.name, source.read(origin, paths)))
         artifact = draft.publish(counts, {"seconds": time.monotonic() - started})
         return Result(artifact.ref, artifact, made=True)
+
+
+def _texts(
+    config: Config, source: TextSource, origin: Origin, store: Store, progress: Progress
+) -> Result:
+    started = time.monotonic()
+    rule = None if source.shares is None else SplitRule.parse(source.shares)
+    paths = _files(config, origin, store, progress)
+    settings = _settings(config, source, origin.key)
+    settings["split"] = rule.settings() if rule else None
+    settings["seed"] = rule.seed if rule else None
+    name = config.name or origin.name
+    with store.draft(
+        DATA,
+        name,
+        settings,
+        _parents(origin, paths),
+        _command(config, origin.options, name),
+        restart=config.restart,
+        force=config.force,
+    ) as draft:
+        if isinstance(draft, Artifact):
+            return Result(draft.ref, draft, made=False)
+        told = partial(progress, "writing")
+        written = write_texts(draft.path, source.rows(origin, paths), rule, source.skips, told)
+        facts: dict[str, Any] = {"licence": source.licence, "attribution": source.attribution}
+        facts |= {"rejected": written.rejected} if written.rejected else {}
+        timing = {"seconds": time.monotonic() - started}
+        artifact = draft.publish(written.counts, timing, facts)
+        return Result(artifact.ref, artifact, made=True)
+
+
+def _settings(
+    config: Config, source: Source, key: Mapping[str, str | int | None]
+) -> dict[str, Any]:
+    """What the version is taken over, beside the bytes of files."""
+    named = {"name": config.source, "revision": source.revision}
+    return {"stage": "fetch", "revision": REVISION, "source": named, **key}
+
+
+def _parents(origin: Origin, paths: Mapping[str, Path]) -> list[Parent]:
+    parents = []
+    for name, path in paths.items():
+        if not path.exists():
+            raise DataError(f"{path}: there is no such file; give a whole copy, or download it")
+        digest, size = files.sha256_file(path)
+        parents.append(Parent("file", origin.files[name], digest, size))
+    return parents
 
 
 def _columns(where: str, dataset: Dataset) -> Columns:
@@ -196,12 +249,7 @@ def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> 
 def _field(config: Config, source: FieldSource, store: Store, progress: Progress) -> Result:
     started = time.monotonic()
     parents = [_parent(place, paths) for place, paths in source.files().items()]
-    settings: dict[str, Any] = {
-        "stage": "fetch",
-        "revision": REVISION,
-        "source": {"name": config.source, "revision": source.revision},
-        **source.key,
-    }
+    settings = _settings(config, source, source.key)
     name = config.name or source.name
     if config.dry_run:
         version = version_of(FIELD, settings, parents)
@@ -258,12 +306,12 @@ def _estimate(opened: Field) -> Estimate:
 
 
 def _option(key: str) -> str:
-    """``from_`` -> ``--from``."""
-    return f"--{key.rstrip('_')}"
+    """``from_`` -> ``--from``, ``on_error`` -> ``--on-error``."""
+    return f"--{key.rstrip('_').replace('_', '-')}"
 
 
 def _command(config: Config, options: Mapping[str, str | int], name: str) -> list[str]:
-    """The command line that makes this one table or field again."""
+    """The command line that makes this one table, set of texts or field again."""
     command = ["numtok", "fetch", config.source]
     for key, value in options.items():
         command += [_option(key), str(value)]

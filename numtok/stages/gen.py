@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 
-from numtok.artifact import Artifact, Output, version_of, write_receipt
+from numtok.artifact import Artifact, Output, Parent, version_of, write_receipt
 from numtok.draft import Draft
 from numtok.engines.local import run_units
 from numtok.errors import UsageError
@@ -37,6 +37,7 @@ from numtok.tables import (
 )
 from numtok.tasks.base import (
     SHARES,
+    SPLITS,
     TASKS,
     DerivedTask,
     Split,
@@ -46,7 +47,6 @@ from numtok.tasks.base import (
 )
 
 REVISION = 1
-SPLITS = "train=0.8,validation=0.1,test=0.1"
 _MOST = 10**12  # rows
 _FEW_UNITS = 16  # what one process is done with before others have started
 _SAMPLE = 1000  # rows of each split that a dry run makes
@@ -58,12 +58,13 @@ Progress = Callable[[str, int, int, int], None]
 @dataclass(frozen=True)
 class Config:
     """What ``numtok gen`` was asked for; ``task`` is a spec, ``split`` shares that add up to 1,
-    ``from_`` the artifact that a task reads."""
+    ``from_`` the artifact that a task reads. Without ``samples`` or ``split`` they are the task's.
+    """
 
     task: str
-    samples: int = 10_000
+    samples: int | None = None
     seed: int = 0
-    split: str = SPLITS
+    split: str | None = None
     from_: str | None = None
     name: str | None = None
     workers: int | None = None
@@ -72,7 +73,7 @@ class Config:
     dry_run: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.samples <= _MOST:
+        if self.samples is not None and not 1 <= self.samples <= _MOST:
             raise UsageError(
                 f"--samples {self.samples} is not possible; allowed are 1 to {_MOST:,}"
             )
@@ -147,23 +148,25 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     """
     started = time.monotonic()
     task = TASKS.build(config.task)
-    splits = split_rows(config.split, config.samples)
+    samples = task.samples if config.samples is None else config.samples
+    splits = split_rows(config.split or task.split, samples)
     _check_shifted(task, splits)
-    if task.possible is not None and task.possible < config.samples:
+    if task.possible is not None and task.possible < samples:
         raise UsageError(
             f"{spec_of(task)} has only {task.possible:,} different rows, and --samples asks for "
-            f"{config.samples:,}; give fewer, or settings with more rows"
+            f"{samples:,}; give fewer, or settings with more rows"
         )
     kind = TABLE if isinstance(task, TableTask) else DATA
     source = _source(config, task, store)
     parents = [source.as_parent()] if source else []
+    parents += [Parent("file", *given) for given in task.files.values()]
     units = _units(task, splits)
     workers = workers_for(len(units), config.workers, _FEW_UNITS)
     settings = {
         "stage": "gen",
         "revision": REVISION,
-        "task": settings_of(task),
-        "samples": config.samples,
+        "task": settings_of(task) | {key: given.digest for key, given in task.files.items()},
+        "samples": samples,
         "split": {split.name: [split.rows, split.begin, split.end] for split in splits},
         "seed": config.seed,
     }
@@ -173,7 +176,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         found = store.find(kind, name, version)
         estimate = None if found else _estimate(task, source, config, splits)
         return Result(f"{name}@{version}", found, made=False, estimate=estimate)
-    command = _command(config, task, source, name)
+    command = _command(config, task, source, samples, name)
     with store.draft(
         kind, name, settings, parents, command, restart=config.restart, force=config.force
     ) as draft:
@@ -314,13 +317,13 @@ def _make(
         else:
             facts.append(receipt.facts)
     counts = Counter[str]()
-    size = 0
+    size, samples = 0, sum(unit.split.rows for unit in units if not unit.index)
     for fact in chain(facts, run_units(work, left, workers)):  # each as soon as it is done
         counts["rows"] += fact["rows"]
         counts[f"rows_{fact['split']}"] += fact["rows"]
         counts.update(fact["counts"])
         size += fact["bytes"]
-        progress("making", size, size * config.samples // counts["rows"], counts["rows"])
+        progress("making", size, size * samples // counts["rows"], counts["rows"])
     return dict(counts)
 
 
@@ -335,12 +338,14 @@ def _estimate(task: Task, source: Artifact | None, config: Config, splits: list[
     return Estimate(sum(split.rows for split in splits), size)
 
 
-def _command(config: Config, task: Task, source: Artifact | None, name: str) -> list[str]:
+def _command(
+    config: Config, task: Task, source: Artifact | None, samples: int, name: str
+) -> list[str]:
     """The command line that makes the artifact again."""
     command = ["numtok", "gen", spec_of(task)]
     command += ["--from", source.ref] if source else []
-    command += ["--samples", str(config.samples)]
+    command += ["--samples", str(samples)]
     command += ["--seed", str(config.seed)]
-    if config.split != SPLITS:
+    if config.split not in (None, task.split):
         command += ["--split", config.split]
     return [*command, "--name", name]

@@ -65,7 +65,7 @@ from numtok.nn.objectives.base import OBJECTIVES
 from numtok.nn.presets import preset, trunk
 from numtok.normalizers.base import NORMALIZERS
 from numtok.published import published
-from numtok.sources.base import SOURCES, TableSource
+from numtok.sources.base import SOURCES, TableSource, TextSource
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 from numtok.stages._schemes import scheme_of
 from numtok.sweeps.plan import (
@@ -314,7 +314,10 @@ class _Reader:
         with self._naming("fetch"):
             kind: Any = SOURCES[source]
             if not issubclass(kind, TableSource):
-                raise UsageError(f"{source} brings a field, and a sweep is of tables or texts")
+                told = "texts: fetch them first, and give their REF as data"
+                if not issubclass(kind, TextSource):
+                    told = "a field, and a sweep is of tables or texts"
+                raise UsageError(f"{source} brings {told}")
             if lacking := [key for key in SOURCES.required(source) if key not in options]:
                 raise UsageError(f"{source} needs {lacking[0]}")
         made: Any = self._configured("fetch", kind, options)

@@ -8,7 +8,7 @@ be made in any order, by any process, and again.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -22,6 +22,10 @@ T = TypeVar("T")
 
 #: Splits divide [0, SHARES) among them; a task hashes what splits must not share to a place in it.
 SHARES = 1 << 60
+
+#: What ``numtok gen`` makes of a task that says nothing else.
+SAMPLES = 10_000
+SPLITS = "train=0.8,validation=0.1,test=0.1"
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,14 @@ def setting(default: T, help: str) -> T:
     return made
 
 
+class GivenFile(NamedTuple):
+    """A file that a user named as a setting: where, its sha256, and its size."""
+
+    where: str
+    digest: str
+    bytes: int
+
+
 class Task(ABC):
     """A maker of data. Subclasses are final frozen dataclasses, each a :class:`TextTask`, a
     :class:`TableTask` or a :class:`DerivedTask`; their fields are settings.
@@ -52,8 +64,12 @@ class Task(ABC):
     Class attributes: ``revision`` (rises when the rows change), ``source`` (paper, section),
     ``unit_rows`` (rows in a unit, but for the last of a split: about a second of work or less)
     and ``digest``, the first 16 hexadecimal digits of the sha256 of a fixed sample, which is
-    the unit of ``(0, Split("train", 100), 0)`` with default settings.
+    the unit of ``(0, Split("train", 100), 0)`` with default settings. ``samples`` and ``split``
+    are the defaults of these options, such as the counts of the paper.
     """
+
+    samples: ClassVar[int] = SAMPLES
+    split: ClassVar[str] = SPLITS
 
     revision: ClassVar[int]
     source: ClassVar[str]
@@ -70,6 +86,11 @@ class Task(ABC):
         """The splits whose rows differ from all others on purpose; their names begin with
         ``ood-``, and no other split may be called so. None where names mean nothing."""
         return None
+
+    @property
+    def files(self) -> Mapping[str, GivenFile]:
+        """By setting, the files that settings name; content makes the version, not the path."""
+        return {}
 
     def rows_of(self, split: Split, index: int) -> int:
         """How many rows a unit has."""

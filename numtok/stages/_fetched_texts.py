@@ -1,0 +1,79 @@
+"""Texts of a public data set as they are read -> one JSONL file a split."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from numtok.errors import DataError
+from numtok.files import PIECE, Sink
+from numtok.records import TRAIN, Row
+from numtok.sources.base import Rejected, TextRow
+from numtok.stages._splits import SplitRule
+
+_NAMED = 20  # rejected rows
+
+
+class Written(NamedTuple):
+    """What was counted, and why the first of the rejected rows were rejected."""
+
+    counts: dict[str, int]
+    rejected: list[str]
+
+
+def write_texts(
+    folder: Path,
+    rows: Iterable[TextRow | Rejected],
+    rule: SplitRule | None,
+    skips: bool,
+    progress: Callable[[int, int], None],
+) -> Written:
+    """Write rows to ``SPLIT-00000.jsonl``, some of them in memory at a time.
+
+    Their split is that of the rule, or their own. Raises DataError for the first row that cannot be
+    used, unless these are skipped, and where no row is left.
+    """
+    counts = Counter[str]()
+    rejected: list[str] = []
+    encode = msgspec.json.Encoder().encode
+    sinks: dict[str, Sink] = {}
+    held: dict[str, bytearray] = {}
+    with ExitStack() as stack:
+        for found in rows:
+            if isinstance(found, Rejected):
+                if not skips:
+                    raise DataError(f"{found.why}; --on-error skip leaves such rows out")
+                counts["rejected"] += 1
+                rejected += [found.why] if len(rejected) < _NAMED else []
+                continue
+            split = rule.split_of(str(found.row.id)) if rule else found.row.split or TRAIN
+            if split not in sinks:
+                sinks[split] = stack.enter_context(Sink(folder / f"{split}-00000.jsonl"))
+                held[split] = bytearray()
+            held[split] += encode(_members(found.row)) + b"\n"
+            counts["rows"] += 1
+            counts[f"rows_{split}"] += 1
+            counts.update(found.noted)
+            if len(held[split]) >= PIECE:
+                sinks[split].write(held[split])
+                held[split] = bytearray()
+                progress(sum(sink.bytes for sink in sinks.values()), 0)
+        for split, sink in sinks.items():
+            sink.write(held[split])
+    if not counts["rows"]:
+        raise DataError("there is no row in the files; give others, or leave --from out")
+    return Written(dict(counts), rejected)
+
+
+def _members(row: Row) -> dict[str, Any]:
+    """A row without what it does not say; its split is the file's name."""
+    members = msgspec.structs.asdict(row)
+    return {
+        name: value
+        for name, value in members.items()
+        if value is not None and value is not UNSET and name != "split"
+    }
