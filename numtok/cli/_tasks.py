@@ -61,10 +61,11 @@ def print_help(context: typer.Context, task: str | None) -> None:
         for field in settings_fields(kind)
     ]
     print_table(f"options of {name}", ("option", "default", "what"), rows)
-    typer.echo(
-        f"\nDefault: --samples {kind.samples} --split {kind.split}\n"
-        "The other options: numtok gen --help"
-    )
+    if kind.own_splits is Task.own_splits:
+        typer.echo(f"\nDefault: --samples {kind.samples} --split {kind.split}")
+    else:
+        typer.echo("\n--samples and --split mean nothing here.")
+    typer.echo("The other options: numtok gen --help")
 
 
 def settings_fields(kind: type[Task]) -> tuple[Field[Any], ...]:

@@ -125,8 +125,7 @@ class GenUnit:
 
     def __call__(self, unit: Unit) -> dict[str, Any]:
         with Sink(self.draft / unit.file) as sink:
-            counts = _write(sink, self.task, self.seed, unit.split, unit.index)
-        rows = self.task.rows_of(unit.split, unit.index)
+            rows, counts = _write(sink, self.task, self.seed, unit.split, unit.index)
         facts = {"split": unit.split.name, "rows": rows, "bytes": sink.bytes, "counts": counts}
         output = Output(sink.path.name, sink.bytes, sink.sha256)
         write_receipt(
@@ -148,8 +147,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     """
     started = time.monotonic()
     task = TASKS.build(config.task)
-    samples = task.samples if config.samples is None else config.samples
-    splits = split_rows(config.split or task.split, samples)
+    splits = _splits(config, task)
+    samples = sum(split.rows for split in splits)
     _check_shifted(task, splits)
     if task.possible is not None and task.possible < samples:
         raise UsageError(
@@ -176,7 +175,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         found = store.find(kind, name, version)
         estimate = None if found else _estimate(task, source, config, splits)
         return Result(f"{name}@{version}", found, made=False, estimate=estimate)
-    command = _command(config, task, source, samples, name)
+    command = _command(config, task, source, name)
     with store.draft(
         kind, name, settings, parents, command, restart=config.restart, force=config.force
     ) as draft:
@@ -190,6 +189,20 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         timing = {"seconds": time.monotonic() - started, "workers": workers}
         artifact = draft.publish(counts, timing, facts)
         return Result(artifact.ref, artifact, made=True)
+
+
+def _splits(config: Config, task: Task) -> list[Split]:
+    """What is to be made: as the task says itself, or as asked for."""
+    if (own := task.own_splits) is None:
+        samples = task.samples if config.samples is None else config.samples
+        return split_rows(config.split or task.split, samples)
+    for option in ("samples", "split"):
+        if (given := getattr(config, option)) is not None:
+            raise UsageError(
+                f"gen {name_of(task)} says itself how many rows each split has; leave out "
+                f"--{option} {given} (`numtok gen {name_of(task)} --help` has its options)"
+            )
+    return own
 
 
 def _source(config: Config, task: Task, store: Store) -> Artifact | None:
@@ -284,18 +297,18 @@ def _units(task: Task, splits: list[Split]) -> list[Unit]:
 
 def _write(
     sink: Sink | IO[bytes], task: Task, seed: int, split: Split, index: int
-) -> dict[str, int]:
-    """Make one unit's file; what its task counted."""
+) -> tuple[int, dict[str, int]]:
+    """Make one unit's file; how many rows it has, and what its task counted."""
     if isinstance(task, TableTask):
         x, y = task.unit(seed, split, index)
         columns = [*map(number_column, x.T), number_column(y)]
         columns.append(pa.repeat(pa.scalar(split.name, pa.string()), len(y)))
         write_rows(sink, pa.Table.from_arrays(columns, schema=_table_file(task).schema))
-        return {}
+        return len(y), {}
     assert isinstance(task, TextTask)
     made = task.unit(seed, split, index)
     sink.write(made.rows)
-    return made.counts
+    return made.rows.count(b"\n"), made.counts
 
 
 def _table_file(task: TableTask) -> TableFile:
@@ -338,13 +351,12 @@ def _estimate(task: Task, source: Artifact | None, config: Config, splits: list[
     return Estimate(sum(split.rows for split in splits), size)
 
 
-def _command(
-    config: Config, task: Task, source: Artifact | None, samples: int, name: str
-) -> list[str]:
+def _command(config: Config, task: Task, source: Artifact | None, name: str) -> list[str]:
     """The command line that makes the artifact again."""
     command = ["numtok", "gen", spec_of(task)]
     command += ["--from", source.ref] if source else []
-    command += ["--samples", str(samples)]
+    if task.own_splits is None:
+        command += ["--samples", str(task.samples if config.samples is None else config.samples)]
     command += ["--seed", str(config.seed)]
     if config.split not in (None, task.split):
         command += ["--split", config.split]

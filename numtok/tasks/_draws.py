@@ -5,6 +5,7 @@ its distributions make of them.
 """
 
 import hashlib
+from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
@@ -33,6 +34,15 @@ def uniforms_of_rows(purpose: str, rows: range, columns: int) -> NDArray[np.floa
     generator = _generator(purpose)
     generator.advance(rows.start * columns)
     return _numbers(generator, len(rows) * columns).reshape(len(rows), columns).T
+
+
+def raw_bits(purpose: str) -> Callable[[int], NDArray[np.uint64]]:
+    """Gives columns of 64 random bits each, the next ones at every call.
+
+    >>> raw_bits("a")(1)
+    array([9203997037705486458], dtype=uint64)
+    """
+    return _generator(purpose).random_raw
 
 
 def _generator(purpose: str) -> np.random.PCG64:

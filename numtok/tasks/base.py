@@ -82,6 +82,12 @@ class Task(ABC):
         """How many different rows there are; None if they never run out."""
 
     @property
+    def own_splits(self) -> "list[Split] | None":
+        """The splits, by name, of a task whose settings say how many rows each has; None where
+        ``--samples`` and ``--split`` do."""
+        return None
+
+    @property
     def shifted(self) -> tuple[str, ...] | None:
         """The splits whose rows differ from all others on purpose; their names begin with
         ``ood-``, and no other split may be called so. None where names mean nothing."""
@@ -112,8 +118,9 @@ class TextTask(Task):
     def unit(self, seed: int, split: Split, index: int) -> Made:
         """Rows ``index * unit_rows`` and on of a split.
 
-        No text comes twice in a split, and none in two splits of the same seed. Ids are
-        different in all splits. Raises UsageError where there are too few rows to be had.
+        No text comes twice in a split, and none in two splits of the same seed, but for what a
+        task says of its own. Ids are different in all splits. Raises UsageError where there are
+        too few rows to be had; a task with its own splits may make fewer, and counts them.
         """
 
 

@@ -1,0 +1,167 @@
+"""The tasks of NUPA by their keys, such as ``add_Integer_Integer_Integer``.
+
+A key is a task with the representation of its operands and that of its answer. Published are 44
+keys; those of ``min`` and ``digit_min`` are among the 41 tasks of the paper, and no data of them
+are published.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from numtok.errors import UsageError, unknown
+
+INTEGER, FLOAT, FRACTION, SCIENTIFIC = "Integer", "Float", "Fraction", "ScientificNotation"
+REPRESENTATIONS = (INTEGER, FLOAT, FRACTION, SCIENTIFIC)
+PRESETS = ("published", "paper", "value-aware")
+MOST_DIGITS = 1000
+
+#: What Table 6 of Value-Aware calls the groups of tasks; others are called as their task.
+_OPERATIONS = {
+    "add": "add", "add_easy": "add", "sub": "subtract", "multiply_easy": "multiply",
+    "multiply_hard": "multiply", "mod": "modulo", "mod_easy": "modulo", "max_hard": "max",
+    "to_float": "to", "to_scient": "to",
+}  # fmt: skip
+_MANIPULATE_DIGITS = ("digit_max", "digit_min", "digit_add", "get_digit")
+_EASIER = ("add_easy", "multiply_easy", "mod_easy", "max_hard")  # variants that the paper pools
+_UNPUBLISHED = ("min", "digit_min")
+_DIGITS = re.compile(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?")
+
+
+class Key(NamedTuple):
+    """A task and the representations of its operands and of its answer.
+
+    task
+        ``add_easy`` with its difficulty; ``operation`` without, as in Table 6.
+    first, second
+        Of the operands; the second is ``none`` where there is one alone, ``int`` for a place, a
+        digit or a number of figures.
+    answer
+        Of the answer; ``int`` is written as Integer is.
+    tested, trained
+        The digit keys that are published of test (and validation), and of train: from, to.
+    """
+
+    task: str
+    first: str
+    second: str
+    answer: str
+    tested: tuple[int, int]
+    trained: tuple[int, int]
+
+    @property
+    def name(self) -> str:
+        return f"{self.task}_{self.first}_{self.second}_{self.answer}"
+
+    @property
+    def operation(self) -> str:
+        return _OPERATIONS.get(self.task, self.task)
+
+    @property
+    def is_published(self) -> bool:
+        return self.task not in _UNPUBLISHED
+
+    @property
+    def written(self) -> str:
+        """The representation of the answer: that of ``int`` is Integer."""
+        return INTEGER if self.answer == "int" else self.answer
+
+
+def _keys() -> list[Key]:
+    integers, floats, fractions, scientific = REPRESENTATIONS
+    near = {integers: (3, 20), floats: (3, 20), fractions: (1, 20), scientific: (3, 20)}
+    far = {integers: (5, 100), floats: (3, 100), fractions: (1, 20), scientific: (3, 100)}
+    made: list[Key] = []
+
+    def add(task: str, first: Sequence[str], second: str = "", answer: str = "") -> None:
+        is_far = _OPERATIONS.get(task, task) in (
+            "max", "min", "count", "length", "sig", "to", *_MANIPULATE_DIGITS,
+        )  # fmt: skip
+        for one in first:
+            tested = (far if is_far else near)[one]
+            if task == "to_float" and one == fractions:
+                tested = (1, 21)  # reduced and multiplied, a power of ten has one digit more
+            trained = (1, 20 if is_far and one != fractions else 8)
+            made.append(Key(task, one, second or one, answer or one, tested, trained))
+
+    for task in ("add", "sub", "multiply_easy", "multiply_hard", "max", "min"):
+        add(task, REPRESENTATIONS)
+    add("add_easy", [fractions])
+    add("max_hard", [integers, floats, scientific])
+    for task in ("digit_max", "digit_min", "digit_add"):
+        add(task, [integers, floats])
+    add("get_digit", [integers, floats], "int", "int")
+    add("length", [integers, floats], "none", "int")
+    add("count", [integers], "int", "int")
+    add("truediv", [integers, fractions], answer=fractions)
+    for task in ("floordiv", "mod", "mod_easy"):
+        add(task, [integers])
+    add("to_float", [fractions, scientific], "none", floats)
+    add("to_scient", [integers, floats], "none", scientific)
+    add("sig", [integers, floats], "int", scientific)
+    return sorted(made, key=lambda key: key.name)
+
+
+#: All keys by name, in order.
+KEYS = {key.name: key for key in _keys()}
+
+
+def key_of(name: str) -> Key:
+    """The key of a name; ValueError, with the nearest known one, if there is none.
+
+    >>> key_of("sig_Float_int_ScientificNotation").operation
+    'sig'
+    """
+    if name not in KEYS:
+        raise ValueError(str(unknown("task key", name, KEYS)))
+    return KEYS[name]
+
+
+def chosen(preset: str, tasks: str) -> list[Key]:
+    """The keys of a preset, or of these those that are named, separated by ``+``: by key, by task,
+    or by task and representation.
+
+    >>> [key.name for key in chosen("published", "mod+sub_Float")]
+    ['mod_Integer_Integer_Integer', 'sub_Float_Float_Float']
+
+    Raises UsageError for a preset or a name that there is not.
+    """
+    if preset not in PRESETS:
+        raise UsageError(f"--preset {preset} is not possible; allowed are {', '.join(PRESETS)}")
+    keys = [key for key in KEYS.values() if _is_of(preset, key)]
+    if tasks == "all":
+        return keys
+    found: set[str] = set()
+    for name in tasks.split("+"):
+        named = [one for one in keys if name in (one.name, one.task, f"{one.task}_{one.first}")]
+        if not named:
+            known = {one.task for one in keys} | {one.name for one in keys}
+            raise unknown(f"task of preset {preset}", name, known, "several are joined by +")
+        found.update(one.name for one in named)
+    return [key for key in keys if key.name in found]
+
+
+def _is_of(preset: str, key: Key) -> bool:
+    if preset == "paper":
+        return key.task not in _EASIER
+    return key.is_published and not (preset == "value-aware" and key.task in _MANIPULATE_DIGITS)
+
+
+def digit_keys(text: str) -> range | None:
+    """The digit keys ``5`` or ``1..7``; None for ``published``.
+
+    >>> digit_keys("1..7")
+    range(1, 8)
+
+    Raises UsageError for what is none.
+    """
+    if text == "published":
+        return None
+    match = _DIGITS.fullmatch(text)
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not 1 <= first <= last <= MOST_DIGITS:
+        raise UsageError(
+            f"--digits {text} is not possible; allowed are published, a number or a range such as "
+            f"1..7, from 1 to {MOST_DIGITS:,}"
+        )
+    return range(first, last + 1)

@@ -1,0 +1,143 @@
+"""Which questions of a stratum of NUPA each split has: none of them twice, none in two splits.
+
+Candidates are drawn a block at a time, from one sequence for test and validation and from another
+one for train. Test has the first different ones, validation the next, train what is in neither.
+
+Variants of a task, such as ``mod`` and ``mod_easy``, ask in the same words. What one of them has in
+test is in the validation split and in the train split of none, and what one has in validation is in
+no train split. Within a split they may share questions, as published.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from numtok.nupa.keys import FLOAT, FRACTION, INTEGER, KEYS, SCIENTIFIC, Key
+from numtok.nupa.strata import published
+from numtok.nupa.wording import wording
+from numtok.tasks._nupa_operands import Draws, candidates
+
+#: A first operand and a second one, which is empty where there is none.
+Question = tuple[str, str]
+
+_FIRST_BLOCK, _LARGEST_BLOCK = 32, 4096  # candidates
+_NEW = 64  # a stratum has no more where fewer than one of so many candidates are new
+_SHARE = 10  # of a small stratum, a tenth for test
+
+
+class Stratum(NamedTuple):
+    """A task and a digit key, and how many questions are wanted for test and for validation."""
+
+    key: Key
+    digits: int
+    test: int
+    validation: int
+
+
+def variants(key: Key) -> list[Key]:
+    """The keys that ask as this one does, itself among them.
+
+    >>> [one.task for one in variants(KEYS["mod_Integer_Integer_Integer"])]
+    ['mod', 'mod_easy']
+    """
+    asked = wording(key, "published")
+    same = (one for one in KEYS.values() if one.first == key.first)
+    return [one for one in same if wording(one, "published") == asked]
+
+
+def tested(seed: int, stratum: Stratum) -> list[Question]:
+    """The questions of the test split."""
+    return _dealt(seed, stratum._replace(validation=0), frozenset())[0]
+
+
+def validated(seed: int, stratum: Stratum, others: Sequence[Stratum]) -> list[Question]:
+    """Those of the validation split; ``others`` are the strata of the other variants."""
+    return _held(seed, stratum, others)[1]
+
+
+def trained(
+    seed: int, stratum: Stratum, others: Sequence[Stratum], rows: int
+) -> list[Question]:
+    """The first of the train split, or all where there are not so many."""
+    every = (stratum, *others)
+    held: set[Question] = set()
+    for one in every:
+        held.update(*_held(seed, one, [other for other in every if other != one]))
+    found: list[Question] = []
+    for new in _different(seed, stratum, is_held=False):
+        found += [question for question in new if question not in held]
+        if len(found) >= rows:
+            break
+    return found[:rows]
+
+
+def _held(
+    seed: int, stratum: Stratum, others: Sequence[Stratum]
+) -> tuple[list[Question], list[Question]]:
+    elsewhere = frozenset(question for other in others for question in tested(seed, other))
+    return _dealt(seed, stratum, elsewhere)
+
+
+@lru_cache(maxsize=16)
+def _dealt(
+    seed: int, stratum: Stratum, elsewhere: frozenset[Question]
+) -> tuple[list[Question], list[Question]]:
+    """The questions of test, and those of validation, of which none are ``elsewhere``."""
+    tests, validations = _counts(seed, stratum)
+    test: list[Question] = []
+    validation: list[Question] = []
+    for new in _different(seed, stratum, is_held=True):
+        lacking = tests - len(test)
+        test += new[:lacking]
+        validation += [question for question in new[lacking:] if question not in elsewhere]
+        if len(test) == tests and len(validation) >= validations:
+            break
+    return test, validation[:validations]
+
+
+def _counts(seed: int, stratum: Stratum) -> tuple[int, int]:
+    """How many questions test and validation have. Of a small stratum not all that are wanted:
+    most are left for train, but for a count that is published."""
+    key, digits, test, validation = stratum
+    is_published = test <= (published(key, digits) or 0)
+    enough = _SHARE * max(test, validation)
+    if (is_published and not validation) or _about(key, digits) > 2 * enough:
+        return test, validation
+    there = 0
+    for new in _different(seed, stratum, is_held=True):
+        there += len(new)
+        if there >= enough:
+            return test, validation
+    if is_published:
+        return test, min(validation, (there - test) // 2)
+    share = max(1, there // _SHARE)
+    return min(test, share), min(validation, share)
+
+
+def _about(key: Key, digits: int) -> int:
+    """How many different questions a stratum has: of that order, and rather less."""
+    if key.task == "to_float":
+        return 10 ** (digits - 1)
+    each = {INTEGER: 10 ** (digits - 1), FLOAT: 10 ** (2 * digits - 1)}
+    each |= {FRACTION: 10 ** (2 * digits - 1), SCIENTIFIC: 10 ** (digits + 2)}
+    return each[key.first] if key.second in ("none", "int") else each[key.first] ** 2
+
+
+def _different(seed: int, stratum: Stratum, *, is_held: bool) -> Iterator[list[Question]]:
+    """The different questions of a sequence, a block at a time, until hardly any are new."""
+    key, digits = stratum.key, stratum.digits
+    seen: set[Question] = set()
+    size, drawn = _FIRST_BLOCK, 0
+    while True:
+        purpose = f"nupa {key.name} {digits} {'held' if is_held else 'train'} {drawn} {seed}"
+        first, second = candidates(Draws(purpose), key, digits, is_held, size)
+        new = []
+        for question in zip(first, second or [""] * len(first), strict=True):
+            if question not in seen:
+                seen.add(question)
+                new.append(question)
+        yield new
+        if len(new) * _NEW < size:
+            return
+        drawn += size
+        size = min(drawn, _LARGEST_BLOCK)
