@@ -34,7 +34,8 @@ class Figure(msgspec.Struct, frozen=True):
     n: int
 
 
-Measures = Literal["numbers", "labels"]  # what is predicted, and what a metric is of
+#: What is predicted, and what a metric is of; answers are whole texts, with several numbers or one.
+Measures = Literal["numbers", "labels", "answers"]
 Figures = dict[str, Figure]  # by the metric's spec, such as "r2"
 
 

@@ -44,6 +44,7 @@ def _print_texts(ref: str, manifest: Manifest, made: bool, format: Format, quiet
         rows.append((told.replace("_", " "), counts[key]))
     rows.append(("size", Size(manifest.bytes)))
     notes = [f"licence: {facts['licence']}", facts["attribution"]]
+    notes += facts.get("notes", ())
     notes += [f"left out: {why}" for why in facts.get("rejected", ())]
     title = "texts" if made else "found, not made again"
     print_made(title, ref, rows, format, quiet, notes)

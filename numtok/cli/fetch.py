@@ -18,14 +18,14 @@ from numtok.cli._shared import (
 def command(
     context: typer.Context,
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="uci, openml, numeracy600k or era5.")
+        str, typer.Argument(metavar="SOURCE", help="uci, openml, numeracy600k, nupa or era5.")
     ],
     set: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             help="Of uci: airfoil, 'Kin 40K', a,b or all (of 25). Of numeracy600k: titles "
-            "(default), comments.",
+            "(default), comments. Of nupa: test (default), validation, train.",
         ),
     ] = None,
     from_: Annotated[
@@ -33,8 +33,8 @@ def command(
         typer.Option(
             "--from",
             metavar="PLACE",
-            help="Of uci: a copy, a folder or a URL. Of numeracy600k: the JSON or the zip, a file, "
-            "its folder or a URL. Of era5: a NetCDF or GRIB file, a zarr store of it (path, gs://, "
+            help="Of uci: a copy, a folder or a URL. Of numeracy600k and nupa: the JSON or a zip of "
+            "it, a file, its folder or a URL. Of era5: a NetCDF or GRIB file, a zarr store of it (path, gs://, "
             "https://), arco (default), weatherbench2, weatherbench2-64x32.",
         ),
     ] = None,
@@ -42,6 +42,21 @@ def command(
         int | None, typer.Option(metavar="N", help="Of openml: 353 (CTR23), 269 (AMLB), ...")
     ] = None,
     task: Annotated[int | None, typer.Option(metavar="N", help="Of openml: one task.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of nupa: published (default), value-aware.")
+    ] = None,
+    tasks: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Of nupa: some of them, as add+sub_Float.")
+    ] = None,
+    digits: Annotated[
+        str | None, typer.Option(metavar="N..M", help="Of nupa: digit keys, as 1..5.")
+    ] = None,
+    prompt: Annotated[
+        str | None,
+        typer.Option(
+            metavar="published|short", help="Of nupa: short is without the hint at the form."
+        ),
+    ] = None,
     variable: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of era5. Default: 2m_temperature.")
     ] = None,
@@ -75,7 +90,9 @@ def command(
     ] = None,
     on_error: Annotated[
         str | None,
-        typer.Option(metavar="fail|skip", help="Of numeracy600k: rows that cannot be used."),
+        typer.Option(
+            metavar="fail|skip", help="Of numeracy600k and nupa: rows that cannot be used."
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Default: the source's and the set's.")] = None,
     dry_run: Annotated[
@@ -99,6 +116,10 @@ def command(
         "from_": from_,
         "suite": suite,
         "task": task,
+        "preset": preset,
+        "tasks": tasks,
+        "digits": digits,
+        "prompt": prompt,
         "variable": variable,
         "area": area,
         "period": period,

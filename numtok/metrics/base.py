@@ -27,7 +27,8 @@ _quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ig
 
 
 class Answers(NamedTuple):
-    """n numbers that were asked for, or the labels of n rows, and what was predicted.
+    """n numbers that were asked for, or the labels of n rows, or n whole answers, and what was
+    predicted.
 
     truth, prediction
         float64[n], finite; a prediction that is not valid is already replaced (train mean). Of
@@ -36,7 +37,7 @@ class Answers(NamedTuple):
         bool[n].
     truth_literal, prediction_literal
         n strings: as written in the text, and as the scheme writes the prediction (None where
-        it is not valid). Of labels, the labels.
+        it is not valid). Of labels, the labels; of answers, the true one, and what was generated.
     log_density, crps, quantiles
         float64[n] in nats, float64[n], float64[n, len(reports.QUANTILES)]: of the predictive
         distribution, in the units of the truth.
@@ -104,6 +105,24 @@ class Answers(NamedTuple):
             **columns,
         )
         return made._replace(measures="labels")
+
+    @classmethod
+    def of_texts(
+        cls, truth: Sequence[str], generated: Sequence[str | None], **columns: Any
+    ) -> "Answers":
+        """Whole answers as texts, such as a fraction; None is no answer. The number that stands for
+        a true one is the same for the same text, and there is none for what was generated."""
+        place = {text: float(index) for index, text in enumerate(sorted(set(truth)))}
+        truths = np.array([place[text] for text in truth], np.float64)
+        valid = np.array([text is not None for text in generated], np.bool_)
+        made = cls.of(
+            truths,
+            np.zeros(len(truths)),
+            truth_literal=list(truth),
+            prediction_literal=list(generated),
+            **columns,
+        )
+        return made._replace(valid=valid, measures="answers")
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Answers":
         """A part of the numbers, by a mask or by indices."""

@@ -6,7 +6,8 @@ are published.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from numtok.errors import UsageError, unknown
@@ -106,6 +107,15 @@ def _keys() -> list[Key]:
 KEYS = {key.name: key for key in _keys()}
 
 
+#: How many digits an operand of each representation is said to have.
+DIGITS: dict[str, Callable[[str], int]] = {
+    INTEGER: len,
+    FLOAT: lambda text: len(text) - text.index(".") - 1,
+    FRACTION: lambda text: max(map(len, text.split("/"))),
+    SCIENTIFIC: lambda text: text.index("e") - text.index(".") - 1,
+}
+
+
 def key_of(name: str) -> Key:
     """The key of a name; ValueError, with the nearest known one, if there is none.
 
@@ -113,7 +123,8 @@ def key_of(name: str) -> Key:
     'sig'
     """
     if name not in KEYS:
-        raise ValueError(str(unknown("task key", name, KEYS)))
+        near = get_close_matches(name, KEYS, n=1, cutoff=0.5)
+        raise ValueError(f"unknown task key {name!r}" + (f"; is it {near[0]}?" if near else ""))
     return KEYS[name]
 
 

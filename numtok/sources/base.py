@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -87,16 +88,24 @@ class TableSource(Source):
 
 
 class TextRow(NamedTuple):
-    """A row of texts, and what is to be counted of it: words for a table, joined by ``_``."""
+    """A row of texts, and what is to be counted of it: words for a table, joined by ``_``. ``more``
+    are fields that are written with it and that no stage reads."""
 
     row: Row
     noted: tuple[str, ...] = ()
+    more: Mapping[str, Any] = MappingProxyType({})
 
 
 class Rejected(NamedTuple):
     """A row that cannot be used: where it is, and why not."""
 
     why: str
+
+
+class Note(NamedTuple):
+    """A sentence on all rows before it that a user must know."""
+
+    told: str
 
 
 class TextSource(Source):
@@ -107,7 +116,9 @@ class TextSource(Source):
         """The sets of texts that are asked for; UsageError for what does not exist."""
 
     @abstractmethod
-    def rows(self, origin: Origin, files: Mapping[str, Path]) -> Iterator[TextRow | Rejected]:
+    def rows(
+        self, origin: Origin, files: Mapping[str, Path]
+    ) -> Iterator[TextRow | Rejected | Note]:
         """The rows in the files of an origin, by name, one at a time: files may be larger than
         memory. DataError for a file that is not as expected as a whole."""
 

@@ -12,22 +12,24 @@ from msgspec import UNSET
 from numtok.errors import DataError
 from numtok.files import PIECE, Sink
 from numtok.records import TRAIN, Row
-from numtok.sources.base import Rejected, TextRow
+from numtok.sources.base import Note, Rejected, TextRow
 from numtok.stages._splits import SplitRule
 
 _NAMED = 20  # rejected rows
 
 
 class Written(NamedTuple):
-    """What was counted, and why the first of the rejected rows were rejected."""
+    """What was counted, why the first of the rejected rows were rejected, and what the source
+    tells besides."""
 
     counts: dict[str, int]
     rejected: list[str]
+    notes: list[str]
 
 
 def write_texts(
     folder: Path,
-    rows: Iterable[TextRow | Rejected],
+    rows: Iterable[TextRow | Rejected | Note],
     rule: SplitRule | None,
     skips: bool,
     progress: Callable[[int, int], None],
@@ -39,11 +41,15 @@ def write_texts(
     """
     counts = Counter[str]()
     rejected: list[str] = []
+    notes: list[str] = []
     encode = msgspec.json.Encoder().encode
     sinks: dict[str, Sink] = {}
     held: dict[str, bytearray] = {}
     with ExitStack() as stack:
         for found in rows:
+            if isinstance(found, Note):
+                notes.append(found.told)
+                continue
             if isinstance(found, Rejected):
                 if not skips:
                     raise DataError(f"{found.why}; --on-error skip leaves such rows out")
@@ -54,7 +60,7 @@ def write_texts(
             if split not in sinks:
                 sinks[split] = stack.enter_context(Sink(folder / f"{split}-00000.jsonl"))
                 held[split] = bytearray()
-            held[split] += encode(_members(found.row)) + b"\n"
+            held[split] += encode(_members(found)) + b"\n"
             counts["rows"] += 1
             counts[f"rows_{split}"] += 1
             counts.update(found.noted)
@@ -66,14 +72,15 @@ def write_texts(
             sink.write(held[split])
     if not counts["rows"]:
         raise DataError("there is no row in the files; give others, or leave --from out")
-    return Written(dict(counts), rejected)
+    return Written(dict(counts), rejected, notes)
 
 
-def _members(row: Row) -> dict[str, Any]:
+def _members(found: TextRow) -> dict[str, Any]:
     """A row without what it does not say; its split is the file's name."""
-    members = msgspec.structs.asdict(row)
+    row = found.row
+    members = {name: getattr(row, name) for name in row.__struct_fields__}
     return {
         name: value
         for name, value in members.items()
         if value is not None and value is not UNSET and name != "split"
-    }
+    } | found.more

@@ -183,6 +183,7 @@ def _texts(
         written = write_texts(draft.path, source.rows(origin, paths), rule, source.skips, told)
         facts: dict[str, Any] = {"licence": source.licence, "attribution": source.attribution}
         facts |= {"rejected": written.rejected} if written.rejected else {}
+        facts |= {"notes": written.notes} if written.notes else {}
         timing = {"seconds": time.monotonic() - started}
         artifact = draft.publish(written.counts, timing, facts)
         return Result(artifact.ref, artifact, made=True)

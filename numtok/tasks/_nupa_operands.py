@@ -13,7 +13,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.nupa.keys import FLOAT, FRACTION, INTEGER, SCIENTIFIC, Key
+from numtok.nupa.keys import DIGITS, FLOAT, FRACTION, INTEGER, SCIENTIFIC, Key
 from numtok.tasks._draws import raw_bits
 from numtok.tasks._nupa_answers import ORDERS, fraction, is_less
 
@@ -199,16 +199,6 @@ def _ratio(text: str) -> tuple[int, int]:
     return int(numerator), int(denominator)
 
 
-def _length(representation: str) -> Callable[[str], int]:
-    """How many digits a number is said to have."""
-    return {
-        INTEGER: len,
-        FLOAT: lambda text: len(text) - text.index("."),
-        FRACTION: lambda text: max(map(len, text.split("/"))),
-        SCIENTIFIC: lambda text: text.index("e"),
-    }[representation]
-
-
 def _larger_first(representation: str, first: str, second: str) -> tuple[str, str]:
     if representation == FRACTION:
         return (second, first) if is_less(first, second) else (first, second)
@@ -217,7 +207,7 @@ def _larger_first(representation: str, first: str, second: str) -> tuple[str, st
 
 
 def _longer_first(representation: str, first: str, second: str) -> tuple[str, str]:
-    length = _length(representation)
+    length = DIGITS[representation]
     return (second, first) if length(second) > length(first) else (first, second)
 
 
@@ -243,7 +233,7 @@ def _multiplied(key: Key, first: str, second: str) -> tuple[str, str]:
 
 
 def _added(key: Key, first: str, second: str) -> tuple[str, str]:
-    length = _length(key.first)
+    length = DIGITS[key.first]
     if length(first) < length(second):
         return _cut(key.first, first), second
     return first, _cut(key.first, second)

@@ -1,0 +1,13 @@
+"""The scores of answers that are whole texts (``nupa.answers`` says what each is)."""
+
+from numtok.metrics.base import Answers
+from numtok.nupa.answers import Score, score
+
+
+def scores(answers: Answers, rule: str) -> list[Score]:
+    """The score of each answer; what is not valid was not generated."""
+    assert answers.truth_literal is not None and answers.prediction_literal is not None
+    every = zip(
+        answers.truth_literal, answers.prediction_literal, answers.valid.tolist(), strict=True
+    )
+    return [score(truth, got if valid else None, rule) for truth, got, valid in every]

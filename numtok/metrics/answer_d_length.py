@@ -1,0 +1,45 @@
+"""answer-d-length: how many digits answers have more or fewer than the true ones."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from numtok.metrics._answers import scores
+from numtok.metrics._bootstrap import Statistic
+from numtok.metrics._weighted import mean
+from numtok.metrics.base import Answers, Metric
+from numtok.nupa.answers import check_rule
+
+
+@dataclass(frozen=True)
+class AnswerDLength(Metric):
+    """NUPA's d-length of whole answers, a mean; where there is no answer it is all digits of the
+    truth. ``rule`` as of ``answer-exact-match``.
+
+    parts
+        ``no``, as in the code for language models: of all digits together, so that one too many
+        before the point and one too few behind it cancel. ``yes``, as in the code for models
+        trained from scratch: of each part by itself, then summed.
+
+    >>> answers = Answers.of_texts(["10.5", "12"], ["1.25", "no"])
+    >>> AnswerDLength().plain(answers), AnswerDLength(parts=True).plain(answers)
+    (1.0, 2.0)
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "NUPA (Yang et al. 2025)"
+    measures: ClassVar[Literal["answers"]] = "answers"
+    better: ClassVar[Literal["lower"]] = "lower"
+    undefined: ClassVar[str] = "there are no answers"
+    needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
+    rule: str = "published"
+    parts: bool = False
+
+    def __post_init__(self) -> None:
+        check_rule("answer-d-length", self.rule)
+
+    def statistic(self, answers: Answers) -> Statistic:
+        found = scores(answers, self.rule)
+        off = [one.d_length_parts if self.parts else one.d_length for one in found]
+        return mean(np.array(off, np.float64))

@@ -1,0 +1,143 @@
+"""Answers of NUPA as texts (Yang et al. 2025): what is taken for the answer, and its digits.
+
+An answer is an integer ``123``, a float ``10.4``, a fraction ``7/13`` or a number in scientific
+notation ``1.23e4``; what the true one is written as says which. Its *parts* are the digits before
+the point, those behind it and those of the exponent, or numerator and denominator.
+"""
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+from numtok.errors import UsageError
+
+#: How an answer is found in what was generated:
+#:
+#: - ``published``, as the benchmark's code: what follows the first ``" = "``, or all where there is
+#:   none, and of that what stands at its start and has the form of the true answer. The rest is
+#:   ignored, so 12.5 counts as the integer 12; signs are left out, so 1.5e-3 counts as 1.5e3.
+#: - ``published-chat``: the same behind ``The answer is``, as for models that were asked to say so.
+#: - ``strict``: all that was generated, but for space around it, has that form; a minus counts.
+RULES = ("published", "published-chat", "strict")
+_MARKERS = {"published": " = ", "published-chat": "The answer is"}
+# Each with groups for its parts; digits are ASCII.
+_FORMS = [
+    re.compile(form)
+    for form in (
+        "([0-9]+)",
+        r"([0-9]+)\.([0-9]+)",
+        "([0-9]+)/([0-9]+)",
+        r"([0-9]+)\.([0-9]+)[eE][+-]?([0-9]+)",
+    )
+]
+_WITH_DECIMALS = (1, 3)  # of the forms
+_LONGEST, _LONGEST_EXPONENT = 4000, 4  # characters of a number that is worked out
+
+
+class Score(NamedTuple):
+    """One answer.
+
+    valid
+        There was an answer of the form of the true one.
+    exact, equal
+        All parts are the same strings; both are the same number.
+    digit_match
+        The share of the true digits that stand at their place.
+    d_length, d_length_parts
+        How many digits more or fewer there are in all; in each part by itself, summed.
+    """
+
+    valid: bool
+    exact: bool
+    equal: bool
+    digit_match: float
+    d_length: int
+    d_length_parts: int
+
+
+def check_rule(name: str, rule: str) -> None:
+    """UsageError for a rule that there is not; ``name`` is the metric's."""
+    if rule not in RULES:
+        raise UsageError(
+            f"{name}: rule={rule} is not possible; allowed are {', '.join(RULES)}"
+        )
+
+
+def score(truth: str, generated: str | None, rule: str) -> Score:
+    """Score what was generated, None for nothing.
+
+    >>> score("10.5", "1.25 or so", "published")  # the decimals are matched in their order
+    Score(valid=True, exact=False, equal=False, digit_match=0.0, d_length=0, d_length_parts=2)
+    >>> score("10.5", "1.25 or so", "strict")
+    Score(valid=False, exact=False, equal=False, digit_match=0.0, d_length=3, d_length_parts=3)
+
+    ValueError for a truth that has none of the forms.
+    """
+    form, parts = _form(truth)
+    digits = sum(map(len, parts))
+    found = None if generated is None else _found(generated, form, rule)
+    if found is None:
+        return Score(False, False, False, 0.0, digits, digits)
+    got = found.groups()
+    exact = got == parts and (rule != "strict" or _sign(found[0]) == _sign(truth))
+    lengths = [len(one) - len(other) for one, other in zip(got, parts, strict=True)]
+    return Score(
+        True,
+        exact,
+        exact or _are_equal(truth, found[0] if rule == "strict" else _unsigned(found[0])),
+        _matched(form, got, parts) / digits,
+        abs(sum(lengths)),
+        sum(map(abs, lengths)),
+    )
+
+
+@lru_cache(maxsize=1 << 10)
+def _form(truth: str) -> tuple[int, tuple[str, ...]]:
+    """Which form the true answer has, and its parts."""
+    for form, pattern in enumerate(_FORMS):
+        if match := pattern.fullmatch(truth):
+            return form, match.groups()
+    raise ValueError(f"the true answer is {truth!r}, which is no number without a sign")
+
+
+def _found(generated: str, form: int, rule: str) -> "re.Match[str] | None":
+    if rule == "strict":
+        return _FORMS[form].fullmatch(generated.strip())
+    _, marker, behind = generated.partition(_MARKERS[rule])
+    return _FORMS[form].match((behind if marker else generated).strip())
+
+
+def _matched(form: int, got: tuple[str, ...], parts: tuple[str, ...]) -> int:
+    """How many digits are the same, decimals from the left and all others from the right."""
+    count = 0
+    for place, (one, other) in enumerate(zip(got, parts, strict=True)):
+        from_the_left = form in _WITH_DECIMALS and place == 1
+        sides = (one, other) if from_the_left else (one[::-1], other[::-1])
+        count += sum(a == b for a, b in zip(*sides, strict=False))  # what hangs over is no match
+    return count
+
+
+def _sign(text: str) -> bool:
+    """Whether an exponent is below 0."""
+    return "-" in text
+
+
+def _unsigned(text: str) -> str:
+    return text.replace("+", "").replace("-", "")
+
+
+def _exponent_length(text: str) -> int:
+    return len(re.split("[eE]", text)[1]) if re.search("[eE]", text) else 0
+
+
+def _are_equal(truth: str, text: str) -> bool:
+    """Whether two answers are the same number; one too long to be worked out is another one."""
+    if len(text) > _LONGEST or _exponent_length(text) > _LONGEST_EXPONENT:
+        return False
+    numerator, bar, denominator = text.partition("/")
+    if bar:
+        return int(denominator) > 0 and Fraction(truth) == Fraction(
+            int(numerator), int(denominator)
+        )
+    return Fraction(truth) == Fraction(text)

@@ -1,0 +1,223 @@
+"""Nupa: a report, or answers in a file, -> the tables of the benchmark.
+
+A report of numbers has an answer's numbers one by one: those of a row are put together, as texts in
+the notation of the true answer, and compared with it by the strict rule. Answers in a file, say of
+another language model, are texts as they were generated.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from numtok import files
+from numtok.artifact import Artifact
+from numtok.errors import DataError, UsageError
+from numtok.nupa.answers import check_rule, score
+from numtok.nupa.keys import FLOAT, FRACTION, INTEGER, KEYS, SCIENTIFIC
+from numtok.nupa.wording import FORMS
+from numtok.records import DATA, GROUP, Row
+from numtok.reports import REPORT
+from numtok.stages._nupa_tables import MEASURES, Scored, Tables, tables
+from numtok.stages._reports import Predictions, read
+from numtok.store import Store
+
+_TARGET = "answer"
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok nupa`` was asked for: a report, or data and a file of answers to it."""
+
+    ref: str
+    answers: str | None = None
+    split: str = "test"
+    rule: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.answers is None and self.rule is not None:
+            raise UsageError(
+                f"--rule {self.rule} means nothing for a report, whose predictions are numbers "
+                "already; leave it out"
+            )
+        check_rule("nupa", self.rule or "published")
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The tables of ``n`` answers, the rule that found them, and what a reader must know."""
+
+    ref: str
+    rule: str
+    n: int
+    tables: Tables
+    notes: list[str]
+
+
+class _Answer(NamedTuple):
+    """One row: its task and digit keys, the true answer, and what was said, None for nothing."""
+
+    task: str
+    digits: str
+    gold: str
+    said: str | None
+
+
+class _Given(msgspec.Struct):
+    """A line of a file of answers."""
+
+    id: str
+    answer: str | None
+
+
+class _Question(Row):
+    """A row of NUPA."""
+
+    gold: str | None = None
+
+
+def run(config: Config, store: Store) -> Found:
+    """Raises UsageError for what is not of NUPA, DataError for answers that do not fit the data,
+    and StoreError."""
+    if config.answers is None:
+        artifact = store.resolve(config.ref, kinds={REPORT})
+        predictions = Predictions.of_numbers(read(artifact))
+        answers, rule, notes = list(_of_report(predictions)), "strict", _notes(predictions)
+    else:
+        artifact = store.resolve(config.ref, kinds={DATA})
+        rule = config.rule or "published"
+        answers, notes = _of_file(artifact, config.split, Path(config.answers))
+    found = [score(one.gold, one.said, rule) for one in answers]
+    columns = [[getattr(one, field) for one in found] for field in MEASURES.values()]
+    scored = Scored(
+        [one.task for one in answers],
+        np.array([int(one.digits) for one in answers]),
+        np.array(columns, np.float64).T,
+    )
+    return Found(artifact.ref, rule, len(answers), tables(scored), notes)
+
+
+# --- reports ------------------------------------------------------------------------------------
+
+
+def _of_report(predictions: Predictions) -> Iterator[_Answer]:
+    table = predictions.table
+    names = [GROUP + name for name in ("task", "digits")]
+    if not {*names} <= {*table.column_names}:
+        raise UsageError(
+            f"{predictions.ref} has no groups task and digits; name a report on data of "
+            "`numtok gen nupa` or `numtok fetch nupa`"
+        )
+    columns = ("id", "target", "position", "truth_literal", "prediction_literal", "valid", *names)
+    rows = zip(*(table.column(name).to_pylist() for name in columns), strict=True)
+    parts: dict[str, list[tuple[int, str, str | None]]] = defaultdict(list)
+    strata: dict[str, tuple[str, str]] = {}
+    for id, target, position, truth, said, valid, task, digits in rows:
+        if target == _TARGET:
+            parts[id].append((position, truth, said if valid else None))
+            strata[id] = task, digits
+    if not parts:
+        raise UsageError(f"{predictions.ref} has no target {_TARGET}; name a report of NUPA")
+    for id, numbers in parts.items():
+        task, digits = strata[id]
+        wanted = 2 if task in KEYS and KEYS[task].written == FRACTION else 1
+        if task not in KEYS or len(numbers) != wanted:
+            raise DataError(
+                f"{predictions.ref}: row {id} of task {task} has {len(numbers)} numbers in its "
+                f"answer, for {wanted}; evaluate on data of NUPA as it was made"
+            )
+        _, golds, said = zip(*sorted(numbers), strict=True)
+        known = [one for one in map(in_notation, golds, said) if one is not None]
+        yield _Answer(task, digits, "/".join(golds), "/".join(known) if len(known) == wanted else None)
+
+
+def in_notation(truth: str, said: str | None) -> str | None:
+    """A predicted number in the notation of the true one, where it has another: schemes that write
+    values know of none.
+
+    >>> in_notation("1.23e4", "12500.0"), in_notation("12", "12.0"), in_notation("12", "12.5")
+    ('1.25e4', '12', '12.5')
+    """
+    form = next(one for one in (INTEGER, FLOAT, SCIENTIFIC) if re.fullmatch(FORMS[one], truth))
+    if said is None or re.fullmatch(FORMS[form], said):
+        return said
+    try:
+        value = Decimal(said)
+    except InvalidOperation:
+        return said
+    if not value.is_finite() or abs(value.adjusted()) > 1000:
+        return said
+    if form == INTEGER:
+        return f"{value:.0f}" if value == value.to_integral_value() else said
+    digits = "".join(map(str, value.as_tuple().digits)).rstrip("0") or "0"
+    sign = "-" if value < 0 else ""
+    if form == SCIENTIFIC:
+        return f"{sign}{digits[0]}.{digits[1:] or '0'}e{value.adjusted() if value else 0}"
+    whole, _, decimals = f"{value:f}".partition(".")
+    return f"{whole}.{decimals.rstrip('0') or '0'}"
+
+
+def _notes(predictions: Predictions) -> list[str]:
+    tasks = set(predictions.table.column(f"{GROUP}task").to_pylist())
+    if not any(KEYS[task].written == FRACTION for task in tasks if task in KEYS):
+        return []
+    return [
+        "A denominator was predicted behind the true numerator: of fractions exact match is that "
+        "of answers written from left to right, digit match and d-length are rather better."
+    ]
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def _of_file(artifact: Artifact, split: str, path: Path) -> tuple[list[_Answer], list[str]]:
+    given = _read_given(path)
+    answers: dict[str, _Answer] = {}
+    count = 0
+    decoder = msgspec.json.Decoder(_Question)
+    for file in sorted(artifact.path.glob(f"{split}-*.jsonl")):
+        with files.reporting("read", file), file.open("rb") as lines:
+            for line in lines:
+                row = decoder.decode(line)
+                count += 1
+                id, group = str(row.id), row.group or {}
+                if id in given:
+                    if row.gold is None or group.get("task") not in KEYS:
+                        raise UsageError(f"{artifact.ref} is no data of NUPA; name what is")
+                    answers[id] = _Answer(
+                        str(group["task"]), str(group["digits"]), row.gold, given[id]
+                    )
+    if not count:
+        raise UsageError(f"{artifact.ref} has no split {split!r}; name one that it has")
+    if unknown := sorted(given.keys() - answers.keys()):
+        raise DataError(
+            f"{path}: id {unknown[0]!r} is not in split {split!r} of {artifact.ref}, and so are "
+            f"{len(unknown):,} of {len(given):,} ids; give answers to these rows"
+        )
+    if not answers:
+        raise DataError(f"{path} has no answers; give a line for each row that was asked")
+    asked = "" if len(answers) == count else f"{len(answers):,} of {count:,} rows were asked."
+    return list(answers.values()), [asked] if asked else []
+
+
+def _read_given(path: Path) -> dict[str, str | None]:
+    given: dict[str, str | None] = {}
+    decoder = msgspec.json.Decoder(_Given)
+    with files.reporting("read", path), path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                one = decoder.decode(line)
+            except msgspec.MsgspecError as error:
+                raise DataError(
+                    f"{path}, line {number:,}: {error}; a line is "
+                    '{"id": "...", "answer": "what was generated"}'
+                ) from None
+            if one.id in given:
+                raise DataError(f"{path}, line {number:,}: id {one.id!r} comes twice; leave one")
+            given[one.id] = one.answer
+    return given
