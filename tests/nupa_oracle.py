@@ -2,6 +2,7 @@
 fractions and decimals."""
 
 import re
+from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
@@ -68,13 +69,15 @@ def answer(text: str) -> tuple[str, str]:
     """The answer that the text of a question and its answer should have, and the one it has; the
     rounding of ``sig`` is the correct one. ValueError for what is no such text."""
     asked, _, given = text.partition(" = ")
-    match = re.fullmatch(r"(?:Directly return the answer as (.*?\. (?:The float.*?\. )?))?(.*)", asked)
+    match = re.fullmatch(
+        r"(?:Directly return the answer as (.*?\. (?:The float.*?\. )?))?(.*)", asked
+    )
     assert match is not None
-    hint, question = match.groups()
+    given_hint, question = match.groups()
     wanted, form = _answer(question)
     hints = {"d": _INTEGER, "f": _FLOAT, "q": _FRACTION, "e": _SCIENTIFIC}
-    if hint is not None and hint != hints[form]:
-        raise ValueError(f"{text!r} has the hint {hint!r}")
+    if given_hint is not None and given_hint != hints[form]:
+        raise ValueError(f"{text!r} has the hint {given_hint!r}")
     return wanted, given
 
 
@@ -104,7 +107,7 @@ def _digits(a: str, b: str, task: str) -> tuple[str, str]:
 
 
 _N = f"({_NUMBER})"
-_TASKS = {
+_TASKS: dict[str, Callable[..., tuple[str, str]]] = {
     rf"Add two numbers: {_N} \+ {_N}": lambda a, b: _written(value(a) + value(b), a),
     rf"Subtract two numbers: {_N} - {_N}": lambda a, b: _written(value(a) - value(b), a),
     rf"Multiply two numbers: {_N} \* {_N}": lambda a, b: _written(value(a) * value(b), a),
@@ -137,7 +140,10 @@ _TASKS = {
     f"Convert the number to float: {_N}": lambda a: (floated(value(a)), "f"),
     f"Convert the number to scientific notation: {_N}": lambda a: (in_scientific(value(a)), "e"),
     "(?:Count the number of the given digit in the given number: )?"
-    "([0-9]+) count the occurrence time of digit ([0-9])": lambda a, b: (str(list(a).count(b)), "d"),
+    "([0-9]+) count the occurrence time of digit ([0-9])": lambda a, b: (
+        str(list(a).count(b)),
+        "d",
+    ),
     f"Convert the number to scientific notation: {_N} and keep significant figures as ([0-9]+)": (
         lambda a, b: (figures(a, int(b)), "e")
     ),

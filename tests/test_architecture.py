@@ -22,7 +22,17 @@ PACKAGE = ROOT / "numtok"
 
 LAYERS: tuple[frozenset[str], ...] = (  # lowest first
     frozenset(
-        {"config", "errors", "files", "probes", "published", "records", "registry", "reports"}
+        {
+            "config",
+            "errors",
+            "files",
+            "nupa",
+            "probes",
+            "published",
+            "records",
+            "registry",
+            "reports",
+        }
     ),
     frozenset({"kernels"}),
     frozenset({"metrics", "normalizers", "numerals", "text_tokenizers"}),

@@ -75,8 +75,17 @@ def some_answers(seed: int, n: int) -> Answers:
 
 
 def answers_for(metric: Metric, seed: int, n: int) -> Answers:
-    """Answers of what the metric measures; as labels, each number stands for one."""
-    return some_answers(seed, n)._replace(measures=metric.measures)
+    """Answers of what the metric measures; as labels, each number stands for one, and as whole
+    answers it is written without its sign."""
+    made = some_answers(seed, n)
+    if metric.measures == "answers":
+        made = made._replace(
+            truth_literal=[repr(abs(value)) for value in made.truth.tolist()],
+            prediction_literal=[
+                text and text.lstrip("-") for text in made.prediction_literal or ()
+            ],
+        )
+    return made._replace(measures=metric.measures)
 
 
 # --- what holds for every metric: a new file is tested without an edit here -------------------
@@ -183,8 +192,9 @@ def test_equal_truths_give_a_figure_or_a_reason_and_no_warning(
     name: str, value: float, n: int
 ) -> None:
     metric = METRICS.build(name)
+    literal = f"{abs(value):.1f}" if metric.measures == "answers" else repr(value)
     answers = answers_for(metric, 1, n)._replace(
-        truth=np.full(n, value), truth_literal=[repr(value)] * n
+        truth=np.full(n, value), truth_literal=[literal] * n
     )
     reason = metric.why_undefined(answers)
     assert (reason is None) == math.isfinite(metric.plain(answers))
@@ -195,7 +205,7 @@ def test_equal_truths_give_a_figure_or_a_reason_and_no_warning(
 @every_metric
 def test_a_metric_is_of_numbers_or_of_labels_alone(name: str) -> None:
     metric = METRICS.build(name)
-    other: Measures = "numbers" if metric.measures == "labels" else "labels"
+    other: Measures = "numbers" if metric.measures != "numbers" else "labels"
     answers = answers_for(metric, 0, 5)._replace(measures=other)
     told = f"it measures {metric.measures}, and these are {other}"
     assert metric.why_undefined(answers) == told

@@ -96,7 +96,11 @@ def test_a_unit_depends_on_nothing_but_seed_split_and_index(name: str) -> None:
     again = [unit(name, 3, long, index) for index in (1, 0)]
     assert first == again[::-1]
     assert unit(name, 4, long, 1) != first[1]
-    assert [part.count(b"\n") for part in first] == [TASKS[name].unit_rows, 10]
+    asked, made = [TASKS[name].unit_rows, 10], [part.count(b"\n") for part in first]
+    if TASKS.build(name).own_splits is None:
+        assert made == asked
+    else:  # of a stratum there may be fewer
+        assert all(0 < one <= most for one, most in zip(made, asked, strict=True))
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -37,7 +37,7 @@ def print_tables(found: "Found", format: Format) -> None:
     _print_parts("by digits", "digits", every.digits, format)
     _print_parts("by group of tasks", "group", every.operations, format)
     print_figures(
-        "exact match by task: S and M are digits 1 to 8 (1 to 20 of tasks up to 100), L and XL more",
+        "exact match by task: S, M are digits 1 to 8 (of tasks up to 100: 1 to 20), L, XL more",
         ["task", "n", "all", "S", "M", "L", "XL", "S, M", "L, XL", "learned", "some"],
         [
             [

@@ -33,9 +33,9 @@ def command(
         typer.Option(
             "--from",
             metavar="PLACE",
-            help="Of uci: a copy, a folder or a URL. Of numeracy600k and nupa: the JSON or a zip of "
-            "it, a file, its folder or a URL. Of era5: a NetCDF or GRIB file, a zarr store of it (path, gs://, "
-            "https://), arco (default), weatherbench2, weatherbench2-64x32.",
+            help="Of uci: a copy, a folder or a URL. Of numeracy600k, nupa: the JSON or a zip of "
+            "it, a file, its folder or a URL. Of era5: a NetCDF or GRIB file, a zarr store of it "
+            "(path, gs://, https://), arco (default), weatherbench2, weatherbench2-64x32.",
         ),
     ] = None,
     suite: Annotated[

@@ -59,9 +59,7 @@ class Score(NamedTuple):
 def check_rule(name: str, rule: str) -> None:
     """UsageError for a rule that there is not; ``name`` is the metric's."""
     if rule not in RULES:
-        raise UsageError(
-            f"{name}: rule={rule} is not possible; allowed are {', '.join(RULES)}"
-        )
+        raise UsageError(f"{name}: rule={rule} is not possible; allowed are {', '.join(RULES)}")
 
 
 def score(truth: str, generated: str | None, rule: str) -> Score:

@@ -169,10 +169,12 @@ class Nupa(TextSource):
 
     def _checked(self, counts: Mapping[tuple[str, ...], int]) -> Iterator[str]:
         """What the counts of strata say beside those that are known, and what cannot be said."""
-        found = {keys: rows for keys, rows in counts.items() if isinstance(self._stratum(keys), _Stratum)}
+        found = {
+            keys: rows for keys, rows in counts.items() if isinstance(self._stratum(keys), _Stratum)
+        }
         if self.set != "test":
             yield (
-                f"{len(found):,} strata, none of whose counts could be checked: those of "
+                f"the counts of the strata ({len(found):,}) could not be checked: those of "
                 f"{self.set} are not known"
             )
             return

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from numtok.errors import DataError
 from numtok.files import PIECE, Sink
-from numtok.records import TRAIN, Row
+from numtok.records import TRAIN
 from numtok.sources.base import Note, Rejected, TextRow
 from numtok.stages._splits import SplitRule
 
@@ -79,8 +79,9 @@ def _members(found: TextRow) -> dict[str, Any]:
     """A row without what it does not say; its split is the file's name."""
     row = found.row
     members = {name: getattr(row, name) for name in row.__struct_fields__}
-    return {
+    said = {
         name: value
         for name, value in members.items()
         if value is not None and value is not UNSET and name != "split"
-    } | found.more
+    }
+    return {**said, **found.more}

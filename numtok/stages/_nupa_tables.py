@@ -1,5 +1,5 @@
-"""The tables of NUPA: means of answers' scores by digits, by task and by what the paper calls small,
-medium, large and extra large.
+"""The tables of NUPA: means of answers' scores by digits, by task, and by what the paper calls
+small, medium, large and extra large.
 
 The papers do not say which mean stands in a table, so there are three: of all answers (``micro``),
 of the means of tasks, and of the means of strata, a task and a digit key.
@@ -114,16 +114,12 @@ def tables(scored: Scored) -> Tables:
     )
 
 
-def _part(
-    name: str, scored: Scored, rows: "NDArray[np.bool_] | NDArray[np.int64]"
-) -> Part:
+def _part(name: str, scored: Scored, rows: "NDArray[np.bool_] | NDArray[np.int64]") -> Part:
     scores = scored.scores[rows]
     return Part(name, len(scores), dict(zip(MEASURES, scores.mean(axis=0).tolist(), strict=True)))
 
 
-def _means(
-    scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]
-) -> Iterator[Means]:
+def _means(scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]) -> Iterator[Means]:
     """Each mean is one of the means of strata, with weights that add up to 1."""
     sizes = np.array([len(rows) for rows in strata.values()], np.float64)
     tasks = np.unique([name for name, _ in strata], return_inverse=True)[1]
@@ -146,9 +142,7 @@ def _means(
         yield Means(measure, *figures)
 
 
-def _task(
-    key: Key, scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]
-) -> Task:
+def _task(key: Key, scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]) -> Task:
     own = {digit: rows for (name, digit), rows in strata.items() if name == key.name}
     is_far = key.tested[1] >= _FAR
 

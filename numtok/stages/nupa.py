@@ -133,7 +133,9 @@ def _of_report(predictions: Predictions) -> Iterator[_Answer]:
             )
         _, golds, said = zip(*sorted(numbers), strict=True)
         known = [one for one in map(in_notation, golds, said) if one is not None]
-        yield _Answer(task, digits, "/".join(golds), "/".join(known) if len(known) == wanted else None)
+        yield _Answer(
+            task, digits, "/".join(golds), "/".join(known) if len(known) == wanted else None
+        )
 
 
 def in_notation(truth: str, said: str | None) -> str | None:

@@ -50,7 +50,8 @@ class Draws:
 
     def chance(self, share: float, count: int) -> list[bool]:
         """True with a probability [count]."""
-        return (self._bits(count) < np.uint64(int(share * 2**32))).tolist()
+        chosen: list[bool] = (self._bits(count) < np.uint64(int(share * 2**32))).tolist()
+        return chosen
 
     def digits(self, lengths: Whole, first: int = 1, last: int = 0) -> Texts:
         """Strings of digits; of those with several the first and the last one are at least

@@ -21,7 +21,7 @@ from numtok.tasks._nupa_operands import Draws, candidates
 Question = tuple[str, str]
 
 _FIRST_BLOCK, _LARGEST_BLOCK = 32, 4096  # candidates
-_NEW = 64  # a stratum has no more where fewer than one of so many candidates are new
+_LAST_BLOCK, _NEW = 1024, 64  # no more are to be had where of so many fewer than one in 64 is new
 _SHARE = 10  # of a small stratum, a tenth for test
 
 
@@ -55,9 +55,7 @@ def validated(seed: int, stratum: Stratum, others: Sequence[Stratum]) -> list[Qu
     return _held(seed, stratum, others)[1]
 
 
-def trained(
-    seed: int, stratum: Stratum, others: Sequence[Stratum], rows: int
-) -> list[Question]:
+def trained(seed: int, stratum: Stratum, others: Sequence[Stratum], rows: int) -> list[Question]:
     """The first of the train split, or all where there are not so many."""
     every = (stratum, *others)
     held: set[Question] = set()
@@ -117,10 +115,10 @@ def _counts(seed: int, stratum: Stratum) -> tuple[int, int]:
 def _about(key: Key, digits: int) -> int:
     """How many different questions a stratum has: of that order, and rather less."""
     if key.task == "to_float":
-        return 10 ** (digits - 1)
+        return int(10 ** (digits - 1))
     each = {INTEGER: 10 ** (digits - 1), FLOAT: 10 ** (2 * digits - 1)}
     each |= {FRACTION: 10 ** (2 * digits - 1), SCIENTIFIC: 10 ** (digits + 2)}
-    return each[key.first] if key.second in ("none", "int") else each[key.first] ** 2
+    return int(each[key.first] ** (1 if key.second in ("none", "int") else 2))
 
 
 def _different(seed: int, stratum: Stratum, *, is_held: bool) -> Iterator[list[Question]]:
@@ -137,7 +135,7 @@ def _different(seed: int, stratum: Stratum, *, is_held: bool) -> Iterator[list[Q
                 seen.add(question)
                 new.append(question)
         yield new
-        if len(new) * _NEW < size:
+        if len(new) * _NEW < size >= _LAST_BLOCK:
             return
         drawn += size
         size = min(drawn, _LARGEST_BLOCK)
