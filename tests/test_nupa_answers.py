@@ -6,15 +6,17 @@ from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from numtok.errors import UsageError
+from numtok.errors import DataError, UsageError
 from numtok.metrics.base import METRICS, Answers
 from numtok.nupa import answers, keys, strata, wording
 from numtok.nupa.answers import Score, score
 from numtok.stages import _nupa_tables
 from numtok.stages import nupa as stage
 from numtok.stages._nupa_tables import MEASURES, Scored, tables
+from numtok.stages._reports import Predictions
 from numtok.tasks import _nupa_answers, _nupa_operands, _nupa_questions
 from tests import test_cli_store
 from tests.test_cli_store import Shell
@@ -193,7 +195,8 @@ def test_ranges_depend_on_how_long_numbers_of_a_task_get() -> None:
     assert short.ranges == {"S": 1, "M": 0, "L": 1, "XL": 0}
     assert (short.inside, short.outside, short.exact) == (0.5, 0.5, 0.5)
     assert long.ranges == {"S": 0.5, "M": 0, "L": None, "XL": 0}
-    assert (long.inside, long.outside) == (pytest.approx(1 / 3), 0)
+    assert long.inside == pytest.approx(1 / 3)
+    assert long.outside == 0
 
 
 def test_well_learned_is_the_largest_digit_key_that_reaches_all_bounds() -> None:
@@ -206,6 +209,59 @@ def test_well_learned_is_the_largest_digit_key_that_reaches_all_bounds() -> None
     assert task.has_performance == 6  # 7 is 1.4 digits off
     (nothing,) = tables(scored((SUMS, 3, "12", None))).tasks
     assert nothing.well_learned is nothing.has_performance is None
+
+
+def test_figures_of_answers_that_are_all_right_are_exactly_one() -> None:
+    rows = [(SUMS, digits, "12", "12") for digits in range(3, 20) for _ in range(digits)]
+    for mean in tables(scored(*rows, (RATIOS, 1, "1/2", "1/2"))).means[:3]:
+        for one in (mean.micro, mean.of_tasks, mean.of_strata):
+            assert (one.value, one.low, one.high) == (1, 1, 1)
+
+
+def report(*rows: tuple[str, int, str, str | None], task: str = RATIOS, **more: str) -> Predictions:
+    """A report's predictions: id, position, the true number and the one that was said."""
+    ids, positions, truths, said = zip(*rows, strict=True)
+    columns = {
+        "id": ids,
+        "target": ["answer"] * len(ids),
+        "position": positions,
+        "truth_literal": truths,
+        "prediction_literal": said,
+        "valid": [one is not None for one in said],
+        "group_task": [task] * len(ids),
+        "group_digits": ["3"] * len(ids),
+    }
+    columns = {name: column for name, column in columns.items() if name not in more}
+    return Predictions("a report", pa.table(columns), Answers.of([], []))
+
+
+def test_the_numbers_of_a_reports_row_are_one_answer() -> None:
+    rows = (("b", 7, "3", "3.0"), ("a", 5, "13", "31"), ("a", 4, "7", "7.0"), ("b", 8, "4", None))
+    assert sorted(stage._of_report(report(*rows))) == [
+        (RATIOS, "3", "3/4", None),
+        (RATIOS, "3", "7/13", "7/31"),
+    ]
+    (one,) = stage._of_report(report(("a", 0, "12", "12.0"), task=SUMS))
+    assert one == (SUMS, "3", "12", "12")
+    assert stage._notes(report(*rows))[0].startswith("A denominator was predicted behind the true")
+    assert stage._notes(report(*rows, task=SUMS)) == []
+
+
+def test_reports_that_are_not_of_the_benchmark_are_one_line() -> None:
+    row = ("a", 0, "12", "12")
+    with pytest.raises(UsageError) as usage:
+        list(stage._of_report(report(row, group_task="none")))
+    assert str(usage.value) == (
+        "a report has no groups task and digits; name a report on data of `numtok gen nupa` or "
+        "`numtok fetch nupa`"
+    )
+    for task, wanted in ((RATIOS, 2), ("add_ten", 1)):
+        with pytest.raises(DataError) as data:
+            list(stage._of_report(report(row, task=task)))
+        assert str(data.value) == (
+            f"a report: row a of task {task} has 1 numbers in its answer, for {wanted}; evaluate "
+            "on data of NUPA as it was made"
+        )
 
 
 # --- the command ---------------------------------------------------------------------------------

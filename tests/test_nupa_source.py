@@ -176,8 +176,8 @@ def test_a_string_under_another_digit_key_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ({"add_Integer": {"3": [SUM]}}, "add_Integer 3, string 1: unknown task key 'add_Integer'; is "
-         "it add_Integer_Integer_Integer?"),
+        ({"add_Integer": {"3": [SUM]}}, "add_Integer 3, string 1: unknown task key 'add_Integer'; "
+         "is it add_Integer_Integer_Integer?"),
         ({"x": {"3": [SUM]}}, "x 3, string 1: unknown task key 'x'"),
         ({SUMS: {"three": [SUM]}}, f"{SUMS} three, string 1: 'three' is no digit key, which is a "
          "number above 0"),
@@ -227,7 +227,8 @@ def test_a_file_that_is_cut_off_is_one_line(tmp_path: Path, text: str, told: str
     ("option", "value", "told"),
     [
         ("set", "dev", "--set dev is not possible; allowed are test and validation and train"),
-        ("preset", "paper", "--preset paper is not possible; allowed are published and value-aware"),
+        ("preset", "paper", "--preset paper is not possible; allowed are published and "
+         "value-aware"),
         ("prompt", "long", "--prompt long is not possible; allowed are published and short"),
         ("on_error", "stop", "--on-error stop is not possible; allowed are fail and skip"),
         ("digits", "x", "--digits x is not possible; allowed are published, a number or a range "

@@ -7,7 +7,7 @@ of the means of tasks, and of the means of strata, a task and a digit key.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import fsum, inf, sqrt
 
 import msgspec
 import numpy as np
@@ -28,6 +28,7 @@ MEASURES = {
 _EXACT, _DIGITS, _LENGTH = (list(MEASURES).index(one) for one in (
     "exact match", "digit match", "d-length",
 ))  # fmt: skip
+_LENGTHS = ("d-length", "d-length by parts")  # the others are shares
 _FAR = 100  # digits that the tasks of long numbers go to
 #: From which to which digit key, of tasks up to 20 digits (21 counts as none) and up to 100.
 _RANGES = {
@@ -120,25 +121,22 @@ def _part(name: str, scored: Scored, rows: "NDArray[np.bool_] | NDArray[np.int64
 
 
 def _means(scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]) -> Iterator[Means]:
-    """Each mean is one of the means of strata, with weights that add up to 1."""
+    """Each mean is one of the means of strata, with weights of their own."""
     sizes = np.array([len(rows) for rows in strata.values()], np.float64)
     tasks = np.unique([name for name, _ in strata], return_inverse=True)[1]
-    of_task = np.bincount(tasks, sizes)
-    weights = (
-        sizes / sizes.sum(),
-        sizes / of_task[tasks] / len(of_task),
-        np.full(len(sizes), 1 / len(sizes)),
-    )
+    weights = (sizes, sizes / np.bincount(tasks, sizes)[tasks], np.ones(len(sizes)))
     groups = [scored.scores[rows] for rows in strata.values()]
     means = np.array([group.mean(axis=0) for group in groups])
     errors = np.array([group.var(axis=0) / max(1, len(group) - 1) for group in groups])
     count = int(sizes.sum())
     for place, measure in enumerate(MEASURES):
+        most = inf if measure in _LENGTHS else 1.0
         figures = []
         for weight in weights:
-            value = float((weight * means[:, place]).sum())
-            off = _SURE * sqrt(float((weight**2 * errors[:, place]).sum()))
-            figures.append(Figure(value, value - off, value + off, count))
+            total = fsum(weight)  # so that the mean of ones is one
+            value = fsum(weight * means[:, place]) / total
+            off = _SURE * sqrt(fsum(weight**2 * errors[:, place])) / total
+            figures.append(Figure(value, max(0.0, value - off), min(most, value + off), count))
         yield Means(measure, *figures)
 
 
