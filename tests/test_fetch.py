@@ -356,7 +356,7 @@ def test_the_command_prints_refs_notes_and_what_makes_it_again(
 
 SETS = ", ".join(sorted([*uci._SETS, "all"]))
 WRONG = [
-    ("uzi", "unknown source 'uzi'; did you mean 'uci'? known: era5, numeracy600k, openml, "
+    ("uzi", "unknown source 'uzi'; did you mean 'uci'? known: era5, numeracy600k, nupa, openml, "
      "uci"),
     ("uci", "fetch uci needs a value for --set"),
     ("uci --set airfoli", f"unknown set 'airfoli'; did you mean 'airfoil'? known: {SETS}"),

@@ -237,7 +237,7 @@ def test_a_file_that_is_cut_off_is_one_line(tmp_path: Path, text: str, told: str
 )  # fmt: skip
 def test_options_that_cannot_be_are_one_line(option: str, value: str, told: str) -> None:
     with pytest.raises(UsageError) as error:
-        SOURCES["nupa"](**{option: value})  # type: ignore[call-arg]
+        SOURCES["nupa"](**{option: value})
     assert str(error.value) == told
 
 

@@ -8,7 +8,6 @@ Float and of a mantissa, the longer side of a Fraction. Then each task makes its
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ Texts = list[str]
 
 _LARGEST_EXPONENT = 99
 _CUT = 3  # digits of the shorter operand of the easy variants
+_DIGITS_OF_INT64 = 18
 _AT_A_TIME = 4  # digits that are drawn together
 
 
@@ -91,22 +91,21 @@ def _fractions(draws: Draws, lengths: Whole) -> Texts:
     """Reduced, and drawn again until the denominator still has its length."""
     found = [""] * len(lengths)
     left = np.arange(len(lengths))
+    # Python's own integers, where int64 does not hold them.
+    kind = np.int64 if lengths.max(initial=1) <= _DIGITS_OF_INT64 else object
     while len(left):
-        above = draws.digits(lengths[left], first=0)
-        below = draws.digits(lengths[left])
-        open_ones = []
-        for row, one, two in zip(left.tolist(), above, below, strict=True):
-            numerator, denominator = int(one), int(two)
-            common = gcd(numerator, denominator)
-            if common > 1:
-                reduced = str(denominator // common)
-                if len(reduced) < len(two):
-                    open_ones.append(row)
-                    continue
-                found[row] = f"{numerator // common}/{reduced}"
-            else:
-                found[row] = f"{numerator}/{two}"
-        left = np.array(open_ones, np.int64)
+        drawn = draws.digits(lengths[left], first=0), draws.digits(lengths[left])
+        numerators, denominators = (np.array(list(map(int, one)), kind) for one in drawn)
+        common = np.gcd(numerators, denominators)
+        numerators, denominators = numerators // common, denominators // common
+        least = np.array([10 ** (length - 1) for length in lengths[left].tolist()], kind)
+        kept = np.flatnonzero(denominators >= least)
+        made = zip(
+            *(column[kept].tolist() for column in (left, numerators, denominators)), strict=True
+        )
+        for row, numerator, denominator in made:
+            found[row] = f"{numerator}/{denominator}"
+        left = np.delete(left, kept)
     return found
 
 

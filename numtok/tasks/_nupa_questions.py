@@ -50,12 +50,13 @@ def tested(seed: int, stratum: Stratum) -> list[Question]:
     return _dealt(seed, stratum._replace(validation=0), frozenset())[0]
 
 
-def validated(seed: int, stratum: Stratum, others: Sequence[Stratum]) -> list[Question]:
+def validated(seed: int, stratum: Stratum, others: tuple[Stratum, ...]) -> list[Question]:
     """Those of the validation split; ``others`` are the strata of the other variants."""
     return _held(seed, stratum, others)[1]
 
 
-def trained(seed: int, stratum: Stratum, others: Sequence[Stratum], rows: int) -> list[Question]:
+@lru_cache(maxsize=2)  # a stratum may be of several units
+def trained(seed: int, stratum: Stratum, others: tuple[Stratum, ...], rows: int) -> list[Question]:
     """The first of the train split, or all where there are not so many."""
     every = (stratum, *others)
     held: set[Question] = set()

@@ -19,7 +19,7 @@ from numtok.tasks.base import Made, Split, TextTask, setting
 _SPLITS = ("train", "validation", "test")
 _ROUNDINGS = ("published", "correct")
 _AS_PUBLISHED = -1
-_MOST_ROWS = 10_000_000  # of a stratum in one split: its questions are kept in memory
+_MOST_ROWS = 1_000_000  # of a stratum in one split: its questions are kept in memory
 _MOST_DIGITS_OF_VALUE_AWARE = 7
 _FEWEST_STRATA, _ROWS_OF_EACH = 16, 500  # of a sample of a split
 _LACKING = "missing_in_small_strata"  # what is counted
@@ -139,9 +139,8 @@ class Nupa(TextTask):
         first = index * self.unit_rows
         wanted = self.rows_of(split, index)
         lines: list[str] = []
-        for place, begin, end in self._parts(seed, split, first, first + wanted):
-            stratum, _ = self._strata[split.name][place]
-            questions = self._questions(seed, split.name, stratum, end)[begin:]
+        for stratum, rows, begin, end in self._parts(seed, split, first, first + wanted):
+            questions = self._questions(seed, split.name, stratum, rows)[begin:end]
             lines += self._lines(split.name, stratum, begin, questions)
         (order,) = uniforms_of_rows(f"nupa order {split.name} {index} {seed}", range(len(lines)), 1)
         mixed = [lines[place] for place in np.argsort(order, kind="stable").tolist()]
@@ -150,8 +149,8 @@ class Nupa(TextTask):
 
     def _parts(
         self, seed: int, split: Split, begin: int, end: int
-    ) -> Iterator[tuple[int, int, int]]:
-        """Some rows of a split: a stratum, and which of its own they are.
+    ) -> Iterator[tuple[Stratum, int, int, int]]:
+        """Some rows of a split: a stratum, how many rows it has, and which of them they are.
 
         Strata stand one after the other in random order. A split with fewer rows than asked for,
         such as the sample of a dry run, has a part of each of some strata.
@@ -167,7 +166,7 @@ class Nupa(TextTask):
         for place, start, stop in zip(order.tolist(), starts.tolist(), ends.tolist(), strict=True):
             low, high = max(start, begin), min(stop, end)
             if low < high:
-                yield place, low - start, high - start
+                yield strata[place][0], stop - start, low - start, high - start
 
     def _questions(self, seed: int, split: str, stratum: Stratum, rows: int) -> list[Question]:
         """The first questions that a split has of a stratum."""
@@ -176,8 +175,8 @@ class Nupa(TextTask):
         keys = variants(stratum.key)
         others = [self._stratum(key, stratum.digits) for key in keys if key != stratum.key]
         if split == "validation":
-            return validated(seed, stratum, others)[:rows]
-        return trained(seed, stratum, others, rows)
+            return validated(seed, stratum, tuple(others))[:rows]
+        return trained(seed, stratum, tuple(others), rows)
 
     def _lines(
         self, split: str, stratum: Stratum, begin: int, questions: list[Question]
@@ -186,34 +185,30 @@ class Nupa(TextTask):
         key = stratum.key
         first, second = zip(*questions, strict=True) if questions else ((), ())
         before, between, behind = wording(key, self.prompt)
+        at, gap, tail = len(before), len(between), len(behind) + len(EQUALS)
         is_fraction = key.written == FRACTION
         head = f'{{"id":"{split}-{key.name}-{stratum.digits}-'
         group = (
             f'"group":{{"task":"{key.name}","operation":"{key.operation}",'
-            f'"representation":"{key.first}","digits":{stratum.digits}}}'
+            f'"representation":"{key.first}","digits":{stratum.digits}}},"operands":["'
         )
         lines = []
         golds = answers(key, first, second, self.rounding)
         for number, (a, b, gold) in enumerate(zip(first, second, golds, strict=True), begin):
-            at = len(before)
-            to = at + len(a)
-            operands, spans, question = f'"{a}"', f"[{at},{to}]", f"{before}{a}"
-            if between:
-                at = to + len(between)
-                to = at + len(b)
-                operands += f',"{b}"'
-                spans += f",[{at},{to}]"
-                question += f"{between}{b}"
-            start = to + len(behind) + len(EQUALS)
-            end = start + len(gold)
+            start = to = at + len(a)
+            asked, operands, spans = a, f'{a}"', f"[{at},{to}]"
+            if gap:
+                start += gap + len(b)
+                asked = f"{a}{between}{b}"
+                operands, spans = f'{a}","{b}"', f"{spans},[{to + gap},{start}]"
+            start += tail
+            answer = f"[{start},{start + len(gold)}]"
             if is_fraction:
                 bar = start + gold.index("/")
-                answer = f"[{start},{bar}],[{bar + 1},{end}]"
-            else:
-                answer = f"[{start},{end}]"
+                answer = f"[{start},{bar}],[{bar + 1},{start + len(gold)}]"
             lines.append(
-                f'{head}{number}","text":"{question}{behind}{EQUALS}{gold}",'
-                f'"targets":{{"answer":[{answer}]}},"answer_start":{start},{group},'
-                f'"operands":[{operands}],"operand_spans":[{spans}],"gold":"{gold}"}}\n'
+                f'{head}{number}","text":"{before}{asked}{behind}{EQUALS}{gold}",'
+                f'"targets":{{"answer":[{answer}]}},"answer_start":{start},{group}'
+                f'{operands}],"operand_spans":[{spans}],"gold":"{gold}"}}\n'
             )
         return lines
