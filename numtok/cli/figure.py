@@ -17,7 +17,7 @@ def command(
         typer.Argument(
             metavar="KIND",
             help="truth, error, frequencies, curve, density, lines, bars; of probes: sweep, "
-            "embedding, pca.",
+            "confidence, embedding, pca.",
         ),
     ],
     refs: Annotated[

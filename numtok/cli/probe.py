@@ -55,6 +55,20 @@ def command(
             metavar="N", help="With which values are compared with seen ones. Default: 3."
         ),
     ] = None,
+    confidence: Annotated[
+        bool,
+        typer.Option(
+            "--confidence", help="Instead: how sure it is of a row, as its last number changes."
+        ),
+    ] = False,
+    text: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="With --confidence: of a text in place of a row."),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --confidence: of labels, which. Default: first."),
+    ] = None,
     embedding: Annotated[
         bool,
         typer.Option("--embedding", help="Instead: numbers after the first layer norm (value)."),
@@ -95,6 +109,9 @@ def command(
         digits=digits,
         embedding=embedding,
         pca=pca,
+        confidence=confidence,
+        text=text,
+        label=label,
         device=device,
         name=name,
         restart=restart,
