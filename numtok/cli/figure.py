@@ -35,7 +35,9 @@ def command(
     ] = None,
     x: Annotated[
         str | None,
-        typer.Option(metavar="KEY", help="lines: rows, draws, head.layers, data.dimension ..."),
+        typer.Option(
+            metavar="KEY", help="lines: rows, head.layers, embedder.sigma, data.dimension ..."
+        ),
     ] = None,
     over: Annotated[
         str | None,

@@ -97,8 +97,8 @@ def row_of(text: str, codec: Codec) -> Samples:
 
 
 def swept_row(samples: Samples, row: int, number: int, codec: Codec, numerals: Numerals) -> Samples:
-    """A row for each numeral, which stands at the place ``number`` of its numbers, encoded anew; all
-    else is as it was.
+    """A row for each numeral, which stands at the place ``number`` of its numbers, encoded anew;
+    all else is as it was.
 
     Raises UsageError for a value that the scheme cannot write.
     """
