@@ -554,8 +554,8 @@ def test_a_column_is_of_one_target_in_or_out_of_distribution(
     ref = make(store, Fake("xval", split=split, target="a"), "orbits").ref
     code, out, err = numtok("compare", ref, "--json", "--against", "xval/table5")
     if column is None:
-        told = "the reports have none of its groups, targets, data or heads"
-        assert (code, err.count(told)) == (2, 1)
+        message = "the reports have none of its groups, targets, data or heads"
+        assert (code, err.count(message)) == (2, 1)
         return
     [cell] = json.loads(out)["against"]["cells"]
     told = (cell["column"], cell["where"], cell["cell"]["value"])

@@ -37,7 +37,7 @@ TEXT = "How heavy are 2 eggs? 80 g"
 def loaded(scheme: str, objective: str, **options: Any) -> LoadedModel:
     model = fakemodels.model(scheme, objective, **options)
     artifact = Artifact(Path(), "model", "fake", "0" * 16)
-    trained = Trained({}, 0, {}, None, None, 0, 0, 0, 0.0)
+    trained = Trained({}, 0, {"deviation": 0.1}, None, None, 0, 0, 0, 0.0)
     return LoadedModel(artifact, model, fakemodels.codec(scheme), trained)
 
 

@@ -158,7 +158,8 @@ class _Reader:
             return log_likelihoods(model, self._example(batch))
         log_BC = model.class_log_probabilities(ended(batch, model.objective.causal))
         place = model.settings.classes.index(self.label)
-        return np.exp(log_BC[:, place].double().cpu().numpy())
+        found: Floats = np.exp(log_BC[:, place].double().cpu().numpy())
+        return found
 
     def _example(self, batch: Batch) -> Example:
         chosen = batch.number % (len(self.made.numbers) // len(self.made)) == self.number
@@ -173,7 +174,8 @@ class _Reader:
         count = len(self.made.numbers) // len(self.made)
         first = self.made.token_rows[:-1] + self.made.number_start[self.number :: count]
         factors = Vocabulary.of(codec).multipliers[self.made.tokens[first]]
-        return codec.normalizer.log_slope(x) - np.log(factors)
+        found: Floats = codec.normalizer.log_slope(x) - np.log(factors)
+        return found
 
 
 def _label(loaded: LoadedModel, label: str | None) -> str | None:
