@@ -104,7 +104,7 @@ def recorded(script: Path, folder: Path, **environment: str) -> list[list[str]]:
     recorder = folder / "numtok"
     recorder.write_text(
         '#!/bin/sh\nfor word; do echo "$word"; done >> calls; echo >> calls\n'
-        '[ "$1" != fetch ] || echo field@0\n'
+        '[ "$1" = sweep ] || echo field@0\n'
     )
     recorder.chmod(0o755)
     done = shell(f"PATH={folder}:$PATH {script}", folder, **environment)
