@@ -270,8 +270,8 @@ def _found(
         summary, points, notes = tokens(loaded, learnt)
         return _Found(summary, points, None, notes)
     if config.form == CONFIDENCE:
-        summary, points, notes = confidence(loaded, _asked(config, loaded, encoded), progress)
-        return _Found(summary, points, None, notes)
+        sure = confidence(loaded, _asked(config, loaded, encoded), progress)
+        return _Found(sure.found, sure.points, None, sure.notes)
     if encoded is None:
         return _Found(*embedding(loaded, *config.ends, config.of("points")), None, [])
     split = Split(
