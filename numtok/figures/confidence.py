@@ -12,6 +12,7 @@ from numtok.stages._probes import Probed
 from numtok.store import Store
 
 _NAME = "confidence"
+_Curve = tuple[str, Probed, Summary]
 
 
 @dataclass(frozen=True)
@@ -30,24 +31,20 @@ class Confidence(Figure):
 
 def picture_of(probes: Sequence[tuple[str, Probed]]) -> Picture:
     """The panels of labelled probes, and the variation of each below."""
-    panels: dict[tuple[str, int, str | None], list[tuple[str, Probed, Summary]]] = {}
-    for label, probed in probes:
-        found = probed.probe.found
-        assert isinstance(found, Summary)
-        panels.setdefault((found.asked, found.number, found.label), []).append(
-            (label, probed, found)
-        )
+    groups: dict[tuple[str, int, str | None], list[_Curve]] = {}
     colours = {label: place for place, label in enumerate(dict.fromkeys(one for one, _ in probes))}
     notes = []
     for label, probed in probes:
         found = probed.probe.found
         assert isinstance(found, Summary)
+        group = groups.setdefault((found.asked, found.number, found.label), [])
+        group.append((label, probed, found))
         if found.variation is not None:
             notes.append(f"{label}: variation / range {found.variation:.3g}.")
-    return Picture([_panel(group, colours) for group in panels.values()], list(notes))
+    return Picture([_panel(group, colours) for group in groups.values()], notes)
 
 
-def _panel(group: Sequence[tuple[str, Probed, Summary]], colours: dict[str, int]) -> Panel:
+def _panel(group: Sequence[_Curve], colours: dict[str, int]) -> Panel:
     marks: list[Mark] = []
     first = group[0][2]
     for label, probed, found in group:
