@@ -37,10 +37,13 @@ def command(
     ] = None,
     from_: Annotated[
         float | None,
-        typer.Option("--from", metavar="X", help="Default: the least there in training; -10."),
+        typer.Option(
+            "--from", metavar="X", help="Default: the least there in training; -10; a 100th of it."
+        ),
     ] = None,
     to: Annotated[
-        float | None, typer.Option(metavar="X", help="Default: the greatest there; 10.")
+        float | None,
+        typer.Option(metavar="X", help="Default: the greatest there; 10; 100 times it."),
     ] = None,
     points: Annotated[
         int | None, typer.Option(metavar="N", help="Values between them. Default: 201.")
