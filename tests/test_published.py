@@ -15,6 +15,7 @@ PAPER = PAPERS / "000_0e3e68c57ec0abb5.txt"
 DECODING = PAPERS / "002_7e38cd198fbc9dd0.txt"
 NUMVALUE = PAPERS / "001_aec2db9f39ff9651.txt"
 NUMVALUE_ROWS = ("standard-transformer", "numerologic", "numvalue-mlp", "numvalue-rnn")
+NUMGPT = PAPERS / "003_e366f0d081961b3a.txt"
 LIKELIHOODS = {"decoding-regression/table2": 11, "decoding-regression/table3": 25}
 HEADS = ("MDN", "UD", "ND", "Riemann")
 XVAL = [f"xval/table{number}" for number in (1, 2, 3, 4, 5)]
@@ -133,6 +134,45 @@ def test_every_value_of_value_aware_is_the_one_in_the_paper(number: int) -> None
     printed = [line.split("\t") for line in text.splitlines()]
     for cells in told:
         assert any(line[-len(cells) :] == cells for line in printed), cells
+
+
+# The names that rows have in the tables of NumGPT; the last two lines of each are pre-trained.
+ROWS_OF_NUMGPT = {"MAJ": "majority", "GPT with DICE": "dice"}
+
+
+def _cells_of_numgpt(number: int) -> dict[str, list[tuple[str, str]]]:
+    """Means and deviations above the caption of a table, by the name of the row."""
+    text = NUMGPT.read_text("utf-8").partition(f"\nTable {number}: ")[0]
+    lines = text[text.rindex("| Model ") :].splitlines()[2:]
+    found: dict[str, list[tuple[str, str]]] = {}
+    pretrained = False
+    for line in lines:
+        name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        pretrained |= name.startswith("Pre-train")
+        cells = [re.sub(r"[$<>b/{}]|\s", "", cell).replace("\\pm", "±") for cell in cells]
+        if name and cells and cells[0]:
+            row = ROWS_OF_NUMGPT.get(name, name.lower().replace(" ", "-"))
+            pairs = [cell.partition("±")[::2] for cell in cells if cell]
+            found[row + "-pretrained" * pretrained] = [(mean, apart) for mean, apart in pairs]
+    return found
+
+
+@pytest.mark.skipif(not NUMGPT.exists(), reason="the text of the paper is not at hand")
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_every_value_of_numgpt_is_the_one_in_the_paper(number: int) -> None:
+    """Percent there are shares here."""
+    table, printed = published(f"numgpt/table{number}"), _cells_of_numgpt(number)
+    places = 0 if number == 3 else 2
+
+    def told(value: Decimal | None) -> str:
+        return "" if value is None else str(value.scaleb(places))
+
+    assert {
+        row: [(told(cell.value), told(cell.deviation)) for cell in cells.values()]
+        for row, cells in table.rows.items()
+    } == printed
+    assert len(printed) == {1: 6, 2: 13, 3: 4}[number]
+    assert set(table.row_of.values()) <= set(printed)
 
 
 def test_values_keep_the_digits_that_were_printed() -> None:

@@ -14,7 +14,8 @@ from numtok.metrics.base import Answers, Metric
 @dataclass(frozen=True)
 class DLength(Metric):
     """NUPA's d-length: the mean difference in the number of digits. What is not valid is off by
-    all digits of the truth.
+    all digits of the truth. It is of single numbers, whatever their notation; ``answer-d-length``
+    is of whole answers as published.
 
     parts
         There are two published readings. ``no`` is that of the code for language models: the

@@ -30,7 +30,8 @@ def _matched(truth: Parts, prediction: Parts | None) -> float:
 class DigitMatch(Metric):
     """NUPA's digit match: of each truth, the share of its digits that the prediction has at the
     same place (integers and exponents from the right, decimals from the left), then the mean.
-    More digits than the truth has cost nothing; what is not valid matches none.
+    More digits than the truth has cost nothing; what is not valid matches none. It is of single
+    numbers, whatever their notation; ``answer-digit-match`` is of whole answers as published.
 
     >>> literals = {"truth_literal": ["1287", "10.5"], "prediction_literal": ["1387", "0.15"]}
     >>> DigitMatch().plain(Answers.of([1287, 10.5], [1387, 0.15], **literals))  # 3 of 4, 1 of 3

@@ -16,7 +16,7 @@ from numtok.metrics.base import Answers, Metric
 class ExactMatch(Metric):
     """The share of predictions whose literal denotes the same decimal number as that of the
     truth, exactly: 1.50 is 1.5 and 15e-1, but not 1.5000000000000001. (NUPA compares strings,
-    so there 1.50 is not 1.5.) What is not valid is no match.
+    so there 1.50 is not 1.5: ``answer-exact-match``.) What is not valid is no match.
 
     digits
         Compare after both are rounded, half to even, to this many significant digits, as
