@@ -22,7 +22,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -257,10 +257,11 @@ def _named(what: str, listings: tuple[tuple[str, ...], ...]) -> Mapping[str, Pat
     return found
 
 
-def _missing_in(kind: type) -> list[str]:
+@cache
+def _missing_in(kind: type) -> tuple[str, ...]:
     """What a class still needs before it can be built from a spec."""
     if not is_dataclass(kind):
-        return ["@dataclass(frozen=True)"]
+        return ("@dataclass(frozen=True)",)
     declared = {
         key
         for base in kind.__mro__
@@ -268,7 +269,7 @@ def _missing_in(kind: type) -> list[str]:
         if str(hint).startswith("typing.ClassVar") and key != "positional"  # which is optional
     }
     unset = {key for key in declared if not hasattr(kind, key)}
-    return sorted(unset | getattr(kind, "__abstractmethods__", frozenset()))
+    return tuple(sorted(unset | getattr(kind, "__abstractmethods__", frozenset())))
 
 
 def _is_plugin(file: Path) -> bool:
