@@ -201,18 +201,18 @@ class Codec:
         Raises ValueError where a token outside the numbers is no text token.
         """
         in_number = np.zeros(len(tokens), np.bool_)
-        for start, length in zip(number_start, number_length, strict=True):
+        for start, length in zip(number_start.tolist(), number_length.tolist(), strict=True):
             in_number[start : start + length] = True
         number_tokens = tokens[in_number] - np.uint32(self.number_first)
         decoded = self.decode_numbers(number_tokens, number_length, channel)
-        ends = np.concatenate([[0], number_start + number_length])
-        starts = np.concatenate([number_start, [len(tokens)]])
+        if (tokens[~in_number] < self.text_first).any():
+            raise ValueError("a special or number token stands where text is expected")
+        text = tokens - np.uint32(self.text_first)  # only where it is no number
+        ends = [0, *(number_start + number_length).tolist()]
+        starts = [*number_start.tolist(), len(tokens)]
         parts = []
         for index, (begin, end) in enumerate(zip(ends, starts, strict=True)):
-            piece = tokens[begin:end]
-            if (piece < self.text_first).any():
-                raise ValueError("a special or number token stands where text is expected")
-            parts.append(self.text.decode(piece - np.uint32(self.text_first)).decode())
+            parts.append(self.text.decode(text[begin:end]).decode())
             if index < len(number_start):
                 parts.append(
                     self.written_number(tokens[starts[index] : ends[index + 1]])

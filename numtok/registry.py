@@ -15,12 +15,14 @@ are taken over. What an object learns from data is a field as well, marked
 
 import importlib
 import inspect
+import os
 import pkgutil
 import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -124,28 +126,10 @@ class Registry(Generic[T]):
         """All names, sorted, without importing any module of the package but itself."""
         return tuple(sorted(self._files()))
 
-    def _files(self) -> dict[str, Path]:
+    def _files(self) -> Mapping[str, Path]:
         """Every name and the file, or the package's folder, that defines it."""
-        found: dict[str, Path] = {}
         places = self._package_module().__path__
-        # One folder at a time: of two modules of one name, pkgutil lists only the first.
-        for info in chain.from_iterable(pkgutil.iter_modules([place]) for place in places):
-            if info.name == "base" or info.name.startswith("_"):
-                continue
-            name = info.name.replace("_", "-")
-            folder = Path(str(getattr(info.module_finder, "path", "")))
-            if name in found:
-                raise UsageError(
-                    f"two files define the {self._what} {name!r}: in {found[name].parent} and in "
-                    f"{folder}; rename the plugin's file"
-                )
-            found[name] = folder / (info.name if info.ispkg else f"{info.name}.py")
-            if not _NAME.fullmatch(name) or "-" in info.name:
-                raise UsageError(
-                    f"{found[name]}: a {self._what} cannot have this name; a file name is made of "
-                    "lower-case letters, digits and _; rename the file"
-                )
-        return found
+        return _named(self._what, tuple((place, *_content(place)) for place in places))
 
     def __getitem__(self, name: str) -> type[T]:
         found = self._files()
@@ -205,12 +189,10 @@ class Registry(Generic[T]):
 
     def required(self, name: str) -> list[str]:
         """The settings of a class that a spec has to give."""
-        known = _settings_fields(self[name])
-        return [key for key, field in known.items() if field.default is MISSING]
+        return _required(self[name])
 
     def _make(self, kind: type[T], name: str, given: dict[str, Any]) -> T:
-        missing = [key for key in self.required(name) if key not in given]
-        if missing:
+        if missing := [key for key in _required(kind) if key not in given]:
             raise UsageError(f"{self._what} {name!r} needs a value for {missing[0]!r}")
         return kind(**given)
 
@@ -242,10 +224,44 @@ class Registry(Generic[T]):
         return classes[0]
 
 
-def _missing_in(kind: type) -> list[str]:
+def _content(place: str) -> list[str]:
+    """The names in a folder, none where there is no such folder."""
+    try:
+        return os.listdir(place)
+    except OSError:
+        return []
+
+
+@lru_cache
+def _named(what: str, listings: tuple[tuple[str, ...], ...]) -> Mapping[str, Path]:
+    """The names that folders define, each given with the names of all files in it: what was found
+    holds for as long as no file comes or goes."""
+    found: dict[str, Path] = {}
+    # One folder at a time: of two modules of one name, pkgutil lists only the first.
+    for info in chain.from_iterable(pkgutil.iter_modules([place]) for place, *_ in listings):
+        if info.name == "base" or info.name.startswith("_"):
+            continue
+        name = info.name.replace("_", "-")
+        folder = Path(str(getattr(info.module_finder, "path", "")))
+        if name in found:
+            raise UsageError(
+                f"two files define the {what} {name!r}: in {found[name].parent} and in "
+                f"{folder}; rename the plugin's file"
+            )
+        found[name] = folder / (info.name if info.ispkg else f"{info.name}.py")
+        if not _NAME.fullmatch(name) or "-" in info.name:
+            raise UsageError(
+                f"{found[name]}: a {what} cannot have this name; a file name is made of "
+                "lower-case letters, digits and _; rename the file"
+            )
+    return found
+
+
+@cache
+def _missing_in(kind: type) -> tuple[str, ...]:
     """What a class still needs before it can be built from a spec."""
     if not is_dataclass(kind):
-        return ["@dataclass(frozen=True)"]
+        return ("@dataclass(frozen=True)",)
     declared = {
         key
         for base in kind.__mro__
@@ -253,7 +269,7 @@ def _missing_in(kind: type) -> list[str]:
         if str(hint).startswith("typing.ClassVar") and key != "positional"  # which is optional
     }
     unset = {key for key in declared if not hasattr(kind, key)}
-    return sorted(unset | getattr(kind, "__abstractmethods__", frozenset()))
+    return tuple(sorted(unset | getattr(kind, "__abstractmethods__", frozenset())))
 
 
 def _is_plugin(file: Path) -> bool:
@@ -350,6 +366,10 @@ def _settings_fields(kind: type) -> dict[str, Field[Any]]:
 def _given_fields(kind: type) -> dict[str, Field[Any]]:
     """The settings that a spec may set."""
     return {key: field for key, field in _settings_fields(kind).items() if field.metadata != LEARNT}
+
+
+def _required(kind: type) -> list[str]:
+    return [key for key, field in _settings_fields(kind).items() if field.default is MISSING]
 
 
 def _written(value: Any) -> Any:

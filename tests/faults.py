@@ -10,6 +10,11 @@ and in another one, which the plan may kill, spawned workers included::
     python -m tests.faults kill@17 -- numtok encode ...
     python -m tests.faults worker:torn@3 -- tests.fakestage FOLDER
 
+    python -m tests.faults kill@1 kill@2 -- tests.fakestage FOLDER
+
+is one run under each plan, in FOLDER/PLAN, forked from a process that has imported the program:
+that takes milliseconds, where a start takes a second; it prints how each ended, as JSON.
+
 A plan is ``[worker:]KIND[@N[+]]``: at the N-th operation of the main process or
 of each worker, or with ``+`` from the N-th on. Kinds:
 
@@ -27,6 +32,7 @@ each: ``main write``.
 
 import errno
 import importlib
+import json
 import os
 import signal
 import sys
@@ -37,6 +43,7 @@ from pathlib import Path
 from typing import Any, cast, final
 
 from numtok import files
+from numtok.provenance import provenance
 
 _PLAN, _TRACE = "NUMTOK_FAULTS", "NUMTOK_TRACE"
 _ERRNO = {"eio": errno.EIO, "enospc": errno.ENOSPC, "torn": errno.ENOSPC}
@@ -133,14 +140,34 @@ def points(plan_kind: str, trace: list[str]) -> list[int]:
 
 
 def _launch() -> None:
-    plan, dashes, program, *arguments = sys.argv[1:]
-    assert dashes == "--", sys.argv
-    # Workers are spawned: they import this file again, as __mp_main__, and read it there.
-    os.environ[_PLAN] = plan
-    sys.argv = [program, *arguments]
+    dashes = sys.argv.index("--")
+    plans, (program, *arguments) = sys.argv[1:dashes], sys.argv[dashes + 1 :]
     module = importlib.import_module("numtok.cli.main" if program == "numtok" else program)
-    with installed(Plan.parse(plan)):
+    if len(plans) > 1:
+        (folder,) = arguments
+        provenance()  # asked for once a process, and not through the seam
+        print(json.dumps([_forked(plan, module, [program, f"{folder}/{plan}"]) for plan in plans]))
+        return
+    # Workers are spawned: they import this file again, as __mp_main__, and read it there.
+    os.environ[_PLAN] = plans[0]
+    sys.argv = [program, *arguments]
+    with installed(Plan.parse(plans[0])):
         module.main()
+
+
+def _forked(plan: str, module: Any, arguments: list[str]) -> int:
+    """The exit code of the program under the plan, minus the signal where one ended it."""
+    child = os.fork()
+    if child == 0:
+        code = 70
+        try:
+            sys.argv = arguments
+            with installed(Plan.parse(plan)):
+                module.main()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,12 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    """Several rules read every file: each is parsed once."""
+    return ast.parse(source)
+
+
 def sources() -> dict[str, Path]:
     """Every module of numtok and its file."""
     return {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
@@ -134,7 +141,7 @@ def imports(source: str, module: str, known: set[str], is_folder: bool = False) 
     ``from numtok import __version__`` (a name in one).
     """
     package = module if is_folder else module.rpartition(".")[0]
-    nodes = list(ast.walk(ast.parse(source)))
+    nodes = list(ast.walk(parsed(source)))
     importers = {"__import__"}
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module == "importlib":
@@ -260,17 +267,18 @@ def test_only_models_and_the_stages_that_use_them_import_torch() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "command", ["gen", "encode", "compare", "report", "figure", "ls", "explain"]
-)
-def test_what_needs_no_model_loads_no_torch(command: str) -> None:
+def test_what_needs_no_model_loads_no_torch() -> None:
+    """All in one process, where what one of them loads stays: it is told which was the first."""
     needs = {"gen": "numtok.stages.gen", "encode": "numtok.stages.encode"}
     needs |= {"compare": "numtok.stages.compare", "report": "numtok.stages._reports"}
     needs |= {"figure": "numtok.figures.lines", "ls": "numtok.store"}
     needs |= {"explain": "numtok.stages.explain"}
-    program = f"import sys, numtok.cli.{command}, {needs[command]}; print('torch' in sys.modules)"
+    program = "import sys\n" + "".join(
+        f"import numtok.cli.{command}, {module}\nprint({command!r}, 'torch' in sys.modules)\n"
+        for command, module in needs.items()
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("False\n", "")
+    assert (done.stdout.splitlines(), done.stderr) == ([f"{name} False" for name in needs], "")
 
 
 def test_training_and_evaluation_need_few_libraries() -> None:
@@ -346,7 +354,7 @@ def test_every_module_has_a_docstring() -> None:
     bare = [
         module
         for module, path in sources().items()
-        if not ast.get_docstring(ast.parse(path.read_text("utf-8")))
+        if not ast.get_docstring(parsed(path.read_text("utf-8")))
     ]
     assert not bare
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -273,6 +274,14 @@ def test_every_command_has_an_example_in_its_help(numtok: Shell) -> None:
             ran = numtok(path.stem.replace("_", "-"), "--help")
             assert "Example: numtok " in " ".join(ran.out.split()), path.stem
             assert all(len(line) <= 80 for line in ran.out.splitlines())
+
+
+def test_the_help_of_a_command_fills_its_lines(numtok: Shell) -> None:
+    told = numtok("faults", "--help").out.partition("Example:")[0]
+    _, *paragraphs = [part.splitlines() for part in re.split(r"\n *\n", told)]
+    for lines in paragraphs:
+        for line, after in pairwise(lines):
+            assert len(line.rstrip()) + 1 + len(after.split()[0]) > 79, line
 
 
 def test_a_new_command_is_one_new_file(

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from numtok import files
 from numtok.artifact import Artifact, verify
@@ -86,6 +88,18 @@ def rows(artifact: Artifact, name: str = "train") -> list[dict[str, Any]]:
     return found
 
 
+def arrays(artifact: Artifact) -> Iterator[dict[str, NDArray[Any]]]:
+    """The lists of every row as arrays: for real data much faster than ``rows``."""
+    columns = {}
+    for name, column in zip(table(artifact).column_names, table(artifact).columns, strict=True):
+        if pa.types.is_list(column.type):
+            joined = column.combine_chunks()
+            ends = joined.offsets.to_numpy()[1:-1] - joined.offsets[0].as_py()
+            columns[name] = np.split(joined.flatten().to_numpy(zero_copy_only=False), ends)
+    for row in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, row, strict=True))
+
+
 def splits(artifact: Artifact) -> dict[str, list[str]]:
     names = {path.name.rpartition("-")[0] for path in artifact.path.glob("*.parquet")}
     return {name: table(artifact, name)["id"].to_pylist() for name in names if name != "clipped"}
@@ -95,13 +109,13 @@ def codec_of(artifact: Artifact) -> Codec:
     return Codec.from_json((artifact.path / "scheme.json").read_bytes())
 
 
-def decoded(codec: Codec, row: dict[str, Any]) -> str:
+def decoded(codec: Codec, row: Mapping[str, Any]) -> str:
     """A row's text from its tokens (and channel) alone."""
     return codec.decode(
-        np.array(row["tokens"], np.uint32),
-        np.array(row["number_start"], np.int32),
-        np.array(row["number_length"], np.int32),
-        np.array(row["channel"], np.float32) if "channel" in row else None,
+        np.asarray(row["tokens"], np.uint32),
+        np.asarray(row["number_start"], np.int32),
+        np.asarray(row["number_length"], np.int32),
+        np.asarray(row["channel"], np.float32) if "channel" in row else None,
     )
 
 
@@ -111,36 +125,43 @@ def rounded(literal: str, digits: int) -> float:
     return float(Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(exact)) + 0.0  # no -0
 
 
+@cache
+def apart(text: str) -> tuple[list[str], list[str], NDArray[np.float64]]:
+    """What is between the numbers of a text, their literals and their values."""
+    literals = NUMBER.findall(text)
+    values = [float(literal.replace("\u2212", "-")) for literal in literals]
+    return NUMBER.split(text), literals, np.array(values, np.float64)
+
+
 def assert_nothing_is_lost(artifact: Artifact, originals: list[str], scheme: str) -> list[str]:
     """Compare every row with its original text; the literals of all numbers."""
     codec = codec_of(artifact)
-    encoded = rows(artifact)
+    encoded = list(arrays(artifact))
     assert len(encoded) == len(originals)
     literals: list[str] = []
     factor = codec.normalizer.constants.get("factor", 1.0)
     expected: dict[str, float] = {}
     for row, original in zip(encoded, originals, strict=True):
         back = decoded(codec, row)
-        own = NUMBER.findall(original)
-        assert NUMBER.split(back) == NUMBER.split(original)  # byte for byte
-        assert row["numbers"] == [float(literal.replace("\u2212", "-")) for literal in own]
+        between, own, numbers = apart(original)
+        assert NUMBER.split(back) == between  # byte for byte
+        assert np.array_equal(row["numbers"], numbers)
         read = NUMBER.findall(back)
+        values = np.array([float(literal) for literal in read])
         if scheme in ("bpe", "digits"):
             assert read == own
         elif scheme in (*ROUNDING, "ud"):
             for literal in own:
                 if literal not in expected:
                     expected[literal] = rounded(literal, 4 if scheme == "ud" else 3)
-            assert [float(literal) for literal in read] == [expected[literal] for literal in own]
+            assert values.tolist() == [expected[literal] for literal in own]
         elif scheme in UNIT:
-            off = np.array([float(literal) for literal in read]) - row["numbers"]
             most = UNIT[scheme] * codec.normalizer.constants["width"]
-            assert np.abs(off).max(initial=0) <= most * (1 + 1e-9)
+            assert np.abs(values - numbers).max(initial=0) <= most * (1 + 1e-9)
         else:
-            channel = np.array(row["numbers"], np.float64) * factor
-            assert np.array_equal(np.array(row["channel"], np.float32), channel.astype(np.float32))
-            values = np.array([float(literal) for literal in read])
-            assert np.allclose(values, row["numbers"], rtol=2.0**-23, atol=0)
+            channel = (numbers * factor).astype(np.float32)
+            assert np.array_equal(row["channel"], channel)
+            assert np.allclose(values, numbers, rtol=2.0**-23, atol=0)
         literals += own
     return literals
 
@@ -165,7 +186,7 @@ def test_real_weather_data_comes_back(tmp_path: Path, scheme: str) -> None:
     counts = artifact.manifest.counts
     assert (counts["rows"], counts["numbers"]) == (300, len(literals)) == (300, 337_314)
     assert sum(float(literal) == 0 for literal in literals) == 537
-    numbers = np.concatenate([np.array(row["numbers"]) for row in rows(artifact)])
+    numbers = np.concatenate([row["numbers"] for row in arrays(artifact)])
     assert int((numbers == 0).sum()) == 537
     if scheme in ROUNDING:
         assert counts["zero"] + counts["negative_zero"] == 537

@@ -4,11 +4,14 @@ import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -16,6 +19,8 @@ import pytest
 
 from numtok.engines.local import Workers, run_units
 from numtok.errors import DataError, StoreError
+
+ROOT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
@@ -128,3 +133,29 @@ def test_workers_that_die_while_work_is_planned_are_told_of_by_the_work(two: Wor
         os.kill(pid, signal.SIGKILL)
     with pytest.raises(StoreError, match=r"^a worker process died"):
         list(two.run(Work(1), range(4)))
+
+
+def test_a_lock_that_a_library_makes_in_a_worker_is_no_warning_at_the_exit(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        """
+import multiprocessing
+from numtok.engines.local import run_units
+
+locks = []
+
+def lock(unit):  # as numcodecs does, when it first reads a field
+    locks.append(multiprocessing.Lock())
+    return unit
+
+if __name__ == "__main__":
+    print(sorted(run_units(lock, range(4), 2)))
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 1, 2, 3]\n", "")

@@ -29,23 +29,20 @@ ROOT = Path(__file__).resolve().parents[1]
 NOWHERE = "/dev/null/nowhere"
 NOTE = "numtok: note: compiled kernels cannot be kept, so each start compiles them again; "
 
+# With the kernel that is compiled soonest.
 PROBE = """
 import json, sys
 from numba.core import event
-import numpy as np
 
 def found():
-    from numtok.numerals.policy import NumeralPolicy
-    from numtok.numerals.scan import scan
-    data = np.frombuffer(b"[1,-2.5] utf8", np.uint8)
-    starts, ends, counts = scan(data, np.array([0, len(data)], np.int32), NumeralPolicy())
-    return [starts.tolist(), ends.tolist(), counts.tolist()]
+    from numtok.stages._checksum import Checksum
+    return list(Checksum().over(b"[1,-2.5] utf8"))
 
 if __name__ == "__main__":
     with event.install_recorder("numba:compile") as recorder:
         here = found()
-    from numtok.numerals.scan import _scan
-    stats = _scan.stats
+    from numtok.stages._checksum import _sums
+    stats = _sums.stats
     child = None
     if "--spawn" in sys.argv:
         import multiprocessing
@@ -57,7 +54,8 @@ if __name__ == "__main__":
         "compiled": len(recorder.buffer),
     }))
 """
-FOUND = [[1, 3], [2, 7], [2]]
+WORDS = [int.from_bytes(part, "little") for part in (b"[1,-2.5]", b" utf8")]
+FOUND = [13, sum(WORDS), WORDS[0] + 2 * WORDS[1]]  # below 2^64
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +66,7 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def start(script: Path, *options: str, **environment: str) -> "subprocess.Popen[str]":
-    """A fresh Python that scans a text; where its kernels may go is up to ``environment``."""
+    """A fresh Python that takes a checksum; where its kernels may go is up to ``environment``."""
     unset = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "TMPDIR", "HOME")
     inherited = {name: value for name, value in os.environ.items() if name not in unset}
     return subprocess.Popen(
@@ -167,7 +165,7 @@ def test_every_kernel_of_numtok_is_loaded_at_the_second_start(tmp_path: Path) ->
         "every = {f'{f.__module__}.{f.__name__}': f for name in sys.argv[1:]\n"
         "         for f in vars(sys.modules[name]).values() if isinstance(f, CPUDispatcher)}\n"
         "stats = {name: f.stats for name, f in every.items() if f.stats.cache_path}\n"
-        "print(json.dumps({'found': [[1, 3], [2, 7], [2]],\n"
+        f"print(json.dumps({{'found': {FOUND},\n"
         "    'hits': sorted(n for n, s in stats.items() if s.cache_hits),\n"
         "    'misses': sorted(n for n, s in stats.items() if s.cache_misses)}))\n"
     )

@@ -55,9 +55,9 @@ def run(folder: Path, *command: str) -> Ran:
         text=True,
     ) as running:
         most = 0
-        while running.poll() is None:
+        while running.poll() is None:  # a look takes all processes of the machine
             most = max(most, spawned_by(running.pid))
-            time.sleep(0.02)
+            time.sleep(0.1)
         out, err = running.communicate()
     return Ran(running.returncode, out, err, most)
 

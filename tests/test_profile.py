@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from functools import lru_cache
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 from rich.cells import cell_len
 
 from numtok.cli._shared import SCHEMA
@@ -81,7 +82,7 @@ def warnings(found: Profile, kind: str) -> list[str]:
 # --- the ERA5 file, worked out by hand ---------------------------------------------------------
 
 
-@lru_cache
+@cache
 def era5_numbers() -> dict[str, list[str]]:
     """The literals of every place, read without numtok."""
     found: dict[str, list[str]] = {}
@@ -97,13 +98,34 @@ def era5_numbers() -> dict[str, list[str]]:
     return found
 
 
-def rounded(literal: str) -> float:
-    return float(Context(prec=3, rounding=ROUND_HALF_EVEN).plus(Decimal(literal)))
+@cache
+def era5_values(slot: str) -> NDArray[np.float64]:
+    return np.array([float(literal) for literal in era5_numbers()[slot]])
+
+
+@cache
+def era5_rounded(slot: str) -> NDArray[np.float64]:
+    """To three digits, by Python's decimal arithmetic."""
+    context = Context(prec=3, rounding=ROUND_HALF_EVEN)
+    literals = era5_numbers()[slot]
+    rounded = {literal: float(context.plus(Decimal(literal))) for literal in set(literals)}
+    return np.array([rounded[literal] for literal in literals])
+
+
+@cache
+def era5_numerals(slot: str) -> Numerals:
+    return Numerals.of_literals(era5_numbers()[slot])
+
+
+@pytest.fixture(scope="module")
+def era5(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    """The whole file, with every scheme."""
+    return profile(tmp_path_factory.mktemp("era5"), ERA5)
 
 
 @needs_era5
-def test_the_era5_slots_are_named_and_counted(tmp_path: Path) -> None:
-    found = profile(tmp_path, ERA5)
+def test_the_era5_slots_are_named_and_counted(era5: Profile) -> None:
+    found = era5
     assert (found.rows, found.numbers, found.rejected) == (300, 337_314, 0)
     # latitude, longitude (sine and cosine) of 60 to 90 points a row; where the year and the day
     # begin; as many series as points, of 8 to 16 temperatures
@@ -119,8 +141,7 @@ def test_the_era5_slots_are_named_and_counted(tmp_path: Path) -> None:
     ]
     assert all(slot.rows == 300 and slot.rows_exact for slot in found.slots)
     for slot in found.slots:
-        literals = era5_numbers()[slot.name]
-        values = np.array([float(literal) for literal in literals])
+        literals, values = era5_numbers()[slot.name], era5_values(slot.name)
         assert (slot.low, slot.high) == (values.min(), values.max())
         assert slot.mean == pytest.approx(values.mean(), rel=1e-9, abs=1e-12)
         assert slot.deviation == pytest.approx(values.std(), rel=1e-9)
@@ -166,13 +187,12 @@ def test_the_era5_warnings_are_right(tmp_path: Path) -> None:
 
 
 @needs_era5
-def test_the_era5_losses_are_those_of_all_numbers(tmp_path: Path) -> None:
-    found = schemes(profile(tmp_path, ERA5))
+def test_the_era5_losses_are_those_of_all_numbers(era5: Profile) -> None:
+    found = schemes(era5)
     literals = era5_numbers()
     for name in ROUNDING:
         for loss in found[name].slots:
-            raw = np.array([float(literal) for literal in literals[loss.slot]])
-            back = np.array([rounded(literal) for literal in literals[loss.slot]])
+            raw, back = era5_values(loss.slot), era5_rounded(loss.slot)
             error = math.sqrt(np.square(back - raw).mean()) / raw.std()
             held = raw != 0
             most = (np.abs(back - raw)[held] / np.abs(raw[held])).max()
@@ -201,9 +221,8 @@ def test_what_the_lengths_of_the_era5_numbers_tell(tmp_path: Path, spec: str) ->
     counts = Counter(chain.from_iterable(era5_numbers().values()))
     scheme = SCHEMES.build(spec).fit(counts)  # all rows are in the train split
     for loss in found.slots:
-        literals = era5_numbers()[loss.slot]
-        lengths = scheme.encode(Numerals.of_literals(literals)).lengths
-        values = np.array([float(literal) for literal in literals])
+        literals, values = era5_numbers()[loss.slot], era5_values(loss.slot)
+        lengths = scheme.encode(era5_numerals(loss.slot)).lengths
         told = np.zeros(len(values))
         for length in np.unique(lengths):
             told[lengths == length] = values[lengths == length].mean()

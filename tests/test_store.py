@@ -759,9 +759,9 @@ def test_a_spool_that_fails_leaves_nothing_for_long(tmp_path: Path, kind: str) -
 # --- other processes ---------------------------------------------------------------------------
 
 
-def launch(plan: str, *program: str) -> subprocess.Popen[str]:
+def launch(*plans: str, program: tuple[str, ...]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.faults", plan, "--", *program],
+        [sys.executable, "-m", "tests.faults", *plans, "--", *program],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -770,7 +770,7 @@ def launch(plan: str, *program: str) -> subprocess.Popen[str]:
 
 
 def test_two_processes_make_the_same_artifact_and_one_copy_stands(store: Store) -> None:
-    both = [launch("trace", "tests.fakestage", str(store.root)) for _ in range(4)]
+    both = [launch("trace", program=("tests.fakestage", str(store.root))) for _ in range(4)]
     answers = [process.communicate(timeout=60) for process in both]
     assert [process.returncode for process in both] == [0] * 4, answers
     assert len({out for out, _ in answers}) == 1
@@ -783,7 +783,7 @@ def test_a_process_that_waits_says_so_once_and_finds_the_artifact(store: Store) 
     settings, parents = fakestage.SETTINGS, fakestage.PARENTS
     with store.draft("fake", "toy", settings, parents, fakestage.COMMAND) as draft:
         draft = no_receipts(draft)
-        process = launch("trace", "tests.fakestage", str(store.root))
+        process = launch("trace", program=("tests.fakestage", str(store.root)))
         assert process.stderr is not None
         note = process.stderr.readline()
         artifact = draft.publish({}, {})
@@ -878,19 +878,14 @@ def test_any_operation_may_be_the_last(
     tmp_path: Path, whole: tuple[dict[str, bytes], list[str]], kind: str
 ) -> None:
     expected, trace = whole
-    places = points(kind, trace)
-
-    def killed(at: int) -> int:
-        process = launch(f"{kind}@{at}", "tests.fakestage", str(tmp_path / str(at)))
-        process.communicate(timeout=60)
-        return process.returncode
-
-    with ThreadPoolExecutor(2) as pool:
-        codes = list(pool.map(killed, places))
-    print(f"{kind}: {codes.count(-9)} points reached of {len(places)}")
-    assert codes == [-9] * len(places)
-    for at in places:
-        store = Store(tmp_path / str(at))
+    plans = [f"{kind}@{at}" for at in points(kind, trace)]
+    with launch(*plans, program=("tests.fakestage", str(tmp_path))) as process:
+        out, err = process.communicate(timeout=60)
+    codes = json.loads(out)
+    print(f"{kind}: {codes.count(-9)} points reached of {len(plans)}")
+    assert (codes, err) == ([-9] * len(plans), "")
+    for plan in plans:
+        store = Store(tmp_path / plan)
         if store.root.exists():
             check_after_fault(store, expected)
 

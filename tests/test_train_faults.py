@@ -5,6 +5,7 @@ The quick tests strike at some steps and at every n-th file operation; the slow 
 them. ``pytest -s`` prints points reached over points existing.
 """
 
+import io
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NoReturn, cast
@@ -197,7 +199,9 @@ def _serve() -> None:
     """This file as a program: the other end of ``Forks``."""
     os.fsync = lambda fd: None
     os.environ.pop("NUMTOK_STORE", None)
-    run(tiny(), Store(Path(sys.argv[1])), lambda update: None)
+    sys.argv = ["numtok", "-q", "--store", sys.argv[1], *command_of(tiny())]
+    with suppress(SystemExit), redirect_stdout(io.StringIO()):
+        main.main()  # imports what every run needs
     provenance()
     for line in sys.stdin:
         attempts = [Attempt(**one) for one in json.loads(line)]

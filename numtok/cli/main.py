@@ -8,6 +8,7 @@ imports typer and the standard library only.
 """
 
 import gc
+import inspect
 import os
 import pkgutil
 import signal
@@ -87,8 +88,21 @@ def build() -> typer.Typer:
         if info.name != "main" and not info.name.startswith("_"):
             module = pkgutil.resolve_name(f"numtok.cli.{info.name}")
             settings = getattr(module, "CONTEXT", None)
-            app.command(info.name.replace("_", "-"), context_settings=settings)(module.command)
+            app.command(
+                info.name.replace("_", "-"),
+                context_settings=settings,
+                help=_reflowed(inspect.getdoc(module.command) or ""),
+            )(module.command)
     return app
+
+
+def _reflowed(text: str) -> str:
+    """Each paragraph in one line: the help would break lines where the file does, and again.
+
+    >>> _reflowed("Make it.\\n\\nIt is made\\nonce.")
+    'Make it.\\n\\nIt is made once.'
+    """
+    return "\n\n".join(" ".join(part.split("\n")) for part in text.split("\n\n"))
 
 
 def main() -> NoReturn:

@@ -135,6 +135,10 @@ def _start(plugins: tuple[Path, ...], first: bytes) -> None:
     global _failure, _first
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # A worker is ended, it does not tidy up. A lock that a library makes in a spawned process
+    # (numcodecs does, to read a field) then keeps its name, and Python warns of it at the exit.
+    # In a process that would fork, locks have no name from the start.
+    multiprocessing.set_start_method("fork", force=True)
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()

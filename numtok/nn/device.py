@@ -48,6 +48,15 @@ def measured_matmul_rate(device: torch.device, bfloat16: bool) -> float:
     return 2 * side**3 / min(seconds)
 
 
+def seed_generator(device: torch.device, seed: int) -> None:
+    """As ``torch.manual_seed``, for the device alone: on a CPU that one spends a good part of a
+    small model's step on noting for other devices, in case they come, where it was called."""
+    if device.type == "cpu":
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
+
+
 def wait(device: torch.device) -> None:
     """Until the device has done what it was told."""
     if device.type == "cuda":

@@ -18,6 +18,7 @@ from torch.nn.utils import clip_grad_norm_
 from numtok.config import threads
 from numtok.errors import TrainingFailed, UsageError
 from numtok.nn.batches import seed_of
+from numtok.nn.device import seed_generator
 from numtok.nn.model import Given, Losses, Model
 from numtok.nn.objectives.base import Example
 
@@ -183,7 +184,7 @@ class Trainer:
             group["lr"] = rate
         self.model.train()
         # Dropout draws from the global generator; other users of it must not matter.
-        torch.manual_seed(seed_of(self.recipe.seed, "dropout", self.step))
+        seed_generator(self.device, seed_of(self.recipe.seed, "dropout", self.step))
         self._optimizer.zero_grad()
         for losses in self._losses(prepared, self._learnt_losses):
             total = losses.token + losses.value
