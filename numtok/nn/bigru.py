@@ -22,7 +22,7 @@ class Bigru:
     """Its size. ``width`` is that of the token vectors, and of the states of both directions
     together; dropout is on what goes into each layer, and on the state of the row."""
 
-    learning_rate: ClassVar[float] = 2e-3
+    learning_rate: ClassVar[float] = 5e-3
 
     layers: int = 1
     width: int = 256
