@@ -170,7 +170,9 @@ def test_it_learns_to_compare_numbers_that_it_never_saw(
     numtok: Shell, store: Store, tmp_path: Path
 ) -> None:
     data = encoded(store, tmp_path, weights(1500))
-    options = {"preset": "bigru,width=64", "steps": 150, "learning_rate": 1e-2, "batch": 128}
+    options: dict[str, Any] = {
+        "preset": "bigru,width=64", "steps": 150, "learning_rate": 1e-2, "batch": 128,
+    }  # fmt: skip
     report = report_of(evaluated(store, trained(store, data, **options), data, name="report"))
     accuracy = report.metrics["accuracy"]
     assert accuracy.value is not None and accuracy.value > 0.95 and accuracy.n == 300
