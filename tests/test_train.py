@@ -1009,7 +1009,7 @@ def test_a_newer_format_of_a_model_is_refused_by_name(store: Store) -> None:
     [
         (b"", "Input data was truncated"),
         (b"\xff\xfe", "JSON is malformed: invalid character (byte 0)"),
-        (b"[]", "Expected `object`, got `array`"),
+        (b"[]", "Expected `object | null`, got `array`"),
         (b"{}", "Object missing required field `format`"),
         (b'{"format": 1}', "Object missing required field `settings`"),
     ],
@@ -1029,7 +1029,7 @@ def test_a_model_file_that_is_none_is_refused(store: Store, content: bytes, why:
     ("edit", "why"),
     [
         (lambda model: model["settings"].pop("tied"), "Object missing required field `tied`"),
-        (lambda model: model["settings"].update(shape=[]), "Expected `object`, got `array`"),
+        (lambda model: model["settings"].update(shape=[]), "Expected `object | null`, got `array`"),
         (lambda model: model["settings"]["shape"].update(width="32"), "Expected `int`, got `str`"),
         (lambda model: model["trained"].update(steps=None), "Expected `int`, got `null`"),
         (lambda model: model["trained"].update(more=1), "Object contains unknown field `more`"),
