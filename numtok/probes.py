@@ -1,8 +1,8 @@
 """What ``probe`` writes: a model as a function of its numbers, measured.
 
 A *probe* artifact holds ``probe.json`` (a :class:`Probe`) and ``points.parquet``, whose columns
-depend on the form (:class:`Along`, :class:`Embedding`, :class:`Tokens`); one along numbers also
-``seen.parquet``, the different values of the target in the train split.
+depend on the form (:class:`Along`, :class:`Embedding`, :class:`Tokens`, :class:`Confidence`); one
+along numbers also ``seen.parquet``, the different values of the target in the train split.
 """
 
 import msgspec
@@ -12,7 +12,9 @@ from numtok.reports import Figure, Figures
 PROBE = "probe"  # the kind of artifact
 PROBE_FILE, POINTS_FILE, SEEN_FILE = "probe.json", "points.parquet", "seen.parquet"
 SCHEMA = 1  # of probe.json
-SAMPLES, SWEEP, EMBEDDING, PCA = "samples", "sweep", "embedding", "pca"  # the forms
+# The forms.
+SAMPLES, SWEEP, EMBEDDING, PCA = "samples", "sweep", "embedding", "pca"
+CONFIDENCE = "confidence"
 
 
 class Jump(msgspec.Struct, frozen=True):
@@ -187,6 +189,40 @@ class Tokens(msgspec.Struct, frozen=True, tag=PCA):
     neighbours: float | None
 
 
+class Confidence(msgspec.Struct, frozen=True, tag=CONFIDENCE):
+    """How sure a model is of a text as one of its numbers, the answer to a question, changes.
+
+    Columns of the points, by ascending value: ``x``, the number, and ``confidence``.
+
+    asked
+        The text, or which row it is.
+    number
+        The changed number's place in it.
+    measures
+        In words, what confidence is: a probability, or a log-likelihood in nats.
+    label
+        That whose probability it is; None where it is a likelihood.
+    at
+        The number of which the model is most sure, the first of these.
+    variation
+        The sum of all steps of the confidence, up and down, over its range: 1 for a curve that only
+        rises or only falls, 2 for one that rises and falls back again, and 2 more for each further
+        rise and fall of that height. None where the confidence is the same everywhere.
+    """
+
+    asked: str
+    number: int
+    measures: str
+    label: str | None
+    low: float
+    high: float
+    values: int
+    least: float
+    most: float
+    at: float
+    variation: float | None
+
+
 class Probe(msgspec.Struct, frozen=True):
     """One model, looked at in one way; ``found`` says in which.
 
@@ -200,6 +236,6 @@ class Probe(msgspec.Struct, frozen=True):
     configuration: dict[str, object]
     seed: int
     form: str
-    found: Along | Embedding | Tokens
+    found: Along | Embedding | Tokens | Confidence
     notes: list[str]
     schema: int = SCHEMA

@@ -23,6 +23,13 @@
 # DRAWS, SIZES     numbers drawn (Figures 9 and 12); rows to learn from (Figure 6)
 # SETS, TASKS, FUNCTIONS, DIMENSIONS   which data: of UCI, OpenML, BBOB; CURVES, DENSITIES likewise
 #
+# Of NumGPT (numgpt-*) seeds are five unless set, as in the paper, and:
+#
+# JUDGED, SIGMAS   which tasks (Table 1), which deviations of prototypes (Figure 3)
+# NUMERACY         where Numeracy-600K is: a file, a folder or a URL; else it is downloaded
+# CORPUS           text to pre-train on; without it, rows of pre-trained models are left out
+# OUT              a folder: figures are drawn there (needs matplotlib)
+#
 # All of these can be set from outside; UCI is a folder with a copy of uci_datasets, so that
 # nothing is downloaded.
 #
@@ -134,6 +141,60 @@ weather() {
             : "${TOKENS:=$((STEPS * BATCH * 6000))}" "${MINUTES:=1500}"
             ;;
     esac
+}
+
+# The models of NumGPT (numgpt-*): decoders, in batches of 96. From the scale of a GPU on they have the
+# published size and rate, and learn for the published epochs; at two cores they have three layers of
+# width 64, and a budget in steps. There Table 1 takes about three hours, a third of it for the smaller
+# budgets, Figure 3 one, Tables 2 and 3 half an hour each (reckoned from single steps, not measured as
+# a whole).
+numgpt() {
+    BATCH=96 RATE=6.25e-5 PRESET=gpt2 SAMPLES= EPOCHS=50
+    case "$SCALE" in
+        smoke) RATE=2e-3 PRESET=nano,layers=1,width=16,heads=2 SAMPLES=400 STEPS=10 EPOCHS= ;;
+        cpu) RATE=2e-3 PRESET=nano,layers=3,heads=2,width=64 STEPS=5000 EPOCHS= ;;
+    esac
+}
+
+# The steps that ROWS rows are learnt in: those of a scale, or EPOCHS passes over them.
+steps_for() {
+    echo $((EPOCHS ? (EPOCHS * $1 + BATCH - 1) / BATCH : STEPS))
+}
+
+# A sweep of these models: numgpt_sweep FILE [...].
+numgpt_sweep() {
+    numtok sweep "$(dirname "${BASH_SOURCE[0]}")/$1" ${SAMPLES:+--set gen.samples="$SAMPLES"} \
+        --set train.preset="$PRESET" --set train.lr="$RATE" --set train.batch="$BATCH" \
+        --set train.seed="$(list $SEEDS)" ${JOBS:+--jobs "$JOBS"} "${@:2}"
+}
+
+# The rows "pre-train and fine-tune" of a table, where CORPUS names text to read first, as files of
+# rows {"text": "..."}; PRETRAINING is how many steps that takes, as many as a table's unless said:
+# pretrained TABLE DATA STEPS OBJECTIVE [OPTION...], the last being options of `numtok eval`. Rows of
+# text are paragraphs, of 1,023 tokens at most.
+pretrained() {
+    local table=$1 data=$2 steps=$3 objective=$4 scheme text begun encoded model seed
+    local reports=() shape=(--preset "$PRESET,context=1024" --lr "$RATE" --batch "$BATCH")
+    for scheme in digits numgpt; do
+        # shellcheck disable=SC2086 - several files
+        text=$(numtok encode --scheme "$scheme" ${TOKENIZER:+--text-tokenizer "$TOKENIZER"} $CORPUS)
+        begun=$(numtok train "$text" --objective ar "${shape[@]}" --steps "${PRETRAINING:-$steps}")
+        encoded=$(numtok encode --like "$begun" "$data")
+        for seed in $SEEDS; do
+            model=$(numtok train "$encoded" --objective "$objective" --init "$begun" "${shape[@]}" \
+                --steps "$steps" --seed "$seed")
+            reports+=("$(numtok eval "$model" "$encoded" "${@:5}")")
+        done
+    done
+    numtok compare "${reports[@]}" --against "$table"
+}
+
+# The REFs of all reports that `numtok sweep --json` tells of.
+reports() {
+    python3 -c 'import json, sys
+for table in json.load(sys.stdin)["tables"]:
+    for one in table["comparison"]["experiments"]:
+        print(*one["reports"])'
 }
 
 # A list as sweep files have it: `list 2 3` gives ["2", "3"].

@@ -239,6 +239,7 @@ def test_only_models_and_the_stages_that_use_them_import_torch() -> None:
         "numtok.stages._init",
         "numtok.stages._label_evaluation",
         "numtok.stages._models",
+        "numtok.stages._probed_confidence",
         "numtok.stages._regressors",
         "numtok.stages._spreads",
         "numtok.stages._table_predictions",

@@ -333,6 +333,26 @@ def test_seeds_of_what_was_learnt_before_and_after_are_one_experiment(
     assert told == [["mlm", "4"], ["mlm", "5"], ["-", "-"]]
 
 
+@pytest.mark.parametrize("scheme", ["numgpt", "digits"])
+def test_a_model_reads_the_paragraphs_of_a_page_before_it_sorts_rows(
+    scheme: str, store: Store, tmp_path: Path
+) -> None:
+    """Rows of text alone, as a dump of Wikipedia has them: no targets, no labels."""
+    page = (Path(__file__).parents[1] / "docs/NUMERALS.md").read_text("utf-8")
+    paragraphs = [{"text": one} for one in page.split("\n") if 60 < len(one) < 400][:40]
+    assert len(paragraphs) == 40
+    read = encoded(store, tmp_path, paragraphs, scheme, "page")
+    begun = trained(store, read, "ar", steps=2, batch=8, preset=f"{TINY},context=512")
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in weights(40)))
+    like = encode.Config((str(tmp_path / "rows.jsonl"),), like=begun.ref, name="rows")
+    data = encode.run(like, store, quiet).artifact
+    assert data is not None
+    sorts = trained(store, data, init=begun.ref, steps=2, preset=f"{TINY},context=512")
+    report = report_of(evaluated(store, sorts, data))
+    assert report.configuration["init.objective"] == "ar"
+    assert report.labels is not None and report.labels.classes == ["no", "yes"]
+
+
 def test_rows_without_a_label_do_not_take_the_place_of_others_to_look_at(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from numtok.artifact import Artifact
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.reports import ADDED, PREDICTIONS_FILE, REPORT_FILE, Figure
 from numtok.stages._requirements import Requirement
-from numtok.stages._spread import spread
+from numtok.stages._spread import Spread, spread, t_test
 from numtok.stages.compare import Comparison, Config, run
 from numtok.store import Store
 from tests.fakereports import Fake, make
@@ -136,6 +137,73 @@ def test_the_interval_over_seeds_is_students(seeds: int, t: float) -> None:
 def test_a_figure_that_one_seed_lacks_is_undefined() -> None:
     found = spread([Figure(1.0, None, None, 5), Figure(None, None, None, 5)])
     assert (found.value, found.low, found.interval, found.seeds) == (None, None, None, 2)
+
+
+def over_seeds(*values: float) -> Spread:
+    return spread([Figure(value, None, None, 5) for value in values])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "p"),
+    [
+        ((1.0, 2.0, 3.0), (2.0, 3.0, 4.0), 0.28786),
+        ((1.0, 2.0), (1.0, 2.0), 1.0),
+        # Student's distribution has 4 degrees of freedom: its 97.5% point is 2.776.
+        ((-1.0, 0.0, 1.0), (1.26666, 2.26666, 3.26666), 0.05),
+    ],
+)
+def test_the_p_of_two_groups_of_seeds_is_students(
+    first: tuple[float, ...], second: tuple[float, ...], p: float
+) -> None:
+    there, back = over_seeds(*first), over_seeds(*second)
+    assert t_test(there, back) == pytest.approx(p, abs=2e-5)
+    assert t_test(back, there) == t_test(there, back)
+
+
+def test_the_p_is_that_of_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    random = np.random.default_rng(0)
+    for count, others in ((2, 2), (2, 5), (5, 5), (3, 12)):
+        for apart in (0.0, 0.5, 3.0, 30.0):
+            first = random.normal(size=count)
+            second = random.normal(apart, 2.0, size=others)
+            expected = float(stats.ttest_ind(first, second).pvalue)
+            found = t_test(over_seeds(*first.tolist()), over_seeds(*second.tolist()))
+            assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+def test_the_p_of_one_seed_or_of_equal_seeds_is_undefined() -> None:
+    assert t_test(over_seeds(1.0, 2.0), over_seeds(1.0)) is None
+    assert t_test(over_seeds(1.0, 1.0), over_seeds(2.0, 2.0)) is None
+    undefined = spread([Figure(None, None, None, 5)] * 2)
+    assert t_test(over_seeds(1.0, 2.0), undefined) is None
+
+
+def test_a_difference_has_the_p_of_its_seeds(store: Store) -> None:
+    fakes = [Fake("p1000", seed, noise=5) for seed in (0, 1, 2)]
+    fakes += [Fake("xval", seed, noise=1) for seed in (0, 1)]
+    fakes.append(Fake("p10", noise=9))
+    part = compared(store, *fakes, metrics=["mse"]).parts[0]
+    assert part.reference == "xval"
+    apart, alone = (part.standings[label]["mse"].difference for label in ("p1000", "p10"))
+    assert apart is not None and alone is not None
+    figures = (part.standings[label]["mse"].figure for label in ("p1000", "xval"))
+    assert apart.p == t_test(*figures) and apart.p is not None and apart.p < 0.01
+    assert alone.p is None
+
+
+def test_p_is_printed_where_two_experiments_have_seeds(numtok: Run, store: Store) -> None:
+    fakes = [Fake("p1000", seed, noise=5) for seed in (0, 1, 2)]
+    fakes += [Fake("xval", seed, noise=0.1) for seed in (0, 1)]
+    refs = [make(store, fake, f"one-{i}").ref for i, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--metric", "mae")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert lines[lines.index("p of Student's t-test over seeds, against xval") + 3] == (
+        "p1000 (3 seeds) < 0.0001"
+    )
+    assert any(line.startswith("Student's t-test takes seeds as samples") for line in lines)
+    _, out, _ = numtok("compare", *refs[2:], "--metric", "mae")
+    assert "t-test" not in out
 
 
 # --- paired differences ------------------------------------------------------------------------
@@ -486,11 +554,28 @@ def test_a_column_is_of_one_target_in_or_out_of_distribution(
     ref = make(store, Fake("xval", split=split, target="a"), "orbits").ref
     code, out, err = numtok("compare", ref, "--json", "--against", "xval/table5")
     if column is None:
-        assert (code, err.count("the reports have none of its groups, targets or heads")) == (2, 1)
+        message = "the reports have none of its groups, targets, data or heads"
+        assert (code, err.count(message)) == (2, 1)
         return
     [cell] = json.loads(out)["against"]["cells"]
     told = (cell["column"], cell["where"], cell["cell"]["value"])
     assert told == (column, where, printed)
+
+
+def test_a_column_of_one_task_is_found_by_the_name_of_the_data(numtok: Run, store: Store) -> None:
+    """GPT writes digits there, and what began with another model has rows of its own."""
+    data = f"comparison-digits@{'0' * 16}"
+    began = {"init.objective": "ar"}
+    fakes = [Fake("digits", data=data), Fake("digits", data=data, settings=began)]
+    fakes += [Fake("dice", data=data), Fake("dice", data=data, settings=began)]
+    refs = [make(store, fake, f"gnc-{index}").ref for index, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--json", "--against", "numgpt/table1")
+    cells = json.loads(out)["against"]["cells"]
+    assert {(cell["column"], cell["where"]) for cell in cells} == {("GNC", "data=comparison")}
+    assert [cell["cell"] and cell["cell"]["value"] for cell in cells] == [
+        *("0.9516", "0.9384", "0.7509"),
+        None,  # DICE was not pre-trained
+    ]
 
 
 def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:

@@ -332,6 +332,22 @@ def test_settings_of_heads_are_places_and_no_part_of_the_line(store: Store) -> N
     ]
 
 
+def test_settings_of_embedders_are_places_too(store: Store) -> None:
+    specs = ("numgpt,sigma=0.1", "numgpt", "numgpt,dimensions=32,sigma=5")
+    found = evaluations(
+        store, *[Fake(settings={"embedder": one}, seed=k) for k, one in enumerate(specs)]
+    )
+    places = placed("embedder.sigma", found, store)
+    assert [(one.x, one.settings["embedder"]) for one in places] == [
+        (0.1, "numgpt"),
+        (0.5, "numgpt"),
+        (5.0, "numgpt,dimensions=32"),
+    ]
+    with pytest.raises(UsageError) as caught:
+        placed("embedder.sigma", evaluations(store, Fake(seed=9)), store)
+    assert str(caught.value).startswith("--x embedder.sigma is a setting of models of texts, and ")
+
+
 @pytest.mark.parametrize(
     ("x", "message"),
     [

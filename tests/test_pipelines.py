@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import os
 import subprocess
 import sys
@@ -21,9 +22,12 @@ from numtok.sweeps.plan import Sweep, kind_of
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted((ROOT / "pipelines").glob("*.sh"))
 FIGURES = ROOT / "pipelines/xval-figures.sh"
-TABLES = [path for path in SCRIPTS if path.name != "scales.sh" and path != FIGURES]
+NUMGPT_FIGURE = ROOT / "pipelines/numgpt-figure1.sh"
+NO_SWEEPS = (ROOT / "pipelines/scales.sh", FIGURES, NUMGPT_FIGURE)
+TABLES = [path for path in SCRIPTS if path not in NO_SWEEPS]
 OF_TEXTS = [path for path in TABLES if path.name.startswith("xval-table")]
 OF_TABLES = [path for path in TABLES if path.name.startswith("decoding")]
+OF_NUMGPT = [path for path in TABLES if path.name.startswith("numgpt")]
 UCI = ROOT.parent / "shared/data/uci"
 ERA5 = ROOT.parent / "shared/data/era5/era5_t2m_uk_2019-03_cdslegacy.nc"
 
@@ -100,7 +104,7 @@ def recorded(script: Path, folder: Path, **environment: str) -> list[list[str]]:
     recorder = folder / "numtok"
     recorder.write_text(
         '#!/bin/sh\nfor word; do echo "$word"; done >> calls; echo >> calls\n'
-        '[ "$1" != fetch ] || echo field@0\n'
+        '[ "$1" = sweep ] || echo field@0\n'
     )
     recorder.chmod(0o755)
     done = shell(f"PATH={folder}:$PATH {script}", folder, **environment)
@@ -144,6 +148,9 @@ def test_the_script_at_cpu_scale_makes_the_runs_of_the_sweep_file(
     if script.name == "xval-table4.sh":  # of which the file has the first; its field is the user's
         sweeps = sweeps[:1]
         alone = {tuple(str(one).replace("'uk'", "'field@0'") for one in run) for run in alone}
+    if script.name == "numgpt-table2.sh":
+        data = "('numeracy600k',)", "('field@0',)"
+        alone = {tuple(str(one).replace(*data) for one in run) for run in alone}
     assert {tuple(map(str, run)) for run in set().union(*map(runs, sweeps))} == {
         tuple(map(str, run)) for run in alone
     }
@@ -209,6 +216,85 @@ def test_the_script_of_tables_is_read_at_every_scale(
     for _, source in (point for sweep in sweeps for point in sweep.data):
         if isinstance(source, fetch.Config) and source.source == "uci":
             assert source.options["from_"] == str(folder)
+
+
+@pytest.mark.parametrize("script", OF_NUMGPT, ids=lambda path: path.name)
+@pytest.mark.parametrize("scale", ["smoke", "gpu", "paper"])
+def test_the_script_of_numgpt_is_read_at_every_scale(
+    script: Path, scale: str, tmp_path: Path
+) -> None:
+    sweeps = asked_for(script, tmp_path, SCALE=scale, NUMERACY="a file")
+    epochs = 5 if script.name == "numgpt-table2.sh" else 50
+    for sweep in sweeps:
+        seeds = {one.seed for one in sweep.trainings}
+        assert len(seeds) == (2 if scale == "smoke" else 5)
+        for one in sweep.trainings:
+            assert isinstance(one, train.Config) and one.batch == 96 and one.steps is not None
+            if scale == "smoke":
+                continue
+            assert (one.preset, one.learning_rate) == ("gpt2", 6.25e-5)
+            rows = one.steps * 96 / epochs
+            assert any(rows == pytest.approx(n, rel=2e-3) for n in (16000, 32000, 5512, 500000))
+
+
+def test_models_of_a_corpus_are_told_to_begin_with_it(tmp_path: Path) -> None:
+    """Once a scheme, and fine-tuned with each seed."""
+    given = {"SCALE": "smoke", "JUDGED": "comparison", "CORPUS": "a.jsonl b.jsonl"}
+    calls = recorded(ROOT / "pipelines/numgpt-table1.sh", tmp_path, **given)
+    assert [call[0] for call in calls] == [
+        *("sweep", "gen"),
+        *("encode", "train", "encode", "train", "eval", "train", "eval") * 2,
+        "compare",
+    ]
+    assert calls[2] == ["encode", "--scheme", "digits", "a.jsonl", "b.jsonl"]
+    assert [call[call.index("--objective") + 1] for call in calls if call[0] == "train"] == [
+        *("ar", "classify", "classify") * 2
+    ]
+    assert calls[-1][-2:] == ["--against", "numgpt/table1"]
+
+
+def headlines(path: Path, count: int = 600) -> None:
+    """A made Numeracy-600K, in its published layout."""
+    rows = []
+    for k in range(count):
+        number = str(10 ** (k % 8) * 3 // 10 + k % 3)
+        text = f"{('Shares', 'Rain', 'A town')[k % 3]} of {number} in story {'abcdefgh'[k % 8]}"
+        place = {"offset": text.index(number), "length": len(number)}
+        rows.append({"id": k, "title": text, "publish_date": "20100101", "number": number} | place)
+    path.write_text(json.dumps(rows))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", OF_NUMGPT, ids=lambda path: path.name)
+def test_a_pipeline_of_numgpt_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path) -> None:
+    headlines(tmp_path / "Numeracy_600K_article_title.json")
+    corpus = [json.dumps({"text": f"In {1900 + k} there were {k % 7} ships."}) for k in range(200)]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(corpus))
+    small = {"SCALE": "smoke", "NUMTOK_THREADS": "1", "JOBS": "1", "JUDGED": "comparison"}
+    small |= {"SIGMAS": "0.5 100", "NUMERACY": str(tmp_path / "Numeracy_600K_article_title.json")}
+    small |= {"CORPUS": str(tmp_path / "corpus.jsonl")}
+    first = shell(str(script), tmp_path, **small)
+    assert first.returncode == 0, first.stderr
+    assert "printed" in first.stdout or script.name == "numgpt-figure3.sh"
+    assert ("=== " in first.stdout) == (script.name != "numgpt-figure3.sh")
+    reports = sorted((tmp_path / "artifacts/report").rglob("report.json"))
+    ways = {"numgpt-table1.sh": 5, "numgpt-table2.sh": 4, "numgpt-table3.sh": 4}
+    assert len(reports) == 2 * ways.get(script.name, 2)
+    times = [path.stat().st_mtime_ns for path in reports]
+    again = shell(str(script), tmp_path, **small)
+    assert again.stdout == first.stdout
+    assert [path.stat().st_mtime_ns for path in reports] == times
+
+
+@pytest.mark.slow
+def test_how_sure_the_models_of_numgpt_are_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    small = {"SCALE": "smoke", "NUMTOK_THREADS": "1", "FORMATS": "svg"}
+    done = shell(str(NUMGPT_FIGURE), tmp_path, **small)
+    assert done.returncode == 0, done.stderr
+    drawn = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert drawn == {"numgpt-figure1.svg", "numgpt-figure1-written.svg"}
+    assert len(sorted((tmp_path / "artifacts/probe").rglob("probe.json"))) == 5
 
 
 @pytest.mark.slow

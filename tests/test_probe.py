@@ -13,6 +13,7 @@ from numtok.artifact import Artifact, verify
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.nn.decoding import Reader
 from numtok.nn.projections import projections
+from numtok.numerals.column import Numerals
 from numtok.probes import Along, Embedding, Tokens
 from numtok.samples import Samples
 from numtok.schemes.base import SCHEMES
@@ -163,7 +164,7 @@ def test_a_swept_row_is_the_row_with_another_number_in_its_text(scheme: str) -> 
     )
     targets = [k for row in range(len(values)) for k in (3 * row, 3 * row + 2)]
     expected = fakemodels.samples(scheme, texts[1:], answers=answers[1:], targets=targets)
-    found = swept_row(samples, 1, 0, fakemodels.codec(scheme), np.array(values))
+    found = swept_row(samples, 1, 0, fakemodels.codec(scheme), Numerals(np.array(values)))
     for name in (
         *("tokens", "token_rows", "number_rows", "numbers", "number_start", "number_length"),
         *("channel", "targets", "target_row", "answer_start"),
@@ -413,8 +414,8 @@ def test_whole_numbers_and_digits_are_tokens_with_values(
 FORMS: list[tuple[dict[str, Any], str]] = [
     (
         {},
-        "probe needs encoded data beside the model; or --embedding or --pca, which look at the "
-        "model alone",
+        "probe needs encoded data beside the model, or --text; or --embedding or --pca, which "
+        "look at the model alone",
     ),
     (
         {"embedding": True, "pca": True},

@@ -13,6 +13,7 @@ from numtok.published import Table, names, published
 PAPERS = Path(__file__).parents[2] / "shared/papers"
 PAPER = PAPERS / "000_0e3e68c57ec0abb5.txt"
 DECODING = PAPERS / "002_7e38cd198fbc9dd0.txt"
+NUMGPT = PAPERS / "003_e366f0d081961b3a.txt"
 LIKELIHOODS = {"decoding-regression/table2": 11, "decoding-regression/table3": 25}
 HEADS = ("MDN", "UD", "ND", "Riemann")
 XVAL = [f"xval/table{number}" for number in (1, 2, 3, 4, 5)]
@@ -115,6 +116,45 @@ def test_every_rank_correlation_is_the_one_in_the_paper_in_hundredths() -> None:
         for row, cells in table.rows.items()
     }
     assert told == printed
+
+
+# The names that rows have in the tables of NumGPT; the last two lines of each are pre-trained.
+ROWS_OF_NUMGPT = {"MAJ": "majority", "GPT with DICE": "dice"}
+
+
+def _cells_of_numgpt(number: int) -> dict[str, list[tuple[str, str]]]:
+    """Means and deviations above the caption of a table, by the name of the row."""
+    text = NUMGPT.read_text("utf-8").partition(f"\nTable {number}: ")[0]
+    lines = text[text.rindex("| Model ") :].splitlines()[2:]
+    found: dict[str, list[tuple[str, str]]] = {}
+    pretrained = False
+    for line in lines:
+        name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        pretrained |= name.startswith("Pre-train")
+        cells = [re.sub(r"[$<>b/{}]|\s", "", cell).replace("\\pm", "±") for cell in cells]
+        if name and cells and cells[0]:
+            row = ROWS_OF_NUMGPT.get(name, name.lower().replace(" ", "-"))
+            pairs = [cell.partition("±")[::2] for cell in cells if cell]
+            found[row + "-pretrained" * pretrained] = [(mean, apart) for mean, apart in pairs]
+    return found
+
+
+@pytest.mark.skipif(not NUMGPT.exists(), reason="the text of the paper is not at hand")
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_every_value_of_numgpt_is_the_one_in_the_paper(number: int) -> None:
+    """Percent there are shares here."""
+    table, printed = published(f"numgpt/table{number}"), _cells_of_numgpt(number)
+    places = 0 if number == 3 else 2
+
+    def told(value: Decimal | None) -> str:
+        return "" if value is None else str(value.scaleb(places))
+
+    assert {
+        row: [(told(cell.value), told(cell.deviation)) for cell in cells.values()]
+        for row, cells in table.rows.items()
+    } == printed
+    assert len(printed) == {1: 6, 2: 13, 3: 4}[number]
+    assert set(table.row_of.values()) <= set(printed)
 
 
 def test_values_keep_the_digits_that_were_printed() -> None:

@@ -223,8 +223,8 @@ def test_other_quantities_than_metrics_stand_beside(
         ),
         (
             ["--against", "xval/table5"],
-            "--against xval/table5: the reports have none of its groups, targets or heads; name "
-            "a column with --column: a_1, a_1 (OoD), e_1, Δt, Δt (OoD), m_1",
+            "--against xval/table5: the reports have none of its groups, targets, data or heads; "
+            "name a column with --column: a_1, a_1 (OoD), e_1, Δt, Δt (OoD), m_1",
         ),
         (
             ["--against", "xval/table3", "--column", "2 operand"],

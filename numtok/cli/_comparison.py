@@ -1,6 +1,6 @@
 """What ``compare`` prints: figures, differences, costs and verdicts of several experiments."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from numtok.cli._figures import (
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numtok.stages._experiments import Experiment
     from numtok.stages._spread import Spread
     from numtok.stages.compare import Comparison, Difference, Floor, Over, Part, Standing
+
+_LEAST_P = 1e-4  # that is printed as it is
 
 
 class Row(NamedTuple):
@@ -43,6 +45,7 @@ class Row(NamedTuple):
     difference_high: float | None = None
     better: float | None = None
     significant: bool | None = None
+    p: float | None = None
 
 
 def print_comparison(comparison: "Comparison", format: Format) -> None:
@@ -118,6 +121,9 @@ def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
     others = [one for one in everything if one.label != part.reference]
     if others and part.reference is not None:
         show(f"difference from {part.reference}", lambda one: _apart(one.difference), others)
+    if tested := [one for one in others if _tested(part.standings[one.label])]:
+        title = f"p of Student's t-test over seeds, against {part.reference}"
+        show(title, lambda one: _p(one.difference), tested)
 
 
 def _print_skill(comparison: "Comparison", part: "Part", format: Format) -> None:
@@ -158,6 +164,16 @@ def deviating(found: "Over") -> str:
     return f"{number(found.mean)} +- {number(float(f'{found.deviation:.2g}'))}"
 
 
+def _tested(standings: "Mapping[str, Standing]") -> bool:
+    return any(one.difference and one.difference.p is not None for one in standings.values())
+
+
+def _p(difference: "Difference | None") -> str:
+    if difference is None or difference.p is None:
+        return "-"
+    return "< 0.0001" if difference.p < _LEAST_P else number(float(f"{difference.p:.2g}"))
+
+
 def _apart(difference: "Difference | None") -> str:
     if difference is None or difference.value is None:
         return "-"
@@ -184,6 +200,11 @@ def _legend(comparison: "Comparison") -> Iterator[str]:
             f"Differences are from the best by {next(iter(comparison.metrics))}: 95%, paired "
             "bootstrap over the samples, the metric averaged over these seeds; * marks an interval "
             "without 0: other samples would hardly turn it, other seeds might."
+        )
+    if any(_tested(one) for part in comparison.parts for one in part.standings.values()):
+        yield (
+            "Student's t-test takes seeds as samples, unpaired and of equal variances: how sure a "
+            "difference is for other seeds on these samples."
         )
 
 
@@ -277,6 +298,7 @@ def _standing(
         difference_high=apart.high,
         better=apart.better,
         significant=apart.significant,
+        p=apart.p,
     )
 
 

@@ -7,19 +7,20 @@ from numtok.cli._figures import figure, number, print_figures, print_lines
 from numtok.cli._shared import Format, print_json, print_table
 
 if TYPE_CHECKING:
-    from numtok.probes import Along, Embedding, Tokens
+    from numtok.probes import Along, Confidence, Embedding, Tokens
     from numtok.reports import Figure
     from numtok.stages._probes import Probed
 
 _COLUMNS = ("figure", "value", "low", "high")
 Rows = list[tuple[str, str]]
+_SHOWN = 13  # points of a curve in its table
 
 
 def print_probe(probed: "Probed", format: Format, to: TextIO | None = None) -> None:
     """Print one probe, on stdout by default; CSV has one row a figure, JSON the whole summary."""
     import msgspec
 
-    from numtok.probes import Along, Embedding
+    from numtok.probes import Along, Confidence, Embedding
 
     probe = probed.probe
     if format is Format.JSON:
@@ -34,13 +35,15 @@ def print_probe(probed: "Probed", format: Format, to: TextIO | None = None) -> N
         _print_along(found, format, to)
     elif isinstance(found, Embedding):
         _print_pairs("after the first layer norm", _embedding(found), format, to)
+    elif isinstance(found, Confidence):
+        _print_confidence(found, probed, format, to)
     else:
         _print_tokens(found, format, to)
     print_lines([f"Note: {note}" for note in probe.notes], to)
 
 
 def _head(probed: "Probed") -> Iterator[str]:
-    from numtok.probes import Along, Embedding
+    from numtok.probes import Along, Confidence, Embedding
 
     probe, found = probed.probe, probed.probe.found
     yield f"probe {probed.ref}: {probe.scheme}, seed {probe.seed}"
@@ -56,6 +59,10 @@ def _head(probed: "Probed") -> Iterator[str]:
     elif isinstance(found, Embedding):
         yield f"projected on {found.direction}, {found.positions:,} positions"
         yield f"x from {number(found.low)} to {number(found.high)}, as it goes in"
+    elif isinstance(found, Confidence):
+        yield f"{found.asked}"
+        yield f"its number {found.number} is x, {found.values:,} values"
+        yield f"x from {number(found.low)} to {number(found.high)}"
     else:
         yield f"{found.tokens:,} number tokens"
 
@@ -136,6 +143,23 @@ def _embedding(found: "Embedding") -> Rows:
 
 def _spread(mean: float | None, deviation: float | None) -> str:
     return f"{number(mean)} ± {number(deviation)} over positions"
+
+
+def _print_confidence(
+    found: "Confidence", probed: "Probed", format: Format, to: TextIO | None
+) -> None:
+    x, y = (probed.points.column(name).to_pylist() for name in ("x", "confidence"))
+    shown = sorted({round(k * (len(x) - 1) / (_SHOWN - 1)) for k in range(_SHOWN)})
+    rows = [(number(x[place]), number(y[place])) for place in shown]
+    print_figures(found.measures, ("x", "confidence"), rows, format, to)
+    figures = [
+        ("least", number(found.least)),
+        ("most", number(found.most)),
+        ("  at x", number(found.at)),
+        ("variation / range", number(found.variation)),
+    ]
+    _print_pairs("over all x", figures, format, to)
+    print_lines(["Variation / range: 1 rises or falls throughout, 2 rises and falls back."], to)
 
 
 def _print_tokens(found: "Tokens", format: Format, to: TextIO | None) -> None:

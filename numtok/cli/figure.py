@@ -17,7 +17,7 @@ def command(
         typer.Argument(
             metavar="KIND",
             help="truth, error, frequencies, curve, density, lines, bars; of probes: sweep, "
-            "embedding, pca.",
+            "confidence, embedding, pca.",
         ),
     ],
     refs: Annotated[
@@ -35,7 +35,9 @@ def command(
     ] = None,
     x: Annotated[
         str | None,
-        typer.Option(metavar="KEY", help="lines: rows, draws, head.layers, data.dimension ..."),
+        typer.Option(
+            metavar="KEY", help="lines: rows, head.layers, embedder.sigma, data.dimension ..."
+        ),
     ] = None,
     over: Annotated[
         str | None,

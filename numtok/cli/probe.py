@@ -37,10 +37,13 @@ def command(
     ] = None,
     from_: Annotated[
         float | None,
-        typer.Option("--from", metavar="X", help="Default: the least there in training; -10."),
+        typer.Option(
+            "--from", metavar="X", help="Default: the least there in training; -10; a 100th of it."
+        ),
     ] = None,
     to: Annotated[
-        float | None, typer.Option(metavar="X", help="Default: the greatest there; 10.")
+        float | None,
+        typer.Option(metavar="X", help="Default: the greatest there; 10; 100 times it."),
     ] = None,
     points: Annotated[
         int | None, typer.Option(metavar="N", help="Values between them. Default: 201.")
@@ -54,6 +57,20 @@ def command(
         typer.Option(
             metavar="N", help="With which values are compared with seen ones. Default: 3."
         ),
+    ] = None,
+    confidence: Annotated[
+        bool,
+        typer.Option(
+            "--confidence", help="Instead: how sure it is of a row, as its last number changes."
+        ),
+    ] = False,
+    text: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="With --confidence: of a text in place of a row."),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --confidence: of labels, which. Default: first."),
     ] = None,
     embedding: Annotated[
         bool,
@@ -95,6 +112,9 @@ def command(
         digits=digits,
         embedding=embedding,
         pca=pca,
+        confidence=confidence,
+        text=text,
+        label=label,
         device=device,
         name=name,
         restart=restart,

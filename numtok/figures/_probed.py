@@ -7,11 +7,17 @@ import numpy as np
 from numtok.errors import UsageError
 from numtok.figures._labels import labels_of
 from numtok.figures._picture import Floats
-from numtok.probes import EMBEDDING, PCA, PROBE, SAMPLES, SWEEP
+from numtok.probes import CONFIDENCE, EMBEDDING, PCA, PROBE, SAMPLES, SWEEP
 from numtok.stages._probes import Probed, read
 from numtok.store import Store
 
-_KINDS = {SAMPLES: "sweep", SWEEP: "sweep", EMBEDDING: "embedding", PCA: "pca"}
+_KINDS = {
+    SAMPLES: "sweep",
+    SWEEP: "sweep",
+    EMBEDDING: "embedding",
+    PCA: "pca",
+    CONFIDENCE: "confidence",
+}
 
 
 def read_probes(kind: str, refs: Sequence[str], store: Store) -> list[tuple[str, Probed]]:

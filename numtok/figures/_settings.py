@@ -12,7 +12,8 @@ from numtok.registry import settings_of as all_settings
 from numtok.stages._reports import Evaluation
 from numtok.store import Store
 
-_OF_HEAD, _OF_DATA = "head.", "data."
+_OF_DATA = "data."
+_PARTS = ("head", "embedder")  # of a model, which have settings of their own
 _NOT_SET = ("name", "revision", "digest")  # of what settings say of a task
 
 
@@ -40,8 +41,9 @@ def placed(x: str, evaluations: Sequence[Evaluation], store: Store) -> list[Plac
         return _by_data(x.removeprefix(_OF_DATA), evaluations, sources)
     found = []
     for one, source in zip(evaluations, sources, strict=True):
-        if x.startswith(_OF_HEAD):
-            found.append(_by_head(x.removeprefix(_OF_HEAD), one, source.name))
+        part, _, key = x.partition(".")
+        if part in _PARTS and key:
+            found.append(_by_part(part, key, one, source.name))
             continue
         value = _number(x, one.report.configuration | one.report.decoding, one)
         settings = settings_of(one, "data", "seed", x, f"decoding.{x}")
@@ -49,18 +51,25 @@ def placed(x: str, evaluations: Sequence[Evaluation], store: Store) -> list[Plac
     return found
 
 
-def _by_head(key: str, evaluation: Evaluation, panel: str) -> Place:
-    """By a setting of the head; defaults count, so the head itself is asked."""
+def _by_part(part: str, key: str, evaluation: Evaluation, panel: str) -> Place:
+    """By a setting of the head or the embedder; defaults count, so it is asked itself."""
+    from numtok.nn.embedders.base import EMBEDDERS
     from numtok.nn.heads.base import HEADS
 
     report = evaluation.report
-    of_text = "head" in report.configuration
-    head = HEADS.build(str(report.configuration["head"]) if of_text else report.scheme)
-    x = _number(key, all_settings(head), evaluation, _OF_HEAD)
-    bare = without(spec_of(head), key, getattr(head, "positional", ""))
-    settings = settings_of(evaluation, "data", "seed", "head")
+    of_text = part in report.configuration
+    if part == "embedder" and not of_text:
+        raise UsageError(
+            f"--x embedder.{key} is a setting of models of texts, and {evaluation.ref} is of a "
+            "table; give another --x"
+        )
+    spec = str(report.configuration[part]) if of_text else report.scheme
+    built = EMBEDDERS.build(spec) if part == "embedder" else HEADS.build(spec)
+    x = _number(key, all_settings(built), evaluation, f"{part}.")
+    bare = without(spec_of(built), key, getattr(built, "positional", ""))
+    settings = settings_of(evaluation, "data", "seed", part)
     if of_text:
-        return Place(x, panel, report.scheme, settings | {"head": bare})
+        return Place(x, panel, report.scheme, settings | {part: bare})
     return Place(x, panel, bare, settings)
 
 
@@ -70,7 +79,7 @@ def without(spec: str, key: str, positional: str) -> str:
     >>> without("decoder:ud,base=4,layers=2", "layers", "codec"), without("mdn:7", "n", "n")
     ('decoder:ud,base=4', 'mdn')
     """
-    name, value, options = parse_spec(spec, "head")
+    name, value, options = parse_spec(spec, "part")
     first = name if value is None or key == positional else f"{name}:{value}"
     return ",".join([first, *(f"{one}={options[one]}" for one in options if one != key)])
 

@@ -29,8 +29,8 @@ class Lines(Figure):
 
     x
         A numeric setting: of the configuration or the decoding (``rows``, ``draws``,
-        ``budget_steps``, ...), of the head (``head.layers``), or of the task that made the data
-        (``data.dimension``).
+        ``budget_steps``, ...), of the head (``head.layers``) or the embedder
+        (``embedder.sigma``), or of the task that made the data (``data.dimension``).
     metric
         As in ``compare``.
     over

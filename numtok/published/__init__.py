@@ -39,6 +39,9 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     target, split
         The target that it is about, where a row has several, and on which split: one out of
         distribution, such as ``ood-a1``. None: one that is not.
+    data
+        The data that it is about, where a table has several: ``measurement``, as the task or the
+        source calls them.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     head: str | None = None
     target: str | None = None
     split: str | None = None
+    data: str | None = None
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,6 +64,9 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         What keeps a figure from being comparable: one sentence each.
     rows
         Scheme, head or data set to name of column to cell; a cell that was not printed is absent.
+        ``-pretrained`` behind it stands for models that began with the weights of another one.
+    row_of
+        The rows of schemes that have another name there: ``{digits = "gpt"}``.
     """
 
     source: str
@@ -68,6 +75,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: dict[str, dict[str, Cell]]
     doubts: list[str]
     setup: dict[str, str] = {}
+    row_of: dict[str, str] = {}
 
     def column(self, name: str) -> Column:
         """The column of that name; UsageError with the nearest match if there is none."""

@@ -49,7 +49,7 @@ def against(
 
     The row is that of the scheme or of the data set (``airfoil`` for ``uci-airfoil``) unless
     named, and then it has to be there. The columns are those whose group the reports have,
-    ``operands`` is 2 for the column "2 operands" of ``xval/table3``, or whose target, or whose
+    ``operands`` is 2 for the column "2 operands" of ``xval/table3``, or whose target, data or
     kind of head. One that is named is put beside the figure of its group or target, or beside
     that of all numbers where the reports have none.
 
@@ -67,8 +67,8 @@ def against(
         columns = [table.column(column)]
     if not columns:
         raise UsageError(
-            f"--against {name}: the reports have none of its groups, targets or heads; name a "
-            "column with --column: " + ", ".join(one.name for one in table.columns)
+            f"--against {name}: the reports have none of its groups, targets, data or heads; name "
+            "a column with --column: " + ", ".join(one.name for one in table.columns)
         )
     cells = []
     for label, group in experiments:
@@ -99,21 +99,27 @@ def _row(table: Table, report: Report) -> str:
     """The row that a report belongs into: of its scheme, or of its data set."""
     data = report.data.partition("@")[0]
     sets = (name for name in table.rows if data == name or data.endswith(f"-{name}"))
-    return next(sets, report.scheme.partition(",")[0])
+    scheme = report.scheme.partition(",")[0].partition(":")[0]
+    row = next(sets, table.row_of.get(scheme, scheme))
+    return f"{row}-pretrained" if "init.objective" in report.configuration else row
 
 
 def _where(column: Column) -> str:
-    parts = {"head": column.head, "target": column.target, "split": column.split} | column.group
+    parts = {"data": column.data, "head": column.head, "target": column.target}
+    parts |= {"split": column.split} | column.group
     parts = {key: value for key, value in parts.items() if value is not None}
     return ", ".join(f"{name}={value}" for name, value in parts.items())
 
 
 def _part(report: Report, column: Column) -> Figures | None:
-    """The figures of the column's target or group, or all of a report of its kind of head; None
-    where the report has no such thing, or the column names none."""
+    """The figures of the column's target or group, or all of a report of its data or its kind of
+    head; None where the report has no such thing, or the column names none."""
     if column.target is not None:
         shifted = report.split if report.split.startswith(SHIFTED) else None
         return report.by_target.get(column.target) if column.split == shifted else None
+    if column.data is not None:
+        name = report.data.partition("@")[0]
+        return report.metrics if f"{name}-".startswith(f"{column.data}-") else None
     if column.head is not None:
         head = str(report.configuration.get("head", report.scheme))  # of tables that is the scheme
         is_of_kind = head == column.head or head.startswith((f"{column.head}:", f"{column.head},"))

@@ -119,6 +119,16 @@ def slope(x: Floats, y: Floats, sample: Drawn = None) -> Figure:
     return found
 
 
+def variation(y: Floats) -> float | None:
+    """The sum of all steps, up and down, over the range; None where there is no range.
+
+    >>> variation(np.array([0.0, 1.0, 4.0])), variation(np.array([0.0, 1.0, 0.0, 1.0, 0.0]))
+    (1.0, 4.0)
+    """
+    all_of_it = float(np.ptp(y))
+    return float(np.abs(np.diff(y)).sum()) / all_of_it if all_of_it else None
+
+
 def errors(
     truth: Floats, y: Floats, seen: SeenValues | None, sample: Drawn = None
 ) -> dict[str, Figures]:

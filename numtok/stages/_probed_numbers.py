@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok.errors import DataError, UsageError, unknown
+from numtok.numerals.column import Numerals
 from numtok.probes import Along, Top
 from numtok.reports import QUANTILES, Figure, quantile_column
 from numtok.samples import Samples, clustered
@@ -152,7 +153,7 @@ def over_number(
     model does not see when it predicts the target, and for values that the scheme cannot write.
     """
     samples = split.samples
-    row = _row(sweep.row, split)
+    row = row_index(sweep.row, split)
     told = f"row {samples.ids[row].as_py()!r} of {split.told}"
     among = samples.target_row == row
     target = _target(wanted.target, samples, told, among)
@@ -166,7 +167,7 @@ def over_number(
     _check_number(sweep.number, count, unseen, place if causal else count, told)
     low, high, notes = _ends(sweep, split, count)
     x = evenly_spaced(low, high, sweep.points)
-    made = swept_row(samples, row, sweep.number, loaded.codec, x)
+    made = swept_row(samples, row, sweep.number, loaded.codec, Numerals(x))
     check_reads(loaded, made, f"{told}, with another number {sweep.number},")
     predictor = _predictor(loaded, made)
     asked = predictor.asked
@@ -325,7 +326,7 @@ def _target(
     return known[0] if asked is None else asked
 
 
-def _row(row: str | None, split: Split) -> int:
+def row_index(row: str | None, split: Split) -> int:
     """The index of the row with that id, the first one for None."""
     if row is None:
         return 0

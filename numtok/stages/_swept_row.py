@@ -1,12 +1,13 @@
-"""One row of encoded data, again and again, with another value in one of its places."""
+"""One row of encoded data, or one text, again and again, with another value in one place."""
 
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from numtok.codec import Codec
+from numtok.codec import Codec, Texts
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 from numtok.registry import spec_of
@@ -50,13 +51,59 @@ def evenly_spaced(low: float, high: float, points: int) -> Floats:
     return np.array([round(value, decimals) for value in values.tolist()])
 
 
-def swept_row(samples: Samples, row: int, number: int, codec: Codec, values: Floats) -> Samples:
-    """A row for each value, which stands at the place ``number`` of its numbers, encoded anew; all
-    else is as it was.
+def decimals_of(value: float) -> int:
+    """Digits behind the point of the shortest decimal; 0 of what is not finite.
+
+    >>> decimals_of(80.0), decimals_of(0.25), decimals_of(1e22)
+    (0, 2, 0)
+    """
+    exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def geometric(low: float, high: float, points: int, decimals: int) -> Floats:
+    """Different values from ``low`` to ``high`` with so many decimals, at most ``points``: evenly
+    spaced in their logarithms, or where ``low`` is not above 0 as they are.
+
+    >>> geometric(1.0, 1000.0, 7, 0).tolist(), geometric(-1.0, 1.0, 3, 0).tolist()
+    ([1.0, 3.0, 10.0, 32.0, 100.0, 316.0, 1000.0], [-1.0, 0.0, 1.0])
+    """
+    values = (np.geomspace if low > 0 else np.linspace)(low, high, points)
+    return np.unique([round(value, decimals) for value in values.tolist()])
+
+
+def row_of(text: str, codec: Codec) -> Samples:
+    """One text as a row of encoded data."""
+    texts = Texts.of(pa.array([text], pa.string()))
+    encoded = codec.encode(texts, codec.find(texts))
+    nothing = np.zeros(0, np.int64)
+    return Samples(
+        ids=pa.array(["text"], pa.string()),
+        tokens=encoded.tokens,
+        token_rows=encoded.token_rows.astype(np.int64),
+        number_rows=encoded.number_rows.astype(np.int64),
+        numbers=encoded.numbers,
+        number_start=encoded.number_start,
+        number_length=encoded.number_length,
+        channel=encoded.channel,
+        targets=nothing,
+        target_row=nothing,
+        target_name=pa.array([], pa.string()),
+        target_literal=pa.array([], pa.string()),
+        answer_start=encoded.marks,
+        labels=pa.nulls(1, pa.string()),
+        groups={},
+    )
+
+
+def swept_row(samples: Samples, row: int, number: int, codec: Codec, numerals: Numerals) -> Samples:
+    """A row for each numeral, which stands at the place ``number`` of its numbers, encoded anew;
+    all else is as it was.
 
     Raises UsageError for a value that the scheme cannot write.
     """
-    encoded = codec.encode_numbers(Numerals(values))
+    values = numerals.values
+    encoded = codec.encode_numbers(numerals)
     lost = np.isin(encoded.outcomes, LOSSES)
     if lost.any():
         raise UsageError(

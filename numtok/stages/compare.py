@@ -4,7 +4,8 @@ All figures are computed from the predictions, so any metric and any group can
 be asked for. Differences are those of a paired bootstrap: each resample draws
 the same samples for both experiments and takes the mean of the metric over the
 seeds of each. It says how sure a difference is for these trained models on
-other test samples; how much seeds differ is said by the standard deviation.
+other test samples; how much seeds differ is said by the standard deviation, and
+by Student's t-test over the seeds, which papers print.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ from numtok.stages._reports import (
     read,
 )
 from numtok.stages._requirements import Requirement, Verdict
-from numtok.stages._spread import LEVEL, Spread, spread
+from numtok.stages._spread import LEVEL, Spread, spread, t_test
 from numtok.store import Store
 
 DEFAULT = ("r2", "signed-log-r2", "median-relative-error", "relative-error-over,limit=0.1")
@@ -60,7 +61,8 @@ class Difference(msgspec.Struct, frozen=True):
     """One metric of an experiment minus that of the reference, None where one is undefined.
 
     ``better`` is the share of resamples in which the experiment is the better one;
-    ``significant`` says that the interval does not hold 0.
+    ``significant`` says that the interval does not hold 0. ``p`` is that of Student's t-test over
+    the seeds, which are not paired (``_spread.t_test``); None where one of the two has one seed.
     """
 
     value: float | None
@@ -68,6 +70,7 @@ class Difference(msgspec.Struct, frozen=True):
     high: float | None
     better: float | None
     significant: bool
+    p: float | None
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -237,7 +240,14 @@ def _part(
         each.label: {
             spec_of(metric): Standing(
                 spreads[index][spec_of(metric)],
-                None if best in (None, index) else _apart(metric, answers[index], answers[best]),
+                None
+                if best in (None, index)
+                else _apart(
+                    metric,
+                    answers[index],
+                    answers[best],
+                    t_test(spreads[index][spec_of(metric)], spreads[best][spec_of(metric)]),
+                ),
             )
             for metric in metrics
         }
@@ -279,11 +289,13 @@ def _best(metric: Metric, spreads: Sequence[Mapping[str, Spread]]) -> int | None
     return max(values, key=lambda index: values[index]) if values else None
 
 
-def _apart(metric: Metric, first: Sequence[Answers], second: Sequence[Answers]) -> Difference:
+def _apart(
+    metric: Metric, first: Sequence[Answers], second: Sequence[Answers], p: float | None
+) -> Difference:
     figure, better = paired_over_seeds(metric, first, second, level=LEVEL)
     low, high = figure.low, figure.high
     significant = low is not None and high is not None and (low > 0 or high < 0)
-    return Difference(figure.value, low, high, better, significant)
+    return Difference(figure.value, low, high, better, significant, p)
 
 
 def _floors(

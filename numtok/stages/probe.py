@@ -1,8 +1,9 @@
 """Probe: a model as a function of its numbers, measured.
 
-Is it continuous, or does it say only values that it has seen (xVal, Sections 2.1 and 3.3)? Four
-forms: over the samples of a split or over one input number (``_probed_numbers``), and without data
-the embedding of a number (``_probed_embedding``) and of number tokens (``_probed_tokens``).
+Is it continuous, or does it say only values that it has seen (xVal, Sections 2.1 and 3.3)? Five
+forms: over the samples of a split or over one input number (``_probed_numbers``), how sure it is of
+a text along one of its numbers (``_probed_confidence``), and without data the embedding of a number
+(``_probed_embedding``) and of number tokens (``_probed_tokens``).
 """
 
 import math
@@ -16,11 +17,24 @@ import pyarrow as pa
 from numtok.artifact import Artifact
 from numtok.errors import UsageError
 from numtok.nn.training import device_of
-from numtok.probes import EMBEDDING, PCA, PROBE, SAMPLES, SWEEP, Along, Embedding, Probe, Tokens
+from numtok.probes import (
+    CONFIDENCE,
+    EMBEDDING,
+    PCA,
+    PROBE,
+    SAMPLES,
+    SWEEP,
+    Along,
+    Confidence,
+    Embedding,
+    Probe,
+    Tokens,
+)
 from numtok.records import ENCODED, MODEL, TRAIN
 from numtok.stages._data import check_codec, read_learnt, read_split, splits
 from numtok.stages._models import LoadedModel, read_model, says_labels
 from numtok.stages._options import check_name
+from numtok.stages._probed_confidence import Asked, confidence
 from numtok.stages._probed_embedding import embedding
 from numtok.stages._probed_numbers import (
     LEAST,
@@ -29,11 +43,13 @@ from numtok.stages._probed_numbers import (
     Wanted,
     over_number,
     over_samples,
+    row_index,
 )
 from numtok.stages._probed_tokens import tokens
 from numtok.stages._probes import publish
 from numtok.stages._regressors import is_regressor
 from numtok.stages._scoring import Progress
+from numtok.stages._swept_row import row_of
 from numtok.store import Store
 
 REVISION = 1
@@ -42,11 +58,13 @@ _FLAGS = {
     "target": "--target",
     "top": "--top",
     "digits": "--digits",
+    "text": "--text",
     "row": "--row",
     "sweep": "--sweep",
     "low": "--from",
     "high": "--to",
     "points": "--points",
+    "label": "--label",
 }
 _NUMBERS = frozenset({"split", "target", "top", "digits"})
 _RANGE = frozenset({"low", "high", "points"})
@@ -54,12 +72,14 @@ _RANGE = frozenset({"low", "high", "points"})
 _TAKES = {
     SAMPLES: _NUMBERS,
     SWEEP: _NUMBERS | _RANGE | {"row", "sweep"},
+    CONFIDENCE: _RANGE | {"split", "text", "row", "sweep", "label"},
     EMBEDDING: _RANGE,
     PCA: frozenset[str](),
 }
 _TOLD = {
     SAMPLES: "a probe without --sweep, which is over all rows of a split",
     SWEEP: "a probe with --sweep",
+    CONFIDENCE: "a probe with --confidence",
     EMBEDDING: "a probe with --embedding",
     PCA: "a probe with --pca",
 }
@@ -79,6 +99,9 @@ class Config:
         As in ``_probed_numbers.Wanted``.
     embedding, pca
         The forms that need no data; with ``encoded``, ``pca`` is of the tokens of its train split.
+    confidence, text, label
+        The form that asks how sure the model is, of a row or of a text that is given, which says
+        the form as well; of a model of labels, of which. ``sweep`` None is the last number then.
     """
 
     model: str
@@ -94,6 +117,9 @@ class Config:
     digits: int | None = None
     embedding: bool = False
     pca: bool = False
+    confidence: bool = False
+    text: str | None = None
+    label: str | None = None
     device: str = "auto"
     name: str | None = None
     restart: bool = False
@@ -119,25 +145,33 @@ class Config:
         check_name(self.name)
 
     def _check_form(self) -> None:
-        given = [flag for flag in ("embedding", "pca") if getattr(self, flag)]
-        if len(given) == 2:
-            raise UsageError("--embedding and --pca exclude each other; give one of them")
+        given = [flag for flag in ("embedding", "pca", "confidence") if getattr(self, flag)]
+        if len(given) > 1:
+            raise UsageError(f"--{given[0]} and --{given[1]} exclude each other; give one of them")
         if self.embedding and self.encoded is not None:
             raise UsageError(f"--embedding looks at the model alone; leave {self.encoded} out")
         for option, flag in _FLAGS.items():
             if getattr(self, option) is not None and option not in _TAKES[self.form]:
                 raise UsageError(f"{flag} means nothing for {_TOLD[self.form]}; leave it out")
-        if not given and self.encoded is None:
+        if self.text is not None:
+            given_too = {"split": self.split, "row": self.row, "encoded data": self.encoded}
+            for what, value in given_too.items():
+                if value is not None:
+                    told = _FLAGS.get(what, what)
+                    raise UsageError(f"--text is what is asked; leave {told} {value!r} out")
+        elif self.form not in (EMBEDDING, PCA) and self.encoded is None:
             raise UsageError(
-                "probe needs encoded data beside the model; or --embedding or --pca, which look at "
-                "the model alone"
+                "probe needs encoded data beside the model, or --text; or --embedding or --pca, "
+                "which look at the model alone"
             )
 
     @property
     def form(self) -> str:
-        """One of ``probes.SAMPLES``, ``SWEEP``, ``EMBEDDING``, ``PCA``."""
+        """One of ``probes.SAMPLES``, ``SWEEP``, ``EMBEDDING``, ``PCA``, ``CONFIDENCE``."""
         if self.embedding or self.pca:
             return EMBEDDING if self.embedding else PCA
+        if self.confidence or self.text is not None:
+            return CONFIDENCE
         return SAMPLES if self.sweep is None else SWEEP
 
     def of(self, option: str) -> Any:
@@ -183,7 +217,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         check_codec(model, encoded)
     if encoded is not None and not config.pca and config.of("split") not in splits(encoded):
         read_split(encoded, config.of("split"))  # says which splits there are
-    takes = [option for option in _FLAGS if option in _TAKES[config.form]]
+    of_rows = () if config.text is None else ("split", "row")
+    takes = [option for option in _FLAGS if option in _TAKES[config.form] - {*of_rows}]
     asked = {option: config.of(option) for option in takes}
     settings = {"stage": "probe", "revision": REVISION, "form": config.form, "device": device.type}
     parents = [model, *([encoded] if encoded else [])]
@@ -217,7 +252,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    summary: Along | Embedding | Tokens
+    summary: Along | Embedding | Tokens | Confidence
     points: "pa.Table"
     seen: "pa.Table | None"
     notes: list[str]
@@ -234,6 +269,9 @@ def _found(
         learnt = None if encoded is None else read_split(encoded, TRAIN)
         summary, points, notes = tokens(loaded, learnt)
         return _Found(summary, points, None, notes)
+    if config.form == CONFIDENCE:
+        sure = confidence(loaded, _asked(config, loaded, encoded), progress)
+        return _Found(sure.found, sure.points, None, sure.notes)
     if encoded is None:
         return _Found(*embedding(loaded, *config.ends, config.of("points")), None, [])
     split = Split(
@@ -249,6 +287,20 @@ def _found(
     return _Found(*over_number(loaded, split, wanted, sweep, progress, store.note))
 
 
+def _asked(config: Config, loaded: LoadedModel, encoded: Artifact | None) -> Asked:
+    """The row or the text, and how its number changes."""
+    if encoded is None:
+        text = str(config.text)
+        samples, row, told = row_of(text, loaded.codec), 0, text
+    else:
+        split = config.of("split")
+        samples = read_split(encoded, split)
+        row = row_index(config.row, Split(encoded.ref, split, samples, None))
+        told = f"row {samples.ids[row].as_py()!r} of split {split!r}"
+    how = (config.sweep, config.low, config.high, config.of("points"), config.label)
+    return Asked(samples, row, told, *how)
+
+
 def _name(config: Config, model: Artifact) -> str:
     """Of the artifact, unless it is given."""
     what = {SAMPLES: config.of("split"), SWEEP: f"sweep{config.sweep}"}
@@ -257,7 +309,7 @@ def _name(config: Config, model: Artifact) -> str:
 
 def _command(config: Config, refs: list[str], asked: dict[str, Any], device: str) -> list[str]:
     words = ["numtok", "probe", *refs]
-    words += [f"--{config.form}"] if config.form in (EMBEDDING, PCA) else []
+    words += [f"--{config.form}"] if config.form in (EMBEDDING, PCA, CONFIDENCE) else []
     for option, value in asked.items():
         words += [] if value is None else [_FLAGS[option], str(value)]
     words += ["--device", device]

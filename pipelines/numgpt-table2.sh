@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Table 2 of NumGPT at the scale that SCALE names: the runs of numgpt-table2.toml; with CORPUS also
+# models that read that text first.
+#
+# NUMERACY is where the headlines are, unless they are to be downloaded.
+set -euo pipefail
+[ "${SCALE:-cpu}" = smoke ] || : "${SEEDS:=0 1 2 3 4}"
+. "$(dirname "$0")/scales.sh"
+numgpt
+
+[ -z "$EPOCHS" ] || EPOCHS=5 ASKED=100000
+: "${ASKED:=20000}"
+data=$(numtok fetch numeracy600k ${NUMERACY:+--from "$NUMERACY"})
+steps=$(steps_for 500000)
+SAMPLES='' numgpt_sweep numgpt-table2.toml --set data="$data" --set train.steps="$steps" \
+    --set eval.rows="$ASKED"
+if [ -n "${CORPUS:-}" ]; then
+    echo "=== pre-trained"
+    TOKENIZER=bpe:8000 pretrained numgpt/table2 "$data" "$steps" classify --rows "$ASKED"
+fi

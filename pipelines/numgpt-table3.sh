@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Table 3 of NumGPT at the scale that SCALE names: the runs of numgpt-table3.toml; with CORPUS also
+# models that read that text first.
+set -euo pipefail
+[ "${SCALE:-cpu}" = smoke ] || : "${SEEDS:=0 1 2 3 4}"
+. "$(dirname "$0")/scales.sh"
+numgpt
+
+: "${SAMPLES:=6850}"
+steps=$(steps_for 5512)
+numgpt_sweep numgpt-table3.toml --set train.steps="$steps"
+if [ -n "${CORPUS:-}" ]; then
+    echo "=== pre-trained"
+    data=$(numtok gen wordproblems --form generate --answers 10001..inf --samples "$SAMPLES" \
+        --split test=0.19533)
+    pretrained numgpt/table3 "$data" "$steps" ar --decode free
+fi
