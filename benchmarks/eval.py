@@ -166,7 +166,7 @@ class Plain:
         paths, going = [()] * len(rows), np.ones(len(rows), np.bool_)
         for place in range(room):
             end = int(starts[going].max()) + place + 1
-            if end > self.model.settings.shape.context:
+            if end > self.model.settings.context:
                 break
             hidden = self._hidden(seen(tokens[:, :end], values[:, :end]))
             logits = self.model.token_head(hidden).numpy()
@@ -260,7 +260,7 @@ class Cached(Plain):
             tokens = torch.tensor(local)[:, None] + self.codec.number_first
             values = torch.ones(rows, 1)
             last = last + 1
-            places = last.clamp(max=self.model.settings.shape.context - 1)
+            places = last.clamp(max=self.model.settings.context - 1)
             real = torch.cat([real, torch.ones(rows, 1, dtype=torch.bool)], dim=1)
             mask = real[:, None]
         if self.codec.scheme.tokens_per_number is None:
@@ -276,7 +276,7 @@ class Cached(Plain):
         past: Past,
     ) -> tuple[torch.Tensor, Past]:
         """The state [B, 1, D] at the last place; keys and values of each block, grown."""
-        trunk, grown = self.model.trunk, []
+        trunk, grown = self.model.transformer, []
         x_BLD = self.model.embedder(tokens_BL, values_BL) + trunk.positions[places_BL]
         blocks: Any = trunk.blocks
         for layer, block in enumerate(blocks):
@@ -362,7 +362,7 @@ def measure(job: Job) -> Measured:
         model.get_parameter("token_head.weight").mul_(10)  # so that few logits are nearly equal
         if causal and codec.scheme.tokens_per_number is None:
             # Numbers of some six tokens, as written ones have: without training most never end.
-            model.trunk.norm.bias[0] = 1.0
+            model.transformer.norm.bias[0] = 1.0
             model.get_parameter("token_head.weight")[codec.text_first :, 0] += 0.8
     trained = Trained({}, 0, {"deviation": 0.5}, None, 0.0, 0, 0, 0, 0.0)
     loaded = LoadedModel(encoded, model, codec, trained)

@@ -81,6 +81,7 @@ class Plain(nn.Module):
     def __init__(self, size: ModelSettings, causal: bool) -> None:
         super().__init__()
         shape = size.shape
+        assert shape is not None
         self.tokens = nn.Embedding(size.vocabulary, shape.width)
         self.places = nn.Embedding(shape.context, shape.width)
         self.blocks = nn.Sequential(

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Table 2 of NumGPT at the scale that SCALE names: the runs of numgpt-table2.toml; with CORPUS also
-# models that read that text first.
+# Table 2 of NumGPT at the scale that SCALE names: the runs of numgpt-table2.toml, and a BiGRU on the
+# same words; with CORPUS also models that read that text first.
 #
 # NUMERACY is where the headlines are, unless they are to be downloaded.
 set -euo pipefail
@@ -12,8 +12,14 @@ numgpt
 : "${ASKED:=20000}"
 data=$(numtok fetch numeracy600k ${NUMERACY:+--from "$NUMERACY"})
 steps=$(steps_for 500000)
-SAMPLES='' numgpt_sweep numgpt-table2.toml --set data="$data" --set train.steps="$steps" \
-    --set eval.rows="$ASKED"
+table2() {
+    SAMPLES='' numgpt_sweep numgpt-table2.toml --set data="$data" --set train.steps="$steps" \
+        --set eval.rows="$ASKED" "$@"
+}
+table2
+echo "=== BiGRU"
+table2 --set encode.scheme=digits --set train.preset=bigru --set train.objective=classify \
+    --set train.lr=5e-3
 if [ -n "${CORPUS:-}" ]; then
     echo "=== pre-trained"
     TOKENIZER=bpe:8000 pretrained numgpt/table2 "$data" "$steps" classify --rows "$ASKED"

@@ -327,6 +327,10 @@ def test_seeds_of_what_was_learnt_before_and_after_are_one_experiment(
         "xval, init.objective=mlm, init.budget_steps=5",
         "xval, init.objective=-",
     ]
+    # Not the ten others that a model has which began with no other.
+    told = [list(one.settings.values()) for one in found.experiments]
+    assert list(found.experiments[0].settings) == ["init.objective", "init.budget_steps"]
+    assert told == [["mlm", "4"], ["mlm", "5"], ["-", "-"]]
 
 
 @pytest.mark.parametrize("scheme", ["numgpt", "digits"])

@@ -578,6 +578,16 @@ def test_a_column_of_one_task_is_found_by_the_name_of_the_data(numtok: Run, stor
     ]
 
 
+def test_a_trunk_with_a_row_of_its_own_is_found_by_its_preset(numtok: Run, store: Store) -> None:
+    data = f"numeracy600k-digits@{'0' * 16}"
+    presets = ("nano,layers=3", "bigru,width=64")
+    fakes = [Fake("digits", data=data, settings={"preset": preset}) for preset in presets]
+    refs = [make(store, fake, f"titles-{index}").ref for index, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--json", "--against", "numgpt/table2")
+    cells = json.loads(out)["against"]["cells"]
+    assert [cell["cell"]["value"] for cell in cells] == ["0.7945", "0.5386", "0.7149", "0.3994"]
+
+
 def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:
     refs = a_handful(store)
     _, out, _ = numtok("compare", *refs, "--format", "csv", "--against", "xval/table3")

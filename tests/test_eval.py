@@ -108,7 +108,8 @@ class World:
             for parameter in model.parameters():
                 if parameter.dim() > 1:
                     parameter.normal_(std=0.3)
-            model.trunk.norm.weight[0], model.trunk.norm.bias[0] = 0.0, 1.0
+            norm = model.transformer.norm
+            norm.weight[0], norm.bias[0] = 0.0, 1.0
             logits = model.get_parameter("token_head.weight")[:, 0]
             logits.zero_()
             logits[codec.number_first + codec.scheme.counted : codec.text_first] = -20.0

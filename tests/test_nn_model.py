@@ -1,7 +1,6 @@
 """Models: xVal's equations, losses by hand, sizes counted by hand, and settings that cannot be."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, ValueHead
 from numtok.nn.model import Losses, Model, ModelSettings, _cross_entropy
 from numtok.nn.objectives.base import OBJECTIVES, Example
-from numtok.nn.presets import PRESETS, preset
+from numtok.nn.presets import PRESETS, Preset, preset
 from numtok.nn.vocabulary import Vocabulary
 from numtok.registry import settings_of
 from numtok.schemes.base import SCHEMES
@@ -385,7 +384,7 @@ def test_the_token_head_of_the_small_presets_is_one_map(
 
 def test_the_xval_preset_is_that_of_the_paper() -> None:
     of = sized("xval", 1000, embedder="scaled", head="scalar")
-    shape = of.settings.shape
+    shape = of.transformer.shape
     assert (shape.layers, shape.heads, shape.width, shape.context) == (6, 6, 768, 1024)
     total, tables = of.parameter_counts()
     assert tables == (1000 + 1024) * 768
@@ -429,12 +428,10 @@ def test_a_preset_is_built_by_its_name(name: str) -> None:
 
 
 def test_a_preset_can_be_changed() -> None:
-    expected = replace(
-        PRESETS["xval"], layers=2, positions="rotary", dropout=0.25, head_layers=1, tied=True
-    )
+    expected = Preset(2, 6, 768, 1024, "rotary", 0.25, head_layers=1, tied=True, learning_rate=1e-4)
     spec = "xval,layers=2,positions=rotary,dropout=0.25,head_layers=1,tied=yes"
     assert preset(spec) == expected
-    assert preset("gpt2,tied=no").tied is False
+    assert preset("gpt2,tied=no") == Preset(12, 12, 768, 1024, dropout=0.1, learning_rate=2.5e-4)
 
 
 @pytest.mark.parametrize(
@@ -442,7 +439,8 @@ def test_a_preset_can_be_changed() -> None:
     [
         (
             "nanno",
-            "unknown preset 'nanno'; did you mean 'nano'? known: gpt2, micro, nano, small, xval",
+            "unknown preset 'nanno'; did you mean 'nano'? known: bigru, gpt2, micro, nano, "
+            "small, xval",
         ),
         (
             "nano,layer=2",
@@ -520,8 +518,8 @@ def test_positions_that_suit_an_embedder_are_accepted(size: str, embedder: str) 
 
 
 def test_the_context_is_that_of_the_preset_or_else_of_the_data() -> None:
-    assert sized("nano", 100, context=77).settings.shape.context == 77
-    assert sized("xval", 100, context=77).settings.shape.context == 1024
+    assert sized("nano", 100, context=77).settings.context == 77
+    assert sized("xval", 100, context=77).settings.context == 1024
 
 
 def test_a_model_is_a_pure_function_of_settings_and_seed() -> None:

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.slow
 
 SAMPLES = 100
 PRESET = "nano,layers=2,heads=2,width=64"
+BIGRU = "bigru,width=64"
 #: The largest error that is allowed in a value channel: a thousandth of its range, [-5, 5], and of
 #: that of a mantissa, [-10, 10]. A mixture becomes sharp where it is before it moves: there a
 #: hundredth for most, and nowhere another number.
@@ -122,7 +123,10 @@ def test_a_hundred_samples_are_learnt_by_heart(
         assert len(wrong) == 0, found.take(wrong).to_pylist()
 
 
-@pytest.mark.parametrize("objective", ["classify", "classify,causal=yes"])
+@pytest.mark.parametrize(
+    ("objective", "preset"),
+    [("classify", PRESET), ("classify,causal=yes", PRESET), ("classify", BIGRU)],
+)
 @pytest.mark.parametrize(
     ("scheme", "embedder"),
     [
@@ -136,6 +140,7 @@ def test_labels_of_a_hundred_samples_are_learnt_by_heart(
     scheme: str,
     embedder: str | None,
     objective: str,
+    preset: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("NUMTOK_THREADS", "1")
@@ -152,7 +157,7 @@ def test_labels_of_a_hundred_samples_are_learnt_by_heart(
     assert encoded is not None
     config = train.Config(
         encoded.ref,
-        preset=PRESET,
+        preset=preset,
         embedder=embedder,
         objective=objective,
         steps=400,

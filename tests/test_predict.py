@@ -115,13 +115,13 @@ class Bench:
         codec = read_codec(artifact)
         model = fakemodels.model(scheme, objective, head=head, context=80)
         with torch.no_grad():
-            model.trunk.norm.bias[0] = 1.0
+            model.transformer.norm.bias[0] = 1.0
             words = "weight" if isinstance(model.token_head, torch.nn.Linear) else "words.weight"
             logits = model.token_head.get_parameter(words)[:, 0]
             logits.zero_()
             logits[codec.number_first + codec.scheme.counted : codec.text_first] = -20.0
             logits[codec.text_first :] = text
-            model.trunk.norm.weight[0] = 0.0
+            model.transformer.norm.weight[0] = 0.0
         trained = Trained({}, 0, {"deviation": DEVIATION}, None, 0.0, 0, 0, 0, 0.0)
         loaded = LoadedModel(artifact, model, codec, trained)
         fill = AUTOREGRESSIVE if model.objective.causal else PARALLEL
@@ -558,9 +558,9 @@ def constant(predictor: Predictor, logits: dict[str, float]) -> None:
     model, codec = predictor.loaded.model, predictor.loaded.codec
     names = codec.scheme.vocabulary()
     with torch.no_grad():
-        model.trunk.norm.weight.zero_()
-        model.trunk.norm.bias.zero_()
-        model.trunk.norm.bias[0] = 1.0
+        model.transformer.norm.weight.zero_()
+        model.transformer.norm.bias.zero_()
+        model.transformer.norm.bias[0] = 1.0
         weight = model.get_parameter("token_head.weight")
         weight.zero_()
         for name, logit in logits.items():

@@ -590,7 +590,7 @@ def test_json_csv_and_markdown_hold_the_summary(numtok: Shell, world: World) -> 
     ran = numtok(*words, "--json")
     found = json.loads(ran.out)
     assert (found["schema"], found["probe"]["form"]) == (1, "embedding")
-    context = read_model(model, torch.device("cpu")).model.settings.shape.context
+    context = read_model(model, torch.device("cpu")).model.settings.context
     assert found["probe"]["found"]["positions"] == context
     table = numtok(*words, "--format", "csv").out.splitlines()
     assert table[0] == "figure,value,low,high"

@@ -57,10 +57,10 @@ def test_articles_go_with_how_a_number_is_said() -> None:
         ("[N] [N", "a bracket is not closed, or not opened, in ' [N'"),
         ("[N] of 3 eggs", "'3' in it would be read as a number of its own; write it as a word"),
         ("[N].5 eggs", "'80.5' in it would be read as a number of its own; write it as a word"),
-        ("x[N] eggs", "'x80 eggs' has 0 numbers for 1 fields; keep letters, points and other "
-         "digits away from the fields"),
-        ("[N]_", "'80_' has 0 numbers for 1 fields; keep letters, points and other digits away "
-         "from the fields"),
+        ("x[N] eggs", "of 'x80 eggs' 0 of 1 fields would be read as a number; keep letters, points "
+         "and other digits away from the fields"),
+        ("[N]_", "of '80_' 0 of 1 fields would be read as a number; keep letters, points and "
+         "other digits away from the fields"),
     ],
 )  # fmt: skip
 def test_a_text_that_cannot_be_filled_in_is_told(text: str, message: str) -> None:

@@ -38,7 +38,7 @@ def command(
         typer.Option(
             metavar="SPEC",
             help="nano, micro, small, xval, gpt2; nano,layers=2 ... "
-            "Tables: mlp,layers=3,width=256. Default: nano or mlp.",
+            "Labels: bigru, too. Tables: mlp,layers=3,width=256. Default: nano or mlp.",
         ),
     ] = None,
     objective: Annotated[

@@ -5,6 +5,7 @@ One that says labels has a class head in place of these heads.
 ``model.json`` holds its :class:`ModelSettings`; the weights lie beside it.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
@@ -17,14 +18,15 @@ from torch.nn import functional as F
 
 from numtok.errors import UsageError
 from numtok.nn.batches import PAD
+from numtok.nn.bigru import BidirectionalGru, Bigru
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
-from numtok.nn.objectives.base import OBJECTIVES, Example
+from numtok.nn.objectives.base import OBJECTIVES, Example, Objective
 from numtok.nn.presets import Preset
 from numtok.nn.transformer import Cache, Shape, Transformer
 from numtok.nn.vocabulary import Vocabulary
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
-from numtok.registry import settings_of
+from numtok.registry import settings_of, spec_of
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,12 @@ class ModelSettings:
         at all.
     classes
         The labels that the model tells apart; none where it says tokens and numbers.
+    shape, bigru
+        The size of the trunk, a transformer or a BiGRU: the other one is None.
     """
 
     vocabulary: int
-    shape: Shape
+    shape: Shape | None
     head_layers: int
     tied: bool
     embedder: dict[str, Any]
@@ -50,11 +54,28 @@ class ModelSettings:
     objective: dict[str, Any]
     scaling: dict[str, Any] | None = None
     classes: tuple[str, ...] = ()
+    bigru: Bigru | None = None
+
+    def __post_init__(self) -> None:
+        if (self.shape is None) == (self.bigru is None):
+            raise ValueError("there is one trunk, a transformer or a BiGRU")
+
+    @property
+    def width(self) -> int:
+        """Coordinates of a state."""
+        size = self.shape or self.bigru
+        assert size is not None
+        return size.width
+
+    @property
+    def context(self) -> int:
+        """The most tokens that a row may have."""
+        return sys.maxsize if self.shape is None else self.shape.context
 
     @classmethod
     def of(
         cls,
-        preset: Preset,
+        preset: Preset | Bigru,
         *,
         vocabulary: int,
         context: int,
@@ -68,29 +89,35 @@ class ModelSettings:
 
         Raises UsageError for parts that do not go together.
         """
-        made = EMBEDDERS.build(embedder)
-        if made.needs_added_positions and preset.positions == "rotary":
-            raise UsageError(
-                f"--embedder {embedder} does not go with positions=rotary: layer norm would take "
-                "the value away, since it is seen only beside an added position; use learned or "
-                "sinusoidal"
+        made, asked = EMBEDDERS.build(embedder), OBJECTIVES.build(objective)
+        bigru, shape, head_layers, tied = None, None, 1, False
+        if isinstance(preset, Bigru):
+            bigru = preset
+            _check_reads_both_ways(asked)
+        else:
+            if made.needs_added_positions and preset.positions == "rotary":
+                raise UsageError(
+                    f"--embedder {embedder} does not go with positions=rotary: layer norm would "
+                    "take the value away, since it is seen only beside an added position; use "
+                    "learned or sinusoidal"
+                )
+            shape = Shape(
+                preset.layers,
+                preset.heads,
+                preset.width,
+                preset.context or context,
+                preset.positions,
+                preset.dropout,
             )
-        shape = Shape(
-            preset.layers,
-            preset.heads,
-            preset.width,
-            preset.context or context,
-            preset.positions,
-            preset.dropout,
-        )
+            head_layers, tied = preset.head_layers, preset.tied
         return cls(
             vocabulary,
             shape,
-            preset.head_layers,
-            preset.tied,
+            head_layers,
+            tied,
             settings_of(made),
             None if head is None else settings_of(HEADS.build(head)),
-            settings_of(OBJECTIVES.build(objective)),
+            settings_of(asked),
             None
             if scaling is None
             else {
@@ -98,6 +125,21 @@ class ModelSettings:
                 "constants": scaling.constants,
             },
             tuple(classes),
+            bigru,
+        )
+
+
+def _check_reads_both_ways(objective: Objective) -> None:
+    """Raise UsageError for what a BiGRU cannot learn."""
+    if objective.requires() != "label":
+        raise UsageError(
+            "--preset bigru reads a row as a whole, for its label, and cannot learn --objective "
+            f"{spec_of(objective)}; give --objective classify, or another --preset, such as nano"
+        )
+    if objective.causal:
+        raise UsageError(
+            f"--objective {spec_of(objective)} does not go with --preset bigru, which reads each "
+            "row from both ends; leave causal out"
         )
 
 
@@ -119,11 +161,15 @@ class Model(nn.Module):
         """Raises UsageError where embedder or head cannot be with such a vocabulary."""
         super().__init__()
         self.settings = settings
-        width = settings.shape.width
+        width = settings.width
         self.objective = OBJECTIVES.from_settings(settings.objective)
         self.head = None if settings.head is None else HEADS.from_settings(settings.head)
         self.embedder = EMBEDDERS.from_settings(settings.embedder).build(vocabulary, width)
-        self.trunk = Transformer(settings.shape, self.objective.causal)
+        self.trunk: Transformer | BidirectionalGru
+        if settings.shape is not None:
+            self.trunk = Transformer(settings.shape, self.objective.causal)
+        elif settings.bigru is not None:
+            self.trunk = BidirectionalGru(settings.bigru)
         if settings.classes:
             self.class_head = projection(width, len(settings.classes), 1, bias=True)
         else:
@@ -148,6 +194,12 @@ class Model(nn.Module):
     @property
     def _table(self) -> nn.Parameter:
         return self.embedder.get_parameter("table.weight")
+
+    @property
+    def transformer(self) -> Transformer:
+        """The trunk of a model that is asked for tokens and numbers: no other kind says these."""
+        assert isinstance(self.trunk, Transformer)
+        return self.trunk
 
     @property
     def values_per_token(self) -> bool:
@@ -186,7 +238,7 @@ class Model(nn.Module):
         asked_BQ: Tensor | None = None,
     ) -> Tensor:
         """As :meth:`hidden`, of rows that go on from what is in the cache."""
-        return self.trunk.extend(self.embedder(tokens_BL, values_BL), cache, asked_BQ)
+        return self.transformer.extend(self.embedder(tokens_BL, values_BL), cache, asked_BQ)
 
     def losses(self, given: "Given") -> Losses:
         """Token and value losses of a batch.
@@ -235,7 +287,7 @@ class Model(nn.Module):
         """Parameters in all, and of these in the tables of tokens and positions."""
         total = sum(parameter.numel() for parameter in self.parameters())
         tables = self._table.numel()
-        if self.settings.shape.positions == "learned":
+        if self.settings.shape is not None and self.settings.shape.positions == "learned":
             tables += cast(Tensor, self.trunk.positions).numel()
         return total, tables
 

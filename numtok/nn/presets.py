@@ -5,10 +5,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from numtok.errors import UsageError, unknown
+from numtok.nn.bigru import Bigru
 from numtok.nn.mlp import Mlp
 from numtok.registry import parse_spec
 
-T = TypeVar("T", "Preset", Mlp)
+T = TypeVar("T", "Preset | Bigru", Mlp)
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Preset:
             )
 
 
-PRESETS = {
+PRESETS: dict[str, Preset | Bigru] = {
     # About 0.8, 4.7 and 25 million parameters in the blocks.
     "nano": Preset(4, 4, 128, learning_rate=2e-3),
     "micro": Preset(6, 8, 256, learning_rate=5e-4),
@@ -53,13 +54,14 @@ PRESETS = {
     "xval": Preset(6, 6, 768, 1024, dropout=0.1, head_layers=2, learning_rate=1e-4),
     # The smallest GPT-2 (Radford et al. 2019).
     "gpt2": Preset(12, 12, 768, 1024, dropout=0.1, tied=True, learning_rate=2.5e-4),
+    "bigru": Bigru(),  # for labels
 }
 
 
 TRUNKS = {"mlp": Mlp()}  # for tables
 
 
-def preset(spec: str) -> Preset:
+def preset(spec: str) -> Preset | Bigru:
     """A preset with some settings changed: ``nano,layers=2,positions=rotary``.
 
     Raises UsageError for an unknown name or setting.
@@ -79,7 +81,7 @@ def shortest(spec: str) -> str:
     ('nano,width=64', 'mlp')
     """
     name = spec.partition(",")[0]
-    usual: Preset | Mlp = TRUNKS[name] if name in TRUNKS else PRESETS[name]
+    usual: Preset | Bigru | Mlp = TRUNKS[name] if name in TRUNKS else PRESETS[name]
     chosen = trunk(spec) if name in TRUNKS else preset(spec)
     parts = [name]
     for field in fields(usual):

@@ -46,7 +46,7 @@ def projections(model: Model, token: int, x: Floats) -> Projections | None:
     if bool((vectors_ND == vectors_ND[0]).all()):
         return None
     positions_PD = _positions(model)
-    norm = cast(nn.LayerNorm, model.trunk.get_submodule("blocks.0.norm_attention"))
+    norm = cast(nn.LayerNorm, model.transformer.get_submodule("blocks.0.norm_attention"))
     scaled_ND = torch.from_numpy(x.astype(np.float32)).to(one_D.device)[:, None] * one_D
     is_multiple = torch.allclose(vectors_ND, scaled_ND, rtol=1e-5, atol=1e-7)
     if is_multiple:
@@ -73,7 +73,7 @@ def _embedded(model: Model, token: int, values: Floats) -> Tensor:
 
 
 def _positions(model: Model) -> Tensor:
-    trunk = model.trunk
+    trunk = model.transformer
     if trunk.shape.positions == "rotary":
         return torch.zeros(1, trunk.shape.width, device=next(trunk.parameters()).device)
     return cast(Tensor, trunk.positions).detach()

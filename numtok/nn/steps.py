@@ -180,7 +180,7 @@ class Prompts:
         self.room = room
         self.cache: Cache | None = None
         if room > 1:
-            shape, like = model.settings.shape, next(model.parameters())
+            shape, like = model.transformer.shape, next(model.parameters())
             size = len(tokens), min(longest + room, shape.context)
             self.cache = cache.resized(*size) if cache else Cache(shape, *size, like)
         self.true = Parallel(_states(model, example, self.cache), lengths)

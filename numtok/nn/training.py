@@ -123,7 +123,8 @@ class Trainer:
 
     def __init__(self, model: Model, recipe: Recipe, execution: Execution) -> None:
         self.model = model.to(execution.device)
-        self.model.trunk.recompute = execution.recompute
+        if execution.recompute:
+            self.model.transformer.recompute = True
         self.recipe = recipe
         self.execution = execution
         self.device = execution.device
@@ -160,9 +161,7 @@ class Trainer:
         for part in example.parts(self.execution.accumulate):
             given = self.model.on_host(part)
             if self.execution.graphs:
-                given = given.widened(
-                    bucket(given.tokens.shape[1], self.model.settings.shape.context)
-                )
+                given = given.widened(bucket(given.tokens.shape[1], self.model.settings.context))
             if self.device.type == "cuda":
                 given = given.pinned()
             parts.append((given, len(part.where) / tokens, self.values(part) / values))

@@ -66,7 +66,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Scheme, head or data set to name of column to cell; a cell that was not printed is absent.
         ``-pretrained`` behind it stands for models that began with the weights of another one.
     row_of
-        The rows of schemes that have another name there: ``{digits = "gpt"}``.
+        The rows of presets that have one of their own, and of schemes that have another name there:
+        ``{digits = "gpt", bigru = "bigru"}``.
     """
 
     source: str

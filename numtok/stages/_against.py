@@ -47,9 +47,9 @@ def against(
 ) -> Against:
     """Published numbers beside the reports of some experiments, given with their labels.
 
-    The row is that of the scheme or of the data set (``airfoil`` for ``uci-airfoil``) unless
-    named, and then it has to be there. The columns are those whose group the reports have,
-    ``operands`` is 2 for the column "2 operands" of ``xval/table3``, or whose target, data or
+    The row is that of the data set (``airfoil`` for ``uci-airfoil``), of the preset or of the
+    scheme unless named, and then it has to be there. The columns are those whose group the reports
+    have, ``operands`` is 2 for the column "2 operands" of ``xval/table3``, or whose target, data or
     kind of head. One that is named is put beside the figure of its group or target, or beside
     that of all numbers where the reports have none.
 
@@ -96,11 +96,12 @@ def against(
 
 
 def _row(table: Table, report: Report) -> str:
-    """The row that a report belongs into: of its scheme, or of its data set."""
+    """The row that a report belongs into: of its data set, its preset or its scheme."""
     data = report.data.partition("@")[0]
     sets = (name for name in table.rows if data == name or data.endswith(f"-{name}"))
     scheme = report.scheme.partition(",")[0].partition(":")[0]
-    row = next(sets, table.row_of.get(scheme, scheme))
+    preset = str(report.configuration.get("preset")).partition(",")[0]
+    row = next(sets, table.row_of.get(preset, table.row_of.get(scheme, scheme)))
     return f"{row}-pretrained" if "init.objective" in report.configuration else row
 
 

@@ -28,7 +28,7 @@ class Experiment(msgspec.Struct, frozen=True):
     label
         The scheme, and as many settings as tell experiments of one scheme apart.
     settings
-        All settings in which the experiments that are compared differ, but for scheme and data.
+        The settings in which the experiments that are compared differ, but for scheme and data.
     reports, seeds
         REFs and their seeds, in the order given.
     invalid
@@ -112,9 +112,23 @@ def labels(schemes: Sequence[str], settings: Sequence[dict[str, str]]) -> list[s
 
 
 def _differing(settings: Sequence[dict[str, str]]) -> list[str]:
-    """The keys whose values are not all the same."""
+    """The keys whose values are not all the same.
+
+    A model that began with the weights of no other one has no ``init.`` settings. One of them says
+    so, and further ones are told only where the models that have them differ.
+
+    >>> _differing([{}, {"init.objective": "ar", "init.batch": "8"}])
+    ['init.objective']
+    """
     keys = dict.fromkeys(key for one in settings for key in one)
-    return [key for key in keys if len({one.get(key) for one in settings}) > 1]
+    found = [key for key in keys if len({one.get(key) for one in settings}) > 1]
+    return [
+        key
+        for key in found
+        if not key.startswith("init.")
+        or key == "init.objective"
+        or len({one[key] for one in settings if key in one}) > 1
+    ]
 
 
 def spent(group: Sequence[Evaluation]) -> Spent:

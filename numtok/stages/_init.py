@@ -6,15 +6,28 @@ from typing import Any
 import torch
 
 from numtok.errors import UsageError
+from numtok.nn.bigru import Bigru
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.model import Model
 from numtok.nn.objectives.base import Objective
 from numtok.nn.objectives.classify import Classify
+from numtok.nn.presets import preset
 from numtok.registry import parse_spec, spec_of
 from numtok.stages._models import LoadedModel
 
 _SHARED = ("scheme", "normalize", "text_tokenizer")  # of a configuration
 _BODY = ("embedder.", "trunk.")  # of the names of the weights that a model of labels begins with
+
+
+def check_trunk(spec: str, init: LoadedModel) -> None:
+    """Raise UsageError where the preset ``spec`` is of another kind of trunk."""
+    kinds = "a transformer", "a BiGRU"
+    here, there = isinstance(preset(spec), Bigru), init.model.settings.bigru is not None
+    if here != there:
+        raise UsageError(
+            f"--init {init.artifact.ref} is {kinds[there]}, --preset {spec} {kinds[here]}; give "
+            f"the --preset that `numtok show {init.artifact.ref}` says"
+        )
 
 
 def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:
@@ -76,9 +89,10 @@ def begin_with(model: Model, init: LoadedModel) -> None:
         if here != there:
             head = "and --embedder" if labels else "--embedder and --head"
             comma = "" if labels else ","
+            context = " (with context=N)" if model.settings.shape else ""
             raise UsageError(
                 f"--init {init.artifact.ref} has another shape: its {name} is {there}, here it is "
-                f"{here}; give the --preset (with context=N){comma} {head} that "
+                f"{here}; give the --preset{context}{comma} {head} that "
                 f"`numtok show {init.artifact.ref}` says"
             )
     for name in own:
@@ -95,9 +109,12 @@ def _shape(weight: torch.nn.Parameter | None) -> tuple[int, ...] | None:
 
 def _used(model: Model, init: Model) -> list[tuple[str, object, object]]:
     """Of both what says how weights are used: name, here, there."""
+    used: list[tuple[str, object, object]] = [("embedder", _embedder(model), _embedder(init))]
     here, there = model.settings.shape, init.settings.shape
+    if here is None or there is None:
+        return used
     return [
         ("number of heads", here.heads, there.heads),
         ("way of telling positions", here.positions, there.positions),
-        ("embedder", _embedder(model), _embedder(init)),
+        *used,
     ]

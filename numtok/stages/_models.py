@@ -140,7 +140,7 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
 def check_reads(loaded: LoadedModel, samples: Samples, told: str) -> None:
     """Raises DataError for rows that are too long, and for a head without its calibration;
     ``told`` is what the rows are."""
-    context = loaded.model.settings.shape.context - int(loaded.model.objective.causal)
+    context = loaded.model.settings.context - int(loaded.model.objective.causal)
     if samples.longest > context:
         raise DataError(
             f"{told} has a row of {samples.longest:,} tokens, "

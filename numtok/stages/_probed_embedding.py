@@ -30,9 +30,14 @@ def embedding(loaded: LoadedModel, low: float, high: float, points: int) -> Prob
     LN(x u + p) along u would be a multiple of x / sqrt(r^2 + x^2) with r = |p| / |u|, both less
     their mean over the coordinates, as layer norm has it (xVal, Section 2.1, has |p| = |u|).
 
-    Raises UsageError where the embedding does not depend on the value.
+    Raises UsageError where the embedding does not depend on the value, and where there is no norm.
     """
     codec = loaded.codec
+    if loaded.model.settings.bigru is not None:
+        raise UsageError(
+            "--embedding is what the first layer norm leaves of a number, and "
+            f"{loaded.artifact.ref} is a BiGRU, which has none; use --pca"
+        )
     x = np.linspace(low, high, points)
     token = int(codec.scheme.encode(Numerals(np.array([1.0]))).tokens[0]) + codec.number_first
     found = projections(loaded.model, token, x) if codec.scheme.channel else None

@@ -22,6 +22,7 @@ from numtok.codec import Codec
 from numtok.draft import Draft
 from numtok.errors import DataError, UsageError
 from numtok.nn.batches import seed_of
+from numtok.nn.bigru import Bigru
 from numtok.nn.device import check_compiler, keep_freed_memory
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, Calibration, ValueHead
@@ -37,7 +38,7 @@ from numtok.samples import Samples
 from numtok.stages._checkpoint import Finished, drop_checkpoint, read_finished, write_finished
 from numtok.stages._classes import learnt_classes
 from numtok.stages._data import has_targets, learnt_values, read_codec, read_split, splits
-from numtok.stages._init import begin_with, objective_of, told
+from numtok.stages._init import begin_with, check_trunk, objective_of, told
 from numtok.stages._models import (
     METRICS,
     MODEL_FILE,
@@ -121,6 +122,12 @@ class Config:
                 f"--precision {self.precision!r} is not possible; allowed are auto, float32 and "
                 "bfloat16"
             )
+        for option in ("recompute", "compile"):
+            if getattr(self, option) and isinstance(preset(self.preset), Bigru):
+                raise UsageError(
+                    f"--{option} is for transformers, and --preset {self.preset} is none; leave it "
+                    "out"
+                )
         check_name(self.name)
 
     @property
@@ -185,7 +192,7 @@ def _less_memory(config: Config) -> str:
         had += f" --accumulate {parts}"
     if parts < config.batch:
         less.append(f"--accumulate {min(2 * parts, config.batch)}, the same steps in smaller parts")
-    if not config.recompute:
+    if not config.recompute and not isinstance(preset(config.preset), Bigru):
         less.append("--recompute, the same steps in more time")
     return f"{had}; give " + ", or ".join([*less, "a smaller --preset"])
 
@@ -230,6 +237,7 @@ class _Plan:
                     f"--init {init.artifact.ref} was trained on another encoding than "
                     f"{encoded.ref}; `numtok encode --like {init.artifact.ref}` encodes data for it"
                 )
+            check_trunk(config.preset, init)
             objective = objective_of(spec, objective, init)
         plan = cls(
             config,
@@ -403,18 +411,11 @@ def _train(
     draft: Draft, plan: _Plan, codec: Codec, reading: _Reading, progress: Progress
 ) -> tuple[Finished, Sequence[Cost]]:
     """Leave the files of the model in the draft."""
-    config, encoded = plan.config, plan.encoded
+    config = plan.config
     train, validation = _splits(plan, codec, reading)
     longest = max(one.samples.longest for one in (train, validation) if one is not None)
     longest += int(train.objective.causal)
-    context = preset(config.preset).context or -(-longest // _CONTEXT) * _CONTEXT
-    if plan.init is not None and not preset(config.preset).context:
-        context = max(longest, plan.init.model.settings.shape.context)
-    if longest > context:
-        raise DataError(
-            f"{encoded.ref} has a row of {longest:,} tokens, --preset {config.preset} reads "
-            f"{context:,}; write --preset {config.preset},context={longest}"
-        )
+    context = _context(plan, longest)
     scaling = _scaling(plan, codec, train.samples)
     settings = plan.model_settings(codec, context, scaling, train.classes)
     training = Training(
@@ -457,6 +458,22 @@ def _train(
         "parameters": parameters,
     } | ({"classes": len(train.classes)} if train.classes else {})
     return Finished(counts, training.timing(trainer)), costs
+
+
+def _context(plan: _Plan, longest: int) -> int:
+    """The most tokens that the model reads; DataError where the longest row has more."""
+    config, chosen = plan.config, preset(plan.config.preset)
+    if isinstance(chosen, Bigru):
+        return longest  # or more
+    context = chosen.context or -(-longest // _CONTEXT) * _CONTEXT
+    if plan.init is not None and not chosen.context:
+        context = max(longest, plan.init.model.settings.context)
+    if longest > context:
+        raise DataError(
+            f"{plan.encoded.ref} has a row of {longest:,} tokens, --preset {config.preset} reads "
+            f"{context:,}; write --preset {config.preset},context={longest}"
+        )
+    return context
 
 
 def _splits(plan: _Plan, codec: Codec, reading: _Reading) -> tuple[Split, Split | None]:

@@ -103,8 +103,8 @@ class Pattern:
                 )
             if len(found) != len(order):
                 raise ValueError(
-                    f"{text!r} has {len(found)} numbers for {len(order)} fields; keep letters, "
-                    "points and other digits away from the fields"
+                    f"of {text!r} {len(found)} of {len(order)} fields would be read as a number; "
+                    "keep letters, points and other digits away from the fields"
                 )
 
     def fill(self, numbers: Mapping[str, NDArray[np.int64]]) -> list[str]:

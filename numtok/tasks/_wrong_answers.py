@@ -10,7 +10,7 @@ from numtok.tasks._unrepeated import Whole
 
 Chances = NDArray[np.float64]
 
-#: Given both numbers, the sign of the operation, the right answer (all [n]), chances [4, n], and
+#: Given both numbers, the sign of the operation, the right answer (all [n]), chances [2, n], and
 #: how far off near ones are: wrong answers [n], some maybe right after all.
 Way = Callable[[Whole, Whole, Whole, Whole, Chances, Range], Whole]
 

@@ -298,5 +298,5 @@ class _Drawing:
         kind = self._task._kinds[self._which[rows[left[0]]]]
         raise UsageError(
             f"{spec_of(self._task)}: {kind.template}: of {_ROUNDS:,} wrong answers to "
-            f"{a[left[0]]} and {b[left[0]]} none is possible; give wider answers"
+            f"{a[left[0]]} and {b[left[0]]} none is possible; give a wider range of answers"
         )

@@ -1,0 +1,95 @@
+"""A trunk that reads a row token by token, from both ends: gated recurrent units (Cho et al. 2014).
+
+It says what a row is, and no token of it: for labels alone. The BiGRU of Chen et al. (2019), in
+Table 2 of NumGPT. Which states are read there, and sizes, are not in NumGPT; here it is the last
+state of either direction.
+
+Shapes: B rows, L tokens, Q of them asked for, D width, U = D / 2 units of a direction.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from numtok.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Bigru:
+    """Its size. ``width`` is that of the token vectors, and of the states of both directions
+    together; dropout is on what goes into each layer, and on the state of the row."""
+
+    learning_rate: ClassVar[float] = 5e-3
+
+    layers: int = 1
+    width: int = 256
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.layers < 1:
+            raise UsageError(f"bigru: layers={self.layers} is not possible; at least 1")
+        if self.width < 2 or self.width % 2:
+            raise UsageError(
+                f"bigru: width={self.width} is not possible; it is even, half of it for each "
+                "direction"
+            )
+        if not 0 <= self.dropout < 1:
+            raise UsageError(
+                f"bigru: dropout={self.dropout} is not possible; it is 0 or more, below 1"
+            )
+
+
+class BidirectionalGru(nn.Module):
+    """Embedded tokens [B, L, D] to one state a row, which stands at each of its places.
+
+    The first U of it have read the row from its first token to its last, the others from its last
+    to its first. A deeper layer reads, at each token, what both directions of the layer before it
+    had read by then.
+    """
+
+    def __init__(self, size: Bigru) -> None:
+        super().__init__()
+        self.size = size
+        self.onward, self.back = (
+            nn.ModuleList(
+                nn.GRU(size.width, size.width // 2, batch_first=True) for _ in range(size.layers)
+            )
+            for _ in range(2)
+        )
+
+    def forward(
+        self, x_BLD: Tensor, real_BL: Tensor | None, asked_BQ: Tensor | None = None
+    ) -> Tensor:
+        """[B, L, D], or [B, Q, D]; ``real_BL`` as for a ``Transformer``: pads are behind the end.
+
+        Each row is turned around by itself, so that no state is ever read that has seen a pad. In
+        float32 whatever the precision: rounding would add up from token to token.
+        """
+        rows, longest, _ = x_BLD.shape
+        at_L = torch.arange(longest, device=x_BLD.device)
+        row_B = torch.arange(rows, device=x_BLD.device)
+        last_B = torch.full_like(row_B, longest - 1) if real_BL is None else real_BL.sum(1) - 1
+        turned_BL = torch.where(at_L <= last_B[:, None], last_B[:, None] - at_L, at_L)
+        with torch.autocast(x_BLD.device.type, enabled=False):
+            x_BLD = x_BLD.float()
+            for onward, back in zip(self.onward, self.back, strict=True):
+                x_BLD = self._dropped(x_BLD)
+                onward_BLU, _ = onward(x_BLD)
+                turned_BLU, _ = back(x_BLD[row_B[:, None], turned_BL])
+                x_BLD = torch.cat([onward_BLU, turned_BLU[row_B[:, None], turned_BL]], dim=2)
+        half = self.size.width // 2
+        state_BD = torch.cat([x_BLD[row_B, last_B, :half], x_BLD[:, 0, half:]], dim=1)
+        places = longest if asked_BQ is None else asked_BQ.shape[1]
+        return self._dropped(state_BD)[:, None].expand(-1, places, -1)
+
+    def _dropped(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.size.dropout, self.training)
+
+    def flops(self, rows: int, length: int, asked: int) -> int:
+        """As those of a ``Transformer``: matrix products, which no state is without, however few
+        are ``asked`` for."""
+        weights = sum(p.numel() for p in self.parameters() if p.dim() == 2)
+        return 2 * rows * length * weights
