@@ -16,7 +16,7 @@ tokens are those of the escaped text, so no text is ever taken for a special.
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -200,26 +200,41 @@ class Codec:
         A number whose tokens have no value is written by its tokens, ``[NUM:+OVERFLOW]``.
         Raises ValueError where a token outside the numbers is no text token.
         """
-        in_number = np.zeros(len(tokens), np.bool_)
-        for start, length in zip(number_start.tolist(), number_length.tolist(), strict=True):
-            in_number[start : start + length] = True
-        number_tokens = tokens[in_number] - np.uint32(self.number_first)
-        decoded = self.decode_numbers(number_tokens, number_length, channel)
-        if (tokens[~in_number] < self.text_first).any():
+        number_tokens = tokens[_within(len(tokens), number_start, number_length)]
+        decoded = self.decode_numbers(
+            number_tokens - np.uint32(self.number_first), number_length, channel
+        )
+        ends = np.cumsum(number_length)
+        literals = [
+            self.written_number(number_tokens[end - length : end])
+            if decoded.failures[index]
+            else decoded.literal(index)
+            for index, (end, length) in enumerate(
+                zip(ends.tolist(), number_length.tolist(), strict=True)
+            )
+        ]
+        return self.joined(tokens, number_start, number_length, literals)
+
+    def joined(
+        self,
+        tokens: NDArray[np.uint32],
+        number_start: NDArray[np.int32],
+        number_length: NDArray[np.int32],
+        literals: Sequence[str],
+        errors: str = "strict",
+    ) -> str:
+        """As :meth:`decode`, with the numbers written as given; ``errors`` as of ``bytes.decode``:
+        what a model wrote need not be UTF-8."""
+        if (tokens[~_within(len(tokens), number_start, number_length)] < self.text_first).any():
             raise ValueError("a special or number token stands where text is expected")
         text = tokens - np.uint32(self.text_first)  # only where it is no number
-        ends = [0, *(number_start + number_length).tolist()]
-        starts = [*number_start.tolist(), len(tokens)]
-        parts = []
-        for index, (begin, end) in enumerate(zip(ends, starts, strict=True)):
-            parts.append(self.text.decode(text[begin:end]).decode())
-            if index < len(number_start):
-                parts.append(
-                    self.written_number(tokens[starts[index] : ends[index + 1]])
-                    if decoded.failures[index]
-                    else decoded.literal(index)
-                )
-        return unescape("".join(parts))
+        begins = [0, *(number_start + number_length).tolist()]
+        ends = [*number_start.tolist(), len(tokens)]
+        pieces = [
+            self.text.decode(text[begin:end]).decode(errors=errors)
+            for begin, end in zip(begins, ends, strict=True)
+        ]
+        return unescape("".join(map("".join, zip(pieces, [*literals, ""], strict=True))))
 
     def encode_numbers(self, numerals: Numerals) -> Encoded:
         """Numbers to the scheme's local ids, normalised first."""
@@ -364,6 +379,16 @@ def unescape(text: str) -> str:
     [NUM] and [\PAD]
     """
     return _ESCAPED.sub(r"\1", text)
+
+
+def _within(
+    size: int, starts: NDArray[np.int32], lengths: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """bool[size]: which tokens of a row are of its numbers."""
+    inside = np.zeros(size, np.bool_)
+    for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+        inside[start : start + length] = True
+    return inside
 
 
 def _named(token: str) -> str:

@@ -113,6 +113,11 @@ class Paths:
         """Go on with these alone."""
         self._which = self._which[numbers]
 
+    def restart(self, numbers: NDArray[np.bool_]) -> None:
+        """Begin anew with these (bool[n]): nothing of them has been read yet."""
+        self._distinct.append(())
+        self._which[numbers] = len(self._distinct) - 1
+
 
 class _Level(NamedTuple):
     """One position of all numbers. A step is a token after a state; many prefixes share one."""

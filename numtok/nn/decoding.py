@@ -59,10 +59,10 @@ class Reader:
     grammar: Grammar
     constrained: bool
     longest: int = LONGEST
-    _rules: "_Rules" = field(init=False)
+    _rules: "Rules" = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_rules", _Rules(self.grammar))
+        object.__setattr__(self, "_rules", Rules(self.grammar))
 
     @torch.no_grad()
     def read(self, steps: Steps, draw: Draw | None = None, keep_logits: bool = False) -> Reading:
@@ -188,7 +188,7 @@ class _Scores:
     others: Tensor  # [n, vocabulary], -inf for the tokens of numbers
 
 
-class _Rules:
+class Rules:
     """What a grammar allows in each state that was met so far, on a device."""
 
     def __init__(self, grammar: Grammar) -> None:
@@ -205,6 +205,10 @@ class _Rules:
         masks_SV, may_end_S = self._tables
         which = torch.from_numpy(states).to(device)
         return masks_SV[which], may_end_S[which]
+
+    def at_first(self, device: torch.device) -> Tensor:
+        """bool[number tokens]: what a number may begin with."""
+        return self.of(Paths(self._grammar, 1), device)[0][0]
 
 
 def _largest(numbers: Tensor, end: Tensor) -> Tensor:
