@@ -45,6 +45,7 @@ FORMAT = 1  # of scheme.json
 SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
 CHUNK = 8 << 20  # bytes of text encoded at a time, about
 
+_NO_NUMBERS = np.empty(0, np.uint32), np.empty(0, np.int32), np.empty(0, np.float32)
 _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
 
 
@@ -200,12 +201,28 @@ class Codec:
         A number whose tokens have no value is written by its tokens, ``[NUM:+OVERFLOW]``.
         Raises ValueError where a token outside the numbers is no text token.
         """
+        literals = self.literals(tokens, number_start, number_length, channel)
+        return self.joined(tokens, number_start, number_length, literals)
+
+    @property
+    def keeps_literals(self) -> bool:
+        """Whether numbers are read back as they were written, not as values."""
+        return self.decode_numbers(*_NO_NUMBERS).written is not None
+
+    def literals(
+        self,
+        tokens: NDArray[np.uint32],
+        number_start: NDArray[np.int32],
+        number_length: NDArray[np.int32],
+        channel: NDArray[np.float32] | None = None,
+    ) -> list[str]:
+        """The numbers of a row as :meth:`decode` writes them."""
         number_tokens = tokens[_within(len(tokens), number_start, number_length)]
         decoded = self.decode_numbers(
             number_tokens - np.uint32(self.number_first), number_length, channel
         )
         ends = np.cumsum(number_length)
-        literals = [
+        return [
             self.written_number(number_tokens[end - length : end])
             if decoded.failures[index]
             else decoded.literal(index)
@@ -213,7 +230,6 @@ class Codec:
                 zip(ends.tolist(), number_length.tolist(), strict=True)
             )
         ]
-        return self.joined(tokens, number_start, number_length, literals)
 
     def joined(
         self,
@@ -381,9 +397,7 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(r"\1", text)
 
 
-def _within(
-    size: int, starts: NDArray[np.int32], lengths: NDArray[np.int32]
-) -> NDArray[np.bool_]:
+def _within(size: int, starts: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.bool_]:
     """bool[size]: which tokens of a row are of its numbers."""
     inside = np.zeros(size, np.bool_)
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):

@@ -1,9 +1,9 @@
 """What ``eval`` writes and ``compare`` reads: a report, a row for each number or label predicted.
 
 A *report* artifact holds ``report.json`` (a :class:`Report`) and
-``predictions.parquet`` (:func:`predictions_schema`, or of labels
-:func:`label_predictions_schema`). Clocks are no content, so
-seconds lie in its ``timing.json`` under ``train_seconds`` and ``eval_seconds``.
+``predictions.parquet`` (:func:`predictions_schema`, of labels
+:func:`label_predictions_schema`, of answers :func:`answer_predictions_schema`). Clocks are no
+content, so seconds lie in its ``timing.json`` under ``train_seconds`` and ``eval_seconds``.
 """
 
 from collections.abc import Sequence
@@ -80,6 +80,14 @@ class Labels(msgspec.Struct, frozen=True):
     complete: bool
 
 
+class Texts(msgspec.Struct, frozen=True):
+    """What a report of answers has besides: after how many tokens answers were stopped that had
+    not ended (``longest``), and how many that were (``stopped``)."""
+
+    longest: int
+    stopped: int
+
+
 class Report(msgspec.Struct, frozen=True):
     """One model on one split.
 
@@ -91,7 +99,8 @@ class Report(msgspec.Struct, frozen=True):
     decoding
         How numbers were read off: fill, decode, point, and what the distribution is.
     numbers, invalid, off_grammar
-        Numbers asked for, or rows with a label; the share without a valid prediction; under
+        Numbers asked for, or rows with a label or an answer; the share without a valid prediction
+        (of answers those in which none of the right form is found); under
         constrained decoding the share in which the unconstrained choice would have been no
         well-formed number.
     metrics
@@ -107,7 +116,9 @@ class Report(msgspec.Struct, frozen=True):
     notes
         What a reader must know: one sentence each.
     labels
-        Of labels; None where numbers were predicted.
+        Of labels; None where numbers were predicted, or answers.
+    texts
+        Of answers that were written as texts; None where numbers were predicted, or labels.
     """
 
     model: str
@@ -134,10 +145,13 @@ class Report(msgspec.Struct, frozen=True):
     target_means: dict[str, float] = {}
     target_floors: dict[str, dict[str, Figures]] = {}
     labels: Labels | None = None
+    texts: Texts | None = None
 
     @property
     def measures(self) -> Measures:
         """What was predicted."""
+        if self.texts is not None:
+            return "answers"
         return "numbers" if self.labels is None else "labels"
 
 
@@ -228,6 +242,31 @@ def label_predictions_schema(groups: Sequence[str], *, clusters: bool = False) -
         "label": pa.string(),
         "prediction": pa.string(),
         "log_probability": pa.float64(),
+    }
+    columns |= _of_rows(groups, clusters)
+    return pa.schema(columns)
+
+
+def answer_predictions_schema(groups: Sequence[str], *, clusters: bool = False) -> "pa.Schema":
+    """The columns of predictions.parquet where whole answers are written, one row for each row of
+    data.
+
+    ==================  ====================================================================
+    id                  string, of the sample
+    answer              string, the true one, as it stands in the text
+    prediction          string, what the model wrote
+    ended               bool, the model ended it; else it was stopped
+    group_*             string, as in the data
+    cluster             string, likewise; only with ``clusters``
+    ==================  ====================================================================
+    """
+    import pyarrow as pa
+
+    columns = {
+        "id": pa.string(),
+        "answer": pa.string(),
+        "prediction": pa.string(),
+        "ended": pa.bool_(),
     }
     columns |= _of_rows(groups, clusters)
     return pa.schema(columns)

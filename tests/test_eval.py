@@ -789,7 +789,8 @@ def test_an_autoregressive_model_has_no_fill(world: World) -> None:
     with pytest.raises(UsageError) as caught:
         world.report(model, encoded, fill="parallel")
     assert str(caught.value) == (
-        f"--fill parallel is for masked models; {model.ref} is autoregressive, leave it away"
+        f"--fill parallel is for masked models; {model.ref} is autoregressive, leave it away or "
+        "give answers"
     )
 
 

@@ -107,6 +107,13 @@ def _head(evaluation: "Evaluation") -> Iterator[str]:
         yield f"{told}; {len(report.labels.classes):,} classes; {_words(report.decoding)}"
         yield f"configuration: {_words(report.configuration)}"
         return
+    if report.texts is not None:
+        told = f"{report.rows:,} rows, {report.numbers:,} answers; {_words(report.decoding)}"
+        yield f"{told}; {share(report.invalid)} have not the form that was asked for"
+        if report.texts.stopped:
+            yield f"{report.texts.stopped:,} did not end within {report.texts.longest:,} tokens"
+        yield f"configuration: {_words(report.configuration)}"
+        return
     yield f"{report.rows:,} rows, {report.numbers:,} numbers; {_words(report.decoding)}"
     lost = f"{share(report.invalid)} of the numbers have no valid prediction"
     if report.invalid:

@@ -33,7 +33,10 @@ def command(
     split: Annotated[str, typer.Option(metavar="NAME", help="The split to predict.")] = "test",
     fill: Annotated[
         str | None,
-        typer.Option(help="Masked models: parallel (the default, all at once), or left-to-right."),
+        typer.Option(
+            help="Masked models: parallel (the default, all at once), or left-to-right. "
+            "Autoregressive ones: answers, which are written as text and compared as a whole."
+        ),
     ] = None,
     decode: Annotated[
         str, typer.Option(help="constrained by the scheme's grammar, or free.")
@@ -89,7 +92,7 @@ def command(
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:
-    """Predict the numbers or the labels of a split, and print the report and its REF.
+    """Predict the numbers, the labels or the answers of a split, and print the report and its REF.
 
     Example: numtok eval era5-xval-nano era5-xval --split test
     """

@@ -70,9 +70,15 @@ def score(truth: str, generated: str | None, rule: str) -> Score:
     >>> score("10.5", "1.25 or so", "strict")
     Score(valid=False, exact=False, equal=False, digit_match=0.0, d_length=3, d_length_parts=3)
 
-    ValueError for a truth that has none of the forms.
+    A truth that has none of the forms, such as -5 or a word, is compared as a whole, and no digit
+    of another text matches:
+
+    >>> score("-5", "-5 ", "strict")
+    Score(valid=True, exact=True, equal=True, digit_match=1.0, d_length=0, d_length_parts=0)
     """
-    form, parts = _form(truth)
+    if (known := _form(truth)) is None:
+        return _score_of_text(truth, generated, rule)
+    form, parts = known
     digits = sum(map(len, parts))
     found = None if generated is None else _found(generated, form, rule)
     if found is None:
@@ -91,19 +97,32 @@ def score(truth: str, generated: str | None, rule: str) -> Score:
 
 
 @lru_cache(maxsize=1 << 10)
-def _form(truth: str) -> tuple[int, tuple[str, ...]]:
+def _form(truth: str) -> tuple[int, tuple[str, ...]] | None:
     """Which form the true answer has, and its parts."""
     for form, pattern in enumerate(_FORMS):
         if match := pattern.fullmatch(truth):
             return form, match.groups()
-    raise ValueError(f"the true answer is {truth!r}, which is no number without a sign")
+    return None
+
+
+def _score_of_text(truth: str, generated: str | None, rule: str) -> Score:
+    got = "" if generated is None else _behind_marker(generated, rule)
+    same = got == truth.strip()
+    off = abs(sum(map(str.isdigit, got)) - sum(map(str.isdigit, truth)))
+    return Score(bool(got), same, same, float(same), off, off)
+
+
+def _behind_marker(generated: str, rule: str) -> str:
+    """What the rule looks at, without the space around it."""
+    if rule == "strict":
+        return generated.strip()
+    _, marker, behind = generated.partition(_MARKERS[rule])
+    return (behind if marker else generated).strip()
 
 
 def _found(generated: str, form: int, rule: str) -> "re.Match[str] | None":
-    if rule == "strict":
-        return _FORMS[form].fullmatch(generated.strip())
-    _, marker, behind = generated.partition(_MARKERS[rule])
-    return _FORMS[form].match((behind if marker else generated).strip())
+    text = _behind_marker(generated, rule)
+    return _FORMS[form].fullmatch(text) if rule == "strict" else _FORMS[form].match(text)
 
 
 def _matched(form: int, got: tuple[str, ...], parts: tuple[str, ...]) -> int:

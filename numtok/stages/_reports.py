@@ -1,6 +1,6 @@
 """Report artifacts: the report, its clocks, and its predictions in an order of their own.
 
-Predictions are sorted by id, target and position (of labels by id), so those of one
+Predictions are sorted by id, target and position (of labels and answers by id), so those of one
 test set come in one order, whatever the scheme and the shards were.
 """
 
@@ -40,8 +40,9 @@ from numtok.samples import clustered
 _LIMIT = 64 << 20  # bytes: the most a report.json may have
 TARGET = "target"  # predictions can be grouped by it
 LABEL = "label"  # a column of predictions of labels alone
+ANSWER = "answer"  # likewise of answers
 _FEW_CLUSTERS = 20  # of which percentiles of resamples cover less than they say
-_KEY = ("id", TARGET, "position")  # of a label the id alone
+_KEY = ("id", TARGET, "position")  # of a label or an answer the id alone
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -117,7 +118,7 @@ class Predictions:
     """The ``n`` predictions of a report that can be scored, sorted by id, target and position."""
 
     ref: str
-    table: "pa.Table"  # columns of reports.predictions_schema, or of labels, [n]
+    table: "pa.Table"  # columns of reports.predictions_schema, of labels or of answers, [n]
     answers: Answers
 
     @classmethod
@@ -146,9 +147,9 @@ class Predictions:
 
     @classmethod
     def of_numbers(cls, evaluation: Evaluation) -> "Predictions":
-        """As :meth:`read`; UsageError where they are of labels."""
-        if evaluation.report.labels is not None:
-            raise UsageError(f"{evaluation.ref} is of labels; name a report of numbers")
+        """As :meth:`read`; UsageError where they are of labels or of answers."""
+        if (measures := evaluation.report.measures) != "numbers":
+            raise UsageError(f"{evaluation.ref} is of {measures}; name a report of numbers")
         return cls.read(evaluation)
 
     @property
@@ -238,7 +239,9 @@ def _truth(answers: Answers) -> "NDArray[Any]":
 
 
 def scored(table: "pa.Table") -> "pa.Table":
-    """The predictions whose truth is finite, or a label: the others cannot be scored."""
+    """The predictions whose truth is finite, a label or a text: the others cannot be scored."""
+    if ANSWER in table.column_names:
+        return table
     if LABEL in table.column_names:
         return table.filter(pc.is_valid(table.column(LABEL))).combine_chunks()
     return table.filter(pc.is_finite(table.column("truth"))).combine_chunks()
@@ -253,6 +256,9 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Answers:
             log_probability=_numbers(table, "log_probability"),
             sample=_samples(table),
         )
+    if ANSWER in table.column_names:
+        texts = (table.column(name).to_pylist() for name in (ANSWER, "prediction"))
+        return Answers.of_texts(*texts, sample=_samples(table))
     valid = _numbers(table, "valid").astype(np.bool_)
     prediction = np.where(valid, _numbers(table, "prediction"), means.at(table))
     if np.isnan(prediction[~valid]).any():

@@ -3,12 +3,12 @@
 Numbers are predicted (``_predict``), scored by every metric with its bootstrap
 interval, over all, by target and by group, and set beside the floors
 (``_floors``). The predictions are kept, so that ``compare`` can pair them. A model
-of labels is asked for labels (``_label_evaluation``); what its report is made of is
-the same.
+of labels is asked for labels (``_label_evaluation``), and one that writes whole answers for these
+(``_answer_evaluation``); what their reports are made of is the same.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -31,11 +31,13 @@ from numtok.reports import (
     REPORT,
     Costs,
     Figures,
+    Measures,
     Report,
     predictions_schema,
     quantile_column,
 )
 from numtok.samples import Samples
+from numtok.stages._answer_evaluation import ANSWERS, AnswerEvaluation, answer_metrics
 from numtok.stages._arrow import nullable
 from numtok.stages._data import check_codec, read_learnt, read_split, splits
 from numtok.stages._floors import floors as all_floors
@@ -85,7 +87,8 @@ _IN_GROUPS = (
 class Config:
     """What ``numtok eval`` was asked for.
 
-    ``fill`` is for masked models: ``parallel`` (None means that) or ``left-to-right``. ``decode``
+    ``fill`` is for masked models ``parallel`` (None means that) or ``left-to-right``; ``answers``,
+    for autoregressive ones, has them write each row's answer as text. ``decode``
     is ``constrained`` by the scheme's grammar or ``free``. ``point``, ``draws`` and ``batch`` as
     in ``_predict.Options``; the size of a batch is no setting of the report, since predictions
     do not depend on it, and densities in the last bits alone.
@@ -109,7 +112,7 @@ class Config:
 
     def __post_init__(self) -> None:
         for option, allowed in (
-            ("fill", (None, PARALLEL, LEFT_TO_RIGHT)),
+            ("fill", (None, PARALLEL, LEFT_TO_RIGHT, ANSWERS)),
             ("decode", ("constrained", "free")),
             ("point", POINTS),
         ):
@@ -146,15 +149,11 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     if config.split not in splits(encoded):
         read_split(encoded, config.split)  # says which splits there are
     more = [METRICS.build(spec) for spec in config.metrics]
-    labels = says_labels(model)
-    check_measures(more, "labels" if labels else "numbers", model.ref)
-    metrics = [*(label_metrics() if labels else _usual_metrics()), *more]
-    options = None
-    if labels:
-        _check_of_labels(config, model)
-    else:
-        options = _options(config, model)
-    fill = None if options is None else options.fill
+    measures = _measures(config, model)
+    check_measures(more, measures, model.ref)
+    metrics = [*_USUAL[measures](), *more]
+    options = _options(config, model) if measures == "numbers" else None
+    fill = config.fill if options is None else options.fill
     settings = {
         "stage": "eval",
         "revision": REVISION,
@@ -185,13 +184,23 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         loaded = read_model(model, device)  # only now: a report that is there needs no weights
         if config.compile:
             compile_passes(loaded.model)
-        evaluation = (
-            LabelEvaluation.of(
+        evaluation: LabelEvaluation | AnswerEvaluation | _Evaluation
+        if options is not None:
+            evaluation = _Evaluation.of(config, loaded, encoded, store, options, metrics)
+        elif measures == "labels":
+            evaluation = LabelEvaluation.of(
                 loaded, encoded, store, config.split, config.rows, config.batch, more
             )
-            if options is None
-            else _Evaluation.of(config, loaded, encoded, store, options, metrics)
-        )
+        else:
+            evaluation = AnswerEvaluation.of(
+                loaded,
+                encoded,
+                config.split,
+                config.rows,
+                config.decode == "constrained",
+                config.batch,
+                more,
+            )
         table = evaluation.predictions(partial(progress, "predicting"), store.note)
         write_predictions(draft, table)
         report = evaluation.report(table, progress)
@@ -203,36 +212,59 @@ def _usual_metrics() -> list[Metric]:
     return [METRICS.build(spec) for spec in _METRICS]
 
 
+_USUAL: Mapping[Measures, Callable[[], list[Metric]]] = {
+    "numbers": _usual_metrics,
+    "labels": label_metrics,
+    "answers": answer_metrics,
+}
+
+
+def _measures(config: Config, model: Artifact) -> Measures:
+    """What is predicted; UsageError for options that are for something else."""
+    if says_labels(model):
+        _check_unused(config, ("fill", "decode", "point", "draws"), f"{model.ref} predicts labels")
+        return "labels"
+    if config.fill != ANSWERS:
+        return "numbers"
+    if not is_causal(model):
+        raise UsageError(
+            f"--fill {ANSWERS} is for autoregressive models; {model.ref} is masked, give "
+            f"{PARALLEL} or {LEFT_TO_RIGHT}"
+        )
+    _check_unused(config, ("point", "draws"), f"--fill {ANSWERS} writes texts")
+    return "answers"
+
+
 def _options(config: Config, model: Artifact) -> Options:
     fill = config.fill or PARALLEL
     if is_causal(model):
         if config.fill is not None:
             raise UsageError(
                 f"--fill {config.fill} is for masked models; {model.ref} is "
-                "autoregressive, leave it away"
+                f"autoregressive, leave it away or give {ANSWERS}"
             )
         fill = AUTOREGRESSIVE
     constrained = config.decode == "constrained"
     return Options(fill, constrained, config.point, config.draws, config.batch)
 
 
-def _check_of_labels(config: Config, model: Artifact) -> None:
-    """UsageError for what says how numbers are read."""
-    for option in ("fill", "decode", "point", "draws"):
+def _check_unused(config: Config, options: Sequence[str], told: str) -> None:
+    """UsageError for what says how numbers are read, where none are."""
+    for option in options:
         value = getattr(config, option)
         if value != getattr(Config, option):  # the default
-            raise UsageError(
-                f"--{option} {value} is for numbers; {model.ref} predicts labels, leave it away"
-            )
+            raise UsageError(f"--{option} {value} is for numbers; {told}, leave it away")
 
 
 def _command(
     config: Config, model: Artifact, encoded: Artifact, fill: str | None, device: str
 ) -> list[str]:
     """``fill`` is None for labels."""
+    numbers = fill not in (None, ANSWERS)
     words = ["numtok", "eval", model.ref, encoded.ref, "--split", config.split]
     words += ["--fill", fill] if fill not in (None, AUTOREGRESSIVE) else []
-    words += ["--decode", config.decode, "--point", config.point] if fill else []
+    words += ["--decode", config.decode] if fill else []
+    words += ["--point", config.point] if numbers else []
     if config.draws:
         words += ["--draws", str(config.draws)]
     words += ["--rows", str(config.rows)] if config.rows is not None else []

@@ -1,15 +1,14 @@
 """Nupa: a report, or answers in a file, -> the tables of the benchmark.
 
-A report of numbers has an answer's numbers one by one: those of a row are put together, as texts in
-the notation of the true answer, and compared with it by the strict rule. Answers in a file, say of
-another language model, are texts as they were generated.
+A report of answers has what the model wrote. One of numbers has an answer's numbers one by one:
+those of a row are put together, as texts in the notation of the true answer, and compared with it
+by the strict rule. Answers in a file, say of another language model, are texts as they were
+generated.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,8 +19,8 @@ from numtok import files
 from numtok.artifact import Artifact
 from numtok.errors import DataError, UsageError
 from numtok.nupa.answers import check_rule, score
-from numtok.nupa.keys import FLOAT, FRACTION, INTEGER, KEYS, SCIENTIFIC
-from numtok.nupa.wording import FORMS
+from numtok.nupa.keys import FRACTION, KEYS
+from numtok.nupa.notation import in_notation
 from numtok.records import DATA, GROUP, Row
 from numtok.reports import REPORT
 from numtok.stages._nupa_tables import MEASURES, Scored, Tables, tables
@@ -41,11 +40,6 @@ class Config:
     rule: str | None = None
 
     def __post_init__(self) -> None:
-        if self.answers is None and self.rule is not None:
-            raise UsageError(
-                f"--rule {self.rule} means nothing for a report, whose predictions are numbers "
-                "already; leave it out"
-            )
         check_rule("nupa", self.rule or "published")
 
 
@@ -86,8 +80,18 @@ def run(config: Config, store: Store) -> Found:
     and StoreError."""
     if config.answers is None:
         artifact = store.resolve(config.ref, kinds={REPORT})
-        predictions = Predictions.of_numbers(read(artifact))
-        answers, rule, notes = list(_of_report(predictions)), "strict", _notes(predictions)
+        evaluation = read(artifact)
+        if evaluation.report.texts is not None:
+            rule = config.rule or "published"
+            answers, notes = list(_of_texts(Predictions.read(evaluation))), evaluation.report.notes
+        elif config.rule is not None:
+            raise UsageError(
+                f"--rule {config.rule} means nothing for a report of numbers; leave it out, or "
+                "name a report of `numtok eval --fill answers`"
+            )
+        else:
+            predictions = Predictions.of_numbers(evaluation)
+            answers, rule, notes = list(_of_numbers(predictions)), "strict", _notes(predictions)
     else:
         artifact = store.resolve(config.ref, kinds={DATA})
         rule = config.rule or "published"
@@ -105,14 +109,30 @@ def run(config: Config, store: Store) -> Found:
 # --- reports ------------------------------------------------------------------------------------
 
 
-def _of_report(predictions: Predictions) -> Iterator[_Answer]:
+def _of_texts(predictions: Predictions) -> Iterator[_Answer]:
+    """Of a report of answers."""
+    columns = (*_groups(predictions), "answer", "prediction")
     table = predictions.table
+    for row in zip(*(table.column(name).to_pylist() for name in columns), strict=True):
+        if row[0] not in KEYS:
+            raise UsageError(f"{predictions.ref}: {row[0]!r} is no task of NUPA; name its report")
+        yield _Answer(*row)
+
+
+def _groups(predictions: Predictions) -> list[str]:
+    """The columns of a row's task and digit key; UsageError where there are none."""
     names = [GROUP + name for name in ("task", "digits")]
-    if not {*names} <= {*table.column_names}:
+    if not {*names} <= {*predictions.table.column_names}:
         raise UsageError(
             f"{predictions.ref} has no groups task and digits; name a report on data of "
             "`numtok gen nupa` or `numtok fetch nupa`"
         )
+    return names
+
+
+def _of_numbers(predictions: Predictions) -> Iterator[_Answer]:
+    """Of a report of numbers."""
+    table, names = predictions.table, _groups(predictions)
     columns = ("id", "target", "position", "truth_literal", "prediction_literal", "valid", *names)
     rows = zip(*(table.column(name).to_pylist() for name in columns), strict=True)
     parts: dict[str, list[tuple[int, str, str | None]]] = defaultdict(list)
@@ -136,32 +156,6 @@ def _of_report(predictions: Predictions) -> Iterator[_Answer]:
         yield _Answer(
             task, digits, "/".join(golds), "/".join(known) if len(known) == wanted else None
         )
-
-
-def in_notation(truth: str, said: str | None) -> str | None:
-    """A predicted number in the notation of the true one, where it has another: schemes that write
-    values know of none.
-
-    >>> in_notation("1.23e4", "12500.0"), in_notation("12", "12.0"), in_notation("12", "12.5")
-    ('1.25e4', '12', '12.5')
-    """
-    form = next(one for one in (INTEGER, FLOAT, SCIENTIFIC) if re.fullmatch(FORMS[one], truth))
-    if said is None or re.fullmatch(FORMS[form], said):
-        return said
-    try:
-        value = Decimal(said)
-    except InvalidOperation:
-        return said
-    if not value.is_finite() or abs(value.adjusted()) > 1000:
-        return said
-    if form == INTEGER:
-        return f"{value:.0f}" if value == value.to_integral_value() else said
-    digits = "".join(map(str, value.as_tuple().digits)).rstrip("0") or "0"
-    sign = "-" if value < 0 else ""
-    if form == SCIENTIFIC:
-        return f"{sign}{digits[0]}.{digits[1:] or '0'}e{value.adjusted() if value else 0}"
-    whole, _, decimals = f"{value:f}".partition(".")
-    return f"{whole}.{decimals.rstrip('0') or '0'}"
 
 
 def _notes(predictions: Predictions) -> list[str]:

@@ -1,0 +1,277 @@
+"""A model that writes whole answers, on one split: what it wrote, and the report of it.
+
+Every row's answer is written from left to right behind the text before it, until the model ends it;
+nothing of the true answer is seen. Numbers are asked for one by one elsewhere (``_predict``), each
+behind the true text before it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from numtok.artifact import Artifact
+from numtok.errors import DataError, TrainingFailed
+from numtok.grammar import Grammar
+from numtok.metrics.base import METRICS, Answers, Metric
+from numtok.nn.batches import Batches
+from numtok.nn.generation import Writer, Written
+from numtok.nn.training import naming_memory
+from numtok.nupa.notation import in_notation
+from numtok.records import CLUSTER, GROUP
+from numtok.reports import Costs, Report, Texts, answer_predictions_schema
+from numtok.samples import Samples
+from numtok.stages._data import learnt_values, read_split
+from numtok.stages._models import LoadedModel, check_reads
+from numtok.stages._reports import TrainMeans
+from numtok.stages._scoring import Progress, floor_figures, score
+
+ANSWERS = "answers"  # what --fill is called
+_METRICS = (
+    "answer-exact-match", "answer-exact-match,rule=strict", "answer-digit-match",
+    "answer-d-length", "answer-d-length,parts=yes", "answered",
+)  # fmt: skip
+_IN_GROUPS = ("answer-exact-match", "answer-digit-match", "answer-d-length", "answered")
+_SPARE = 16  # tokens that an answer may have beyond twice the longest true one
+_TOKENS = {"cpu": 1 << 15, "cuda": 1 << 18}  # prompts and answers of a batch, at most
+
+
+@cache
+def answer_metrics() -> list[Metric]:
+    """The metrics of every report of answers."""
+    return [METRICS.build(spec) for spec in _METRICS]
+
+
+@dataclass(frozen=True)
+class AnswerEvaluation:
+    """One model on one split, in memory. ``more`` are metrics that were asked for."""
+
+    loaded: LoadedModel
+    encoded: Artifact
+    split: str
+    samples: Samples
+    constrained: bool
+    batch: int
+    more: Sequence[Metric]
+
+    @classmethod
+    def of(
+        cls,
+        loaded: LoadedModel,
+        encoded: Artifact,
+        split: str,
+        rows: int | None,
+        constrained: bool,
+        batch: int,
+        more: Sequence[Metric],
+    ) -> "AnswerEvaluation":
+        """Raises DataError for rows that are too long, and where none has an answer."""
+        samples = read_split(encoded, split).head(rows)
+        check_reads(loaded, samples, f"split {split!r} of {encoded.ref}")
+        if (samples.answer_start < 0).all():
+            raise DataError(
+                f"split {split!r} of {encoded.ref} has no row with answer_start, so nobody knows "
+                "where an answer begins; encode data with answer_start"
+            )
+        return cls(loaded, encoded, split, samples, constrained, batch, more)
+
+    @cached_property
+    def asked(self) -> NDArray[np.int64]:
+        """The rows that have an answer."""
+        return np.flatnonzero(self.samples.answer_start >= 0)
+
+    @cached_property
+    def longest(self) -> int:
+        """After how many tokens an answer is stopped: the same for all rows of the split."""
+        samples = self.samples
+        true = samples.lengths[self.asked] - samples.answer_start[self.asked]
+        return 2 * int(true.max()) + _SPARE
+
+    def predictions(
+        self, progress: Callable[[int, int], None], note: Callable[[str], None]
+    ) -> "pa.Table":
+        """The rows of predictions.parquet. Where memory is out, fewer are read at a time."""
+        samples, loaded = self.samples, self.loaded
+        grammar = Grammar(loaded.codec.scheme)
+        writer = Writer(loaded.model, loaded.codec, grammar, self.constrained, self.longest)
+        batches = Batches(samples, learnt_values(samples, loaded.codec), self.batch)
+        starts = samples.answer_start[self.asked]
+        # Of like length together, since pads cost time; what needs most memory first.
+        waiting = np.argsort(-starts, kind="stable")
+        tokens = _TOKENS[next(loaded.model.parameters()).device.type]
+        most, memory = self.batch, None
+        texts, ended = np.empty(len(starts), object), np.empty(len(starts), np.bool_)
+        while len(waiting):
+            length = int(starts[waiting[0]]) + 1 + self.longest
+            places = waiting[: max(1, min(most, tokens // length))]
+            rows = self.asked[places]
+            try:
+                with naming_memory("--batch 1; evaluate where there is more of it"):
+                    written, memory = writer.write(batches.of(rows), memory)
+            except TrainingFailed:
+                memory = None
+                if len(places) == 1:
+                    raise
+                most = len(places) // 2
+                note(f"out of memory with --batch {len(places)}; going on with {most}")
+                continue
+            texts[places], ended[places] = self._texts(written, rows), written.ended
+            waiting = waiting[len(places) :]
+            progress(len(starts) - len(waiting), len(starts))
+        return self._table(texts, ended)
+
+    def _texts(self, written: Written, rows: NDArray[np.int64]) -> list[str]:
+        """What was written, as text."""
+        found = []
+        for place, row in enumerate(rows.tolist()):
+            tokens = written.tokens[place]
+            tokens = tokens[tokens >= 0].astype(np.uint32)
+            starts, lengths = written.numbers(place)
+            channel = written.values[place][starts] if self.loaded.codec.scheme.channel else None
+            found.append(self._text(tokens, starts, lengths, channel, self.truths[row][1]))
+        return found
+
+    def _text(
+        self,
+        tokens: NDArray[np.uint32],
+        starts: NDArray[np.int32],
+        lengths: NDArray[np.int32],
+        channel: NDArray[np.float32] | None,
+        true: Sequence[str],
+    ) -> str:
+        """Tokens as text. Numbers of schemes that write values are put into the notation of the
+        true ones (``true``), each into that of the one at its place."""
+        codec = self.loaded.codec
+        literals = codec.literals(tokens, starts, lengths, channel)
+        if not codec.keeps_literals:
+            told = [*true, *[true[-1] if true else ""] * len(literals)]
+            literals = [
+                str(in_notation(truth, said)) for truth, said in zip(told, literals, strict=False)
+            ]
+        return codec.joined(tokens, starts, lengths, literals, errors="replace")
+
+    @cached_property
+    def truths(self) -> Mapping[int, tuple[str, list[str]]]:
+        """Of each row that is asked the true answer, and the numbers in it, as written."""
+        samples, known = self.samples, self._known_literals()
+        truths = {}
+        for row in self.asked.tolist():
+            tokens, starts, lengths, numbers = self._answer(row)
+            literals = [known.get(number, "") for number in numbers.tolist()]
+            if not all(literals):  # shards keep the literals of targets alone
+                channel = None if samples.channel is None else samples.channel[numbers]
+                codec = self.loaded.codec
+                told = (
+                    codec.literals(tokens, starts, lengths, channel)
+                    if codec.keeps_literals
+                    else map(repr, samples.numbers[numbers].tolist())
+                )
+                literals = [one or other for one, other in zip(literals, told, strict=True)]
+            text = self.loaded.codec.joined(tokens, starts, lengths, literals)
+            truths[row] = text, literals
+        return truths
+
+    def _known_literals(self) -> dict[int, str]:
+        samples = self.samples
+        return dict(zip(samples.targets.tolist(), samples.target_literal.to_pylist(), strict=True))
+
+    def _answer(
+        self, row: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+        """The tokens of a true answer, where its numbers begin in it, how many tokens each has,
+        and which of the split's they are."""
+        samples, start = self.samples, int(self.samples.answer_start[row])
+        first, end = samples.token_rows[row : row + 2].tolist()
+        numbers = np.arange(*samples.number_rows[row : row + 2].tolist())
+        numbers = numbers[samples.number_start[numbers] >= start]
+        return (
+            samples.tokens[first + start : end].astype(np.uint32),
+            (samples.number_start[numbers] - start).astype(np.int32),
+            samples.number_length[numbers],
+            numbers,
+        )
+
+    def _table(self, texts: NDArray[np.object_], ended: NDArray[np.bool_]) -> "pa.Table":
+        samples, asked = self.samples, pa.array(self.asked)
+        columns: dict[str, Any] = {
+            "id": samples.ids.take(asked),
+            "answer": pa.array([text for text, _ in self.truths.values()], pa.string()),
+            "prediction": pa.array(texts.tolist(), pa.string()),
+            "ended": pa.array(ended),
+        } | {GROUP + name: column.take(asked) for name, column in samples.groups.items()}
+        if samples.clusters is not None:
+            columns[CLUSTER] = samples.clusters.take(asked)
+        schema = answer_predictions_schema(
+            list(samples.groups), clusters=samples.clusters is not None
+        )
+        return pa.table(
+            [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
+        )
+
+    def report(self, table: "pa.Table", progress: Progress) -> Report:
+        """Every figure of the report, from the rows of predictions.parquet."""
+        loaded, trained = self.loaded, self.loaded.trained
+        few = list(map(METRICS.build, _IN_GROUPS))
+        ref = loaded.artifact.ref
+        scores = score(table, answer_metrics(), few, self.more, TrainMeans(None), ref, progress)
+        floors, _ = floor_figures([*few, *self.more], scores, self._floors(scores.answers))
+        parameters, tables = loaded.model.parameter_counts()
+        answered = scores.metrics["answered"].value
+        lengths = self.samples.number_length
+        return Report(
+            model=ref,
+            name=loaded.artifact.name,
+            data=self.encoded.ref,
+            split=self.split,
+            scheme=loaded.codec.scheme.title,
+            configuration=trained.configuration,
+            seed=trained.seed,
+            decoding={"fill": ANSWERS, "decode": "constrained" if self.constrained else "free"},
+            rows=len(self.samples),
+            numbers=table.num_rows,
+            invalid=0.0 if answered is None else 1 - answered,
+            off_grammar=None,
+            train_mean=None,
+            metrics=scores.metrics,
+            valid_metrics={},
+            by_target={},
+            groups=scores.groups,
+            floors=floors,
+            costs=Costs(
+                trained.samples,
+                trained.tokens,
+                trained.steps,
+                trained.flops,
+                parameters,
+                tables,
+                float(lengths.mean()) if len(lengths) else 0.0,
+            ),
+            notes=[*scores.notes, *self._notes()],
+            texts=Texts(self.longest, int(pc.sum(pc.invert(table.column("ended"))).as_py())),
+        )
+
+    def _floors(self, answers: Answers) -> Iterator[tuple[str, Answers]]:
+        """What a model would write that makes no mistake: less than the truth where the scheme
+        rounds. The table is in the order of ``asked``."""
+        perfect = []
+        for row, (_, literals) in self.truths.items():
+            tokens, starts, lengths, numbers = self._answer(row)
+            channel = self.samples.channel
+            beside = None if channel is None else channel[numbers]
+            perfect.append(self._text(tokens, starts, lengths, beside, literals))
+        truth = list(answers.truth_literal or ())
+        yield "quantisation", Answers.of_texts(truth, perfect, sample=answers.sample)
+
+    def _notes(self) -> Iterator[str]:
+        if lacking := len(self.samples) - len(self.asked):
+            yield f"Not asked: {lacking:,} rows without answer_start."
+        if not self.loaded.codec.keeps_literals:
+            yield (
+                "The scheme writes values: numbers of an answer are given in the notation of the "
+                "true ones at their places."
+            )
