@@ -17,7 +17,6 @@ from numtok.nn.batches import Batches
 from numtok.nn.generation import Writer
 from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
 from numtok.stages import compare, encode, eval, gen, nupa, train
-from numtok.stages._answer_evaluation import AnswerEvaluation
 from numtok.stages._data import learnt_values, read_split
 from numtok.stages._models import read_model
 from numtok.store import Store

@@ -373,8 +373,8 @@ def test_values_are_written_as_the_true_answer_is(
 @pytest.mark.parametrize(
     "module",
     [
-        answers, keys, notation, strata, wording, stage, _nupa_tables, _nupa_answers, _nupa_operands,
-        _nupa_questions,
+        answers, keys, notation, strata, wording, stage, _nupa_tables, _nupa_answers,
+        _nupa_operands, _nupa_questions,
     ],
     ids=lambda module: module.__name__.rpartition(".")[2],
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """What schemes share that write a literal as it is, in pieces of one or more characters.
 
-Any pieces whose characters together are a numeral are a number. ``_FOLLOWS`` says what a numeral
+Any pieces whose characters together are a numeral are a number. ``FOLLOWS`` says what a numeral
 is, character by character: signs, groups of thousands, fraction, exponent and percent as
 docs/NUMERALS.md has them.
 """
@@ -17,13 +17,13 @@ from numtok.numerals.column import Numerals, value_of
 from numtok.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
 
 CHARACTERS = "0123456789+-.eE,%\u2212"
-_EXTRAS = {"NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
+EXTRAS = {"NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
 _OUTCOMES = (Outcome.NAN, Outcome.POSITIVE_INFINITY, Outcome.NEGATIVE_INFINITY)
 
 _DIGITS, _SIGNS, _E = "0123456789", "+-\u2212", "eE"
 _BEHIND_WHOLE = {".": "point", _E: "e", "%": "percent"}
 # What has been read: what may follow, and what has been read then.
-_FOLLOWS: dict[str, dict[str, str]] = {
+FOLLOWS: dict[str, dict[str, str]] = {
     "": {_SIGNS: "sign", _DIGITS: "one digit", ".": "leading point"},
     "sign": {_DIGITS: "one digit", ".": "leading point"},
     "one digit": {_DIGITS: "two digits", ",": "comma", **_BEHIND_WHOLE},
@@ -43,12 +43,13 @@ _FOLLOWS: dict[str, dict[str, str]] = {
     "percent": {},
     "extra": {},  # NAN and the infinities, a token each
 }
-_STATES = {name: state for state, name in enumerate(_FOLLOWS)}
+_STATES = {name: state for state, name in enumerate(FOLLOWS)}
 _BEGUN = ("", "sign", "comma", "one of three", "two of three", "point", "leading point", "e")
-_WHOLE = frozenset(_STATES.values()) - {_STATES[name] for name in (*_BEGUN, "signed exponent")}
+WHOLE = frozenset(FOLLOWS) - {*_BEGUN, "signed exponent"}  # where a numeral may end
+_WHOLE = frozenset(_STATES[name] for name in WHOLE)
 _AFTER = [
     {character: _STATES[name] for some, name in follows.items() for character in some}
-    for follows in _FOLLOWS.values()
+    for follows in FOLLOWS.values()
 ]
 _EXTRA, _NONE = _STATES["extra"], -1
 
@@ -94,7 +95,7 @@ class LiteralScheme(Scheme):
         return 0.0
 
     def vocabulary(self) -> tuple[str, ...]:
-        return (*self.pieces, *_EXTRAS)
+        return (*self.pieces, *EXTRAS)
 
     def decode(
         self,
@@ -114,9 +115,9 @@ class LiteralScheme(Scheme):
             literal = "".join([names[token] for token in own])
             state = self._state(own)
             if state in _WHOLE:
-                values[index] = _EXTRAS[literal] if state == _EXTRA else value_of(literal)
+                values[index] = EXTRAS[literal] if state == _EXTRA else value_of(literal)
                 failures[index] = Failure.NONE
-            written.append(repr(_EXTRAS[literal]) if state == _EXTRA else literal)
+            written.append(repr(EXTRAS[literal]) if state == _EXTRA else literal)
         return Decoded(values, failures, tuple(written))
 
     def next(self, prefix: tuple[int, ...]) -> Next:
@@ -128,35 +129,6 @@ class LiteralScheme(Scheme):
             self.decode(np.array(tokens, np.uint32), np.array([len(tokens)], np.int32)).values[0]
         )
         return Bounds(value, value)
-
-    def spell(self, numerals: Numerals) -> Spelt:
-        """Each literal by its characters."""
-        data, starts, ends = numerals.literals
-        widths = ends - starts
-        bounds = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)])
-        flat = np.repeat(starts - bounds[:-1], widths) + np.arange(bounds[-1])
-        characters = _ID_OF_BYTE[data[flat]]
-        outcomes = np.zeros(len(numerals), np.uint8)
-        above, _ = numerals.out_of_float64()
-        for index in np.flatnonzero(~np.isfinite(numerals.values) & ~above):  # nan, inf, -inf
-            value = numerals.values[index]
-            outcomes[index] = _OUTCOMES[0 if np.isnan(value) else 1 if value > 0 else 2]
-            characters[bounds[index] : bounds[index + 1]] = _DROPPED
-        kept = characters != _DROPPED
-        before = np.concatenate([[0], np.cumsum(kept)])
-        lengths = np.diff(before[bounds]).astype(np.int32)
-        return Spelt(characters[kept], lengths, outcomes)
-
-    def with_extras(
-        self, tokens: NDArray[np.uint32], lengths: NDArray[np.int32], outcomes: NDArray[np.uint8]
-    ) -> Encoded:
-        """The numbers as encoded; an extra, which has no token yet, gets its own."""
-        extras = np.flatnonzero(outcomes)
-        ends = np.cumsum(lengths, dtype=np.int64)
-        own = self.counted + outcomes[extras].astype(np.uint32) - np.uint32(Outcome.NAN)
-        lengths = lengths.copy()
-        lengths[extras] = 1
-        return Encoded(np.insert(tokens, ends[extras], own), lengths, outcomes)
 
     def _state(self, tokens: Sequence[int]) -> int:
         """What has been read after some tokens; -1 for what no numeral begins with."""
@@ -173,8 +145,8 @@ class LiteralScheme(Scheme):
     def _steps(self) -> list[list[int]]:
         """By state and token, the state after it."""
         steps = []
-        for state in range(len(_FOLLOWS)):
-            extras = [_NONE if state else _EXTRA] * len(_EXTRAS)
+        for state in range(len(FOLLOWS)):
+            extras = [_NONE if state else _EXTRA] * len(EXTRAS)
             steps.append([_reached(state, piece) for piece in self.pieces] + extras)
         return steps
 
@@ -183,6 +155,40 @@ class LiteralScheme(Scheme):
         """bool[states, vocabulary]"""
         allowed: NDArray[np.bool_] = np.array(self._steps) != _NONE
         return allowed
+
+
+def spell(numerals: Numerals) -> Spelt:
+    """Each literal by its characters."""
+    data, starts, ends = numerals.literals
+    widths = ends - starts
+    bounds = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)])
+    flat = np.repeat(starts - bounds[:-1], widths) + np.arange(bounds[-1])
+    characters = _ID_OF_BYTE[data[flat]]
+    outcomes = np.zeros(len(numerals), np.uint8)
+    above, _ = numerals.out_of_float64()
+    for index in np.flatnonzero(~np.isfinite(numerals.values) & ~above):  # nan, inf, -inf
+        value = numerals.values[index]
+        outcomes[index] = _OUTCOMES[0 if np.isnan(value) else 1 if value > 0 else 2]
+        characters[bounds[index] : bounds[index + 1]] = _DROPPED
+    kept = characters != _DROPPED
+    before = np.concatenate([[0], np.cumsum(kept)])
+    lengths = np.diff(before[bounds]).astype(np.int32)
+    return Spelt(characters[kept], lengths, outcomes)
+
+
+def with_extras(
+    tokens: NDArray[np.uint32],
+    lengths: NDArray[np.int32],
+    outcomes: NDArray[np.uint8],
+    first: int,
+) -> Encoded:
+    """The numbers as encoded; an extra, which has no token yet, gets its own, from ``first`` on."""
+    extras = np.flatnonzero(outcomes)
+    ends = np.cumsum(lengths, dtype=np.int64)
+    own = first + outcomes[extras].astype(np.uint32) - np.uint32(Outcome.NAN)
+    lengths = lengths.copy()
+    lengths[extras] = 1
+    return Encoded(np.insert(tokens, ends[extras], own), lengths, outcomes)
 
 
 def occurs(piece: str) -> bool:

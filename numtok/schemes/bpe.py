@@ -16,7 +16,7 @@ from numtok.files import read_bytes
 from numtok.numerals.column import Numerals
 from numtok.registry import LEARNT, spec_of
 from numtok.schemes._given_merges import cuts_of, merges_of
-from numtok.schemes._literals import CHARACTERS, LiteralScheme
+from numtok.schemes._literals import CHARACTERS, LiteralScheme, spell, with_extras
 from numtok.schemes.base import Encoded
 
 if TYPE_CHECKING:
@@ -154,9 +154,9 @@ class BPE(LiteralScheme):
         return _pieces(self.merges or "")
 
     def encode(self, numerals: Numerals) -> Encoded:
-        characters, lengths, outcomes = self.spell(numerals)
+        characters, lengths, outcomes = spell(numerals)
         if not self.merges:
-            return self.with_extras(characters.astype(np.uint32), lengths, outcomes)
+            return with_extras(characters.astype(np.uint32), lengths, outcomes, self.counted)
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         column = pa.StringArray.from_buffers(
             len(lengths), pa.py_buffer(bounds), pa.py_buffer(_BYTES[characters])
@@ -177,7 +177,7 @@ class BPE(LiteralScheme):
         lengths = sizes[which]
         ends = np.cumsum(lengths)
         flat = np.repeat(firsts[which] - ends + lengths, lengths) + np.arange(lengths.sum())
-        return self.with_extras(table[flat], lengths, outcomes)
+        return with_extras(table[flat], lengths, outcomes, self.counted)
 
 
 def _pieces(merges: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from numtok.numerals.column import Numerals
-from numtok.schemes._literals import CHARACTERS, LiteralScheme
+from numtok.schemes._literals import CHARACTERS, LiteralScheme, spell, with_extras
 from numtok.schemes.base import Encoded
 
 
@@ -33,5 +33,5 @@ class Digits(LiteralScheme):
         return tuple(CHARACTERS)
 
     def encode(self, numerals: Numerals) -> Encoded:
-        characters, lengths, outcomes = self.spell(numerals)
-        return self.with_extras(characters.astype(np.uint32), lengths, outcomes)
+        characters, lengths, outcomes = spell(numerals)
+        return with_extras(characters.astype(np.uint32), lengths, outcomes, self.counted)

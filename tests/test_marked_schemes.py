@@ -1,0 +1,91 @@
+"""numvalue and numerologic: marks between the characters of numbers."""
+
+import numpy as np
+import pytest
+
+from numtok.numerals.column import Numerals
+from numtok.schemes import _marked
+from numtok.schemes.base import SCHEMES, Failure
+from tests.fakemodels import codec, samples
+
+
+def written(scheme: str, literal: str) -> str:
+    one = SCHEMES.build(scheme)
+    names = one.vocabulary()
+    return " ".join(names[token] for token in one.encode(Numerals.of_literals([literal])).tokens)
+
+
+def read(scheme: str, tokens: str) -> tuple[str, str]:
+    one = SCHEMES.build(scheme)
+    ids = [one.vocabulary().index(token) for token in tokens.split()]
+    found = one.decode(np.array(ids, np.uint32), np.array([len(ids)], np.int32))
+    return Failure(found.failures[0]).name, found.literal(0)
+
+
+def row(scheme: str, text: str) -> str:
+    """A whole text by its tokens."""
+    one, of = codec(scheme), samples(scheme, [text])
+    names = [*one.vocabulary()["special"], *one.scheme.vocabulary()]
+    names += [chr(byte) for byte in range(256)]
+    return "".join(names[token] for token in of.tokens)
+
+
+def test_the_parts_of_a_fraction_have_a_prefix_each() -> None:
+    assert row("numvalue", "5/6 + 1") == "<num>5/<num>6 + <num>1"
+    assert row("numvalue", "(-5/16) / (8/9)") == "(<num>-5/<num>16) / (<num>8/<num>9)"
+    assert row("numerologic", "5/16 = x") == "{1:5}/{2:16} = x"
+
+
+def test_mantissa_and_exponent_have_a_prefix_each() -> None:
+    assert row("numvalue", "9.65e42 + 7E-10") == "<num>9.65e<num>42 + <num>7E<num>-10"
+    assert row("numerologic", "9.65e42 + 7E-10") == "{1.2:9.65}e{2:42} + {1:7}E-{2:10}"
+
+
+def test_numbers_that_follow_each_other_keep_their_marks() -> None:
+    one = SCHEMES.build("numerologic")
+    encoded = one.encode(Numerals.of_literals(["1", "nan", "-2.5e3", "4"]))
+    assert encoded.lengths.tolist() == [5, 1, 16, 5]
+    names = [one.vocabulary()[token] for token in encoded.tokens]
+    assert "".join(names) == "{1:1}NAN-{1.1:2.5}e{1:3}{1:4}"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ("<num> - 5", ("NONE", "-5")),
+        ("<num> 1 . 5 e <num> 3", ("NONE", "1.5e3")),
+        ("<num> 1 . 5 e 3", ("MALFORMED", "1.5e")),
+        ("5", ("MALFORMED", "")),
+        ("<num>", ("MALFORMED", "")),
+        ("<num> 5 <num> 6", ("MALFORMED", "5")),
+        ("- <num> 5", ("MALFORMED", "")),
+        ("NAN", ("NONE", "nan")),
+    ],
+)
+def test_a_prefix_stands_before_each_part_or_the_number_is_none(
+    tokens: str, expected: tuple[str, str]
+) -> None:
+    assert read("numvalue", tokens) == expected
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ("{ 2 : 7 1 }", ("NONE", "71")),
+        ("{ 9 . 9 : 7 1 }", ("NONE", "71")),  # what was counted is not held against it
+        ("- { 1 . 1 : 0 . 5 }", ("NONE", "-0.5")),
+        ("{ 1 : 5 . } e { 1 : 3 }", ("NONE", "5.e3")),
+        ("{ 1 : 5 . }", ("MALFORMED", "5.")),
+        ("{ : 5 }", ("MALFORMED", "")),
+        ("{ 1 : 5", ("MALFORMED", "5")),
+        ("7 1", ("MALFORMED", "")),
+    ],
+)
+def test_digits_are_read_whatever_was_counted(tokens: str, expected: tuple[str, str]) -> None:
+    assert read("numerologic", tokens) == expected
+
+
+def test_the_examples_are_true() -> None:
+    import doctest
+
+    assert doctest.testmod(_marked).failed == 0
