@@ -20,7 +20,8 @@ one_thread = fakemodels.one_thread
 
 TEXTS = ["2*3.5=-7", "x 0 y 12.25 z is 1.5e3, or so", "ab", "a long text before 0.5 and 31 = 9/4"]
 ANSWERS = [6, 14, 0, 29]
-SCHEMES = ["digits", "p1000", "xval", "numgpt", "bpe"]
+SCHEMES = ["digits", "p1000", "xval", "numgpt", "bpe", "numerologic", "numvalue"]
+OBJECTIVES = {"numvalue": "numvalue"}
 LONGEST = 14
 
 
@@ -34,7 +35,7 @@ def rows(scheme: str) -> Batch:
 
 def opinionated(scheme: str, *, text: float = 0.0, end: float = 0.0, **of: Any) -> Model:
     """A model by chance; logits of text and of the end are so much higher."""
-    made, one = model(scheme, "ar", **of), codec(scheme)
+    made, one = model(scheme, OBJECTIVES.get(scheme, "ar"), **of), codec(scheme)
     plain = made.token_head.forward
 
     def higher(states: torch.Tensor) -> torch.Tensor:
@@ -57,10 +58,14 @@ class Slowly:
         self.values = [1.0, *prompt.values()[row, :start].tolist()]
         self.number: list[int] | None = None  # what has been said of a number so far
         self.broken = False
+        self.projected: dict[int, torch.Tensor] = {}  # by place
 
     def state(self) -> torch.Tensor:
         tokens, values = torch.tensor([self.tokens]), torch.tensor([self.values])
-        return self.model.hidden(tokens, values, None)[0, -1:]
+        embedded = self.model.embedder(tokens, values)
+        for place, vector in self.projected.items():
+            embedded[0, place] = vector
+        return self.model.trunk(embedded, None)[0, -1:]
 
     def allowed(self) -> NDArray[np.bool_]:
         every, scheme = np.ones(self.codec.vocabulary_size, np.bool_), self.codec.scheme
@@ -113,6 +118,8 @@ class Slowly:
             if begun and self.codec.scheme.channel and self.model.value_head is not None:
                 value = float(self.model.value_point(self.model.value_head(state))[0])
             said, begins, beside = [*said, token], [*begins, begun], [*beside, value]
+            if self.model.projection is not None and token == self.model.prefix:
+                self.projected[len(self.tokens)] = self.model.projection(state)[0]
             self.tokens.append(token)
             self.values.append(np.float32(value).item())
         return said, begins, beside, False

@@ -33,6 +33,11 @@ def log_likelihoods(model: Model, example: Example) -> NDArray[np.float64]:
             f"a model that says {told} has no likelihood of rows; train with --head numgpt, mdn:5 "
             "or another head that has a density"
         )
+    if model.projection is not None:
+        raise UsageError(
+            f"a model of --objective {spec_of(model.objective)} sees each number before it is "
+            "said, so one pass gives no likelihood of rows; take one of --objective ar"
+        )
     given = model.given(example)
     hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
     asked, where, number_where = example.asked

@@ -19,7 +19,9 @@ from torch.nn import functional as F
 from numtok.errors import UsageError
 from numtok.nn.batches import PAD
 from numtok.nn.bigru import BidirectionalGru, Bigru
+from numtok.nn.embedders._prefixed import Prefixed
 from numtok.nn.embedders.base import EMBEDDERS
+from numtok.nn.gated import Gated
 from numtok.nn.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
 from numtok.nn.objectives.base import OBJECTIVES, Example, Objective
 from numtok.nn.presets import Preset
@@ -129,6 +131,23 @@ class ModelSettings:
         )
 
 
+def _check_prefixes(objective: Objective, embedder: nn.Module, labels: bool) -> None:
+    """Raise UsageError where prefixes would have to be written and nothing teaches that, or are to
+    be learnt and there are none."""
+    prefixed = isinstance(embedder, Prefixed)
+    if objective.passes is not None and not prefixed:
+        raise UsageError(
+            f"--objective {spec_of(objective)} projects the vectors of <num>, which --embedder "
+            "numvalue makes; give that one, or --objective ar"
+        )
+    if prefixed and objective.passes is None and objective.causal and not labels:
+        raise UsageError(
+            f"--embedder numvalue shows each number at its <num>, before it is written, and "
+            f"--objective {spec_of(objective)} teaches nothing to stand there when the model "
+            "writes; give --objective numvalue"
+        )
+
+
 def _check_reads_both_ways(objective: Objective) -> None:
     """Raise UsageError for what a BiGRU cannot learn."""
     if objective.requires() != "label":
@@ -147,11 +166,42 @@ class Losses(NamedTuple):
     """Means over what is predicted: tokens in nats, values in units of their head's own, over the
     numbers or, where the head says so (``per_token``), over the tokens.
 
-    Without a value head ``value`` is 0. What is learnt is their sum. Labels count as tokens.
+    Without a value head ``value`` is 0. Labels count as tokens. ``projected`` is None but for
+    models that project prefixes.
     """
 
     token: Tensor
     value: Tensor
+    projected: "ProjectedLosses | None" = None
+
+    @property
+    def total(self) -> Tensor:
+        """What is learnt."""
+        if self.projected is None:
+            return self.token + self.value
+        return self.token + self.value + self.projected.total
+
+
+class ProjectedLosses(NamedTuple):
+    """What a model that projects prefixes learns besides (``objectives.numvalue``).
+
+    token
+        L_proj, a mean over the tokens; 0 where there is no second pass.
+    reconstruction
+        L_rec, a mean over the prefixes that were projected, and its ``weight``.
+    embedding_norm, projection_norm
+        The mean lengths of f(x) and proj(h), over the same; nothing is learnt by them.
+    """
+
+    token: Tensor
+    reconstruction: Tensor
+    embedding_norm: Tensor
+    projection_norm: Tensor
+    weight: float
+
+    @property
+    def total(self) -> Tensor:
+        return self.token + self.weight * self.reconstruction
 
 
 class Model(nn.Module):
@@ -165,6 +215,10 @@ class Model(nn.Module):
         self.objective = OBJECTIVES.from_settings(settings.objective)
         self.head = None if settings.head is None else HEADS.from_settings(settings.head)
         self.embedder = EMBEDDERS.from_settings(settings.embedder).build(vocabulary, width)
+        self.projection: Gated | None = None  # of the state before a prefix
+        if self.objective.passes is not None:
+            self.projection = Gated(width)
+        _check_prefixes(self.objective, self.embedder, bool(settings.classes))
         self.trunk: Transformer | BidirectionalGru
         if settings.shape is not None:
             self.trunk = Transformer(settings.shape, self.objective.causal)
@@ -240,13 +294,54 @@ class Model(nn.Module):
         """As :meth:`hidden`, of rows that go on from what is in the cache."""
         return self.transformer.extend(self.embedder(tokens_BL, values_BL), cache, asked_BQ)
 
+    def extend_written(
+        self, tokens_B: Tensor, values_B: Tensor, cache: Cache, said_BD: Tensor
+    ) -> Tensor:
+        """[B, D]: the states behind tokens that the model itself has written, in the states
+        ``said``. A prefix that it wrote is seen as it was projected: what follows is not known."""
+        embedded_B1D = self.embedder(tokens_B[:, None], values_B[:, None])
+        if self.projection is not None:
+            is_prefix_B11 = (tokens_B == self.prefix)[:, None, None]
+            projected_BD = self.projection(said_BD).to(embedded_B1D.dtype)
+            embedded_B1D = torch.where(is_prefix_B11, projected_BD[:, None], embedded_B1D)
+        return self.transformer.extend(embedded_B1D, cache)[:, 0]
+
+    @property
+    def prefix(self) -> int:
+        """The token before each number whose vector is made of the number's value."""
+        assert isinstance(self.embedder, Prefixed)
+        return self.embedder.prefix
+
     def losses(self, given: "Given") -> Losses:
         """Token and value losses of a batch.
 
         Only the hidden states that predict something go through the heads.
         """
+        if self.projection is not None:
+            return self._losses_of_two_passes(given)
         hidden = self.hidden(given.tokens, given.values, given.real, given.asked)
         return self.losses_of(hidden, given)
+
+    def _losses_of_two_passes(self, given: "Given") -> Losses:
+        passes, at_P = self.objective.passes, given.projected
+        assert passes is not None and self.projection is not None and at_P is not None
+        embedded_BLD = self.embedder(given.tokens, given.values)
+        hidden_BLD = self.trunk(embedded_BLD, given.real, None)
+        first = self.losses_of(hidden_BLD, given)
+        flat = embedded_BLD.flatten(0, 1)
+        value_PD = flat[at_P]
+        projected_PD = self.projection(hidden_BLD.flatten(0, 1)[at_P - 1]).to(flat.dtype)
+        token = torch.zeros_like(first.token)
+        if passes.second:
+            seen_BLD = flat.index_copy(0, at_P, projected_PD).view_as(embedded_BLD)
+            again_BLD = self.trunk(seen_BLD, given.real, None)
+            logits = self._first_head(given.predicting(again_BLD)).float()
+            token = _cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
+        cosine_P = F.cosine_similarity(projected_PD.float(), value_PD.float(), dim=1)
+        each = (1 - cosine_P, *(one.detach().norm(dim=1) for one in (value_PD, projected_PD)))
+        # The mean of nothing is not defined; its sum is 0.
+        means = (one.mean() if len(at_P) else one.sum() for one in each)
+        return first._replace(projected=ProjectedLosses(token, *means, passes.reconstruction))
 
     def losses_of(self, hidden: Tensor, given: "Given") -> Losses:
         """As :meth:`losses`, of the states [B, Q, D] that :meth:`hidden` gave."""
@@ -276,7 +371,12 @@ class Model(nn.Module):
         values, learnt = example.number_values, example.number_values[:, None]
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.learnt(self.scaling.forward(values.astype(np.float64)))
-        return Given.on_host(example, learnt)
+        if self.projection is None:
+            return Given.on_host(example, learnt)
+        assert example.projects_from is not None
+        prefixes = example.tokens == self.prefix
+        projected = prefixes & (np.arange(prefixes.shape[1]) >= example.projects_from[:, None])
+        return Given.on_host(example, learnt, np.flatnonzero(projected & example.real))
 
     def value_point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """[N] the values, normalised as the encoding does, that a value head predicts."""
@@ -305,6 +405,12 @@ class Model(nn.Module):
         if self.value_head is not None:
             heads += self.value_head.flops(len(example.number_where))
         trunk = self.trunk.flops(rows, length, length if asked is None else asked.shape[1])
+        if self.projection is not None:
+            trunk = self.trunk.flops(rows, length, length)
+            if (passes := self.objective.passes) and passes.second:
+                trunk, heads = 2 * trunk, heads + linear_flops(self._first_head, len(example.where))
+            prefixes = int((example.tokens == self.prefix).sum())
+            heads += linear_flops(self.projection, prefixes)
         return embedder + trunk + heads
 
 
@@ -313,6 +419,7 @@ class Given(NamedTuple):
 
     ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
     names, [B, Q], or of all, [B, L]; ``where`` is None where a token is predicted at each of these.
+    ``projected``: flat indices into [B, L] of the prefixes that are projected; None where none is.
     """
 
     tokens: Tensor
@@ -323,6 +430,7 @@ class Given(NamedTuple):
     labels: Tensor
     number_where: Tensor
     number_learnt: Tensor  # [N, W]
+    projected: Tensor | None = None
 
     def predicting(self, hidden_BQD: Tensor) -> Tensor:
         """[K, D] of these states those that predict a token."""
@@ -330,9 +438,17 @@ class Given(NamedTuple):
         return flat if self.where is None else flat[self.where]
 
     @classmethod
-    def on_host(cls, example: Example, learnt_NW: NDArray[Any]) -> "Given":
-        """Not yet on a device: on the CPU nothing is copied."""
+    def on_host(
+        cls,
+        example: Example,
+        learnt_NW: NDArray[Any],
+        projected: NDArray[np.int64] | None = None,
+    ) -> "Given":
+        """Not yet on a device: on the CPU nothing is copied. With ``projected`` all states are
+        asked for."""
         asked, where, number_where = example.asked
+        if projected is not None:
+            asked, where, number_where = None, example.where, example.number_where
         places = example.tokens.size if asked is None else asked.size
         arrays = (
             example.tokens,
@@ -343,6 +459,7 @@ class Given(NamedTuple):
             example.labels,
             number_where,
             learnt_NW,
+            projected,
         )
         return cls._make(None if one is None else torch.from_numpy(one) for one in arrays)
 

@@ -35,6 +35,8 @@ def compile_passes(model: Model) -> None:
     """
     model.hidden = torch.compile(model.hidden, dynamic=True)  # type: ignore[method-assign]
     model.extend = torch.compile(model.extend, dynamic=True)  # type: ignore[method-assign]
+    written = torch.compile(model.extend_written, dynamic=True)
+    model.extend_written = written  # type: ignore[method-assign]
 
 
 class Steps(ABC):
@@ -216,26 +218,32 @@ class Autoregressive(Steps):
         self._true = true
         self._base = self._cache = base
         self._length, self._longest = length, int(length.max())
+        self._said: Tensor | None = None  # the states in which the next tokens are chosen
 
     def first(self) -> Tensor:
         self._cache = self._base
         self._cache.rewind(self._length, self._longest)
         # Of the true tokens' states the first does not depend on them.
-        return self._true.first()
+        self._said = self._true.first()
+        return self._said
 
     def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+        assert self._said is not None
         device = self._cache.length.device
-        hidden = self._model.extend(
-            _moved(tokens, device)[:, None], _moved(values, device)[:, None], self._cache
+        self._said = self._model.extend_written(
+            _moved(tokens, device), _moved(values, device), self._cache, self._said
         )
-        return hidden[:, 0]
+        return self._said
 
     def keep(self, numbers: NDArray[np.int64]) -> None:
-        cache = self._cache
-        self._cache = cache.take(_moved(numbers, cache.length.device), cache.tokens)
+        cache, at = self._cache, _moved(numbers, self._cache.length.device)
+        self._cache = cache.take(at, cache.tokens)
+        if self._said is not None:
+            self._said = self._said[at]
 
     def true(self) -> Steps:
-        return self._true
+        # The states behind a true prefix know the number, unless that is projected, step by step.
+        return self if self._model.projection is not None else self._true
 
 
 def _seen(

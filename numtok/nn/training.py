@@ -19,12 +19,15 @@ from numtok.config import threads
 from numtok.errors import TrainingFailed, UsageError
 from numtok.nn.batches import seed_of
 from numtok.nn.device import seed_generator
-from numtok.nn.model import Given, Losses, Model
+from numtok.nn.model import Given, Losses, Model, ProjectedLosses
 from numtok.nn.objectives.base import Example
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
+_OF_VALUES = ("embedder.encoder.",)  # the names of what makes the vectors of prefixes
 _SHORTEST = 16  # tokens to which rows are padded at least, where each length costs a recording
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
+#: Of models that project prefixes, besides; the reconstruction without its weight.
+_PROJECTED = ("projected_loss", "reconstruction_loss", "embedding_norm", "projection_norm")
 
 
 @dataclass(frozen=True)
@@ -110,12 +113,20 @@ class Execution:
 class Prepared(NamedTuple):
     """A batch as a step learns it, on the host.
 
-    ``parts``: what the model is given, and the shares of its two means in those of the batch.
+    ``parts``: what the model is given, and the shares of its means in those of the batch.
     """
 
-    parts: list[tuple[Given, float, float]]
+    parts: list[tuple[Given, "Shares"]]
     tokens: int  # real ones
     flops: int  # of a forward pass
+
+
+class Shares(NamedTuple):
+    """What part of a batch's tokens, values and projected prefixes some of its rows have."""
+
+    tokens: float
+    values: float
+    prefixes: float
 
 
 class Trainer:
@@ -132,41 +143,61 @@ class Trainer:
         self.tokens = 0  # real ones that went in
         self.flops = 0  # of forward passes
         self._learnt_losses: Callable[[Given], Losses] = model.losses
-        if execution.graphs:
+        # The second pass would write over what the first left in its graph.
+        self._graphs = execution.graphs and model.projection is None
+        if self._graphs:
             self._learnt_losses = replayed_losses(model, execution)
         elif execution.compiled:
-            self._learnt_losses = torch.compile(model.losses, **execution.compiler)
+            self._learnt_losses = torch.compile(model.losses, dynamic=True)
         self._names = {name: parameter for name, parameter in model.named_parameters()}
-        tables = [p for p in self._names.values() if p.dim() >= 2]
-        others = [p for p in self._names.values() if p.dim() < 2]
         self._optimizer = torch.optim.AdamW(
-            [
-                {"params": tables, "weight_decay": recipe.weight_decay},
-                {"params": others, "weight_decay": 0.0},
-            ],
-            lr=recipe.learning_rate,
-            betas=(0.9, 0.95),
-            fused=True,
+            [*self._groups()], lr=recipe.learning_rate, betas=(0.9, 0.95), fused=True
         )
-        self._sums = torch.zeros(len(_SUMS), dtype=torch.float64, device=self.device)
+        self._told = _SUMS if model.projection is None else (*_SUMS, *_PROJECTED)
+        self._sums = torch.zeros(len(self._told), dtype=torch.float64, device=self.device)
         self._summed = 0
+
+    def _groups(self) -> Iterator[dict[str, Any]]:
+        """What the optimizer is given: matrices decay, and what makes the vectors of prefixes has
+        a rate of its own, ``times`` that of everything else."""
+        passes = self.model.objective.passes
+        apart = _OF_VALUES if passes is not None else ()
+        for own in (False, True):
+            some = [p for name, p in self._names.items() if name.startswith(apart) is own]
+            times = passes.rate / self.recipe.learning_rate if own and passes else 1.0
+            for decay, chosen in (
+                (self.recipe.weight_decay, [p for p in some if p.dim() >= 2]),
+                (0.0, [p for p in some if p.dim() < 2]),
+            ):
+                if chosen or not own:
+                    yield {"params": chosen, "weight_decay": decay, "times": times}
 
     def prepare(self, example: Example) -> Prepared:
         """What :meth:`learn` takes; may be called by other threads ahead of time.
 
         For a GPU it is put into pinned memory, so that a step need not wait until it is copied.
         """
-        tokens, values = max(1, len(example.where)), max(1, self.values(example))
-        parts, flops = [], 0
+        parts, counts, flops = [], [], 0
         for part in example.parts(self.execution.accumulate):
             given = self.model.on_host(part)
-            if self.execution.graphs:
+            counts.append(self._counts(part, given))
+            if self._graphs:
                 given = given.widened(bucket(given.tokens.shape[1], self.model.settings.context))
             if self.device.type == "cuda":
                 given = given.pinned()
-            parts.append((given, len(part.where) / tokens, self.values(part) / values))
+            parts.append(given)
             flops += self.model.flops(part)
-        return Prepared(parts, int(example.real.sum()), flops)
+        all_of = [max(1, sum(column)) for column in zip(*counts, strict=True)]
+        shares = [
+            Shares(*(own / every for own, every in zip(count, all_of, strict=True)))
+            for count in counts
+        ]
+        return Prepared(list(zip(parts, shares, strict=True)), int(example.real.sum()), flops)
+
+    def _counts(self, example: Example, given: Given) -> tuple[int, int, int]:
+        """Tokens, values and projected prefixes."""
+        prefixes = 0 if given.projected is None else len(given.projected)
+        return len(example.where), self.values(example), prefixes
 
     def values(self, example: Example) -> int:
         """Over how many the loss of values is a mean: numbers, or tokens."""
@@ -180,15 +211,17 @@ class Trainer:
         """One step; looks at no result, so that a GPU need not be waited for."""
         rate = self.recipe.rate(self.step)
         for group in self._optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["times"]
         self.model.train()
         # Dropout draws from the global generator; other users of it must not matter.
         seed_generator(self.device, seed_of(self.recipe.seed, "dropout", self.step))
         self._optimizer.zero_grad()
         for losses in self._losses(prepared, self._learnt_losses):
-            total = losses.token + losses.value
+            total = losses.total
             total.backward()  # type: ignore[no-untyped-call]
-            self._sums[:3] += torch.stack([total, *losses]).detach().double()
+            self._sums[:3] += torch.stack([total, losses.token, losses.value]).detach().double()
+            if losses.projected is not None:
+                self._sums[4:] += torch.stack(losses.projected[:4]).detach().double()
         norm = clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf)
         self._optimizer.step()
         self._sums[3] += norm
@@ -211,21 +244,45 @@ class Trainer:
                 f"(it was {self.recipe.learning_rate:g}), a longer --warmup, or a --normalize that "
                 "keeps numbers small"
             )
-        return dict(zip(_SUMS, sums, strict=True))
+        return dict(zip(self._told, sums, strict=True))
 
     @torch.no_grad()
-    def validate(self, example: Example) -> tuple[float, float]:
-        """Mean token loss and mean value loss of a batch that is not learnt."""
+    def validate(self, example: Example) -> dict[str, tuple[float, int]]:
+        """The mean losses of a batch that is not learnt, each with over how many it is."""
         self.model.eval()
-        found = list(self._losses(self.prepare(example), self.model.losses))
-        return sum(float(one.token) for one in found), sum(float(one.value) for one in found)
+        prepared = self.prepare(example)
+        found = list(self._losses(prepared, self.model.losses))
+        tokens, values, prefixes = self._counts(example, self.model.on_host(example))
+        told = {
+            "token_loss": (sum(float(one.token) for one in found), tokens),
+            "value_loss": (sum(float(one.value) for one in found), values),
+        }
+        if self.model.projection is None:
+            return told
+        parts = [one.projected for one in found if one.projected is not None]
+        means = (sum(map(float, column)) for column in zip(*(p[:4] for p in parts), strict=True))
+        counts = (tokens, prefixes, prefixes, prefixes)
+        return told | dict(zip(_PROJECTED, zip(means, counts, strict=True), strict=True))
+
+    def loss(self, means: Mapping[str, float]) -> float:
+        """What is learnt, from the means of :meth:`validate`."""
+        total = means["token_loss"] + means["value_loss"]
+        if (passes := self.model.objective.passes) is not None:
+            total += means["projected_loss"] + passes.reconstruction * means["reconstruction_loss"]
+        return total
 
     def _losses(self, prepared: Prepared, losses: Callable[[Given], Losses]) -> Iterator[Losses]:
         """Of each part of a batch, so that they add up to the means over all of it."""
-        for given, of_tokens, of_numbers in prepared.parts:
+        for given, share in prepared.parts:
             with self._precision():
-                token, value = losses(given.to(self.device))
-            yield Losses(token * of_tokens, value * of_numbers)
+                found = losses(given.to(self.device))
+            projected = found.projected
+            if projected is not None:
+                of_prefixes = [one * share.prefixes for one in projected[1:4]]
+                projected = ProjectedLosses(
+                    projected.token * share.tokens, *of_prefixes, projected.weight
+                )
+            yield Losses(found.token * share.tokens, found.value * share.values, projected)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything that the next step depends on, as tensors by name and as plain values."""

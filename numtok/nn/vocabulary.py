@@ -19,11 +19,14 @@ class Vocabulary:
     factors
         float64: what the value beside each of the scheme's tokens is multiplied by
         (``Scheme.factors``); NaN where a token is no such number.
+    names
+        The tokens of the scheme, by their ids less ``first``.
     """
 
     size: int
     first: int = 0
     factors: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, codec: Codec) -> "Vocabulary":
@@ -33,7 +36,8 @@ class Vocabulary:
         >>> len(vocabulary.numbers), vocabulary.splits
         (23, True)
         """
-        return cls(codec.vocabulary_size, codec.number_first, codec.scheme.factors)
+        scheme = codec.scheme
+        return cls(codec.vocabulary_size, codec.number_first, scheme.factors, scheme.vocabulary())
 
     @property
     def numbers(self) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -296,16 +297,14 @@ class Training:
         )
 
     def _validate(self, trainer: Trainer, split: Split) -> dict[str, float]:
-        token = value = 0.0
-        tokens = values = 0
+        sums: dict[str, float] = defaultdict(float)
+        counts: dict[str, int] = defaultdict(int)
         for example in split.looked_at():
-            token_loss, value_loss = trainer.validate(example)
-            token += token_loss * len(example.where)
-            value += value_loss * trainer.values(example)
-            tokens += len(example.where)
-            values += trainer.values(example)
-        token, value = token / max(1, tokens), value / max(1, values)
-        return {"loss": token + value, "token_loss": token, "value_loss": value}
+            for name, (mean, count) in trainer.validate(example).items():
+                sums[name] += mean * count
+                counts[name] += count
+        means = {name: total / max(1, counts[name]) for name, total in sums.items()}
+        return {"loss": trainer.loss(means)} | means
 
     def _save(self, trainer: Trainer) -> None:
         tensors, plain = trainer.state()

@@ -23,6 +23,24 @@ from numtok.registry import Registry
 MASK, END = 1, 2  # ids of codec.SPECIALS
 
 
+@dataclass(frozen=True)
+class TwoPasses:
+    """How a model learns to do without the numbers that it has not written yet
+    (``objectives.numvalue``).
+
+    second
+        Whether a second pass is learnt, in which prefixes are what was projected in the first.
+    reconstruction
+        The weight of the loss by which the projection is drawn to the value's own vector.
+    rate
+        The learning rate of what makes that vector, in place of that of everything else.
+    """
+
+    second: bool
+    reconstruction: float
+    rate: float
+
+
 @dataclass(frozen=True, eq=False)
 class Example:
     """What a model is given and what it must predict, for ``B`` rows of ``L`` tokens."""
@@ -34,6 +52,8 @@ class Example:
     labels: NDArray[np.int64]  # [K] those tokens, or the classes of rows
     number_where: NDArray[np.int64]  # [N] of these, those at which a number is predicted
     number_values: NDArray[np.float32]  # [N] those numbers, normalised
+    #: [B] from which place on prefixes are projected (``objectives.numvalue``); None: nowhere.
+    projects_from: NDArray[np.int64] | None = None
 
     @cached_property
     def asked(self) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
@@ -74,6 +94,7 @@ class Example:
                 labels=self.labels[inside],
                 number_where=number_where,
                 number_values=self.number_values[numbers],
+                projects_from=None if self.projects_from is None else self.projects_from[first:end],
             )
 
     def _within(
@@ -105,6 +126,11 @@ class Objective(ABC):
     def requires(self) -> str | None:
         """The column without which nothing can be learnt: "targets", "answer_start", "label" or
         None."""
+
+    @property
+    def passes(self) -> TwoPasses | None:
+        """How prefixes are projected; None where they are not."""
+        return None
 
 
 OBJECTIVES: Registry[Objective] = Registry("numtok.nn.objectives", "objective")
