@@ -247,22 +247,24 @@ class Trainer:
         return dict(zip(self._told, sums, strict=True))
 
     @torch.no_grad()
-    def validate(self, example: Example) -> dict[str, tuple[float, int]]:
-        """The mean losses of a batch that is not learnt, each with over how many it is."""
+    def validate(self, example: Example) -> dict[str, float]:
+        """The mean losses of a batch that is not learnt."""
         self.model.eval()
-        prepared = self.prepare(example)
-        found = list(self._losses(prepared, self.model.losses))
-        tokens, values, prefixes = self._counts(example, self.model.on_host(example))
-        told = {
-            "token_loss": (sum(float(one.token) for one in found), tokens),
-            "value_loss": (sum(float(one.value) for one in found), values),
+        found = list(self._losses(self.prepare(example), self.model.losses))
+        means = {
+            "token_loss": sum(float(one.token) for one in found),
+            "value_loss": sum(float(one.value) for one in found),
         }
-        if self.model.projection is None:
-            return told
-        parts = [one.projected for one in found if one.projected is not None]
-        means = (sum(map(float, column)) for column in zip(*(p[:4] for p in parts), strict=True))
-        counts = (tokens, prefixes, prefixes, prefixes)
-        return told | dict(zip(_PROJECTED, zip(means, counts, strict=True), strict=True))
+        projected = [one.projected[:4] for one in found if one.projected is not None]
+        for name, column in zip(_PROJECTED, zip(*projected, strict=True), strict=False):
+            means[name] = sum(map(float, column))
+        return means
+
+    def counts(self, example: Example) -> dict[str, int]:
+        """Over how many the means of :meth:`validate` are."""
+        tokens, values, prefixes = self._counts(example, self.model.on_host(example))
+        counts = dict.fromkeys(("projected_loss", "token_loss"), tokens) | {"value_loss": values}
+        return dict.fromkeys(_PROJECTED, prefixes) | counts
 
     def loss(self, means: Mapping[str, float]) -> float:
         """What is learnt, from the means of :meth:`validate`."""

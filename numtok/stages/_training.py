@@ -300,9 +300,10 @@ class Training:
         sums: dict[str, float] = defaultdict(float)
         counts: dict[str, int] = defaultdict(int)
         for example in split.looked_at():
-            for name, (mean, count) in trainer.validate(example).items():
-                sums[name] += mean * count
-                counts[name] += count
+            many = trainer.counts(example)
+            for name, mean in trainer.validate(example).items():
+                sums[name] += mean * many[name]
+                counts[name] += many[name]
         means = {name: total / max(1, counts[name]) for name, total in sums.items()}
         return {"loss": trainer.loss(means)} | means
 

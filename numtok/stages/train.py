@@ -55,6 +55,7 @@ from numtok.store import Store
 
 REVISION = 1
 VALIDATION = "validation"  # the split that is looked at during training
+_TOKENS = 1 << 22  # looked at together
 _CONTEXT = 16  # what a context that is not said is a multiple of: other data are a little longer
 
 
@@ -416,6 +417,7 @@ def _train(
     longest = max(one.samples.longest for one in (train, validation) if one is not None)
     longest += int(train.objective.causal)
     context = _context(plan, longest)
+    unseen = _unseen(plan, codec, train.samples, reading.note)
     scaling = _scaling(plan, codec, train.samples)
     settings = plan.model_settings(codec, context, scaling, train.classes)
     training = Training(
@@ -457,7 +459,28 @@ def _train(
         "tokens": trainer.tokens,
         "parameters": parameters,
     } | ({"classes": len(train.classes)} if train.classes else {})
+    counts |= {"numbers_not_seen_whole": unseen} if unseen else {}
     return Finished(counts, training.timing(trainer)), costs
+
+
+def _unseen(plan: _Plan, codec: Codec, samples: Samples, note: Callable[[str], None]) -> int:
+    """How many numbers that are learnt have digits which the embedder does not see; it is noted."""
+    embedder, vocabulary = EMBEDDERS.build(plan.embedder), Vocabulary.of(codec)
+    if not embedder.sight:
+        return 0
+    count, first = 0, 0
+    while first < len(samples):  # some rows at a time
+        upto = int(samples.token_rows[first]) + _TOKENS
+        end = max(first + 1, int(np.searchsorted(samples.token_rows, upto, side="right")) - 1)
+        some = slice(*samples.token_rows[[first, end]].tolist())
+        count += embedder.unseen(samples.tokens[some], vocabulary)
+        first = end
+    if count:
+        note(
+            f"{count:,} numbers of split {TRAIN!r} have more than {embedder.sight}, and --embedder "
+            f"{plan.embedder} sees no further"
+        )
+    return count
 
 
 def _context(plan: _Plan, longest: int) -> int:

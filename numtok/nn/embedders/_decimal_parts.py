@@ -1,8 +1,10 @@
 """The digits behind each prefix token, as they stand in a row: before the point, and behind it."""
 
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from numtok.nn.vocabulary import Vocabulary
@@ -40,10 +42,7 @@ class DecimalParts(nn.Module):
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__()
-        kinds = torch.full((vocabulary.size,), _OTHER)
-        for index, name in enumerate(vocabulary.names):
-            kinds[vocabulary.first + index] = _KINDS.get(name, _OTHER)
-        self.register_buffer("kinds", kinds, persistent=False)
+        self.register_buffer("kinds", torch.from_numpy(_kinds(vocabulary)), persistent=False)
 
     def forward(self, tokens_BL: Tensor, at_P: Tensor, columns: tuple[int, int] | None) -> Digits:
         """``at``: flat indices into [B, L]. ``columns`` (W, V) of the parts; None: as many as the
@@ -67,6 +66,29 @@ class DecimalParts(nn.Module):
             decimal_PL.sum(1),
             (inside_PL & (kind_PL == _MINUS)).any(1),
         )
+
+
+def digit_counts(
+    tokens: NDArray[np.integer[Any]], vocabulary: Vocabulary, prefix: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many digits stand before the point and behind it in each number of some rows, one behind
+    the other; as :class:`DecimalParts` reads them."""
+    kinds = _kinds(vocabulary)[tokens]
+    begin = np.flatnonzero(tokens == vocabulary.first + vocabulary.names.index(prefix)) + 1
+    stops, points = (
+        np.append(np.flatnonzero(kinds == kind), len(kinds)) for kind in (_OTHER, _POINT)
+    )
+    end = stops[np.searchsorted(stops, begin)]
+    point = np.minimum(points[np.searchsorted(points, begin)], end)
+    count = np.concatenate([[0], np.cumsum((kinds >= 0) & (kinds < _POINT))])
+    return count[point] - count[begin], count[end] - count[point]
+
+
+def _kinds(vocabulary: Vocabulary) -> NDArray[np.int64]:
+    kinds = np.full(vocabulary.size, _OTHER)
+    for index, name in enumerate(vocabulary.names):
+        kinds[vocabulary.first + index] = _KINDS.get(name, _OTHER)
+    return kinds
 
 
 def _packed(kind_PL: Tensor, are_PL: Tensor, width: int | None) -> Tensor:

@@ -6,8 +6,10 @@ number is seen.
 """
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import nn
 
 from numtok.nn.vocabulary import Vocabulary
@@ -23,6 +25,8 @@ class Embedder(ABC):
     source: ClassVar[str]
     #: The magnitude of a vector says something, so it must not be all that layer norm sees.
     needs_added_positions: ClassVar[bool] = False
+    #: What :meth:`unseen` is beyond, for people.
+    sight: ClassVar[str] = ""
 
     @abstractmethod
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
@@ -30,6 +34,10 @@ class Embedder(ABC):
 
         Raises UsageError for a vocabulary without what it embeds.
         """
+
+    def unseen(self, tokens: NDArray[np.integer[Any]], vocabulary: Vocabulary) -> int:
+        """How many numbers of some rows, one behind the other, have digits that are not seen."""
+        return 0
 
 
 EMBEDDERS: Registry[Embedder] = Registry("numtok.nn.embedders", "embedder")

@@ -1,15 +1,17 @@
 """numvalue: the vector of ``<num>`` is a function of the number behind it."""
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.errors import UsageError
-from numtok.nn.embedders._decimal_parts import DecimalParts, Digits
-from numtok.nn.embedders._prefixed import Prefixed
+from numtok.nn.embedders._decimal_parts import DecimalParts, Digits, digit_counts
+from numtok.nn.embedders._prefixed import PREFIX, Prefixed
 from numtok.nn.embedders.base import Embedder
 from numtok.nn.vocabulary import Vocabulary
 
@@ -43,6 +45,7 @@ class NumValue(Embedder):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Value-Aware, Section 3.2"
     positional: ClassVar[str] = "encoder"
+    sight: ClassVar[str] = f"{WHOLE} digits before the point and {DECIMALS} behind it"
     encoder: str = "rnn"
     auxiliary: bool = True
 
@@ -57,6 +60,12 @@ class NumValue(Embedder):
     def sees(self) -> tuple[int, int] | None:
         """How many digits before the point and behind it are seen; None: all."""
         return None if self.encoder == "rnn" else (WHOLE, DECIMALS)
+
+    def unseen(self, tokens: NDArray[np.integer[Any]], vocabulary: Vocabulary) -> int:
+        if self.sees is None:
+            return 0
+        whole, decimals = digit_counts(tokens, vocabulary, PREFIX)
+        return int(((whole > WHOLE) | (decimals > DECIMALS)).sum())
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         kinds = {"rnn": _Recurrent, "mlp": _Fixed, "scalar": _Scalar, "binary": _Binary}
