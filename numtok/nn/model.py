@@ -371,9 +371,8 @@ class Model(nn.Module):
         values, learnt = example.number_values, example.number_values[:, None]
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.learnt(self.scaling.forward(values.astype(np.float64)))
-        if self.projection is None:
+        if self.projection is None or example.projects_from is None:
             return Given.on_host(example, learnt)
-        assert example.projects_from is not None
         prefixes = example.tokens == self.prefix
         projected = prefixes & (np.arange(prefixes.shape[1]) >= example.projects_from[:, None])
         return Given.on_host(example, learnt, np.flatnonzero(projected & example.real))

@@ -60,7 +60,9 @@ class NumValue(Objective):
                 f"numvalue: reconstruction={self.reconstruction:g} is not possible; it is 0 or more"
             )
         if not 0 < self.rate < 1:
-            raise UsageError(f"numvalue: rate={self.rate:g} is not possible; it is from 0 to 1")
+            raise UsageError(
+                f"numvalue: rate={self.rate:g} is not possible; it is above 0 and below 1"
+            )
         if not self.second and not self.reconstruction:
             raise UsageError(
                 "numvalue: second=no,reconstruction=0 is not possible: nothing would teach the "

@@ -1,0 +1,585 @@
+"""NumValue: the vector of a number's prefix, and training in two passes, by hand."""
+
+import json
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from numtok.errors import UsageError
+from numtok.grammar import Grammar
+from numtok.nn.batches import Batch
+from numtok.nn.decoding import Reader
+from numtok.nn.embedders import _decimal_parts
+from numtok.nn.embedders._prefixed import Prefixed
+from numtok.nn.embedders.base import EMBEDDERS
+from numtok.nn.generation import Writer
+from numtok.nn.likelihood import log_likelihoods
+from numtok.nn.model import Model
+from numtok.nn.objectives.base import END, OBJECTIVES, Example
+from numtok.nn.steps import Prompts
+from numtok.nn.training import Execution, Recipe, Trainer
+from numtok.nn.vocabulary import Vocabulary
+from tests import fakemodels
+from tests.fakemodels import CPU, batch, codec, model
+
+one_thread = fakemodels.one_thread
+
+ENCODERS = ("rnn", "mlp", "scalar", "binary")
+TEXTS = ["2*3.5=-7", "x 1.5e-3 and 5/6 z=12", "none"]
+ANSWERS = [6, 19, 1]
+SCHEME = "numvalue"
+
+
+def embedder(spec: str, width: int = 8) -> Prefixed:
+    torch.manual_seed(0)
+    return cast(Prefixed, EMBEDDERS.build(spec).build(Vocabulary.of(codec(SCHEME)), width))
+
+
+def tokens_of(*texts: str) -> Tensor:
+    return torch.from_numpy(batch(SCHEME, texts).tokens)
+
+
+def values_of(of: Prefixed, *texts: str) -> Tensor:
+    """[P, D]: f of every number, in order."""
+    tokens = tokens_of(*texts)
+    made = of(tokens, torch.ones_like(tokens, dtype=torch.float32))
+    return cast(Tensor, made[tokens == of.prefix])
+
+
+def digits_of(*texts: str, columns: tuple[int, int] | None = None) -> list[tuple[Any, ...]]:
+    tokens = tokens_of(*texts)
+    at = (tokens.flatten() == embedder("numvalue").prefix).nonzero()[:, 0]
+    found = _decimal_parts.DecimalParts(Vocabulary.of(codec(SCHEME)))(tokens, at, columns)
+    return [
+        (
+            "".join(str(digit) for digit in whole if digit >= 0),
+            "".join(str(digit) for digit in decimals if digit >= 0),
+            whole_count,
+            decimal_count,
+            negative,
+        )
+        for whole, decimals, whole_count, decimal_count, negative in zip(
+            *(column.tolist() for column in found), strict=True
+        )
+    ]
+
+
+def example_of(objective: str = "numvalue") -> tuple[Batch, Example]:
+    rows = batch(SCHEME, TEXTS, answers=ANSWERS)
+    return rows, OBJECTIVES.build(objective).example(rows, np.random.default_rng(0))
+
+
+# --- what stands behind a prefix ----------------------------------------------------------------
+
+
+def test_digits_are_those_up_to_the_next_thing_that_is_none() -> None:
+    assert digits_of("-60.25", "x 1.5e-30 = 5/16%", "") == [
+        ("60", "25", 2, 2, True),
+        ("1", "5", 1, 1, False),
+        ("30", "", 2, 0, True),
+        ("5", "", 1, 0, False),
+        ("16", "", 2, 0, False),
+    ]
+
+
+def test_what_is_masked_or_not_yet_written_is_no_part_of_the_number() -> None:
+    one = codec(SCHEME)
+    vocabulary = one.scheme.vocabulary()
+    prefix, four, point = (
+        one.number_first + vocabulary.index(name) for name in ("<num>", "4", ".")
+    )
+    tokens = torch.tensor([[prefix, four, 1, four, point], [prefix, prefix, four, point, four]])
+    parts = _decimal_parts.DecimalParts(Vocabulary.of(one))
+    found = parts(tokens, torch.tensor([0, 5, 6]), None)
+    assert found.whole_count.tolist() == [1, 0, 1]
+    assert found.decimal_count.tolist() == [0, 0, 1]
+
+
+def test_long_numbers_are_cut_and_counted() -> None:
+    long = "1" * 20 + "." + "2" * 25
+    assert digits_of(long, columns=(18, 22)) == [("1" * 18, "2" * 22, 20, 25, False)]
+    assert digits_of(long) == [("1" * 20, "2" * 25, 20, 25, False)]
+    tokens = tokens_of(long, "5", "1" * 18, "0." + "1" * 23)
+    flat = tokens[tokens > 0].numpy()
+    vocabulary = Vocabulary.of(codec(SCHEME))
+    assert EMBEDDERS.build("numvalue:mlp").unseen(flat, vocabulary) == 2
+    assert EMBEDDERS.build("numvalue:rnn").unseen(flat, vocabulary) == 0
+    whole, decimals = _decimal_parts.digit_counts(flat, vocabulary, "<num>")
+    assert (whole.tolist(), decimals.tolist()) == ([20, 1, 18, 1], [25, 0, 0, 23])
+
+
+# --- f ------------------------------------------------------------------------------------------
+
+
+def test_the_mlp_sees_digits_filled_up_on_the_right_and_what_is_known_of_them() -> None:
+    of = embedder("numvalue:mlp")
+    seen = torch.zeros(43)
+    seen[:2] = torch.tensor([0.7, 0.1])  # 6 and 0
+    seen[18:20] = torch.tensor([0.3, 0.6])  # 2 and 5
+    seen[40:] = torch.tensor([-1.0, 2 / 18, 2 / 22])
+    out = cast(nn.Linear, of.get_submodule("encoder.out"))
+    torch.testing.assert_close(values_of(of, "-60.25"), out(seen).tanh()[None])
+
+
+def test_the_rnn_reads_each_part_from_left_to_right() -> None:
+    of = embedder("numvalue:rnn")
+    whole, decimals = (
+        cast(nn.GRU, of.get_submodule(f"encoder.features.{part}")) for part in ("whole", "decimals")
+    )
+    out = cast(nn.Linear, of.get_submodule("encoder.out"))
+
+    def last(gru: nn.GRU, digits: str) -> Tensor:
+        if not digits:
+            return torch.zeros(4)
+        return cast(Tensor, gru(F.one_hot(torch.tensor([*map(int, digits)]), 10).float())[1][0])
+
+    for text, parts, known in (
+        ("-60.25", ("60", "25"), (-1, 2 / 18, 2 / 22)),
+        ("7", ("7", ""), (1, 1 / 18, 0)),
+        ("123456789012345678901234.5", ("123456789012345678901234", "5"), (1, 24 / 18, 1 / 22)),
+    ):
+        seen = torch.cat([last(whole, parts[0]), last(decimals, parts[1]), torch.tensor(known)])
+        # Beside others that are longer and shorter.
+        found = values_of(of, text, "1.123456789", "8")[0]
+        torch.testing.assert_close(found, out(seen), atol=1e-6, rtol=1e-5)
+
+
+def test_the_scalar_is_the_number() -> None:
+    of = embedder("numvalue:scalar,auxiliary=no")
+    out = cast(nn.Linear, of.get_submodule("encoder.out"))
+    for text, x in (
+        ("-60.25", -60.25),
+        ("0.001", 0.001),
+        ("12345678901234567890", 1.2345678901234567e19),
+    ):
+        expected = out(torch.tensor([x])).tanh()
+        torch.testing.assert_close(values_of(of, text)[0], expected)
+
+
+@pytest.mark.parametrize("text", ["0", "1", "5.75", "999999999999999999.5", "0.1", "-3.000001"])
+def test_bits_are_those_of_the_number(text: str) -> None:
+    seen: list[Tensor] = []
+    of = embedder("numvalue:binary,auxiliary=no")
+    of.get_submodule("encoder.out").register_forward_pre_hook(
+        lambda _, given: seen.append(given[0])
+    )
+    values_of(of, text)
+    bits = seen[0][0].to(torch.int64).tolist()
+    whole, _, decimals = text.lstrip("-").partition(".")
+    assert int("".join(map(str, bits[:60])), 2) == int(whole)
+    exact = int(decimals or "0") * 2**64 // 10 ** len(decimals)
+    assert int("".join(map(str, bits[60:])), 2) == exact
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_all_but_prefixes_are_looked_up(encoder: str) -> None:
+    of = embedder(f"numvalue:{encoder}")
+    tokens = tokens_of(*TEXTS)
+    made = of(tokens, torch.ones_like(tokens, dtype=torch.float32))
+    others = tokens != of.prefix
+    torch.testing.assert_close(made[others], of.table(tokens)[others])
+    first, second = values_of(of, "2", "3")
+    assert not torch.allclose(first, second)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_without_what_is_known_besides_the_sign_is_not_seen(encoder: str) -> None:
+    plain, other = values_of(embedder(f"numvalue:{encoder},auxiliary=no"), "5", "-5")
+    assert torch.allclose(plain, other) == (encoder != "scalar")
+    plain, other = values_of(embedder(f"numvalue:{encoder}"), "5", "-5")
+    assert not torch.allclose(plain, other)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_rows_without_numbers_leave_gradients_of_zero(encoder: str) -> None:
+    of = model(SCHEME, "numvalue", embedder=f"numvalue:{encoder}")
+    rows = batch(SCHEME, ["a", "bc"], answers=[0, 0])
+    losses = of.losses(of.given(of.objective.example(rows, np.random.default_rng(0))))
+    losses.total.backward()  # type: ignore[no-untyped-call]
+    assert losses.projected is not None
+    assert losses.projected.reconstruction.item() == 0
+    assert all(parameter.grad is not None for parameter in of.parameters())
+
+
+# --- the three losses ---------------------------------------------------------------------------
+
+
+def by_hand(of: Model, rows: Batch, settings: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Row by row, place by place."""
+    emb, proj, rec = [], [], []
+    assert of.projection is not None
+    for row, length in enumerate(rows.lengths.tolist()):
+        start = int(rows.answer_start[row])
+        tokens = torch.tensor([[END, *rows.tokens[row, :length].tolist()]])
+        embedded = of.embedder(tokens, torch.ones(tokens.shape))
+        hidden = of.trunk(embedded, None)
+        seen = embedded.clone()
+        for place in range(1, length + 1):
+            if tokens[0, place] != of.prefix or (
+                settings.project == "answer" and place - 1 < start
+            ):
+                continue
+            projected = of.projection(hidden[0, place - 1])
+            seen[0, place] = projected
+            rec.append(1 - F.cosine_similarity(projected, embedded[0, place], dim=0))
+        labels = torch.tensor([*tokens[0, 1:].tolist(), END])
+        kept = slice(start if settings.loss == "answer" else 0, None)
+        for found, states in ((emb, hidden), (proj, of.trunk(seen, None))):
+            logits = of.token_head(states[0])
+            found += F.cross_entropy(logits, labels, reduction="none")[kept].unbind()
+    return tuple(torch.stack(one).mean() for one in (emb, proj, rec))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        "numvalue",
+        "numvalue:answer",
+        "numvalue,project=answer",
+        "numvalue:answer,project=answer,reconstruction=2",
+        "numvalue,second=no",
+        "numvalue,reconstruction=0",
+    ],
+)
+@pytest.mark.parametrize("encoder", ["rnn", "mlp"])
+def test_the_losses_are_those_of_the_equations(objective: str, encoder: str) -> None:
+    of = model(SCHEME, objective, embedder=f"numvalue:{encoder}")
+    rows, example = example_of(objective)
+    settings: Any = of.objective
+    emb, proj, rec = by_hand(of, rows, settings)
+    if not settings.second:
+        proj = torch.zeros(())
+    losses = of.losses(of.given(example))
+    assert losses.projected is not None
+    torch.testing.assert_close(losses.token, emb)
+    torch.testing.assert_close(losses.projected.token, proj)
+    torch.testing.assert_close(losses.projected.reconstruction, rec)
+    expected = emb + proj + settings.reconstruction * rec
+    torch.testing.assert_close(losses.total, expected)
+    own = torch.autograd.grad(losses.total, list(of.parameters()), retain_graph=True)
+    for found, right in zip(
+        own, torch.autograd.grad(expected, list(of.parameters()), allow_unused=True), strict=True
+    ):
+        if right is not None:
+            torch.testing.assert_close(found, right, rtol=1e-3, atol=1e-5)
+
+
+def test_nothing_is_detached() -> None:
+    """What each loss teaches: the second pass f and the trunk too, the cosine both its sides."""
+    of = model(SCHEME, "numvalue,project=answer", embedder="numvalue:mlp")
+    _, example = example_of("numvalue,project=answer")
+    losses = of.losses(of.given(example))
+    assert losses.projected is not None
+    names = [name for name, _ in of.named_parameters()]
+
+    def reached(loss: Tensor) -> set[str]:
+        found = torch.autograd.grad(
+            loss, list(of.parameters()), retain_graph=True, allow_unused=True
+        )
+        told = {
+            name for name, one in zip(names, found, strict=True) if one is not None and one.any()
+        }
+        return {name.partition(".")[0] for name in told} | (
+            {"f"} if "embedder.encoder.out.weight" in told else set()
+        )
+
+    assert reached(losses.token) == {"embedder", "f", "trunk", "token_head"}
+    assert reached(losses.projected.token) == {"embedder", "f", "trunk", "token_head", "projection"}
+    assert reached(losses.projected.reconstruction) == {"embedder", "f", "trunk", "projection"}
+    assert not losses.projected.embedding_norm.requires_grad
+    assert not losses.projected.projection_norm.requires_grad
+
+
+def test_the_projection_is_a_gated_mlp_with_tanh() -> None:
+    of = model(SCHEME, "numvalue")
+    assert of.projection is not None
+    x = torch.randn(3, 16)
+    gate, up, down = (getattr(of.projection, name).weight for name in ("gate", "up", "down"))
+    expected = (torch.tanh(x @ gate.T) * (x @ up.T)) @ down.T
+    torch.testing.assert_close(of.projection(x), expected)
+
+
+def test_the_lengths_that_are_logged_are_those_of_the_vectors() -> None:
+    of = model(SCHEME, "numvalue", embedder="numvalue:mlp")
+    rows, example = example_of()
+    losses = of.losses(of.given(example))
+    assert losses.projected is not None
+    lengths = values_of(cast(Prefixed, of.embedder), *TEXTS).norm(dim=1)
+    torch.testing.assert_close(losses.projected.embedding_norm, lengths.mean())
+
+
+# --- training -----------------------------------------------------------------------------------
+
+
+def trainer(objective: str = "numvalue", encoder: str = "mlp", **how: Any) -> Trainer:
+    made = model(SCHEME, objective, embedder=f"numvalue:{encoder}", spread=0.1)
+    return Trainer(made, Recipe(how.pop("steps", 40), 5e-3), Execution(CPU, **how))
+
+
+def test_what_makes_the_vectors_has_a_rate_of_its_own() -> None:
+    of = trainer("numvalue,rate=0.02")
+    apart = {
+        id(p) for name, p in of.model.named_parameters() if name.startswith("embedder.encoder")
+    }
+    of.advance(example_of()[1])
+    for group in of._optimizer.param_groups:
+        own = {id(parameter) in apart for parameter in group["params"]}
+        assert len(own) == 1
+        expected = of.recipe.rate(0) * (4 if own.pop() else 1)
+        assert group["lr"] == pytest.approx(expected)
+    every = [p for group in of._optimizer.param_groups for p in group["params"]]
+    assert {*map(id, every)} == {*map(id, of.model.parameters())}
+
+
+@pytest.mark.parametrize("accumulate", [2, 3])
+@pytest.mark.parametrize("objective", ["numvalue", "numvalue:answer,project=answer"])
+def test_a_batch_in_parts_is_the_same_step(objective: str, accumulate: int) -> None:
+    whole, parts = (trainer(objective, accumulate=count) for count in (1, accumulate))
+    _, example = example_of(objective)
+    for of in (whole, parts):
+        of.advance(example)
+    for found, expected in zip(parts.model.parameters(), whole.model.parameters(), strict=True):
+        assert found.grad is not None and expected.grad is not None
+        torch.testing.assert_close(found.grad, expected.grad, rtol=1e-3, atol=1e-6)
+    assert parts.validate(example) == pytest.approx(whole.validate(example), rel=1e-3)
+    assert parts.means() == pytest.approx(whole.means(), rel=1e-3)
+
+
+def test_a_run_that_goes_on_is_the_run_that_never_stopped() -> None:
+    _, example = example_of()
+    straight, before = trainer("numvalue", "rnn"), trainer("numvalue", "rnn")
+    for _ in range(3):
+        straight.advance(example)
+    before.advance(example)
+    after = trainer("numvalue", "rnn")
+    tensors, plain = before.state()
+    after.load(
+        {name: tensor.clone() for name, tensor in tensors.items()}, json.loads(json.dumps(plain))
+    )
+    for _ in range(2):
+        after.advance(example)
+    for found, expected in zip(after.model.parameters(), straight.model.parameters(), strict=True):
+        assert torch.equal(found, expected)
+    assert after.means() == straight.means()
+
+
+def test_bfloat16_is_near() -> None:
+    exact, rounded = trainer(), trainer(bfloat16=True)
+    _, example = example_of()
+    for of in (exact, rounded):
+        of.advance(example)
+    assert rounded.means()["loss"] == pytest.approx(exact.means()["loss"], rel=0.05)
+
+
+def test_the_losses_that_are_told_add_up() -> None:
+    of = trainer()
+    _, example = example_of()
+    of.advance(example)
+    told = of.means()
+    parts = told["token_loss"] + told["projected_loss"] + 0.5 * told["reconstruction_loss"]
+    assert told["loss"] == pytest.approx(parts)
+    seen = of.validate(example)
+    assert of.loss(seen) == pytest.approx(
+        seen["token_loss"] + seen["projected_loss"] + 0.5 * seen["reconstruction_loss"]
+    )
+
+
+def test_a_second_pass_costs_as_much_as_the_first() -> None:
+    _, example = example_of()
+    two = model(SCHEME, "numvalue").flops(example)
+    one = model(SCHEME, "numvalue,second=no").flops(example)
+    assert 1.7 * one < two < 2 * one
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoder", ["mlp", "rnn"])
+def test_answers_are_learnt_by_heart_and_written_without_seeing_them(encoder: str) -> None:
+    texts = ["1+1=2", "20+7=27", "3*50=150", "1.5+1=2.5", "7-9=-2", "1/2+1/3=5/6"]
+    answers = [text.index("=") + 1 for text in texts]
+    rows = batch(SCHEME, texts, answers=answers)
+    of = model(
+        SCHEME,
+        "numvalue:answer",
+        embedder=f"numvalue:{encoder}",
+        spread=0.05,
+        size="nano,layers=2,heads=2,width=32",
+    )
+    learner = Trainer(of, Recipe(250, 5e-3), Execution(CPU))
+    example = of.objective.example(rows, np.random.default_rng(0))
+    for _ in range(250):
+        learner.advance(example)
+    written, _ = Writer(of.eval(), codec(SCHEME), Grammar(codec(SCHEME).scheme), True, 16).write(
+        rows
+    )
+    found = [
+        codec(SCHEME).decode(tokens[tokens >= 0].astype(np.uint32), *written.numbers(row))
+        for row, tokens in enumerate(written.tokens)
+    ]
+    assert found == [text[start:] for text, start in zip(texts, answers, strict=True)]
+    assert written.ended.all()
+    assert learner.means()["reconstruction_loss"] < 0.5
+
+
+def test_a_prefix_that_was_written_is_seen_as_its_projection() -> None:
+    """The value's own vector would not be known: what is behind the prompt changes nothing."""
+    of = model(SCHEME, "numvalue", embedder="numvalue:mlp")
+    plain = of.token_head.forward
+
+    def prefixes_first(states: Tensor) -> Tensor:
+        logits = plain(states)
+        more = torch.zeros(logits.shape[-1])
+        more[of.prefix] = 30
+        return cast(Tensor, logits + more)
+
+    of.token_head.forward = prefixes_first  # type: ignore[method-assign]
+    rows = batch(SCHEME, ["a=12,34", "bcd=5"], answers=[2, 4])
+    other = batch(SCHEME, ["a=99.7,1", "bcd=123"], answers=[2, 4])
+    grammar = Grammar(codec(SCHEME).scheme)
+    first, second = (
+        Writer(of, codec(SCHEME), grammar, True, 12).write(one)[0] for one in (rows, other)
+    )
+    assert (first.tokens == of.prefix).sum() >= 4
+    np.testing.assert_array_equal(first.tokens, second.tokens)
+
+
+def test_a_number_is_scored_without_its_own_value_before_it() -> None:
+    """Each token's probability is that of a loop in which the number's prefix is projected."""
+    of = model(SCHEME, "numvalue", embedder="numvalue:rnn")
+    rows = batch(SCHEME, ["2*35=-7.5", "x 1.5e-3 z=12"])
+    chosen = np.ones(len(rows.number), np.bool_)
+    one, grammar = codec(SCHEME), Grammar(codec(SCHEME).scheme)
+    steps = Prompts(of, rows, chosen, 16).steps(slice(0, None))
+    spans = list(
+        zip(
+            rows.number_row.tolist(),
+            rows.number_start.tolist(),
+            rows.number_length.tolist(),
+            strict=True,
+        )
+    )
+    width = max(length for _, _, length in spans)
+    true = np.full((len(spans), width), -1)
+    for index, (row, start, length) in enumerate(spans):
+        true[index, :length] = rows.tokens[row, start : start + length] - one.number_first
+    found = Reader(of, one, grammar, True).score(steps.true(), true)
+    assert of.projection is not None
+    for index, (row, start, length) in enumerate(spans):
+        total = 0.0
+        tokens = [END, *rows.tokens[row, :start].tolist()]
+        projected: dict[int, Tensor] = {}
+        with torch.no_grad():
+            for place in range(length):
+                given = torch.tensor([tokens])
+                embedded = of.embedder(given, torch.ones(given.shape))
+                for where, vector in projected.items():
+                    embedded[0, where] = vector
+                state = of.trunk(embedded, None)[0, -1]
+                logits = of.token_head(state)[one.number_first : one.text_first]
+                allowed = one.scheme.next(tuple(true[index, :place].tolist())).allowed
+                logits = torch.where(torch.from_numpy(allowed), logits, -torch.inf)
+                token = int(true[index, place])
+                total += float(logits.log_softmax(0)[token])
+                if token + one.number_first == of.prefix:
+                    projected[len(tokens)] = of.projection(state[None])[0]
+                tokens.append(token + one.number_first)
+        assert found[index] == pytest.approx(total, abs=1e-3)
+
+
+# --- what cannot be -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (
+            "numvalue:gru",
+            "numvalue: encoder='gru' is not possible; allowed are rnn, mlp, scalar, binary",
+        ),
+    ],
+)
+def test_embedders_that_cannot_be_are_one_line(spec: str, told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        EMBEDDERS.build(spec)
+    assert str(caught.value) == told
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("numvalue:some", "numvalue: loss='some' is not possible; allowed are all, answer"),
+        ("numvalue,project=no", "numvalue: project='no' is not possible; allowed are all, answer"),
+        (
+            "numvalue,reconstruction=-1",
+            "numvalue: reconstruction=-1 is not possible; it is 0 or more",
+        ),
+        ("numvalue,rate=2", "numvalue: rate=2 is not possible; it is above 0 and below 1"),
+        (
+            "numvalue,second=no,reconstruction=0",
+            "numvalue: second=no,reconstruction=0 is not possible: nothing would teach the "
+            "projection, by which numbers are written; leave one of them in",
+        ),
+    ],
+)
+def test_objectives_that_cannot_be_are_one_line(spec: str, told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        OBJECTIVES.build(spec)
+    assert str(caught.value) == told
+
+
+@pytest.mark.parametrize(
+    ("scheme", "objective", "embedder", "told"),
+    [
+        (
+            "numvalue",
+            "numvalue",
+            "lookup",
+            "--objective numvalue projects the vectors of <num>, which --embedder numvalue makes; "
+            "give that one, or --objective ar",
+        ),
+        (
+            "numvalue",
+            "ar",
+            "numvalue",
+            "--embedder numvalue shows each number at its <num>, before it is written, and "
+            "--objective ar teaches nothing to stand there when the model writes; give --objective "
+            "numvalue",
+        ),
+        (
+            "digits",
+            "numvalue",
+            "numvalue",
+            "--embedder numvalue makes the vector of <num> of the number behind it, and these data "
+            "have none; give --embedder lookup, or data encoded with --scheme numvalue",
+        ),
+    ],
+)
+def test_models_that_cannot_be_are_one_line(
+    scheme: str, objective: str, embedder: str, told: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        model(scheme, objective, embedder=embedder)
+    assert str(caught.value) == told
+
+
+def test_a_row_has_no_likelihood_in_one_pass() -> None:
+    of = model(SCHEME, "numvalue")
+    with pytest.raises(UsageError) as caught:
+        log_likelihoods(of, example_of()[1])
+    assert str(caught.value) == (
+        "a model of --objective numvalue sees each number before it is said, so one pass gives no "
+        "likelihood of rows; take one of --objective ar"
+    )
+
+
+def test_masked_models_and_models_of_labels_may_see_values() -> None:
+    assert model(SCHEME, "mlm", embedder="numvalue").projection is None
+    assert (
+        model(SCHEME, "classify,causal=yes", embedder="numvalue", classes=["a", "b"]).projection
+        is None
+    )
