@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -370,8 +371,10 @@ def test_without_a_compiler_nothing_is_compiled(
 def test_every_scheme_and_objective_is_trained_and_evaluated(
     world: World, scheme: str, objective: str
 ) -> None:
-    model, encoded = world.both(scheme, objective)
     causal = objective.startswith("ar")
+    if scheme == "numvalue":  # which `ar` teaches nothing to write
+        objective = re.sub("^ar", "numvalue", objective)
+    model, encoded = world.both(scheme, objective)
     constrained = read(world.report(model, encoded, rows=8))
     assert constrained.numbers == constrained.rows == 8
     assert constrained.configuration["objective"] == objective
@@ -384,7 +387,7 @@ def test_every_scheme_and_objective_is_trained_and_evaluated(
     for report in (constrained, free):
         value = report.metrics["mse"].value
         assert value is not None and math.isfinite(value)
-    if scheme not in ("bpe", "digits"):  # whose numbers have no density
+    if scheme not in ("bpe", "digits", "numerologic", "numvalue"):  # whose numbers have no density
         assert constrained.metrics["nll"].value is not None
 
 

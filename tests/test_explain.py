@@ -15,8 +15,8 @@ from tests.test_cli_store import Shell, process
 
 numtok = test_cli_store.numtok
 
-SCHEMES = ["b1999", "bpe", "dice", "digits", "fp15", "hamming", "nd", "numgpt", "p10", "p1000"]
-SCHEMES += ["ud", "xval"]
+SCHEMES = ["b1999", "bpe", "dice", "digits", "fp15", "hamming", "nd", "numerologic", "numgpt"]
+SCHEMES += ["numvalue", "p10", "p1000", "ud", "xval"]
 
 #: Table 1 of the xVal paper for -6.02x10^1, which is the literal -60.2.
 TABLE_1 = {

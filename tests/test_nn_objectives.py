@@ -32,7 +32,7 @@ def asked(of: Batch, one: Example) -> NDArray[np.bool_]:
 
 # --- any objective -----------------------------------------------------------------------------
 
-SPECS = ["ar", "ar:answer", "mlm", "mlm:tokens", "mlm:targets"]
+SPECS = ["ar", "ar:answer", "mlm", "mlm:tokens", "mlm:targets", "numvalue", "numvalue:answer"]
 
 
 LABELS = ["classify", "classify,causal=yes"]  # what is learnt is no token

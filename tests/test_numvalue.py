@@ -305,7 +305,7 @@ def test_the_projection_is_a_gated_mlp_with_tanh() -> None:
 
 def test_the_lengths_that_are_logged_are_those_of_the_vectors() -> None:
     of = model(SCHEME, "numvalue", embedder="numvalue:mlp")
-    rows, example = example_of()
+    _, example = example_of()
     losses = of.losses(of.given(example))
     assert losses.projected is not None
     lengths = values_of(cast(Prefixed, of.embedder), *TEXTS).norm(dim=1)

@@ -51,7 +51,10 @@ def steps_of(spec: str) -> dict[str, int]:
     tokens = scheme.tokens_per_number or 3
     answers = 300 if tokens <= 8 else 1200  # bits that have nothing to do with their neighbours
     masked = 400 * min(tokens, 3) if tokens < 8 else 250 * tokens
-    return {"mlm:targets": answers, "ar:answer": answers, "ar": answers, "mlm": masked}
+    steps = {"mlm:targets": answers, "ar:answer": answers, "ar": answers, "mlm": masked}
+    if spec == "numvalue":  # a masked prefix knows nothing, and `ar` teaches nothing to write it
+        return {"mlm:targets": answers, "numvalue:answer": answers, "numvalue": answers}
+    return steps
 
 
 #: DICE tells numbers apart that are as large as its range.
