@@ -1,7 +1,7 @@
 """Whole answers of autoregressive models: against a loop that reads everything anew each time."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -42,9 +42,9 @@ def opinionated(scheme: str, *, text: float = 0.0, end: float = 0.0, **of: Any) 
         logits = plain(states)
         more = torch.zeros(one.vocabulary_size)
         more[one.text_first :], more[END] = text, end
-        return logits + more
+        return cast(torch.Tensor, logits + more)
 
-    made.token_head.forward = higher  # type: ignore[method-assign]
+    made.token_head.forward = higher
     return made
 
 
@@ -65,7 +65,7 @@ class Slowly:
         embedded = self.model.embedder(tokens, values)
         for place, vector in self.projected.items():
             embedded[0, place] = vector
-        return self.model.trunk(embedded, None)[0, -1:]
+        return cast(torch.Tensor, self.model.trunk(embedded, None)[0, -1:])
 
     def allowed(self) -> NDArray[np.bool_]:
         every, scheme = np.ones(self.codec.vocabulary_size, np.bool_), self.codec.scheme

@@ -95,8 +95,9 @@ class Writer:
             begins[rows[going], place] = begun[going]
             values[rows[going], place] = beside[going]
             if place + 1 < self.longest and going.any():
-                both = (_moved(one, state.device) for one in (chosen, beside))
-                state = self.model.extend_written(*both, cache, state)
+                state = self.model.extend_written(
+                    _moved(chosen, state.device), _moved(beside, state.device), cache, state
+                )
         return Written(tokens, begins, self._ends(tokens, begins), values, ended), whole
 
     def _read(self, batch: Batch, memory: Cache | None) -> tuple[Tensor, Cache]:

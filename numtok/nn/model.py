@@ -174,13 +174,6 @@ class Losses(NamedTuple):
     value: Tensor
     projected: "ProjectedLosses | None" = None
 
-    @property
-    def total(self) -> Tensor:
-        """What is learnt."""
-        if self.projected is None:
-            return self.token + self.value
-        return self.token + self.value + self.projected.total
-
 
 class ProjectedLosses(NamedTuple):
     """What a model that projects prefixes learns besides (``objectives.numvalue``).
@@ -188,7 +181,7 @@ class ProjectedLosses(NamedTuple):
     token
         L_proj, a mean over the tokens; 0 where there is no second pass.
     reconstruction
-        L_rec, a mean over the prefixes that were projected, and its ``weight``.
+        L_rec without its weight, a mean over the prefixes that were projected.
     embedding_norm, projection_norm
         The mean lengths of f(x) and proj(h), over the same; nothing is learnt by them.
     """
@@ -197,11 +190,6 @@ class ProjectedLosses(NamedTuple):
     reconstruction: Tensor
     embedding_norm: Tensor
     projection_norm: Tensor
-    weight: float
-
-    @property
-    def total(self) -> Tensor:
-        return self.token + self.weight * self.reconstruction
 
 
 class Model(nn.Module):
@@ -341,7 +329,14 @@ class Model(nn.Module):
         each = (1 - cosine_P, *(one.detach().norm(dim=1) for one in (value_PD, projected_PD)))
         # The mean of nothing is not defined; its sum is 0.
         means = (one.mean() if len(at_P) else one.sum() for one in each)
-        return first._replace(projected=ProjectedLosses(token, *means, passes.reconstruction))
+        return first._replace(projected=ProjectedLosses(token, *means))
+
+    def total(self, losses: Losses) -> Tensor:
+        """What is learnt."""
+        total = losses.token + losses.value
+        if (passes := self.objective.passes) is not None and losses.projected is not None:
+            total = total + passes.total(losses.projected.token, losses.projected.reconstruction)
+        return total
 
     def losses_of(self, hidden: Tensor, given: "Given") -> Losses:
         """As :meth:`losses`, of the states [B, Q, D] that :meth:`hidden` gave."""

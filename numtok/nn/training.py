@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import mul
 from typing import Any, NamedTuple
 
 import torch
@@ -217,11 +218,11 @@ class Trainer:
         seed_generator(self.device, seed_of(self.recipe.seed, "dropout", self.step))
         self._optimizer.zero_grad()
         for losses in self._losses(prepared, self._learnt_losses):
-            total = losses.total
+            total = self.model.total(losses)
             total.backward()  # type: ignore[no-untyped-call]
             self._sums[:3] += torch.stack([total, losses.token, losses.value]).detach().double()
             if losses.projected is not None:
-                self._sums[4:] += torch.stack(losses.projected[:4]).detach().double()
+                self._sums[4:] += torch.stack(losses.projected).detach().double()
         norm = clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf)
         self._optimizer.step()
         self._sums[3] += norm
@@ -255,7 +256,8 @@ class Trainer:
             "token_loss": sum(float(one.token) for one in found),
             "value_loss": sum(float(one.value) for one in found),
         }
-        projected = [one.projected[:4] for one in found if one.projected is not None]
+        projected = [one.projected for one in found if one.projected is not None]
+        # Without any there are no columns, nor names told.
         for name, column in zip(_PROJECTED, zip(*projected, strict=True), strict=False):
             means[name] = sum(map(float, column))
         return means
@@ -270,7 +272,7 @@ class Trainer:
         """What is learnt, from the means of :meth:`validate`."""
         total = means["token_loss"] + means["value_loss"]
         if (passes := self.model.objective.passes) is not None:
-            total += means["projected_loss"] + passes.reconstruction * means["reconstruction_loss"]
+            total += passes.total(means["projected_loss"], means["reconstruction_loss"])
         return total
 
     def _losses(self, prepared: Prepared, losses: Callable[[Given], Losses]) -> Iterator[Losses]:
@@ -280,10 +282,8 @@ class Trainer:
                 found = losses(given.to(self.device))
             projected = found.projected
             if projected is not None:
-                of_prefixes = [one * share.prefixes for one in projected[1:4]]
-                projected = ProjectedLosses(
-                    projected.token * share.tokens, *of_prefixes, projected.weight
-                )
+                shares = (share.tokens, *[share.prefixes] * (len(projected) - 1))
+                projected = ProjectedLosses._make(map(mul, projected, shares))
             yield Losses(found.token * share.tokens, found.value * share.values, projected)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -12,15 +12,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from numtok.nn.batches import Batch
 from numtok.registry import Registry
 
 MASK, END = 1, 2  # ids of codec.SPECIALS
+Loss = TypeVar("Loss", float, Tensor)
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ class TwoPasses:
     second: bool
     reconstruction: float
     rate: float
+
+    def total(self, projected: Loss, reconstruction: Loss) -> Loss:
+        """What is learnt besides: L_proj + lambda L_rec."""
+        return projected + self.reconstruction * reconstruction
 
 
 @dataclass(frozen=True, eq=False)
