@@ -128,7 +128,12 @@ class Codec:
             begin (an answer's start), or -1; none may lie inside a number.
         """
         segments = _segments(texts, spans, marks)
-        chunks = [self._encode_chunk(chunk) for chunk in _chunks(segments)]
+        in_answer = _in_answer(spans, marks)
+        chunks, number = [], 0
+        for chunk in _chunks(segments):
+            end = number + len(chunk.starts)
+            chunks.append(self._encode_chunk(chunk, in_answer[number:end]))
+            number = end
         number_rows = offsets(spans.counts)
         counts = segments.counts
 
@@ -164,11 +169,13 @@ class Codec:
             literals=Literals(texts.data, spans.starts, spans.ends),
         )
 
-    def _encode_chunk(self, segments: Segments) -> dict[str, NDArray[Any]]:
+    def _encode_chunk(
+        self, segments: Segments, in_answer: NDArray[np.bool_]
+    ) -> dict[str, NDArray[Any]]:
         """The columns of some segments; places count from each segment's first token."""
         numerals = Numerals.read(Literals(segments.data, segments.starts, segments.ends))
         raw = numerals.values
-        encoded = self.encode_numbers(numerals)
+        encoded = self.encode_numbers(numerals, in_answer)
         numbers = NumberTokens(encoded.tokens, encoded.lengths, self.number_first)
         dtype = np.uint16 if self.vocabulary_size <= 1 << 16 else np.uint32
         woven = self.text.weave(segments, numbers, self.text_first, dtype)
@@ -252,9 +259,10 @@ class Codec:
         ]
         return unescape("".join(map("".join, zip(pieces, [*literals, ""], strict=True))))
 
-    def encode_numbers(self, numerals: Numerals) -> Encoded:
-        """Numbers to the scheme's local ids, normalised first."""
-        return self.scheme.encode(normalized(numerals, self.normalizer))
+    def encode_numbers(self, numerals: Numerals, in_answer: NDArray[np.bool_]) -> Encoded:
+        """Numbers to the scheme's local ids, normalised first; ``in_answer``, bool[numbers]: which
+        are part of an answer."""
+        return self.scheme.encode_among(normalized(numerals, self.normalizer), in_answer)
 
     def decode_numbers(
         self,
@@ -395,6 +403,14 @@ def unescape(text: str) -> str:
     [NUM] and [\PAD]
     """
     return _ESCAPED.sub(r"\1", text)
+
+
+def _in_answer(spans: Spans, marks: NDArray[np.int32] | None) -> NDArray[np.bool_]:
+    """bool[numbers]: which begin at the mark of their row, or behind it."""
+    if marks is None:
+        return np.zeros(len(spans.starts), np.bool_)
+    mark = np.repeat(marks, spans.counts)
+    return (mark >= 0) & (spans.starts >= mark)
 
 
 def _within(size: int, starts: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.bool_]:

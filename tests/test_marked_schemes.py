@@ -1,8 +1,11 @@
 """numvalue and numerologic: marks between the characters of numbers."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
+from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 from numtok.schemes import _marked
 from numtok.schemes.base import SCHEMES, Failure
@@ -39,6 +42,35 @@ def test_the_parts_of_a_fraction_have_a_prefix_each() -> None:
 def test_mantissa_and_exponent_have_a_prefix_each() -> None:
     assert row("numvalue", "9.65e42 + 7E-10") == "<num>9.65e<num>42 + <num>7E<num>-10"
     assert row("numerologic", "9.65e42 + 7E-10") == "{1.2:9.65}e{2:42} + {1:7}E-{2:10}"
+
+
+def test_outputs_alone_are_counted_from_where_the_answer_begins() -> None:
+    text = "12 + 3.5 = 15.5, or 1.55e1"
+    of = samples("numerologic:answer", [text, "12 = 12"], answers=[11, -1])
+    one = codec("numerologic:answer")
+    names = [*one.vocabulary()["special"], *one.scheme.vocabulary()]
+    names += [chr(byte) for byte in range(256)]
+    written = ["".join(names[token] for token in of.tokens[slice(*bounds)])
+               for bounds in pairwise(of.token_rows.tolist())]
+    assert written == ["12 + 3.5 = {2.1:15.5}, or {1.2:1.55}e{1:1}", "12 = 12"]
+    for row, (first, end) in enumerate(pairwise(of.number_rows.tolist())):
+        tokens = of.tokens[slice(*of.token_rows[row : row + 2].tolist())].astype(np.uint32)
+        numbers = of.number_start[first:end], of.number_length[first:end]
+        assert one.decode(tokens, *numbers) == (text, "12 = 12")[row]
+
+
+def test_both_forms_are_read_where_outputs_alone_are_counted() -> None:
+    for tokens in ("- 0 . 5", "- { 1 . 1 : 0 . 5 }"):
+        assert read("numerologic:answer", tokens) == ("NONE", "-0.5")
+    assert read("numerologic:answer", "{ 2 : 7 1")[0] == "MALFORMED"
+
+
+def test_numbers_that_cannot_be_chosen_are_one_line() -> None:
+    with pytest.raises(UsageError) as caught:
+        SCHEMES.build("numerologic:some")
+    assert str(caught.value) == (
+        "numerologic: numbers='some' is not possible; allowed are all, answer"
+    )
 
 
 def test_numbers_that_follow_each_other_keep_their_marks() -> None:

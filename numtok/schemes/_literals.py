@@ -78,6 +78,10 @@ class LiteralScheme(Scheme):
     def pieces(self) -> tuple[str, ...]:
         """The tokens that are parts of literals, by id."""
 
+    def literal(self, pieces: Sequence[str]) -> str:
+        """The literal that some tokens write."""
+        return "".join(pieces)
+
     @property
     def counted(self) -> int:
         return len(self.pieces)
@@ -112,7 +116,7 @@ class LiteralScheme(Scheme):
         for index, length in enumerate(lengths.tolist()):
             own = known[end : end + length]
             end += length
-            literal = "".join([names[token] for token in own])
+            literal = self.literal([names[token] for token in own])
             state = self._state(own)
             if state in _WHOLE:
                 values[index] = EXTRAS[literal] if state == _EXTRA else value_of(literal)

@@ -133,7 +133,10 @@ class MarkedScheme(Scheme):
 
     def encode(self, numerals: Numerals) -> Encoded:
         spelt = spell(numerals)
-        marks = self.marked(spelt)
+        return self.woven(spelt, self.marked(spelt))
+
+    def woven(self, spelt: Spelt, marks: Marks) -> Encoded:
+        """The characters with the marks between."""
         tokens = np.insert(spelt.characters.astype(np.uint32), marks.before, marks.tokens)
         more = np.bincount(marks.number, minlength=len(spelt.lengths))
         lengths = (spelt.lengths + more).astype(np.int32)

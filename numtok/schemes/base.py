@@ -186,6 +186,11 @@ class Scheme(ABC):
     def encode(self, numerals: Numerals) -> Encoded:
         """Write numbers. Never fails: what cannot be written gets a declared token."""
 
+    def encode_among(self, numerals: Numerals, in_answer: NDArray[np.bool_]) -> Encoded:
+        """As :meth:`encode`, of numbers of texts; ``in_answer``, bool[n]: which are part of an
+        answer, for schemes that write those otherwise."""
+        return self.encode(numerals)
+
     @abstractmethod
     def decode(
         self,

@@ -7,10 +7,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.schemes._literals import CHARACTERS, FOLLOWS, WHOLE, Spelt
+from numtok.errors import UsageError
+from numtok.numerals.column import Numerals
+from numtok.schemes._literals import CHARACTERS, FOLLOWS, WHOLE, Spelt, spell
 from numtok.schemes._marked import BEGIN, EXTRA, Follows, MarkedScheme, Marks, parts_of
+from numtok.schemes.base import Encoded
 
 _OPEN, _COLON, _CLOSE = "{", ":", "}"
+ALL, ANSWER = "all", "answer"
 _DIGITS, _E = "0123456789", "eE"
 _COUNTS = ("count", "counted", "count decimals", "counted decimals", "count e", "counted e")
 _MANTISSA = (
@@ -18,6 +22,7 @@ _MANTISSA = (
     "two of three", "group", "point", "leading point", "fraction",
 )  # fmt: skip
 _DROPPED = (_E, "%")  # of what follows a mantissa: it comes behind the brace
+_BARE = "bare "  # before the names of states of numbers without braces
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,11 @@ class NumeroLogic(MarkedScheme):
     The parts of a number are counted apart: ``1.5e-12`` is ``{1.1:1.5}e-{2:12}``, and numerator and
     denominator of a fraction are two numbers to begin with. A sign stands before the brace. What a
     model counts before it writes a number is not held against it: the digits are what is read.
+
+    numbers
+        ``all``: those of questions and answers. ``answer``: those of answers alone, from a row's
+        ``answer_start`` on; others are written as the scheme ``digits`` writes them. Either form is
+        read.
     """
 
     revision: ClassVar[int] = 1
@@ -43,6 +53,15 @@ class NumeroLogic(MarkedScheme):
         ("inf", "+INF", "inf"),
     )
     digest: ClassVar[str] = "f3003c014a54e63a"
+    positional: ClassVar[str] = "numbers"
+    numbers: str = ALL
+
+    def __post_init__(self) -> None:
+        if self.numbers not in (ALL, ANSWER):
+            raise UsageError(
+                f"numerologic: numbers={self.numbers!r} is not possible; allowed are {ALL}, "
+                f"{ANSWER}"
+            )
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -74,7 +93,23 @@ class NumeroLogic(MarkedScheme):
             after[state] = own | closed
         after["point"][_CLOSE] = "closed point"
         whole = frozenset({"closed", "closed exponent", "percent", EXTRA})
+        if self.numbers == ANSWER:
+            bare = {
+                _BARE + state: {some: _BARE + to for some, to in follows.items()}
+                for state, follows in FOLLOWS.items()
+            }
+            for state, begun in ((BEGIN, ""), ("signed", "sign")):
+                after[state] = bare[_BARE + begun] | after[state]
+            after, whole = after | bare, whole | {_BARE + state for state in WHOLE}
         return Follows(after, whole, frozenset(_COUNTS))
+
+    def encode_among(self, numerals: Numerals, in_answer: NDArray[np.bool_]) -> Encoded:
+        if self.numbers == ALL:
+            return self.encode(numerals)
+        spelt = spell(numerals)
+        marks = self.marked(spelt)
+        chosen = in_answer[marks.number]
+        return self.woven(spelt, Marks(*(column[chosen] for column in marks)))
 
     def marked(self, spelt: Spelt) -> Marks:
         parts = parts_of(spelt)

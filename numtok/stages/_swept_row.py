@@ -102,8 +102,10 @@ def swept_row(samples: Samples, row: int, number: int, codec: Codec, numerals: N
 
     Raises UsageError for a value that the scheme cannot write.
     """
-    values = numerals.values
-    encoded = codec.encode_numbers(numerals)
+    values, answer = numerals.values, int(samples.answer_start[row])
+    among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))
+    at, length = int(samples.number_start[among][number]), int(samples.number_length[among][number])
+    encoded = codec.encode_numbers(numerals, np.full(len(values), 0 <= answer <= at))
     lost = np.isin(encoded.outcomes, LOSSES)
     if lost.any():
         raise UsageError(
@@ -111,8 +113,6 @@ def swept_row(samples: Samples, row: int, number: int, codec: Codec, numerals: N
             f"writes {_writable(codec)}: give --from and --to within"
         )
     tokens = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
-    among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))
-    at, length = int(samples.number_start[among][number]), int(samples.number_length[among][number])
     n, count = len(values), among.stop - among.start
 
     def each(column: NDArray[Any]) -> NDArray[Any]:
@@ -137,7 +137,6 @@ def swept_row(samples: Samples, row: int, number: int, codec: Codec, numerals: N
     mine = samples.target_row == row
     targets = samples.targets[mine] - among.start
     which = np.tile(np.flatnonzero(mine), n)
-    answer = int(samples.answer_start[row])
     return Samples(
         ids=pa.array(list(map(str, range(n))), pa.string()),
         tokens=np.concatenate(parts),

@@ -1,0 +1,92 @@
+"""digits: chunks, digits in the other order, and zeros that fill up."""
+
+import numpy as np
+import pytest
+
+from numtok.errors import UsageError
+from numtok.numerals.column import Numerals
+from numtok.schemes.base import SCHEMES, Failure
+
+
+def written(spec: str, *literals: str) -> list[str]:
+    """The tokens of numbers that are encoded together."""
+    one = SCHEMES.build(spec)
+    names, encoded = one.vocabulary(), one.encode(Numerals.of_literals(literals))
+    ends = np.cumsum(encoded.lengths)
+    return [
+        " ".join(names[token] for token in encoded.tokens[end - length : end])
+        for end, length in zip(ends.tolist(), encoded.lengths.tolist(), strict=True)
+    ]
+
+
+def read(spec: str, tokens: str) -> tuple[str, str]:
+    one = SCHEMES.build(spec)
+    ids = [one.vocabulary().index(token) for token in tokens.split()]
+    found = one.decode(np.array(ids, np.uint32), np.array([len(ids)], np.int32))
+    return Failure(found.failures[0]).name, found.literal(0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "literal", "tokens"),
+    [
+        ("digits:2", "12345", "1 23 45"),
+        ("digits:3", "1234.5678", "1 234 . 567 8"),
+        ("digits:3", "-12345e-1234", "- 12 345 e - 1 234"),
+        ("digits:3", "1,234,567", "1 , 234 , 567"),
+        ("digits:2", "1,234", "1 , 2 34"),
+        ("digits:3", ".0005", ". 000 5"),
+        ("digits,reverse=yes", "-60.25", "- 0 6 . 5 2"),
+        ("digits,reverse=yes", "1.5e-12", "1 . 5 e - 2 1"),
+        ("digits:3,reverse=yes", "1234.5678", "234 1 . 8 567"),
+        ("digits,pad=4", "7", "0 0 0 7"),
+        ("digits,pad=4", "-1.5e7", "- 0 0 0 1 . 5 e 7"),
+        ("digits,pad=3", "12345", "1 2 3 4 5"),
+        ("digits,pad=6", "1,234", "1 , 2 3 4"),
+        ("digits,pad=3", ".5", ". 5"),
+        ("digits:3,reverse=yes,pad=6", "1234", "234 001"),
+    ],
+)
+def test_digits_are_cut_turned_and_filled_up(spec: str, literal: str, tokens: str) -> None:
+    # Beside others, which are no part of it.
+    assert written(spec, "9", literal, "nan", "88")[1] == tokens
+    assert read(spec, tokens) == ("NONE", literal)
+
+
+def test_numbers_that_stand_side_by_side_are_cut_apart() -> None:
+    assert written("digits:3", "1234", "nan", "56", "-7.25") == ["1 234", "NAN", "56", "- 7 . 25"]
+    assert written("digits,reverse=yes", "12", "34") == ["2 1", "4 3"]
+    assert written("digits:3") == []
+
+
+@pytest.mark.parametrize(
+    ("literal", "read_back"), [("007", "7"), ("-000", "-0"), ("0007", "0007"), ("0.50", "0.50")]
+)
+def test_zeros_of_a_number_as_long_as_filled_up_are_taken_for_those_that_fill(
+    literal: str, read_back: str
+) -> None:
+    (tokens,) = written("digits,pad=3", literal)
+    assert read("digits,pad=3", tokens) == ("NONE", read_back)
+
+
+def test_other_chunks_are_read_all_the_same() -> None:
+    assert read("digits:3", "1 2 345") == ("NONE", "12345")
+    assert read("digits:3", "1 . . 2")[0] == "MALFORMED"
+
+
+def test_a_chunk_is_a_token_for_each_number_of_so_many_digits() -> None:
+    sizes = [SCHEMES.build(f"digits:{size}").counted for size in (1, 2, 3)]
+    assert sizes == [18, 118, 1118]
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("digits:0", "digits: chunk=0 is not possible; it is from 1 to 3"),
+        ("digits:4", "digits: chunk=4 is not possible; it is from 1 to 3"),
+        ("digits,pad=-1", "digits: pad=-1 is not possible; it is from 0 to 1000"),
+    ],
+)
+def test_settings_that_cannot_be_are_one_line(spec: str, told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        SCHEMES.build(spec)
+    assert str(caught.value) == told
