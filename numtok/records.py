@@ -23,6 +23,7 @@ R = TypeVar("R", bound=msgspec.Struct)
 # Kinds of artifacts; a download is the files of a public data set as they came.
 DATA, TABLE, ENCODED, MODEL, DOWNLOAD = "data", "table", "encoded", "model", "download"
 FIELD = "field"  # values on a grid of latitude and longitude at many times
+BEYOND_SIGHT = "beyond_sight"  # a count of encoded data and models (Scheme.beyond_sight)
 SCHEME_FILE = "scheme.json"  # of an encoded or model artifact: the codec
 TRAIN = "train"  # the split that vocabularies and normalisations are fitted on
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")

@@ -50,8 +50,10 @@ def test_outputs_alone_are_counted_from_where_the_answer_begins() -> None:
     one = codec("numerologic:answer")
     names = [*one.vocabulary()["special"], *one.scheme.vocabulary()]
     names += [chr(byte) for byte in range(256)]
-    written = ["".join(names[token] for token in of.tokens[slice(*bounds)])
-               for bounds in pairwise(of.token_rows.tolist())]
+    written = [
+        "".join(names[token] for token in of.tokens[slice(*bounds)])
+        for bounds in pairwise(of.token_rows.tolist())
+    ]
     assert written == ["12 + 3.5 = {2.1:15.5}, or {1.2:1.55}e{1:1}", "12 = 12"]
     for row, (first, end) in enumerate(pairwise(of.number_rows.tolist())):
         tokens = of.tokens[slice(*of.token_rows[row : row + 2].tolist())].astype(np.uint32)

@@ -105,11 +105,10 @@ def test_long_numbers_are_cut_and_counted() -> None:
     assert digits_of(long) == [("1" * 20, "2" * 25, 20, 25, False)]
     tokens = tokens_of(long, "5", "1" * 18, "0." + "1" * 23)
     flat = tokens[tokens > 0].numpy()
-    vocabulary = Vocabulary.of(codec(SCHEME))
-    assert EMBEDDERS.build("numvalue:mlp").unseen(flat, vocabulary) == 2
-    assert EMBEDDERS.build("numvalue:rnn").unseen(flat, vocabulary) == 0
-    whole, decimals = _decimal_parts.digit_counts(flat, vocabulary, "<num>")
-    assert (whole.tolist(), decimals.tolist()) == ([20, 1, 18, 1], [25, 0, 0, 23])
+    assert codec(SCHEME).beyond_sight(flat) == 2
+    assert [EMBEDDERS.build(f"numvalue:{one}").sees_all for one in ENCODERS] == [
+        one == "rnn" for one in ENCODERS
+    ]
 
 
 # --- f ------------------------------------------------------------------------------------------
@@ -393,6 +392,11 @@ def test_a_second_pass_costs_as_much_as_the_first() -> None:
     two = model(SCHEME, "numvalue").flops(example)
     one = model(SCHEME, "numvalue,second=no").flops(example)
     assert 1.7 * one < two < 2 * one
+    of = trainer()
+    of.advance(example)
+    assert (of.flops, of.second_flops) == (of.model.flops(example), of.model.second_flops(example))
+    assert two - one == model(SCHEME, "numvalue").second_flops(example)
+    assert model(SCHEME, "numvalue,second=no").second_flops(example) == 0
 
 
 # --- writing ------------------------------------------------------------------------------------

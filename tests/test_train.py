@@ -63,11 +63,11 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with sums and products, encoded in two ways; 480 of 600 rows are learnt."""
+    """A store with sums and products, encoded in three ways; 480 of 600 rows are learnt."""
     root = tmp_path_factory.mktemp("data") / "artifacts"
     store = Store(root)
     gen(GenConfig("arithmetic,operands=2", samples=600), store, lambda *_: None)
-    for scheme in ("p1000", "xval"):
+    for scheme in ("numvalue", "p1000", "xval"):
         encode(EncodeConfig(("arithmetic",), scheme=scheme), store, lambda *_: None)
     return root
 

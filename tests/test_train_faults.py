@@ -304,6 +304,27 @@ def test_a_run_that_learns_its_batches_in_parts_goes_on_as_well(
     assert check_goes_on(undisturbed, root) == 6
 
 
+@pytest.mark.parametrize(
+    ("embedder", "objective"),
+    [("numvalue:mlp", "numvalue"), ("numvalue:rnn", "numvalue:answer,project=answer")],
+)
+def test_a_run_that_learns_in_two_passes_goes_on_as_well(
+    data: Path, forks: Forks, tmp_path: Path, embedder: str, objective: str
+) -> None:
+    config = tiny(
+        "numvalue",
+        steps=8,
+        objective=objective,
+        embedder=embedder,
+        preset=DROPOUT,
+        checkpoint_steps=3,
+    )
+    undisturbed = traced(data, tmp_path, config)
+    root = undisturbed.start(tmp_path / "artifacts")
+    forks.killed(config, root, 5, 7)
+    assert check_goes_on(undisturbed, root) == 6
+
+
 def test_without_a_checkpoint_a_killed_run_starts_anew(
     data: Path, forks: Forks, tmp_path: Path
 ) -> None:

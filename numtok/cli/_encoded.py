@@ -6,7 +6,7 @@ from numtok import files
 from numtok.artifact import TIMING, Artifact
 from numtok.cli._shared import Format, Size, print_json, print_made, print_table
 from numtok.codec import Codec
-from numtok.records import SCHEME_FILE
+from numtok.records import BEYOND_SIGHT, SCHEME_FILE
 from numtok.registry import spec_of
 from numtok.stages.encode import Estimate, Result
 
@@ -24,7 +24,8 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     if format is Format.JSON:
         print_json({"ref": result.ref, "made": result.made, "counts": counts})
         return
-    scheme, normalizer = _encoding(result.artifact)
+    codec = Codec.from_json(files.read_bytes(result.artifact.path / SCHEME_FILE, 1 << 30))
+    scheme, normalizer = codec.scheme.title, _normalizer(codec)
     title = f"encoded with {scheme}" if result.made else f"found, not made again: {scheme}"
     rows = _rows(result.artifact, result.made)
     if normalizer:
@@ -32,18 +33,22 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     notes = []
     if any(key.endswith(_LOSSES) for key in counts):
         notes.append("every lost number is listed in clipped-*.parquet")
+    if counts.get(BEYOND_SIGHT):
+        notes.append(
+            f"numbers beyond sight have more than {codec.scheme.sight}: not all embedders see "
+            "further"
+        )
     if counts["rejected"]:
         notes.append("every rejected row is in rejected-*.jsonl")
     print_made(title, result.ref, rows, format, quiet, notes)
 
 
-def _encoding(artifact: Artifact) -> tuple[str, str]:
-    """The scheme, and how numbers were normalised before it ("" if they were not)."""
-    codec = Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
+def _normalizer(codec: Codec) -> str:
+    """How numbers were normalised ("" if they were not)."""
     normalizer = codec.normalizer
     constants = ", ".join(f"{name} {value:.4g}" for name, value in normalizer.constants.items())
     told = "" if normalizer.normalizer.identity else spec_of(normalizer.normalizer)
-    return codec.scheme.title, f"{told} ({constants})" if constants else told
+    return f"{told} ({constants})" if constants else told
 
 
 def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:

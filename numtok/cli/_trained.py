@@ -8,6 +8,7 @@ from numtok.artifact import TIMING
 from numtok.cli._figures import amount, number, share
 from numtok.cli._progress import Live
 from numtok.cli._shared import Format, Size, print_json, print_made, print_table
+from numtok.records import BEYOND_SIGHT
 from numtok.stages._models import METRICS, Losses
 from numtok.stages._trace import Cost
 from numtok.stages._training import Update
@@ -66,6 +67,10 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         ("MFU", share(timing.get("mfu"))),
         ("peak memory", Size(timing["peak_memory"]) if "peak_memory" in timing else None),
     ]
+    if "second_pass" in timing:
+        rows.append(("second pass, of FLOPs", share(timing["second_pass"])))
+    if unseen := counts.get(BEYOND_SIGHT):
+        rows.append(("numbers not seen whole", unseen))
     title = "trained" if result.made else "found, not trained again"
     print_made(title, artifact.ref, rows, format, quiet)
 

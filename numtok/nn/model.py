@@ -386,7 +386,8 @@ class Model(nn.Module):
         return total, tables
 
     def flops(self, example: Example) -> int:
-        """Of one forward pass: multiplications and additions of matrix products.
+        """Of one forward pass, or of two where there is a second: multiplications and additions of
+        matrix products.
 
         Pads count, and so do the pairs that causal attention leaves out: what is counted is the
         same for every kernel. A backward pass is two of the forward.
@@ -398,14 +399,20 @@ class Model(nn.Module):
         heads = linear_flops(self._first_head, len(example.where))
         if self.value_head is not None:
             heads += self.value_head.flops(len(example.number_where))
+        if self.projection is not None:  # the states of all places are needed
+            heads += linear_flops(self.projection, int((example.tokens == self.prefix).sum()))
+            asked = None
         trunk = self.trunk.flops(rows, length, length if asked is None else asked.shape[1])
-        if self.projection is not None:
-            trunk = self.trunk.flops(rows, length, length)
-            if (passes := self.objective.passes) and passes.second:
-                trunk, heads = 2 * trunk, heads + linear_flops(self._first_head, len(example.where))
-            prefixes = int((example.tokens == self.prefix).sum())
-            heads += linear_flops(self.projection, prefixes)
-        return embedder + trunk + heads
+        return embedder + trunk + heads + self.second_flops(example)
+
+    def second_flops(self, example: Example) -> int:
+        """Of :meth:`flops` those of the second pass; 0 where there is none."""
+        passes = self.objective.passes
+        if passes is None or not passes.second:
+            return 0
+        rows, length = example.tokens.shape
+        heads = linear_flops(self._first_head, len(example.where))
+        return self.trunk.flops(rows, length, length) + heads
 
 
 class Given(NamedTuple):

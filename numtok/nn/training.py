@@ -119,7 +119,8 @@ class Prepared(NamedTuple):
 
     parts: list[tuple[Given, "Shares"]]
     tokens: int  # real ones
-    flops: int  # of a forward pass
+    flops: int  # of a forward pass, or of two
+    second_flops: int  # of these those of the second
 
 
 class Shares(NamedTuple):
@@ -143,6 +144,7 @@ class Trainer:
         self.step = 0
         self.tokens = 0  # real ones that went in
         self.flops = 0  # of forward passes
+        self.second_flops = 0  # of these those of second ones
         self._learnt_losses: Callable[[Given], Losses] = model.losses
         # The second pass would write over what the first left in its graph.
         self._graphs = execution.graphs and model.projection is None
@@ -178,7 +180,7 @@ class Trainer:
 
         For a GPU it is put into pinned memory, so that a step need not wait until it is copied.
         """
-        parts, counts, flops = [], [], 0
+        parts, counts, flops, second = [], [], 0, 0
         for part in example.parts(self.execution.accumulate):
             given = self.model.on_host(part)
             counts.append(self._counts(part, given))
@@ -188,12 +190,14 @@ class Trainer:
                 given = given.pinned()
             parts.append(given)
             flops += self.model.flops(part)
+            second += self.model.second_flops(part)
         all_of = [max(1, sum(column)) for column in zip(*counts, strict=True)]
         shares = [
             Shares(*(own / every for own, every in zip(count, all_of, strict=True)))
             for count in counts
         ]
-        return Prepared(list(zip(parts, shares, strict=True)), int(example.real.sum()), flops)
+        tokens = int(example.real.sum())
+        return Prepared(list(zip(parts, shares, strict=True)), tokens, flops, second)
 
     def _counts(self, example: Example, given: Given) -> tuple[int, int, int]:
         """Tokens, values and projected prefixes."""
@@ -230,6 +234,7 @@ class Trainer:
         self.step += 1
         self.tokens += prepared.tokens
         self.flops += prepared.flops
+        self.second_flops += prepared.second_flops
 
     def means(self) -> dict[str, float]:
         """Mean losses and gradient norm since the last call; the device is waited for.
@@ -298,6 +303,7 @@ class Trainer:
             "step": self.step,
             "tokens": self.tokens,
             "flops": self.flops,
+            "second_flops": self.second_flops,
             "summed": self._summed,
         }
         return tensors, plain
@@ -306,6 +312,7 @@ class Trainer:
         """The inverse of :meth:`state`."""
         self.step, self.tokens = plain["step"], plain["tokens"]
         self.flops = plain["flops"]
+        self.second_flops = plain.get("second_flops", 0)  # older checkpoints know no second pass
         self._summed = plain["summed"]
         with torch.no_grad():
             self._sums.copy_(tensors["sums"])

@@ -105,7 +105,8 @@ class Scheme(ABC):
     overflows, and errors are absolute. ``contiguous`` says that the numbers that begin with the
     same tokens are an interval, which :meth:`interval` gives for a prefix; behind the first token
     ids rise or fall with the values. ``writes_as`` names a scheme with the same output, from which
-    this one differs only in what training does unless asked otherwise.
+    this one differs only in what training does unless asked otherwise. ``sight`` is what numbers
+    that :meth:`beyond_sight` counts have more of, for people.
     """
 
     revision: ClassVar[int]
@@ -117,6 +118,7 @@ class Scheme(ABC):
     unit_interval: ClassVar[bool] = False
     contiguous: ClassVar[bool] = False
     writes_as: ClassVar[str] = ""
+    sight: ClassVar[str] = ""
     golden: ClassVar[tuple[tuple[str, str, str], ...]]
     digest: ClassVar[str]
 
@@ -190,6 +192,11 @@ class Scheme(ABC):
         """As :meth:`encode`, of numbers of texts; ``in_answer``, bool[n]: which are part of an
         answer, for schemes that write those otherwise."""
         return self.encode(numerals)
+
+    def beyond_sight(self, tokens: NDArray[np.integer[Any]]) -> int:
+        """How many numbers, in tokens of theirs one after the other, are longer than embedders of
+        a fixed width see that are made for the scheme. Nothing is lost in the tokens."""
+        return 0
 
     @abstractmethod
     def decode(

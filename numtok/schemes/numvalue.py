@@ -2,15 +2,19 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from numtok.schemes._literals import CHARACTERS, FOLLOWS, WHOLE, Spelt
 from numtok.schemes._marked import BEGIN, Follows, MarkedScheme, Marks, parts_of
 
 PREFIX = "<num>"
+DIGITS, DECIMALS = 18, 22  # digits that embedders of a fixed width see (Value-Aware, Table 5)
 _E = "eE"
+_PREFIX_ID, _POINT = len(CHARACTERS), CHARACTERS.index(".")
+_COUNTED_ON = [CHARACTERS.index(one) for one in "+-\u2212,."]  # inside a number, besides digits
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class NumValue(MarkedScheme):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Value-Aware, Section 3.2"
     embedder: ClassVar[str] = "numvalue"
+    sight: ClassVar[str] = f"{DIGITS} digits before the point or {DECIMALS} behind it"
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("14", "<num> 1 4", "14"),
         ("-60.20", "<num> - 6 0 . 2 0", "-60.20"),
@@ -52,5 +57,17 @@ class NumValue(MarkedScheme):
 
     def marked(self, spelt: Spelt) -> Marks:
         parts = parts_of(spelt)
-        prefix = np.full(len(parts.first), len(CHARACTERS), np.uint32)
+        prefix = np.full(len(parts.first), _PREFIX_ID, np.uint32)
         return Marks(parts.first, parts.number, prefix)
+
+    def beyond_sight(self, tokens: NDArray[np.integer[Any]]) -> int:
+        digit = tokens < 10
+        others = np.flatnonzero(~digit & ~np.isin(tokens, _COUNTED_ON))
+        points = np.append(np.flatnonzero(tokens == _POINT), len(tokens))
+        begin = np.flatnonzero(tokens == _PREFIX_ID) + 1
+        ends = np.append(others, len(tokens))
+        end = ends[np.searchsorted(ends, begin)]
+        point = np.minimum(points[np.searchsorted(points, begin)], end)
+        count = np.concatenate([[0], np.cumsum(digit)])
+        whole, decimals = count[point] - count[begin], count[end] - count[point]
+        return int(((whole > DIGITS) | (decimals > DECIMALS)).sum())

@@ -17,6 +17,7 @@ from numtok.artifact import Output, write_receipt
 from numtok.codec import Codec, EncodedTexts, Spans, Texts, offsets
 from numtok.errors import DataError
 from numtok.records import (
+    BEYOND_SIGHT,
     CLUSTER,
     FLOOR,
     GROUP,
@@ -175,6 +176,8 @@ class EncodeUnit:
                 facts["numbers"] += len(encoded.numbers)
                 facts["tokens"] += len(encoded.tokens)
                 outcomes.update(names_of(encoded.outcomes))
+                if long := self.codec.beyond_sight(encoded.tokens):
+                    outcomes[BEYOND_SIGHT] += long
                 unseen |= batch.rows.more_columns - set(self.more)
                 losses = _losses(batch, encoded)
                 if losses.num_rows and self.stop_at_clip:

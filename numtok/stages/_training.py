@@ -190,8 +190,10 @@ class Training:
         return trainer
 
     def timing(self, trainer: Trainer) -> dict[str, Any]:
-        """What goes into timing.json; speeds are of all runs, memory is of this one."""
+        """What goes into timing.json; speeds are of all runs, memory is of this one, and
+        ``second_pass`` is its share in the FLOPs."""
         speed = self.speed(trainer.tokens, trainer.flops, self.seconds)
+        second = trainer.second_flops / max(1, trainer.flops)
         return {
             "seconds": self.seconds,
             **speed._asdict(),
@@ -199,7 +201,7 @@ class Training:
             "peak_memory": peak_memory(self.execution.device),
             "device": self.execution.device.type,
             "threads": torch.get_num_threads(),
-        }
+        } | ({"second_pass": second} if second else {})
 
     def speed(self, tokens: int, forward_flops: int, seconds: float) -> Speed:
         """Of so much work in so much time."""

@@ -32,7 +32,7 @@ from numtok.nn.presets import preset, shortest
 from numtok.nn.training import WHOLE_STEP, Execution, Recipe, device_of, naming_memory
 from numtok.nn.vocabulary import Vocabulary
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
-from numtok.records import ENCODED, MODEL, SCHEME_FILE, TRAIN
+from numtok.records import BEYOND_SIGHT, ENCODED, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.samples import Samples
 from numtok.stages._checkpoint import Finished, drop_checkpoint, read_finished, write_finished
@@ -459,26 +459,25 @@ def _train(
         "tokens": trainer.tokens,
         "parameters": parameters,
     } | ({"classes": len(train.classes)} if train.classes else {})
-    counts |= {"numbers_not_seen_whole": unseen} if unseen else {}
+    counts |= {BEYOND_SIGHT: unseen} if unseen else {}
     return Finished(counts, training.timing(trainer)), costs
 
 
 def _unseen(plan: _Plan, codec: Codec, samples: Samples, note: Callable[[str], None]) -> int:
     """How many numbers that are learnt have digits which the embedder does not see; it is noted."""
-    embedder, vocabulary = EMBEDDERS.build(plan.embedder), Vocabulary.of(codec)
-    if not embedder.sight:
+    if not codec.scheme.sight or EMBEDDERS.build(plan.embedder).sees_all:
         return 0
     count, first = 0, 0
     while first < len(samples):  # some rows at a time
         upto = int(samples.token_rows[first]) + _TOKENS
         end = max(first + 1, int(np.searchsorted(samples.token_rows, upto, side="right")) - 1)
         some = slice(*samples.token_rows[[first, end]].tolist())
-        count += embedder.unseen(samples.tokens[some], vocabulary)
+        count += codec.beyond_sight(samples.tokens[some])
         first = end
     if count:
         note(
-            f"{count:,} numbers of split {TRAIN!r} have more than {embedder.sight}, and --embedder "
-            f"{plan.embedder} sees no further"
+            f"{count:,} numbers of split {TRAIN!r} have more than {codec.scheme.sight}, and "
+            f"--embedder {plan.embedder} sees no further"
         )
     return count
 

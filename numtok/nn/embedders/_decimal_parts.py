@@ -1,6 +1,6 @@
 """The digits behind each prefix token, as they stand in a row: before the point, and behind it."""
 
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -66,22 +66,6 @@ class DecimalParts(nn.Module):
             decimal_PL.sum(1),
             (inside_PL & (kind_PL == _MINUS)).any(1),
         )
-
-
-def digit_counts(
-    tokens: NDArray[np.integer[Any]], vocabulary: Vocabulary, prefix: str
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many digits stand before the point and behind it in each number of some rows, one behind
-    the other; as :class:`DecimalParts` reads them."""
-    kinds = _kinds(vocabulary)[tokens]
-    begin = np.flatnonzero(tokens == vocabulary.first + vocabulary.names.index(prefix)) + 1
-    stops, points = (
-        np.append(np.flatnonzero(kinds == kind), len(kinds)) for kind in (_OTHER, _POINT)
-    )
-    end = stops[np.searchsorted(stops, begin)]
-    point = np.minimum(points[np.searchsorted(points, begin)], end)
-    count = np.concatenate([[0], np.cumsum((kinds >= 0) & (kinds < _POINT))])
-    return count[point] - count[begin], count[end] - count[point]
 
 
 def _kinds(vocabulary: Vocabulary) -> NDArray[np.int64]:

@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from numtok.errors import UsageError
 from numtok.nn.embedders.base import token_table
 from numtok.nn.vocabulary import Vocabulary
-
-PREFIX = "<num>"  # of the scheme numvalue
+from numtok.schemes.numvalue import PREFIX
 
 
 class Prefixed(nn.Module):

@@ -6,10 +6,8 @@ number is seen.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import nn
 
 from numtok.nn.vocabulary import Vocabulary
@@ -25,8 +23,6 @@ class Embedder(ABC):
     source: ClassVar[str]
     #: The magnitude of a vector says something, so it must not be all that layer norm sees.
     needs_added_positions: ClassVar[bool] = False
-    #: What :meth:`unseen` is beyond, for people.
-    sight: ClassVar[str] = ""
 
     @abstractmethod
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
@@ -35,9 +31,11 @@ class Embedder(ABC):
         Raises UsageError for a vocabulary without what it embeds.
         """
 
-    def unseen(self, tokens: NDArray[np.integer[Any]], vocabulary: Vocabulary) -> int:
-        """How many numbers of some rows, one behind the other, have digits that are not seen."""
-        return 0
+    @property
+    def sees_all(self) -> bool:
+        """Whether numbers are seen as a whole that are beyond the scheme's sight
+        (``Scheme.beyond_sight``)."""
+        return True
 
 
 EMBEDDERS: Registry[Embedder] = Registry("numtok.nn.embedders", "embedder")

@@ -1,21 +1,19 @@
 """numvalue: the vector of ``<num>`` is a function of the number behind it."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.errors import UsageError
-from numtok.nn.embedders._decimal_parts import DecimalParts, Digits, digit_counts
-from numtok.nn.embedders._prefixed import PREFIX, Prefixed
+from numtok.nn.embedders._decimal_parts import DecimalParts, Digits
+from numtok.nn.embedders._prefixed import Prefixed
 from numtok.nn.embedders.base import Embedder
 from numtok.nn.vocabulary import Vocabulary
+from numtok.schemes.numvalue import DECIMALS, DIGITS
 
-WHOLE, DECIMALS = 18, 22  # digits that encoders of a fixed width see (Value-Aware, Table 5)
 _ENCODERS = ("rnn", "mlp", "scalar", "binary")
 _BITS_WHOLE, _BITS_FRACTION = 60, 64  # 2^60 is above 10^18
 _EXACT = 18  # decimals of a fraction in binary: int64 holds twice 10^18
@@ -45,7 +43,6 @@ class NumValue(Embedder):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Value-Aware, Section 3.2"
     positional: ClassVar[str] = "encoder"
-    sight: ClassVar[str] = f"{WHOLE} digits before the point and {DECIMALS} behind it"
     encoder: str = "rnn"
     auxiliary: bool = True
 
@@ -57,21 +54,13 @@ class NumValue(Embedder):
             )
 
     @property
-    def sees(self) -> tuple[int, int] | None:
-        """How many digits before the point and behind it are seen; None: all."""
-        return None if self.encoder == "rnn" else (WHOLE, DECIMALS)
-
-    def unseen(self, tokens: NDArray[np.integer[Any]], vocabulary: Vocabulary) -> int:
-        if self.sees is None:
-            return 0
-        whole, decimals = digit_counts(tokens, vocabulary, PREFIX)
-        return int(((whole > WHOLE) | (decimals > DECIMALS)).sum())
+    def sees_all(self) -> bool:
+        return self.encoder == "rnn"
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         kinds = {"rnn": _Recurrent, "mlp": _Fixed, "scalar": _Scalar, "binary": _Binary}
         features = kinds[self.encoder](width)
-        squashed = self.encoder != "rnn"
-        encoder = _Encoder(vocabulary, features, self.sees, self.auxiliary, squashed, width)
+        encoder = _Encoder(vocabulary, features, self.sees_all, self.auxiliary, width)
         return Prefixed(vocabulary, width, encoder)
 
 
@@ -82,31 +71,31 @@ class _Encoder(nn.Module):
         self,
         vocabulary: Vocabulary,
         features: "_Features",
-        columns: tuple[int, int] | None,
+        sees_all: bool,
         auxiliary: bool,
-        squashed: bool,
         width: int,
     ) -> None:
         super().__init__()
         self.parts = DecimalParts(vocabulary)
         self.features = features
-        self.columns, self.auxiliary, self.squashed = columns, auxiliary, squashed
+        self.sees_all, self.auxiliary = sees_all, auxiliary
         self.out = nn.Linear(features.size + 3 * auxiliary, width)
 
     def forward(self, tokens_BL: Tensor, at_P: Tensor) -> Tensor:
-        digits = self.parts(tokens_BL, at_P, self.columns)
+        digits = self.parts(tokens_BL, at_P, None if self.sees_all else (DIGITS, DECIMALS))
         features_PF = self.features(digits)
         if self.auxiliary:
             features_PF = torch.cat([features_PF, _auxiliary(digits)], dim=1)
         made_PD = self.out(features_PF)
-        return cast(Tensor, made_PD.tanh() if self.squashed else made_PD)
+        return cast(Tensor, made_PD if self.sees_all else made_PD.tanh())
 
 
 def _auxiliary(digits: Digits) -> Tensor:
     """[P, 3]: sign, digits before the point and behind it, as shares of 18 and 22."""
     sign_P = _sign(digits)
     return torch.stack(
-        [sign_P, digits.whole_count.float() / WHOLE, digits.decimal_count.float() / DECIMALS], dim=1
+        [sign_P, digits.whole_count.float() / DIGITS, digits.decimal_count.float() / DECIMALS],
+        dim=1,
     )
 
 
@@ -125,7 +114,7 @@ class _Fixed(_Features):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.size = WHOLE + DECIMALS
+        self.size = DIGITS + DECIMALS
 
     def forward(self, digits: Digits) -> Tensor:
         return (torch.cat([digits.whole, digits.decimals], dim=1) + 1).float() / 10
@@ -170,7 +159,7 @@ class _Scalar(_Features):
 
     def forward(self, digits: Digits) -> Tensor:
         whole, decimals = digits.whole.clamp(min=0), digits.decimals.clamp(min=0)
-        power_PW = digits.whole_count[:, None] - 1 - torch.arange(WHOLE, device=whole.device)
+        power_PW = digits.whole_count[:, None] - 1 - torch.arange(DIGITS, device=whole.device)
         tens_PW = torch.where(digits.whole < 0, 0.0, 10.0 ** power_PW.double())
         tenths_V = 10.0 ** -(1.0 + torch.arange(DECIMALS, device=whole.device).double())
         size_P = (whole * tens_PW).sum(1) + (decimals * tenths_V).sum(1)
@@ -192,7 +181,7 @@ class _Binary(_Features):
             whole_P = torch.where(digit_P < 0, whole_P, 10 * whole_P + digit_P)
         places_W = torch.arange(_BITS_WHOLE - 1, -1, -1, device=device)
         whole_PW = (whole_P[:, None] >> places_W) & 1
-        whole_PW = torch.where(digits.whole_count[:, None] > WHOLE, 1, whole_PW)
+        whole_PW = torch.where(digits.whole_count[:, None] > DIGITS, 1, whole_PW)
         left_P = digits.decimals.new_zeros(len(digits.decimals))
         for digit_P in digits.decimals[:, :_EXACT].clamp(min=0).unbind(1):
             left_P = 10 * left_P + digit_P
