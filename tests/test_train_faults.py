@@ -175,8 +175,8 @@ def command_of(config: Config) -> tuple[str, ...]:
     words = ["train", config.encoded]
     for key, value in asdict(config).items():
         if key != "encoded" and value != getattr(Config("x"), key):
-            option = "checkpoint-every" if key == "checkpoint_steps" else key.replace("_", "-")
-            words += [f"--{option}", str(value)]
+            named = {"checkpoint_steps": "checkpoint-every", "final_rate": "lr-end"}
+            words += [f"--{named.get(key, key.replace('_', '-'))}", str(value)]
     return tuple(words)
 
 
@@ -322,6 +322,23 @@ def test_a_run_that_learns_in_two_passes_goes_on_as_well(
     undisturbed = traced(data, tmp_path, config)
     root = undisturbed.start(tmp_path / "artifacts")
     forks.killed(config, root, 5, 7)
+    assert check_goes_on(undisturbed, root) == 6
+
+
+def test_a_run_under_a_curriculum_goes_on_inside_a_phase(
+    data: Path, forks: Forks, tmp_path: Path
+) -> None:
+    path = tmp_path / "phases.toml"
+    path.write_text(
+        'restart = true\n[[phase]]\nrows = [{ where = { operator = "+" } }]\n'
+        '[[phase]]\nlength = 2\nrows = [{ where = { operator = "*" } }, { weight = 0.5 }]\n'
+    )
+    config = tiny(
+        steps=12, curriculum=str(path), final_rate=1e-5, preset=DROPOUT, checkpoint_steps=3
+    )
+    undisturbed = traced(data, tmp_path, config)
+    root = undisturbed.start(tmp_path / "artifacts")
+    forks.killed(config, root, 2, 8)  # in the first phase and in the second, which begins at 4
     assert check_goes_on(undisturbed, root) == 6
 
 

@@ -18,7 +18,8 @@ from numtok.cli._shared import (
 _OF_TABLES = ("normalize", "fold", "rows", "epochs", "patience", "validation")
 _OF_TEXTS = (
     "objective", "embedder", "steps", "tokens", "minutes", "accumulate", "recompute", "compile",
-    "warmup", "clip", "init", "precision", "checkpoint_steps", "batch_workers", "profile",
+    "lr_end", "warmup", "curriculum", "clip", "init", "precision", "checkpoint_steps",
+    "batch_workers", "profile",
 )  # fmt: skip
 
 
@@ -45,14 +46,16 @@ def command(
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="mlm:targets, mlm:numbers,rate=0.3, ar[:all|answer], classify[,causal=yes] ... "
+            help="mlm:targets, mlm:numbers,rate=0.3, ar[:all|answer], numvalue, classify ... "
             "Default: mlm:targets where rows have targets, else mlm.",
         ),
     ] = None,
     embedder: Annotated[
         str | None,
         typer.Option(
-            metavar="SPEC", help="lookup, scaled, fourier, numgpt, dice. Default: the scheme's."
+            metavar="SPEC",
+            help="lookup, scaled, fourier, numgpt, dice, numvalue[:rnn|mlp]. Default: the "
+            "scheme's.",
         ),
     ] = None,
     head: Annotated[
@@ -106,9 +109,16 @@ def command(
     lr: Annotated[
         float | None, typer.Option(metavar="RATE", help="Learning rate. Default: the preset's.")
     ] = None,
+    lr_end: Annotated[
+        float, typer.Option(metavar="RATE", help="To which the learning rate falls.")
+    ] = 0.0,
     warmup: Annotated[
-        float, typer.Option(metavar="SHARE", help="Of the steps; a cosine to 0 follows.")
+        float, typer.Option(metavar="SHARE", help="Of the steps; a cosine follows.")
     ] = 0.05,
+    curriculum: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Phases with rows of their own, in TOML; with --steps."),
+    ] = None,
     weight_decay: Annotated[
         float | None,
         typer.Option(metavar="W", help="Of matrices and tables. Default: 0.01; tables: 0."),
@@ -199,7 +209,9 @@ def command(
         recompute=recompute,
         compile=compile,
         learning_rate=lr,
+        final_rate=lr_end,
         warmup=warmup,
+        curriculum=curriculum,
         weight_decay=0.01 if weight_decay is None else weight_decay,
         clip=clip,
         seed=seed,

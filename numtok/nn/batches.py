@@ -111,33 +111,29 @@ def ranges(starts: NDArray[np.int64], lengths: NDArray[np.signedinteger]) -> NDA
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
 
 
-class Batches:
-    """The rows of one split as batches of ``size`` rows.
+class Order:
+    """Some rows of a split in batches of ``size``: shuffled anew each epoch, rows of like length
+    together. ``lengths`` are those of all rows of the split."""
 
-    ``values`` says what a number head learns for some numbers of the split, ``classes`` what
-    labels there are: others are as none.
-    """
-
-    def __init__(
-        self, samples: Samples, values: Values, size: int, classes: Sequence[str] = ()
-    ) -> None:
-        self._samples = samples
-        self._values = values
+    def __init__(self, rows: NDArray[np.int64], lengths: NDArray[np.int64], size: int) -> None:
+        self._rows = rows
+        self._lengths = lengths
         self._size = size
-        self._is_target = np.zeros(len(samples.numbers), np.bool_)
-        self._is_target[samples.targets] = True
-        self._label = samples.class_of(classes) if classes else None
         self._epoch: tuple[tuple[int, int], NDArray[np.int64]] | None = None
 
     def __len__(self) -> int:
         """Batches in one pass over the rows; the last, smaller one is not left out."""
-        return -(-len(self._samples) // self._size)
+        return -(-len(self._rows) // self._size)
 
-    def at(self, seed: int, step: int) -> Batch:
-        """The batch of a training step: shuffled anew each epoch, rows of like length together."""
+    def at(self, seed: int, step: int) -> NDArray[np.int64]:
+        """The rows of a step."""
         epoch, index = divmod(step, len(self))
-        rows = self._order(seed, epoch)
-        return self.of(rows[index * self._size : (index + 1) * self._size])
+        return self._order(seed, epoch)[index * self._size : (index + 1) * self._size]
+
+    def seen(self, steps: int) -> int:
+        """How many rows so many steps have: the last batch of an epoch may be smaller."""
+        epochs, rest = divmod(steps, len(self))
+        return epochs * len(self._rows) + min(rest * self._size, len(self._rows))
 
     def _order(self, seed: int, epoch: int) -> NDArray[np.int64]:
         known = self._epoch  # read once: another thread may be at another epoch
@@ -152,15 +148,41 @@ class Batches:
         The smaller batch comes last. Its rows are left unsorted, or it would be the longest rows
         that are in it each time.
         """
-        rows = random.permutation(len(self._samples))
-        lengths = self._samples.lengths
+        rows = self._rows[random.permutation(len(self._rows))]
         whole = len(rows) // self._size * self._size
         bucket = max(1, min(_BUCKET, len(rows) // self._size // _BUCKETS)) * self._size
         for begin in range(0, whole, bucket):
             part = rows[begin : min(begin + bucket, whole)]
-            part[:] = part[np.argsort(lengths[part], kind="stable")]
+            part[:] = part[np.argsort(self._lengths[part], kind="stable")]
         batches = rows[:whole].reshape(-1, self._size)
         return np.concatenate([batches[random.permutation(len(batches))].reshape(-1), rows[whole:]])
+
+
+class Batches:
+    """The rows of one split as batches of ``size`` rows.
+
+    ``values`` says what a number head learns for some numbers of the split, ``classes`` what
+    labels there are: others are as none.
+    """
+
+    def __init__(
+        self, samples: Samples, values: Values, size: int, classes: Sequence[str] = ()
+    ) -> None:
+        self._samples = samples
+        self._values = values
+        self._is_target = np.zeros(len(samples.numbers), np.bool_)
+        self._is_target[samples.targets] = True
+        self._label = samples.class_of(classes) if classes else None
+        #: All rows, in the order in which training meets them.
+        self.order = Order(np.arange(len(samples)), samples.lengths, size)
+
+    def __len__(self) -> int:
+        """Batches in one pass over the rows."""
+        return len(self.order)
+
+    def at(self, seed: int, step: int) -> Batch:
+        """The batch of a training step."""
+        return self.of(self.order.at(seed, step))
 
     def of(self, rows: NDArray[np.int64]) -> Batch:
         """These rows as one batch."""

@@ -6,6 +6,7 @@ and loaded goes on exactly as if it had never stopped.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,7 +38,10 @@ class Recipe:
 
     warmup
         Share of the steps in which the rate rises from 0 to ``learning_rate``; after it the rate
-        falls to 0 along a cosine.
+        falls to ``final_rate`` along a cosine.
+    starts
+        The steps at which the rate begins anew, and behind them ``steps``: what lies between two of
+        these has a warm-up and a cosine of its own. None: the run is one.
     clip
         The largest norm of the whole gradient; 0 for no limit.
     """
@@ -48,12 +52,20 @@ class Recipe:
     weight_decay: float = 0.01
     clip: float = 1.0
     seed: int = 0
+    final_rate: float = 0.0
+    starts: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         rate, decay = self.learning_rate, self.weight_decay
         for option, value, good, allowed in (
             ("--steps", self.steps, self.steps >= 1, "1 or more"),
             ("--lr", rate, 0 < rate < 1, "between 0 and 1"),
+            (
+                "--lr-end",
+                self.final_rate,
+                0 <= self.final_rate <= rate,
+                f"from 0 to --lr, {rate:g}",
+            ),
             ("--warmup", self.warmup, 0 <= self.warmup < 1, "0 or more, below 1"),
             ("--weight-decay", decay, 0 <= decay < 1, "0 or more, below 1"),
             ("--clip", self.clip, 0 <= self.clip < math.inf, "0 (no limit) or more"),
@@ -68,11 +80,15 @@ class Recipe:
         >>> [round(1000 * recipe.rate(step), 3) for step in (0, 9, 55, 99)]
         [0.1, 1.0, 0.5, 0.0]
         """
-        warm = round(self.warmup * self.steps)
+        starts = self.starts or (0, self.steps)
+        part = min(bisect_right(starts, step), len(starts) - 1)
+        first, steps = starts[part - 1], starts[part] - starts[part - 1]
+        step, warm = step - first, round(self.warmup * steps)
         if step < warm:
             return self.learning_rate * (step + 1) / warm
-        done = (step - warm) / max(1, self.steps - warm)
-        return self.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
+        done = (step - warm) / max(1, steps - warm)
+        above = self.learning_rate - self.final_rate
+        return self.final_rate + above * 0.5 * (1 + math.cos(math.pi * done))
 
 
 @dataclass(frozen=True)

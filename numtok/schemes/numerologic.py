@@ -109,7 +109,8 @@ class NumeroLogic(MarkedScheme):
         spelt = spell(numerals)
         marks = self.marked(spelt)
         chosen = in_answer[marks.number]
-        return self.woven(spelt, Marks(*(column[chosen] for column in marks)))
+        kept = Marks(marks.before[chosen], marks.number[chosen], marks.tokens[chosen])
+        return self.woven(spelt, kept)
 
     def marked(self, spelt: Spelt) -> Marks:
         parts = parts_of(spelt)

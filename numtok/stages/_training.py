@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from numtok.codec import Codec
 from numtok.draft import Draft
 from numtok.nn.batches import Batch, Batches, generator
+from numtok.nn.course import Course
 from numtok.nn.device import matmul_rate, peak_memory
 from numtok.nn.model import Model
 from numtok.nn.objectives.base import Example, Objective, masked, said
@@ -66,7 +67,8 @@ class Split:
     """Rows to learn from or to look at, as examples of an objective.
 
     An example is a pure function of (seed, purpose, step). ``classes`` are the labels that are
-    learnt, where labels are.
+    learnt, where labels are, ``course`` says which rows a step learns, where that is not all of
+    them in turn.
     """
 
     def __init__(
@@ -77,11 +79,13 @@ class Split:
         batch: int,
         seed: int,
         classes: Sequence[str] = (),
+        course: Course | None = None,
     ) -> None:
         self.samples = samples
         self.objective = objective
         self.classes = classes
         self.batches = Batches(samples, learnt_values(samples, codec), batch, classes)
+        self._order = course or self.batches.order
         # What can be looked at: of labels, those that are learnt.
         known = samples.class_of(classes) >= 0 if classes else np.ones(len(samples), np.bool_)
         self._known = np.flatnonzero(known)
@@ -90,8 +94,12 @@ class Split:
 
     def learnt(self, step: int) -> Example:
         """What is learnt in a step."""
-        batch = self.batches.at(self._seed, step)
+        batch = self.batches.of(self._order.at(self._seed, step))
         return self.objective.example(batch, generator(self._seed, "masks", step))
+
+    def seen(self, steps: int) -> int:
+        """How many rows so many steps learn."""
+        return self._order.seen(steps)
 
     def steps(self, tokens: int) -> int:
         """How many until so many tokens went in: the last batch reaches them or goes past."""

@@ -131,7 +131,7 @@ class Over(msgspec.Struct, frozen=True):
 
 class Comparison(msgspec.Struct, frozen=True):
     """What ``compare`` found; ``metrics`` says of each whether "higher" or "lower" is better,
-    ``measures`` what there are so many of: "numbers" or "labels".
+    ``measures`` what there are so many of: "numbers", "labels" or "answers".
 
     ``over_folds`` is by label and metric, empty where the reports have no several folds. ``notes``
     are what a reader must know: one sentence each.

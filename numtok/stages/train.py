@@ -23,6 +23,8 @@ from numtok.draft import Draft
 from numtok.errors import DataError, UsageError
 from numtok.nn.batches import seed_of
 from numtok.nn.bigru import Bigru
+from numtok.nn.course import Course
+from numtok.nn.curriculum import Curriculum
 from numtok.nn.device import check_compiler, keep_freed_memory
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS, Calibration, ValueHead
@@ -81,7 +83,9 @@ class Config:
     recompute: bool = False
     compile: bool = False
     learning_rate: float | None = None
+    final_rate: float = 0.0
     warmup: float = 0.05
+    curriculum: str | None = None
     weight_decay: float = 0.01
     clip: float = 1.0
     seed: int = 0
@@ -111,6 +115,10 @@ class Config:
             if value is not None and not 0 < value < below:
                 also = "" if below == math.inf else f" and below {below}"
                 raise UsageError(f"--{option} {value} is not possible; it is above 0{also}")
+        if self.curriculum is not None and self.steps is None:
+            raise UsageError(
+                "--curriculum divides the steps of a run among its phases; give --steps"
+            )
         if not 1 <= self.accumulate <= self.batch:
             raise UsageError(
                 f"--accumulate {self.accumulate} is not possible; it is from 1 to --batch "
@@ -222,6 +230,7 @@ class _Plan:
     head: str | None
     objective: str
     learning_rate: float
+    curriculum: Curriculum | None
 
     @classmethod
     def of(cls, config: Config, encoded: Artifact, codec: Codec, store: Store) -> "_Plan":
@@ -251,11 +260,12 @@ class _Plan:
             _head(config, codec, objective),
             spec_of(objective),
             preset(config.preset).learning_rate if rate is None else rate,
+            None if config.curriculum is None else Curriculum.read(Path(config.curriculum)),
         )
         # What cannot be is refused now, before anything is begun.
         if config.compile:
             check_compiler()
-        plan.recipe(1)
+        plan.recipe(config.steps or 1)
         with torch.device("meta"):  # takes no memory
             Model(plan.model_settings(codec, 1), Vocabulary.of(codec))
         return plan
@@ -277,6 +287,8 @@ class _Plan:
         words += ["--batch", str(config.batch), "--lr", repr(self.learning_rate)]
         words += ["--accumulate", str(config.accumulate)] if config.accumulate > 1 else []
         words += ["--compile"] if config.compile else []
+        words += ["--lr-end", repr(config.final_rate)] if config.final_rate else []
+        words += ["--curriculum", config.curriculum] if config.curriculum else []
         words += ["--warmup", repr(config.warmup), "--weight-decay", repr(config.weight_decay)]
         words += ["--clip", repr(config.clip), "--seed", str(config.seed)]
         words += ["--device", self.device.type]
@@ -311,6 +323,10 @@ class _Plan:
             settings["accumulate"] = config.accumulate
         if config.compile:
             settings["compile"] = True
+        if config.final_rate:
+            settings["final_rate"] = config.final_rate
+        if self.curriculum is not None:
+            settings["curriculum"] = self.curriculum.settings()
         if self.init is not None:
             settings["init"] = told(self.init)
         return settings
@@ -329,6 +345,10 @@ class _Plan:
         } | {f"budget_{unit}": value for unit, value in self.config.budget.items()}
         for key in ("batch", "learning_rate", "warmup", "weight_decay", "clip", "precision"):
             parts[key] = settings[key]
+        if self.config.final_rate:
+            parts["final_rate"] = self.config.final_rate
+        if self.curriculum is not None:
+            parts["curriculum"] = self.curriculum.title
         parts |= told(self.init) if self.init else {}
         return {key: value for key, value in parts.items() if value is not None}
 
@@ -348,6 +368,8 @@ class _Plan:
             config.weight_decay,
             config.clip,
             config.seed,
+            config.final_rate,
+            self.curriculum.restarts(steps) if self.curriculum else None,
         )
 
     def model_settings(
@@ -442,7 +464,7 @@ def _train(
         calibration=calibration,
         calibrated_on=split if calibration else None,
         train_mean=None if train.classes else _mean(train.samples),
-        samples=_samples(train.samples, config.batch, trainer.step),
+        samples=train.seen(trainer.step),
         tokens=trainer.tokens,
         steps=trainer.step,
         flops=float(WHOLE_STEP * trainer.flops),
@@ -502,8 +524,8 @@ def _splits(plan: _Plan, codec: Codec, reading: _Reading) -> tuple[Split, Split 
     """What is learnt and what is looked at, the latter where there is such a split."""
     objective, config = OBJECTIVES.build(plan.objective), plan.config
 
-    def split(samples: Samples, classes: Sequence[str]) -> Split:
-        return Split(samples, codec, objective, config.batch, config.seed, classes)
+    def split(samples: Samples, classes: Sequence[str], course: Course | None = None) -> Split:
+        return Split(samples, codec, objective, config.batch, config.seed, classes, course)
 
     samples = reading.split(TRAIN)
     if objective.requires() == "label":
@@ -511,7 +533,10 @@ def _splits(plan: _Plan, codec: Codec, reading: _Reading) -> tuple[Split, Split 
     else:
         classes = ()
         _check_learnable(objective, samples, plan.encoded)
-    train = split(samples, classes)
+    course = None
+    if plan.curriculum is not None and config.steps is not None:
+        course = Course(plan.curriculum, samples, config.batch, config.steps)
+    train = split(samples, classes, course)
     if VALIDATION not in splits(plan.encoded):
         return train, None
     samples = reading.split(VALIDATION)
@@ -574,9 +599,3 @@ def _mean(samples: Samples) -> float | None:
     values = samples.numbers[samples.targets] if len(samples.targets) else samples.numbers
     finite = np.isfinite(values)
     return float(values.mean(where=finite)) if finite.any() else None
-
-
-def _samples(samples: Samples, batch: int, steps: int) -> int:
-    """Rows seen in so many steps: the last batch of an epoch may be smaller."""
-    epochs, rest = divmod(steps, -(-len(samples) // batch))
-    return epochs * len(samples) + min(rest * batch, len(samples))

@@ -86,7 +86,7 @@ _STAGES = (*_MAKERS, "table", "encode", "train", "eval")
 _TABLES = (*_STAGES, "compare", "select")
 # Fields whose option has another name, fields that are lists themselves, and those that are not
 # for a sweep to set.
-_NAMES = {"learning_rate": "lr", "metrics": "metric", "from_": "from"}
+_NAMES = {"learning_rate": "lr", "final_rate": "lr-end", "metrics": "metric", "from_": "from"}
 _LISTS = ("metrics", "over", "features", "drop")
 _MANAGED = {
     "name", "restart", "force", "dry_run", "inputs", "like", "encoded", "model", "init", "reports",
