@@ -832,7 +832,7 @@ RANGE = "allowed are 1 to 1073741824 bytes"
             ["--scheme", "p100"],
             2,
             "unknown scheme 'p100'; did you mean 'p1000'? known: b1999, bpe, dice, digits, "
-            "fp15, hamming, nd, numgpt, p10, p1000, ud, xval",
+            "fp15, hamming, nd, numerologic, numgpt, numvalue, p10, p1000, ud, xval",
         ),
         (
             ["--scheme", "p1000,exponent=-3..3"],

@@ -178,7 +178,7 @@ def refused(number: str, reads: str, policy: str = "default") -> str:
         (
             ["5", "--scheme", "p100"],
             "unknown scheme 'p100'; did you mean 'p1000'? known: b1999, bpe, dice, digits, "
-            "fp15, hamming, nd, numgpt, p10, p1000, ud, xval",
+            "fp15, hamming, nd, numerologic, numgpt, numvalue, p10, p1000, ud, xval",
         ),
         (
             ["5", "--scheme", "p10,exponent=0..4"],
@@ -317,7 +317,7 @@ def test_a_scheme_that_does_not_exist_cannot_be_checked(numtok: Shell) -> None:
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == (
         "numtok: unknown scheme 'p11'; did you mean 'p10'? known: b1999, bpe, dice, digits, "
-        "fp15, hamming, nd, numgpt, p10, p1000, ud, xval\n"
+        "fp15, hamming, nd, numerologic, numgpt, numvalue, p10, p1000, ud, xval\n"
     )
 
 

@@ -50,8 +50,14 @@ def learn(found: Losses) -> None:
 # --- how numbers go in -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", EMBEDDERS.names())
-@pytest.mark.parametrize("scheme", ["xval", "numgpt"])
+#: Schemes whose numbers an embedder can embed; two unless said.
+SCHEME_OF = {"numvalue": ["numvalue"]}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "name"),
+    [(one, name) for name in EMBEDDERS.names() for one in SCHEME_OF.get(name, ["xval", "numgpt"])],
+)
 def test_an_embedder_has_a_table_of_token_vectors_and_values_do_not_touch_texts(
     scheme: str, name: str
 ) -> None:
@@ -485,7 +491,7 @@ def test_a_preset_that_cannot_be_is_refused(spec: str, message: str) -> None:
             "nano",
             {"embedder": "scale"},
             "unknown embedder 'scale'; did you mean 'scaled'? known: dice, fourier, lookup, "
-            "numgpt, scaled",
+            "numgpt, numvalue, scaled",
         ),
         (
             "nano",

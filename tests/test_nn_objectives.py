@@ -151,7 +151,7 @@ def test_an_example_is_a_pure_function_of_batch_and_generator(spec: str) -> None
         ("mlm,rate=1.5", "mlm: rate=1.5 is not possible; it is above 0, at most 1"),
         ("mlm,rate=nan", "mlm: rate=nan is not possible; it is above 0, at most 1"),
         ("ar:prompt", "ar: loss='prompt' is not possible; allowed are all, answer"),
-        ("ml", "unknown objective 'ml'; did you mean 'mlm'? known: ar, classify, mlm"),
+        ("ml", "unknown objective 'ml'; did you mean 'mlm'? known: ar, classify, mlm, numvalue"),
         ("classify,causal=maybe", "classify: causal='maybe' is not yes or no"),
     ],
 )

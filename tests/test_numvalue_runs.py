@@ -129,6 +129,6 @@ def test_digits_that_some_embedders_do_not_see_are_counted(
         counts = run(config, Store(store.root, notes.append), quiet).artifact.manifest.counts
         assert counts.get("beyond_sight", 0) == count
         assert notes == [
-            "3 numbers of split 'train' have more than 18 digits before the point or 22 behind it, "
+            f"3 numbers of {result.ref} have more than 18 digits before the point or 22 behind it, "
             "and --embedder numvalue:mlp sees no further"
         ] * bool(count)

@@ -806,7 +806,7 @@ def test_bad_rows_stop_the_run_or_are_left_out(tmp_path: Path, numtok: Shell) ->
          "give for example --numerals default,thousands=yes"),
         (["--scheme", "p11", "a.jsonl"], 2,
          "unknown scheme 'p11'; did you mean 'p10'? known: b1999, bpe, dice, digits, "
-         "fp15, hamming, nd, numgpt, p10, p1000, ud, xval"),
+         "fp15, hamming, nd, numerologic, numgpt, numvalue, p10, p1000, ud, xval"),
         (["--text-field", "id", "a.jsonl"], 2,
          "--text-field 'id' is not possible: the field has a meaning of its own (id, targets, "
          "floors, label, answer_start, group, cluster, split), or no name; name the field that "

@@ -697,11 +697,11 @@ REFUSED: dict[tuple[str, ...], str] = {
     ("--preset", "nano,layers=two"): "preset: layers='two' is not a number",
     ("--preset", "nano,width=30"): "width=30 is not possible with 4 heads; it is a multiple of 8",
     ("--objective", "mlmm"): "unknown objective 'mlmm'; did you mean 'mlm'? known: ar, "
-    "classify, mlm",
+    "classify, mlm, numvalue",
     ("--objective", "mlm:words"): "mlm: mask='words' is not possible; allowed are numbers, tokens, "
     "targets",
     ("--embedder", "scale"): "unknown embedder 'scale'; did you mean 'scaled'? known: dice, "
-    "fourier, lookup, numgpt, scaled",
+    "fourier, lookup, numgpt, numvalue, scaled",
     ("--head", "scaler"): "unknown head 'scaler'; did you mean 'scalar'? known: decoder, mdn, "
     "numgpt, pointwise, riemann, scalar, token",
     ("--preset", "nano,positions=rotary"): "--embedder scaled does not go with positions=rotary: "

@@ -57,7 +57,6 @@ from numtok.store import Store
 
 REVISION = 1
 VALIDATION = "validation"  # the split that is looked at during training
-_TOKENS = 1 << 22  # looked at together
 _CONTEXT = 16  # what a context that is not said is a multiple of: other data are a little longer
 
 
@@ -266,6 +265,8 @@ class _Plan:
         if config.compile:
             check_compiler()
         plan.recipe(config.steps or 1)
+        if plan.curriculum is not None and config.steps is not None:
+            plan.curriculum.starts(config.steps)
         with torch.device("meta"):  # takes no memory
             Model(plan.model_settings(codec, 1), Vocabulary.of(codec))
         return plan
@@ -439,7 +440,7 @@ def _train(
     longest = max(one.samples.longest for one in (train, validation) if one is not None)
     longest += int(train.objective.causal)
     context = _context(plan, longest)
-    unseen = _unseen(plan, codec, train.samples, reading.note)
+    unseen = _unseen(plan, codec, reading.note)
     scaling = _scaling(plan, codec, train.samples)
     settings = plan.model_settings(codec, context, scaling, train.classes)
     training = Training(
@@ -485,22 +486,15 @@ def _train(
     return Finished(counts, training.timing(trainer)), costs
 
 
-def _unseen(plan: _Plan, codec: Codec, samples: Samples, note: Callable[[str], None]) -> int:
-    """How many numbers that are learnt have digits which the embedder does not see; it is noted."""
-    if not codec.scheme.sight or EMBEDDERS.build(plan.embedder).sees_all:
+def _unseen(plan: _Plan, codec: Codec, note: Callable[[str], None]) -> int:
+    """How many numbers of the data have digits which the embedder does not see; it is noted."""
+    count = plan.encoded.manifest.counts.get(BEYOND_SIGHT, 0)
+    if not count or EMBEDDERS.build(plan.embedder).sees_all:
         return 0
-    count, first = 0, 0
-    while first < len(samples):  # some rows at a time
-        upto = int(samples.token_rows[first]) + _TOKENS
-        end = max(first + 1, int(np.searchsorted(samples.token_rows, upto, side="right")) - 1)
-        some = slice(*samples.token_rows[[first, end]].tolist())
-        count += codec.beyond_sight(samples.tokens[some])
-        first = end
-    if count:
-        note(
-            f"{count:,} numbers of split {TRAIN!r} have more than {codec.scheme.sight}, and "
-            f"--embedder {plan.embedder} sees no further"
-        )
+    note(
+        f"{count:,} numbers of {plan.encoded.ref} have more than {codec.scheme.sight}, and "
+        f"--embedder {plan.embedder} sees no further"
+    )
     return count
 
 
