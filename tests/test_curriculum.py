@@ -143,7 +143,8 @@ rows = [{ where = { operator = "*" } }, { where = { operator = "+" }, weight = 0
 def learnt(store: Store, tmp_path: Path, text: str = OPERATORS, **more: Any) -> Artifact:
     path = tmp_path / "operators.toml"
     path.write_text(text)
-    return train(store, tiny(curriculum=str(path), **{"steps": 6, "name": "phases"} | more))
+    given: dict[str, Any] = {"steps": 6, "name": "phases"} | more
+    return train(store, tiny(curriculum=str(path), **given))
 
 
 def test_a_model_depends_on_what_the_file_says_and_not_on_where_it_is(
@@ -278,9 +279,9 @@ def test_the_command_takes_a_file_and_a_rate_to_end_at(
     numtok(*words.split(), "--preset", test_train.TINY, "--lr", "1e-3")
     (model,) = (one for one in Store(store.root).artifacts() if one.kind == "model")
     assert model.manifest.settings["final_rate"] == 1e-5
-    words = model.manifest.command
-    assert words[words.index("--curriculum") + 1] == "operators.toml"
-    assert words[words.index("--lr-end") + 1] == "1e-05"
+    again = model.manifest.command
+    assert again[again.index("--curriculum") + 1] == "operators.toml"
+    assert again[again.index("--lr-end") + 1] == "1e-05"
 
 
 def test_the_schedule_of_value_aware_is_there() -> None:

@@ -45,7 +45,7 @@ def store(data: Path, tmp_path: Path) -> Store:
 
 
 def learning(objective: str = "numvalue", embedder: str = "numvalue:mlp", **more: Any) -> Config:
-    given = {"preset": TINY, "steps": 2, "batch": 16, "embedder": embedder} | more
+    given: dict[str, Any] = {"preset": TINY, "steps": 2, "batch": 16, "embedder": embedder} | more
     return Config("sums-numvalue", objective=objective, **given)
 
 
