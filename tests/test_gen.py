@@ -1,6 +1,7 @@
 """``numtok gen``: exact counts, nothing shared between splits, and the same whoever makes it."""
 
 import ast
+import doctest
 import hashlib
 import json
 import os
@@ -20,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok.artifact import RECEIPTS, TIMING, Artifact, verify
+from numtok.cli import _tasks
 from numtok.cli import gen as command
 from numtok.errors import NumtokError, StoreError, UsageError
 from numtok.records import Row
@@ -290,6 +292,17 @@ def test_help_shows_a_task_and_its_options(numtok: Shell) -> None:
     assert every.code == 0
     assert "Usage: numtok gen [OPTIONS]" in every.out
     assert " ".join(every.out.split()).endswith(f"Tasks: {KNOWN}")
+
+
+@pytest.mark.parametrize("task", list(TASKS))
+def test_the_help_of_every_task_fits_80_columns(numtok: Shell, task: str) -> None:
+    ran = numtok("gen", task, "--help")
+    assert ran.code == 0
+    assert [line for line in ran.out.splitlines() if len(line) > 80] == []
+
+
+def test_the_help_of_tasks_fills_its_lines() -> None:
+    assert doctest.testmod(_tasks) == (0, 1)
 
 
 def test_encode_finds_splits_targets_and_groups(numtok: Shell) -> None:
