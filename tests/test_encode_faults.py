@@ -7,6 +7,7 @@ points existing.
 
 import gc
 import gzip
+import importlib
 import json
 import os
 import random
@@ -298,7 +299,7 @@ def faults() -> Iterator[Any]:
         yield pytest.param(name, kind, onward, ALL, marks=SLOW, id=f"{label}-{ALL}")
 
 
-@pytest.mark.parametrize(("name", "kind", "onward", "share"), faults())
+@pytest.mark.parametrize(("name", "kind", "onward", "share"), list(faults()))
 def test_any_operation_may_fail(
     tmp_path: Path,
     scenarios: Callable[[str], Scenario],
@@ -409,6 +410,9 @@ def _serve() -> None:
     """This file as a program: the other end of ``Forks``."""
     os.fsync = lambda fd: None
     provenance()
+    for name in ("numtok.text_tokenizers.words", "pandas"):  # imported on the way, by pyarrow too
+        with suppress(ImportError):
+            importlib.import_module(name)
     for line in sys.stdin:
         job = json.loads(line)
         config = Config(**job["config"] | {"inputs": tuple(job["config"]["inputs"])})
