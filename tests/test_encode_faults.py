@@ -40,14 +40,6 @@ ROOT = Path(__file__).resolve().parents[1]
 SLOW = pytest.mark.slow
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _no_waiting_for_the_disk() -> Iterator[None]:
-    """No power is cut here, so what was written is there, on the disk or not: much faster."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda fd: None)
-        yield
-
-
 def silent(note: str) -> None:
     raise AssertionError(f"nothing should be said: {note}")
 
