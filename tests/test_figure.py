@@ -1,6 +1,5 @@
 """``numtok figure``: the files it writes, and what it refuses."""
 
-import os
 import shlex
 import shutil
 import struct
