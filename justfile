@@ -42,13 +42,14 @@ lint: setup
 types: setup
     .venv/bin/mypy
 
+# Tests stay in order on each worker, so that what a file sets up is set up once: worksteal.
 # Lint, types and the quick tests.
 test: setup lint types
-    .venv/bin/pytest -q -n auto
+    .venv/bin/pytest -q -n auto --dist worksteal
 
 # Lint, types and all tests, the slow ones too.
 test-all: setup lint types
-    .venv/bin/pytest -q -n auto -m ""
+    .venv/bin/pytest -q -n auto --dist worksteal -m ""
 
 # Print every benchmark's table.
 bench: setup
