@@ -8,7 +8,7 @@ set -euo pipefail
 weather
 
 field=$(numtok fetch era5 --from "${ERA5:=weatherbench2}" --area "$AREA" --period "$PERIOD" \
-    --every "${EVERY}h")
+    ${HOURS:+--every "$HOURS"})
 
 table4() { # table4 COLUMN BUDGET=AMOUNT
     echo "=== $1"
