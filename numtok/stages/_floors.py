@@ -254,7 +254,7 @@ def boosted(
 
     digest = hashlib.sha256(repr((x.shape, asked.shape, threads())).encode())
     for part in (x, y, asked):
-        digest.update(part.tobytes())
+        digest.update(np.ascontiguousarray(part).data)
     key = digest.digest()
     if key not in _boosted:
         with threadpool_limits(threads()):  # it knows of no other way to be held to NUMTOK_THREADS
