@@ -42,7 +42,8 @@ lint: setup
 types: setup
     .venv/bin/mypy
 
-# Tests stay in order on each worker, so that what a file sets up is set up once: worksteal.
+# Of a file's tests most run on one worker (worksteal), so that what it sets up is set up once.
+
 # Lint, types and the quick tests.
 test: setup lint types
     .venv/bin/pytest -q -n auto --dist worksteal

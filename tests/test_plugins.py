@@ -221,12 +221,14 @@ def test_a_scheme_that_nobody_has_seen_is_encoded_by_workers(
         arguments = ["--store", f"by-{workers}", "encode", "--scheme", scheme]
         arguments += ["a.jsonl.gz", "b.jsonl.gz", "--workers", str(workers)]
         if workers == 1:
-            ran = numtok(*arguments)
+            alone = numtok(*arguments)
+            code, out, err = alone.code, alone.out, alone.err
         else:
             ran = run(tmp_path, "numtok", *arguments)
             assert ran.workers == workers
-        assert ran.code == 0, ran.err
-        name, _, version = ran.out.strip().partition("@")
+            code, out, err = ran.code, ran.out, ran.err
+        assert code == 0, err
+        name, _, version = out.strip().partition("@")
         made[workers] = tmp_path / f"by-{workers}" / "encoded" / name / version
         assert json.loads((made[workers] / TIMING).read_text())["workers"] == workers
         assert len(list(made[workers].glob("train-*.parquet"))) == 2

@@ -27,8 +27,8 @@ def resample(
         rows = min(step, resamples - done)
         draws = generator.integers(0, units, (rows, units))
         draws += units * np.arange(rows)[:, None]  # each resample counts in places of its own
-        counts = np.bincount(draws.ravel(), minlength=rows * units).reshape(rows, units)
-        counts = counts.astype(np.float64)
+        every = np.bincount(draws.ravel(), minlength=rows * units)
+        counts = every.reshape(rows, units).astype(np.float64)
         yield counts if members is None else np.take(counts, members, axis=1)
 
 
