@@ -1,6 +1,5 @@
 """``numtok figure``: the files it writes, and what it refuses."""
 
-import os
 import shlex
 import shutil
 import struct
@@ -49,20 +48,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             make(store, fake, f"{scheme}-{count}")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # for such small models more are only slower
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda fd: None)
-        for name, features, head in (
-            ("sine", "x", "mdn:5"),
-            ("sine", "x", "pointwise"),
-            ("two", "x,z", "pointwise"),
-        ):
-            (root / f"{name}.csv").write_text(rows(features))
-            table(TableConfig(str(root / f"{name}.csv"), "y"), store)
-            model = f"{name}-{head.partition(':')[0]}"
-            config = fit.Config(name, "mlp,layers=1,width=8", head=head, epochs=2, name=model)
-            fit.run(config, store, lambda update: None)
-            asked = eval_table.Config(model, name, name=f"{model}-test")
-            eval_table.run(asked, store, lambda what, done, total: None)
+    for name, features, head in (
+        ("sine", "x", "mdn:5"),
+        ("sine", "x", "pointwise"),
+        ("two", "x,z", "pointwise"),
+    ):
+        (root / f"{name}.csv").write_text(rows(features))
+        table(TableConfig(str(root / f"{name}.csv"), "y"), store)
+        model = f"{name}-{head.partition(':')[0]}"
+        config = fit.Config(name, "mlp,layers=1,width=8", head=head, epochs=2, name=model)
+        fit.run(config, store, lambda update: None)
+        asked = eval_table.Config(model, name, name=f"{model}-test")
+        eval_table.run(asked, store, lambda what, done, total: None)
     yield root
     torch.set_num_threads(threads)
 

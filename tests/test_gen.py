@@ -162,13 +162,10 @@ def test_the_defaults_of_command_and_stage_are_the_same() -> None:
 
 def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
     alone = make(replace(SMALL, workers=1), tmp_path / "one")
-    assert contents(make(replace(SMALL, workers=3), tmp_path / "three")) == contents(alone)
+    assert contents(make(replace(SMALL, workers=2), tmp_path / "two")) == contents(alone)
 
 
-def test_any_operation_may_fail_and_the_next_run_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
+def test_any_operation_may_fail_and_the_next_run_goes_on(tmp_path: Path) -> None:
     make(SMALL, tmp_path / "warm-up")
     with installed(Plan("trace")) as faults:
         whole = contents(make(SMALL, tmp_path / "whole"))
@@ -291,7 +288,7 @@ def test_help_shows_a_task_and_its_options(numtok: Shell) -> None:
     every = numtok("gen", "--help")
     assert every.code == 0
     assert "Usage: numtok gen [OPTIONS]" in every.out
-    assert " ".join(every.out.split()).endswith(f"Tasks: {KNOWN}")
+    assert " ".join(every.out.split()).endswith(f" Tasks: {KNOWN}")  # over two lines
 
 
 @pytest.mark.parametrize("task", list(TASKS))

@@ -56,7 +56,6 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     threads = torch.get_num_threads()
     monkeypatch.setenv("NUMTOK_THREADS", "1")
     torch.set_num_threads(1)  # also where the fixture ``numtok`` forgets the variable
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
     yield
     torch.set_num_threads(threads)
 
