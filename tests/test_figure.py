@@ -169,8 +169,8 @@ def test_the_same_artifacts_give_the_same_bytes_and_say_what_made_them(
         (
             "bar p10-10",
             2,
-            "unknown figure 'bar'; did you mean 'bars'? known: bars, curve, density, embedding, "
-            "error, frequencies, lines, pca, sweep, truth",
+            "unknown figure 'bar'; did you mean 'bars'? known: bars, confidence, curve, density, "
+            "embedding, error, frequencies, lines, pca, sweep, truth",
         ),
         ("truth p10-11", 2, "p10-11"),
         ("truth sine", 2, "'sine' is of kind table; here it must be report"),
