@@ -24,6 +24,7 @@ R = TypeVar("R", bound=msgspec.Struct)
 DATA, TABLE, ENCODED, MODEL, DOWNLOAD = "data", "table", "encoded", "model", "download"
 FIELD = "field"  # values on a grid of latitude and longitude at many times
 SCHEME_FILE = "scheme.json"  # of an encoded or model artifact: the codec
+LOG_FILE = "metrics.jsonl"  # of a model, of tables or of texts: what was logged as it learnt
 TRAIN = "train"  # the split that vocabularies and normalisations are fitted on
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 RESERVED = ("clipped", "rejected")  # names of files beside the splits' shards
