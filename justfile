@@ -42,13 +42,15 @@ lint: setup
 types: setup
     .venv/bin/mypy
 
+# Of a file's tests most run on one worker (worksteal), so that what it sets up is set up once.
+
 # Lint, types and the quick tests.
 test: setup lint types
-    .venv/bin/pytest -q -n auto
+    .venv/bin/pytest -q -n auto --dist worksteal
 
 # Lint, types and all tests, the slow ones too.
 test-all: setup lint types
-    .venv/bin/pytest -q -n auto -m ""
+    .venv/bin/pytest -q -n auto --dist worksteal -m ""
 
 # Print every benchmark's table.
 bench: setup

@@ -1,4 +1,4 @@
-"""How hypothesis runs (the same examples each time), and folders of plugins for one test."""
+"""How hypothesis runs (the same examples each time), the disk, and folders of plugins."""
 
 import os
 import sys
@@ -21,17 +21,28 @@ settings.load_profile("default")
 os.environ.pop("NUMTOK_STORE", None)  # the store of whoever runs the tests is not theirs
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """No power is cut here, so what was written is there, on the disk or not: much faster."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda fd: None)
+        yield
+
+
 @pytest.fixture
 def plugins(tmp_path: Path) -> Iterator[Path]:
     """An empty folder for schemes, ``FOLDER/schemes``; plugins are forgotten after the test."""
     folder = tmp_path / "plugins"
     (folder / "schemes").mkdir(parents=True)
-    folders, places = list(registry._plugin_folders), list(schemes.__path__)
+    folders = list(registry._plugin_folders)
     yield folder
+    added = [str(one) for one in registry._plugin_folders if one not in folders]
     registry._plugin_folders[:] = folders
-    schemes.__path__[:] = places
     for name, module in list(sys.modules.items()):
+        if name.startswith("numtok.") and (places := getattr(module, "__path__", None)):
+            places[:] = [place for place in places if not place.startswith(tuple(added))]
         package, _, last = name.rpartition(".")
-        if package == "numtok.schemes" and str(Path(module.__file__ or "").parent) not in places:
+        file = getattr(module, "__file__", None) or ""
+        if package == "numtok.schemes" and file.startswith(tuple(added)):
             del sys.modules[name]
             delattr(schemes, last)

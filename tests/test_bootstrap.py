@@ -217,10 +217,11 @@ def full(seed: int, n: int = 30) -> Answers:
 
 
 def full_for(name: str, seed: int, n: int = 30) -> Answers:
-    """As :func:`full`, of what the metric measures: three labels, or numbers."""
+    """As :func:`full`, of what the metric measures: three labels, whole answers or numbers."""
     answers = full(seed, n)
-    if METRICS.build(name).measures == "numbers":
-        return answers
+    measures = METRICS.build(name).measures
+    if measures != "labels":
+        return answers._replace(measures=measures)
     guess = np.random.default_rng(seed).integers(0, 3, n).astype(np.float64)
     return answers._replace(truth=np.resize(np.arange(3.0), n), prediction=guess, measures="labels")
 

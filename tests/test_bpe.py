@@ -310,7 +310,7 @@ def test_merges_are_learnt_from_the_train_split_alone_whatever_the_order_of_file
         for row in table(artifact).to_pylist():
             assert decoded(codec_of(artifact), row) in ROWS
     monkeypatch.setattr(_inputs, "UNIT", 300)
-    artifact = encode(store, one, two, scheme="bpe:40", force=True, workers=2, name="small-units")
+    artifact = encode(store, one, two, scheme="bpe:40", force=True, name="small-units")
     assert codec_of(artifact).scheme == expected
     monkeypatch.setattr(_train_numbers, "KEPT", 100)
     found = [

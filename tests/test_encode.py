@@ -130,8 +130,11 @@ def rounded(literal: str, digits: int) -> float:
 def apart(text: str) -> tuple[list[str], list[str], NDArray[np.float64]]:
     """What is between the numbers of a text, their literals and their values."""
     literals = NUMBER.findall(text)
-    values = [float(literal.replace("\u2212", "-")) for literal in literals]
-    return NUMBER.split(text), literals, np.array(values, np.float64)
+    return NUMBER.split(text), literals, values_of(literals)
+
+
+def values_of(literals: Sequence[str]) -> NDArray[np.float64]:
+    return np.array([float(literal.replace("\u2212", "-")) for literal in literals], np.float64)
 
 
 def assert_nothing_is_lost(artifact: Artifact, originals: list[str], scheme: str) -> list[str]:
@@ -148,7 +151,7 @@ def assert_nothing_is_lost(artifact: Artifact, originals: list[str], scheme: str
         assert NUMBER.split(back) == between  # byte for byte
         assert np.array_equal(row["numbers"], numbers)
         read = NUMBER.findall(back)
-        values = np.array([float(literal) for literal in read])
+        values = values_of(read)
         if scheme in LITERAL:
             assert read == own
         elif scheme in (*ROUNDING, "ud"):

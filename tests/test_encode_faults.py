@@ -7,6 +7,7 @@ points existing.
 
 import gc
 import gzip
+import importlib
 import json
 import os
 import random
@@ -37,14 +38,6 @@ from tests.faults import Plan, installed, points
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOW = pytest.mark.slow
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_waiting_for_the_disk() -> Iterator[None]:
-    """No power is cut here, so what was written is there, on the disk or not: much faster."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda fd: None)
-        yield
 
 
 def silent(note: str) -> None:
@@ -298,7 +291,7 @@ def faults() -> Iterator[Any]:
         yield pytest.param(name, kind, onward, ALL, marks=SLOW, id=f"{label}-{ALL}")
 
 
-@pytest.mark.parametrize(("name", "kind", "onward", "share"), faults())
+@pytest.mark.parametrize(("name", "kind", "onward", "share"), list(faults()))
 def test_any_operation_may_fail(
     tmp_path: Path,
     scenarios: Callable[[str], Scenario],
@@ -409,6 +402,9 @@ def _serve() -> None:
     """This file as a program: the other end of ``Forks``."""
     os.fsync = lambda fd: None
     provenance()
+    for name in ("numtok.text_tokenizers.words", "pandas"):  # imported on the way, by pyarrow too
+        with suppress(ImportError):
+            importlib.import_module(name)
     for line in sys.stdin:
         job = json.loads(line)
         config = Config(**job["config"] | {"inputs": tuple(job["config"]["inputs"])})

@@ -1,6 +1,5 @@
 """``numtok figure``: the files it writes, and what it refuses."""
 
-import os
 import shlex
 import shutil
 import struct
@@ -49,20 +48,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             make(store, fake, f"{scheme}-{count}")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # for such small models more are only slower
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda fd: None)
-        for name, features, head in (
-            ("sine", "x", "mdn:5"),
-            ("sine", "x", "pointwise"),
-            ("two", "x,z", "pointwise"),
-        ):
-            (root / f"{name}.csv").write_text(rows(features))
-            table(TableConfig(str(root / f"{name}.csv"), "y"), store)
-            model = f"{name}-{head.partition(':')[0]}"
-            config = fit.Config(name, "mlp,layers=1,width=8", head=head, epochs=2, name=model)
-            fit.run(config, store, lambda update: None)
-            asked = eval_table.Config(model, name, name=f"{model}-test")
-            eval_table.run(asked, store, lambda what, done, total: None)
+    for name, features, head in (
+        ("sine", "x", "mdn:5"),
+        ("sine", "x", "pointwise"),
+        ("two", "x,z", "pointwise"),
+    ):
+        (root / f"{name}.csv").write_text(rows(features))
+        table(TableConfig(str(root / f"{name}.csv"), "y"), store)
+        model = f"{name}-{head.partition(':')[0]}"
+        config = fit.Config(name, "mlp,layers=1,width=8", head=head, epochs=2, name=model)
+        fit.run(config, store, lambda update: None)
+        asked = eval_table.Config(model, name, name=f"{model}-test")
+        eval_table.run(asked, store, lambda what, done, total: None)
     yield root
     torch.set_num_threads(threads)
 
@@ -172,8 +169,8 @@ def test_the_same_artifacts_give_the_same_bytes_and_say_what_made_them(
         (
             "bar p10-10",
             2,
-            "unknown figure 'bar'; did you mean 'bars'? known: bars, curve, density, embedding, "
-            "error, frequencies, lines, pca, sweep, truth",
+            "unknown figure 'bar'; did you mean 'bars'? known: bars, confidence, curve, density, "
+            "embedding, error, frequencies, lines, pca, sweep, truth",
         ),
         ("truth p10-11", 2, "p10-11"),
         ("truth sine", 2, "'sine' is of kind table; here it must be report"),

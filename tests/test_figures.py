@@ -35,6 +35,7 @@ from numtok.figures._settings import placed
 from numtok.figures._sources import sources_of
 from numtok.metrics.base import METRICS, Answers
 from numtok.records import DATA, ENCODED, TABLE
+from numtok.reports import Labels
 from numtok.stages._reports import Evaluation, read
 from numtok.stages._spread import Spread
 from numtok.store import Store
@@ -346,6 +347,17 @@ def test_settings_of_embedders_are_places_too(store: Store) -> None:
     with pytest.raises(UsageError) as caught:
         placed("embedder.sigma", evaluations(store, Fake(seed=9)), store)
     assert str(caught.value).startswith("--x embedder.sigma is a setting of models of texts, and ")
+
+
+def test_models_of_labels_have_no_head_to_stand_by(store: Store) -> None:
+    [one] = evaluations(store, Fake())
+    labelled = _with(one, labels=Labels(["no", "yes"], 0, 0, [], complete=True))
+    with pytest.raises(UsageError) as caught:
+        placed("head.layers", [replace(one, report=labelled)], store)
+    assert str(caught.value) == (
+        f"--x head.layers is a setting of models that predict numbers, and {one.ref} is of "
+        "labels; give another --x"
+    )
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,11 @@ def few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMTOK_THREADS", "1")
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_boosted_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_floors, "_boosted", {})
+
+
 def rows(scheme: str, texts: Sequence[str], *places: int) -> Samples:
     """Texts whose targets are the numbers at ``places`` of each."""
     targets = [EVERY * row + place for row in range(len(texts)) for place in places]
@@ -231,6 +236,7 @@ def test_boosted_is_better_than_linear_where_the_task_is_not_linear() -> None:
     found, truth = floors(test, train), test.numbers[test.targets]
     error = {name: float(np.square(found[name] - truth).mean()) for name in ("linear", "boosted")}
     assert error["boosted"] < 0.1 * error["linear"]
+    _floors._boosted.clear()
     np.testing.assert_array_equal(found["boosted"], floors(test, train)["boosted"])
 
 
@@ -262,6 +268,28 @@ def test_boosted_keeps_to_the_threads_that_it_is_given(monkeypatch: pytest.Monke
     monkeypatch.setenv("NUMTOK_THREADS", "3")
     floors(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
     assert set(seen) == {3}
+
+
+def test_what_was_boosted_before_is_not_fitted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits: list[int] = []
+    fit = ensemble.HistGradientBoostingRegressor.fit
+
+    def counting(self: Any, x: Any, y: Any) -> Any:
+        fits.append(len(x))
+        return fit(self, x, y)
+
+    monkeypatch.setattr(ensemble.HistGradientBoostingRegressor, "fit", counting)
+    monkeypatch.setattr(_floors, "_MOST_BOOSTED", 2)
+    test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
+    first = floors(test, train)["boosted"]
+    for scheme in ("p1000", "xval"):  # which reads the same numbers
+        again = floors(rows(scheme, TEST, 2), rows(scheme, TRAIN, 2))["boosted"]
+        np.testing.assert_array_equal(again, first)
+    assert len(fits) == 1
+    for fewer in (1, 2):
+        floors(test, rows("p1000", TRAIN[:-fewer], 2))
+    floors(test, train)  # the oldest of three is no longer there
+    assert len(fits) == 4
 
 
 @pytest.mark.parametrize(

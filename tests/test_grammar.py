@@ -196,8 +196,9 @@ def plain_log_probability(
     for position, token in enumerate(path):
         allowed = scheme.next(path[:position]).allowed
         scores = [s for s, ok in zip(logits[position].tolist(), allowed, strict=True) if ok]
-        norm = math.fsum(math.exp(score - max(scores)) for score in scores)
-        total += float(logits[position, token]) - max(scores) - math.log(norm)
+        largest = max(scores)
+        norm = math.fsum(math.exp(score - largest) for score in scores)
+        total += float(logits[position, token]) - largest - math.log(norm)
     return total
 
 

@@ -21,8 +21,11 @@ from numtok.artifact import FILES, TIMING
 from numtok.codec import Codec
 from numtok.numerals.column import Numerals
 from numtok.records import SCHEME_FILE
-from numtok.registry import add_plugin_folders
 from numtok.schemes.base import SCHEMES, Failure
+from tests import test_cli_store
+from tests.test_cli_store import Shell
+
+numtok = test_cli_store.numtok  # the fixture
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGINS = Path(__file__).parent / "plugins"
@@ -71,14 +74,10 @@ def spawned_by(pid: int) -> int:
     return sum("multiprocessing.spawn" in command for command in commands)
 
 
-def numtok(folder: Path, *arguments: str) -> Ran:
-    return run(folder, "numtok", *arguments)
-
-
 def folder_with(tmp_path: Path, **schemes: str) -> Path:
     """A working folder with a folder of plugins."""
     (tmp_path / "numtok.toml").write_text(TOML.format("plugins"))
-    (tmp_path / "plugins" / "schemes").mkdir(parents=True)
+    (tmp_path / "plugins" / "schemes").mkdir(parents=True, exist_ok=True)
     for name, source in schemes.items():
         (tmp_path / "plugins" / "schemes" / f"{name}.py").write_text(source)
     return tmp_path
@@ -138,7 +137,7 @@ def test_a_scheme_is_added_as_contributing_says(tmp_path: Path) -> None:
     assert encoded.code == 0, encoded.err
     assert re.fullmatch(r"data-decade@[0-9a-f]{16}\n", encoded.out)
     assert re.search(r"lost: positive underflow +1\b", encoded.err)
-    verified = numtok(tmp_path, "verify", encoded.out.strip())
+    verified = run(tmp_path, "numtok", "verify", encoded.out.strip())
     assert verified.code == 0, verified.err
 
 
@@ -207,7 +206,7 @@ def expected_texts(spec: str) -> list[str]:
 
 @pytest.mark.parametrize("scheme", ["shortest", "log-magnitude"])
 def test_a_scheme_that_nobody_has_seen_is_encoded_by_workers(
-    tmp_path: Path, plugins: Path, scheme: str
+    tmp_path: Path, plugins: Path, numtok: Shell, scheme: str
 ) -> None:
     before = digests(ROOT / "numtok")
     (tmp_path / "numtok.toml").write_text(TOML.format(PLUGINS))
@@ -215,15 +214,21 @@ def test_a_scheme_that_nobody_has_seen_is_encoded_by_workers(
         lines = [json.dumps({"text": text}) + "\n" for text in texts]
         (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress("".join(lines).encode()))
 
-    checked = numtok(tmp_path, "schemes", "--check", scheme, "--json")
+    checked = numtok("schemes", "--check", scheme, "--json")
     assert (checked.code, set(results_of(checked.out))) == (0, {"ok"}), checked.out
     made = {}
     for workers in (1, 2):
-        arguments = ["encode", "--scheme", scheme, "a.jsonl.gz", "b.jsonl.gz"]
-        ran = numtok(tmp_path, "--store", f"by-{workers}", *arguments, "--workers", str(workers))
-        assert ran.code == 0, ran.err
-        assert ran.workers == (workers if workers > 1 else 0)
-        name, _, version = ran.out.strip().partition("@")
+        arguments = ["--store", f"by-{workers}", "encode", "--scheme", scheme]
+        arguments += ["a.jsonl.gz", "b.jsonl.gz", "--workers", str(workers)]
+        if workers == 1:
+            alone = numtok(*arguments)
+            code, out, err = alone.code, alone.out, alone.err
+        else:
+            ran = run(tmp_path, "numtok", *arguments)
+            assert ran.workers == workers
+            code, out, err = ran.code, ran.out, ran.err
+        assert code == 0, err
+        name, _, version = out.strip().partition("@")
         made[workers] = tmp_path / f"by-{workers}" / "encoded" / name / version
         assert json.loads((made[workers] / TIMING).read_text())["workers"] == workers
         assert len(list(made[workers].glob("train-*.parquet"))) == 2
@@ -231,7 +236,6 @@ def test_a_scheme_that_nobody_has_seen_is_encoded_by_workers(
     assert (made[1] / FILES).read_bytes() == (made[2] / FILES).read_bytes()
     assert digests(ROOT / "numtok") == before
 
-    add_plugin_folders([PLUGINS])
     assert texts_of(made[2]) == expected_texts(scheme)
 
 
@@ -296,18 +300,20 @@ WHOLE = steps()[0].content
     ],
 )
 def test_a_plugin_with_a_mistake_is_named_in_one_line(
-    tmp_path: Path, file: str, source: str, message: str
+    tmp_path: Path, plugins: Path, numtok: Shell, file: str, source: str, message: str
 ) -> None:
     schemes = folder_with(tmp_path, **{file: source}).resolve() / "plugins" / "schemes"
-    ran = numtok(tmp_path, "schemes", "--check", file)
+    ran = numtok("schemes", "--check", file)
     places = {"file": schemes / f"{file}.py", "folder": schemes}
     expected = message.format(package=ROOT / "numtok" / "schemes", **places)
     assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {expected}\n")
 
 
-def test_a_folder_of_plugins_that_is_missing_is_named_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_of_plugins_that_is_missing_is_named_in_one_line(
+    tmp_path: Path, numtok: Shell
+) -> None:
     (tmp_path / "numtok.toml").write_text(TOML.format("plugin"))
-    ran = numtok(tmp_path, "schemes", "--check", "p1000")
+    ran = numtok("schemes", "--check", "p1000")
     assert (ran.code, ran.out, ran.err) == (
         2,
         "",
@@ -316,10 +322,13 @@ def test_a_folder_of_plugins_that_is_missing_is_named_in_one_line(tmp_path: Path
     )
 
 
-def test_a_plugin_that_breaks_the_contract_is_a_negative_verdict(tmp_path: Path) -> None:
+def test_a_plugin_that_breaks_the_contract_is_a_negative_verdict(
+    tmp_path: Path, plugins: Path, numtok: Shell
+) -> None:
     """As the page says of the digest: the check tells what to copy."""
     broken = re.sub(r'digest: ClassVar\[str\] = "\w+"', 'digest: ClassVar[str] = ""', WHOLE)
-    ran = numtok(folder_with(tmp_path, mine=broken), "schemes", "--check", "mine", "--json")
+    folder_with(tmp_path, mine=broken)
+    ran = numtok("schemes", "--check", "mine", "--json")
     assert ran.code == 1
     assert ran.err == (
         "numtok: the contract of a scheme is broken by mine (1 checks); the table says where\n"
@@ -331,8 +340,10 @@ def test_a_plugin_that_breaks_the_contract_is_a_negative_verdict(tmp_path: Path)
     assert f'digest: ClassVar[str] = "{told[0]}"' in WHOLE
 
 
-def test_a_plugin_with_a_mistake_does_not_keep_other_schemes_from_working(tmp_path: Path) -> None:
+def test_a_plugin_with_a_mistake_does_not_keep_other_schemes_from_working(
+    tmp_path: Path, plugins: Path, numtok: Shell
+) -> None:
     folder_with(tmp_path, mine="def (")
     (tmp_path / "data.jsonl").write_text('{"text": "1 2"}\n')
-    ran = numtok(tmp_path, "encode", "--scheme", "p10", "data.jsonl")
+    ran = numtok("encode", "--scheme", "p10", "data.jsonl")
     assert ran.code == 0, ran.err

@@ -880,7 +880,7 @@ def test_any_operation_may_be_the_last(
     expected, trace = whole
     plans = [f"{kind}@{at}" for at in points(kind, trace)]
     with launch(*plans, program=("tests.fakestage", str(tmp_path))) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
     codes = json.loads(out)
     print(f"{kind}: {codes.count(-9)} points reached of {len(plans)}")
     assert (codes, err) == ([-9] * len(plans), "")

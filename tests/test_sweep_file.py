@@ -413,7 +413,7 @@ RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
             'data = [["a", "b"]]\n',
             "FILE: of tables data is a REF, a file, or a list of these, got ['a', 'b']",
         ),
-        ("[fetch]\n", "FILE: [fetch] needs source, one of era5, numeracy600k, openml, uci"),
+        ("[fetch]\n", "FILE: [fetch] needs source, one of era5, numeracy600k, nupa, openml, uci"),
         (
             '[fetch]\nsource = "era5"\n',
             "FILE: [fetch] era5 brings a field, and a sweep is of tables or texts",

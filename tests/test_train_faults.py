@@ -453,9 +453,7 @@ STRUCK = tiny("xval", steps=5, objective="mlm", preset=DROPOUT, checkpoint_steps
 @pytest.fixture(scope="module")
 def struck(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     """A short run with two checkpoints."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda fd: None)
-        return traced(data, tmp_path_factory.mktemp("struck"), STRUCK)
+    return traced(data, tmp_path_factory.mktemp("struck"), STRUCK)
 
 
 def chosen(kind: str, struck: Scenario, share: str) -> list[int]:

@@ -63,6 +63,7 @@ def print_comparison(comparison: "Comparison", format: Format) -> None:
     print_lines(list(_legend(comparison)))
     _print_settings(comparison, format)
     _print_costs(comparison, format)
+    _print_until(comparison, format)
     if comparison.verdicts:
         verdicts = [
             [one.requirement, one.report, number(one.value), "met" if one.met else "NOT MET"]
@@ -238,6 +239,20 @@ def _print_costs(comparison: "Comparison", format: Format) -> None:
     print_figures("costs, the mean over seeds", head, rows, format)
 
 
+def _print_until(comparison: "Comparison", format: Format) -> None:
+    """A table for each level."""
+    for level in dict.fromkeys(one.level for one in comparison.until):
+        rows = []
+        for one in comparison.until:
+            if one.level == level:
+                known = [tokens for tokens in one.tokens if tokens is not None]
+                mean = "-" if one.spread.value is None else amount(one.spread.value)
+                ends = [amount(end) for end in (min(known), max(known))] if known else ["-", "-"]
+                rows.append([one.label, f"{len(known)} of {len(one.tokens)}", mean, *ends])
+        head = ("experiment", "seeds", "tokens", "least", "most")
+        print_figures(f"until {level} on the validation split", head, rows, format)
+
+
 def flat(comparison: "Comparison") -> Iterator[Row]:
     """The rows of CSV."""
     from msgspec.structs import asdict
@@ -263,6 +278,16 @@ def flat(comparison: "Comparison") -> Iterator[Row]:
         yield Row("cost", experiment.label, "invalid", experiment.invalid, seeds=seeds)
         for what, value in asdict(experiment.spent).items():
             yield Row("cost", experiment.label, what.replace("_", "-"), value, seeds=seeds)
+    for end in comparison.until:
+        told = end.spread
+        yield Row(
+            *("tokens until", end.label, end.level, told.value),
+            low=told.low,
+            high=told.high,
+            interval=told.interval,
+            deviation=told.deviation,
+            seeds=told.seeds,
+        )
     if comparison.against is not None:
         kind = f"printed in {comparison.against.table}"
         for beside in comparison.against.cells:

@@ -1,6 +1,8 @@
 """The options that a task adds to ``numtok gen``: reading them, and their help."""
 
 import inspect
+import re
+import shutil
 import textwrap
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
@@ -50,12 +52,12 @@ def print_help(context: typer.Context, task: str | None) -> None:
     """The help of ``gen``, or of one task: what it makes and its options."""
     if task is None:
         typer.echo(context.get_help())
-        typer.echo(textwrap.fill(f"Tasks: {', '.join(TASKS)}", 80, break_on_hyphens=False))
+        typer.echo(_line(f"Tasks: {', '.join(TASKS)}", 80))
         return
     name = parse_spec(task, "task")[0]
     kind = TASKS[name]
     text = inspect.cleandoc(kind.__doc__ or "").partition("\n>>> ")[0].strip()
-    typer.echo(f"Usage: numtok gen {name} [OPTIONS]\n\n{text.replace('``', '')}\n")
+    typer.echo(f"Usage: numtok gen {name} [OPTIONS]\n\n{_filled(text.replace('``', ''))}\n")
     rows = [
         (f"--{field.name.replace('_', '-')}", _default(field), field.metadata.get("help", ""))
         for field in settings_fields(kind)
@@ -66,6 +68,36 @@ def print_help(context: typer.Context, task: str | None) -> None:
     else:
         typer.echo("\n--samples and --split mean nothing here.")
     typer.echo("The other options: numtok gen --help")
+
+
+def _filled(text: str) -> str:
+    """Paragraphs and points in lines of the terminal, while what is indented stays as it is.
+
+    >>> print(_filled("One\\npart.\\n\\n- a\\n  point\\n- another\\n\\n    kept\\n    so"))
+    One part.
+    <BLANKLINE>
+    - a point
+    - another
+    <BLANKLINE>
+        kept
+        so
+    """
+    width = shutil.get_terminal_size().columns
+    parts = []
+    for part in text.split("\n\n"):
+        if part.startswith("    "):
+            parts.append(part)
+            continue
+        points = re.split(r"\n(?=- )", part)
+        parts.append("\n".join(_line(" ".join(point.split()), width) for point in points))
+    return "\n\n".join(parts)
+
+
+def _line(text: str, width: int) -> str:
+    indent = "  " if text.startswith("- ") else ""
+    return textwrap.fill(
+        text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def settings_fields(kind: type[Task]) -> tuple[Field[Any], ...]:

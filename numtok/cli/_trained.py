@@ -8,8 +8,8 @@ from numtok.artifact import TIMING
 from numtok.cli._figures import amount, number, share
 from numtok.cli._progress import Live
 from numtok.cli._shared import Format, Size, print_json, print_made, print_table
-from numtok.records import BEYOND_SIGHT
-from numtok.stages._models import METRICS, Losses
+from numtok.records import BEYOND_SIGHT, LOG_FILE
+from numtok.stages._models import Losses
 from numtok.stages._trace import Cost
 from numtok.stages._training import Update
 from numtok.stages.train import Result
@@ -48,7 +48,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     counts = artifact.manifest.counts
     timing = artifact.decoded(TIMING, dict[str, Any])
     # The last that was written down for each split.
-    losses = {one.split: one.loss for one in artifact.decoded_lines(METRICS, Losses)}
+    losses = {one.split: one.loss for one in artifact.decoded_lines(LOG_FILE, Losses)}
     if format is Format.JSON:
         print_json(
             {"ref": artifact.ref, "made": result.made, "counts": counts, "losses": losses}

@@ -27,6 +27,13 @@ def command(
         list[str] | None,
         typer.Option(metavar="GATE", help='"r2>=0.99": exit 1 if a report fails; repeatable.'),
     ] = None,
+    until: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LEVEL",
+            help='"loss<=0.5": tokens until the validation split had that; repeatable.',
+        ),
+    ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="GROUP", help="A table for each value of a group.")
     ] = None,
@@ -50,6 +57,7 @@ def command(
         by=by,
         against=against,
         column=column,
+        until=tuple(until or ()),
     )
     comparison = run(config, open_store(context))
     print_comparison(comparison, Format.JSON if json else format)

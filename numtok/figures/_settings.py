@@ -63,6 +63,11 @@ def _by_part(part: str, key: str, evaluation: Evaluation, panel: str) -> Place:
             f"--x embedder.{key} is a setting of models of texts, and {evaluation.ref} is of a "
             "table; give another --x"
         )
+    if part == "head" and report.labels:
+        raise UsageError(
+            f"--x head.{key} is a setting of models that predict numbers, and {evaluation.ref} is "
+            "of labels; give another --x"
+        )
     spec = str(report.configuration[part]) if of_text else report.scheme
     built = EMBEDDERS.build(spec) if part == "embedder" else HEADS.build(spec)
     x = _number(key, all_settings(built), evaluation, f"{part}.")

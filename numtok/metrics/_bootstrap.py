@@ -24,8 +24,11 @@ def resample(
     generator = np.random.default_rng(seed)
     step = max(1, _CHUNK // n)
     for done in range(0, resamples, step):
-        draws = generator.integers(0, units, (min(step, resamples - done), units))
-        counts = np.array([np.bincount(draw, minlength=units) for draw in draws], np.float64)
+        rows = min(step, resamples - done)
+        draws = generator.integers(0, units, (rows, units))
+        draws += units * np.arange(rows)[:, None]  # each resample counts in places of its own
+        every = np.bincount(draws.ravel(), minlength=rows * units)
+        counts = every.reshape(rows, units).astype(np.float64)
         yield counts if members is None else np.take(counts, members, axis=1)
 
 

@@ -52,9 +52,8 @@ def median(values: Floats) -> Statistic:
     def statistic(weights: Floats) -> Floats:
         counts = np.cumsum(np.take(weights, order, axis=1), axis=1)
         total = counts[:, -1]
-        ranks = np.stack([(total + 1) // 2, total // 2 + 1], axis=1)  # equal if total is odd
-        places = [np.searchsorted(row, rank) for row, rank in zip(counts, ranks, strict=True)]
-        low, high = ordered[np.array(places)].T
+        ranks = (total + 1) // 2, total // 2 + 1  # equal if total is odd
+        low, high = (ordered[(counts < rank[:, None]).sum(axis=1)] for rank in ranks)
         middle: Floats = np.where(low == high, low, low / 2 + high / 2)
         return middle
 

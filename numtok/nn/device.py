@@ -49,8 +49,8 @@ def measured_matmul_rate(device: torch.device, bfloat16: bool) -> float:
 
 
 def seed_generator(device: torch.device, seed: int) -> None:
-    """As ``torch.manual_seed``, for the device alone: on a CPU that one spends a good part of a
-    small model's step on noting for other devices, in case they come, where it was called."""
+    """As ``torch.manual_seed``, for the device alone: on a CPU that one also notes, for each other
+    kind of device, where it was called, which takes a hundred times as long as the seeding."""
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
     else:

@@ -22,6 +22,7 @@ boosted
     Gradient-boosted trees on the same, where scikit-learn is installed.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from importlib.util import find_spec
@@ -42,6 +43,8 @@ Fit = Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]], 
 _FITTED_ON = 200_000  # targets of one name in the train split, at most
 _MOST_FEATURES = 256
 _MOST_BEFORE = 16  # numbers before a target
+_MOST_BOOSTED = 16
+_boosted: dict[bytes, NDArray[np.float64]] = {}  # predictions, by what they were made of
 
 
 def floors(
@@ -242,10 +245,23 @@ def linear(
 def boosted(
     x: NDArray[np.float64], y: NDArray[np.float64], asked: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """As :func:`linear`, by gradient-boosted trees; needs scikit-learn."""
+    """As :func:`linear`, by gradient-boosted trees; needs scikit-learn.
+
+    The last few fits are kept: the models of a sweep are all asked about the same rows.
+    """
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    with threadpool_limits(threads()):  # it knows of no other way to be held to NUMTOK_THREADS
-        model = HistGradientBoostingRegressor(random_state=0).fit(x, y)
-        return np.asarray(model.predict(asked), np.float64)
+    digest = hashlib.sha256(repr((x.shape, asked.shape, threads())).encode())
+    for part in (x, y, asked):
+        digest.update(np.ascontiguousarray(part).data)
+    key = digest.digest()
+    if key not in _boosted:
+        with threadpool_limits(threads()):  # it knows of no other way to be held to NUMTOK_THREADS
+            model = HistGradientBoostingRegressor(random_state=0).fit(x, y)
+            predicted = np.asarray(model.predict(asked), np.float64)
+        predicted.setflags(write=False)
+        if len(_boosted) == _MOST_BOOSTED:
+            del _boosted[next(iter(_boosted))]  # the oldest
+        _boosted[key] = predicted
+    return _boosted[key]

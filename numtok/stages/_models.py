@@ -27,7 +27,7 @@ from numtok.records import SCHEME_FILE, read_record
 from numtok.samples import Samples
 
 FORMAT = 1  # of model.json
-WEIGHTS, MODEL_FILE, METRICS = "weights.safetensors", "model.json", "metrics.jsonl"
+WEIGHTS, MODEL_FILE = "weights.safetensors", "model.json"
 
 
 class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,4 +1,6 @@
-"""Gates: ``r2>=0.99`` is a requirement that each report meets or does not."""
+"""Limits of figures, as ``r2>=0.99``: a gate that each report meets or does not, or a level that is
+reached while a model learns.
+"""
 
 import math
 import operator
@@ -45,20 +47,37 @@ class Requirement:
     @classmethod
     def parse(cls, text: str) -> "Requirement":
         """``Requirement.parse("r2 >= 0.99")``; UsageError for what has another form."""
-        match = _FORM.fullmatch(text)
-        try:
-            limit = float(match[3]) if match else math.nan
-        except ValueError:
-            limit = math.nan
-        if match is None or not math.isfinite(limit):
-            raise UsageError(
-                f"--require {text!r} is not METRIC OP NUMBER; OP is >=, >, <= or <, "
-                'as in --require "r2>=0.99"'
-            )
-        return cls(spec_of(METRICS.build(match[1])), match[2], limit)
+        metric, sign, limit = limited(text, "--require", "METRIC", "r2>=0.99")
+        return cls(spec_of(METRICS.build(metric)), sign, limit)
 
     def judge(self, ref: str, figures: Mapping[str, Figure]) -> Verdict:
         """The verdict on one report, from its figures over all numbers."""
         value = figures[self.metric].value
-        met = value is not None and _OPERATORS[self.sign](value, self.limit)
+        met = value is not None and holds(value, self.sign, self.limit)
         return Verdict(str(self), ref, value, met)
+
+
+def limited(text: str, option: str, what: str, example: str) -> tuple[str, str, float]:
+    """What has a limit, the sign and the limit, of ``text``; the rest is for the message.
+
+    >>> limited("r2 >= 0.99", "--require", "METRIC", "r2>=0.99")
+    ('r2', '>=', 0.99)
+
+    Raises UsageError for what has another form.
+    """
+    match = _FORM.fullmatch(text)
+    try:
+        limit = float(match[3]) if match else math.nan
+    except ValueError:
+        limit = math.nan
+    if match is None or not math.isfinite(limit):
+        raise UsageError(
+            f"{option} {text!r} is not {what} OP NUMBER; OP is >=, >, <= or <, "
+            f'as in {option} "{example}"'
+        )
+    return match[1], match[2], limit
+
+
+def holds(value: float, sign: str, limit: float) -> bool:
+    """``value sign limit``, as in 0.995 >= 0.99."""
+    return _OPERATORS[sign](value, limit)

@@ -33,6 +33,7 @@ from numtok.stages._reports import (
 )
 from numtok.stages._requirements import Requirement, Verdict
 from numtok.stages._spread import LEVEL, Spread, spread, t_test
+from numtok.stages._until import Level, Until, until
 from numtok.store import Store
 
 DEFAULT = ("r2", "signed-log-r2", "median-relative-error", "relative-error-over,limit=0.1")
@@ -40,7 +41,8 @@ DEFAULT = ("r2", "signed-log-r2", "median-relative-error", "relative-error-over,
 
 @dataclass(frozen=True)
 class Config:
-    """``by`` names a group, ``against`` and ``column`` a published table and its column."""
+    """``by`` names a group, ``against`` and ``column`` a published table and its column; ``until``
+    are levels of what was logged of the validation split."""
 
     reports: tuple[str, ...]
     metrics: tuple[str, ...] = ()
@@ -48,6 +50,7 @@ class Config:
     by: str | None = None
     against: str | None = None
     column: str | None = None
+    until: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.column is not None and self.against is None:
@@ -133,8 +136,9 @@ class Comparison(msgspec.Struct, frozen=True):
     """What ``compare`` found; ``metrics`` says of each whether "higher" or "lower" is better,
     ``measures`` what there are so many of: "numbers", "labels" or "answers".
 
-    ``over_folds`` is by label and metric, empty where the reports have no several folds. ``notes``
-    are what a reader must know: one sentence each.
+    ``over_folds`` is by label and metric, empty where the reports have no several folds.
+    ``until`` has each level for each experiment. ``notes`` are what a reader must know: one
+    sentence each.
     """
 
     split: str
@@ -147,6 +151,7 @@ class Comparison(msgspec.Struct, frozen=True):
     verdicts: list[Verdict]
     against: Against | None
     measures: str
+    until: list[Until]
     notes: list[str]
 
 
@@ -166,6 +171,7 @@ def run(config: Config, store: Store) -> Comparison:
     """
     evaluations = [read(store.resolve(ref, {REPORT})) for ref in config.reports]
     requirements = [Requirement.parse(text) for text in config.require]
+    levels = [Level.parse(text) for text in config.until]
     metrics = _metrics(config.metrics, evaluations)
     _check_measures([*metrics, *(METRICS.build(one.metric) for one in requirements)], evaluations)
     groups = grouped(evaluations)
@@ -198,6 +204,7 @@ def run(config: Config, store: Store) -> Comparison:
         verdicts=_verdicts(requirements, measured),
         against=against(config.against, labelled, column=config.column) if config.against else None,
         measures=first.answers.measures,
+        until=[one for level in levels for one in until(level, labelled, store)],
         notes=[] if (count := first.clusters(everywhere)) is None else [clusters_told(count)],
     )
 

@@ -26,7 +26,7 @@ from numtok.nn.heads.base import HEADS, ValueHead
 from numtok.nn.presets import shortest, trunk
 from numtok.nn.training import WHOLE_STEP, device_of, naming_memory
 from numtok.normalizers.base import NORMALIZERS
-from numtok.records import MODEL, TABLE
+from numtok.records import LOG_FILE, MODEL, TABLE
 from numtok.registry import settings_of, spec_of
 from numtok.stages._checkpoint import (
     Checkpoint,
@@ -37,7 +37,7 @@ from numtok.stages._checkpoint import (
     write_checkpoint,
     write_finished,
 )
-from numtok.stages._models import METRICS, WEIGHTS
+from numtok.stages._models import WEIGHTS
 from numtok.stages._options import check_name
 from numtok.stages._regressors import REGRESSOR_FILE, Fold, RegressorFile, write_regressor
 from numtok.stages._signals import Signals
@@ -141,7 +141,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             finished = read_finished(draft)
             if finished is None:
                 finished = _Fit(draft, plan, read_table_of(source), progress).run()
-                write_finished(draft, (WEIGHTS, REGRESSOR_FILE, METRICS), finished)
+                write_finished(draft, (WEIGHTS, REGRESSOR_FILE, LOG_FILE), finished)
             drop_checkpoint(draft)
             return Result(draft.publish(finished.counts, finished.timing), made=True)
 
@@ -327,7 +327,7 @@ class _Fit:
         write_regressor(self.draft.path, file, [one.model for one in fitted])
         # Sorted, because a checkpoint gives the fields back in another order.
         lines = [msgspec.json.encode(record, order="sorted") + b"\n" for record in self.records]
-        files.write_atomic(self.draft.path / METRICS, b"".join(lines))
+        files.write_atomic(self.draft.path / LOG_FILE, b"".join(lines))
         parameters, head = fitted[0].model.parameter_counts()
         counts = {
             "folds": len(folds),

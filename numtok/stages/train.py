@@ -34,7 +34,7 @@ from numtok.nn.presets import preset, shortest
 from numtok.nn.training import WHOLE_STEP, Execution, Recipe, device_of, naming_memory
 from numtok.nn.vocabulary import Vocabulary
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
-from numtok.records import BEYOND_SIGHT, ENCODED, MODEL, SCHEME_FILE, TRAIN
+from numtok.records import BEYOND_SIGHT, ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.samples import Samples
 from numtok.stages._checkpoint import Finished, drop_checkpoint, read_finished, write_finished
@@ -42,7 +42,6 @@ from numtok.stages._classes import learnt_classes
 from numtok.stages._data import has_targets, learnt_values, read_codec, read_split, splits
 from numtok.stages._init import begin_with, check_trunk, objective_of, told
 from numtok.stages._models import (
-    METRICS,
     MODEL_FILE,
     WEIGHTS,
     LoadedModel,
@@ -426,7 +425,7 @@ def _made(
     costs: Sequence[Cost] = ()
     if finished is None:
         finished, costs = _train(draft, plan, codec, reading, progress)
-        write_finished(draft, (WEIGHTS, MODEL_FILE, SCHEME_FILE, METRICS), finished)
+        write_finished(draft, (WEIGHTS, MODEL_FILE, SCHEME_FILE, LOG_FILE), finished)
     drop_checkpoint(draft)
     return draft.publish(finished.counts, finished.timing), costs
 
@@ -473,7 +472,7 @@ def _train(
     write_model(draft.path, trainer.model, codec, trained)
     # Sorted, because a checkpoint gives the fields back in another order.
     lines = [msgspec.json.encode(record, order="sorted") + b"\n" for record in training.records]
-    files.write_atomic(draft.path / METRICS, b"".join(lines))
+    files.write_atomic(draft.path / LOG_FILE, b"".join(lines))
     parameters, _ = trainer.model.parameter_counts()
     counts = {
         "rows": len(train.samples),

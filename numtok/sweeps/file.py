@@ -68,6 +68,7 @@ from numtok.published import published
 from numtok.sources.base import SOURCES, TableSource, TextSource
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 from numtok.stages._schemes import scheme_of
+from numtok.stages._until import Level
 from numtok.sweeps.plan import (
     BUDGETS,
     Encodings,
@@ -87,7 +88,7 @@ _TABLES = (*_STAGES, "compare", "select")
 # Fields whose option has another name, fields that are lists themselves, and those that are not
 # for a sweep to set.
 _NAMES = {"learning_rate": "lr", "final_rate": "lr-end", "metrics": "metric", "from_": "from"}
-_LISTS = ("metrics", "over", "features", "drop")
+_LISTS = ("metrics", "over", "features", "drop", "until")
 _MANAGED = {
     "name", "restart", "force", "dry_run", "inputs", "like", "encoded", "model", "init", "reports",
     "require", "workers", "checkpoint_steps", "batch_workers", "profile", "table", "path",
@@ -102,6 +103,7 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
     "head": HEADS.build,
     "metric": METRICS.build,
     "against": published,
+    "until": Level.parse,
 }
 _CHECKS_OF: Mapping[type, Mapping[str, Callable[[str], object]]] = {
     gen.Config: {"task": TASKS.build},

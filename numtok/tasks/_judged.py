@@ -8,7 +8,7 @@ import numpy as np
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 from numtok.tasks._unrepeated import Whole, in_random_order, shared_out
-from numtok.tasks.base import Split, TextTask
+from numtok.tasks.base import Made, Split, TextTask
 
 LABELS = np.array(["incorrect", "correct"])
 
@@ -53,6 +53,29 @@ def shuffled(purpose: str, rows: int, columns: Sequence[Whole]) -> list[Whole]:
         last = len(order) - 1 - int(in_random_order(f"odd {purpose}", 2)[0])
         order = order[order != last]
     return [column[order] for column in columns]
+
+
+def judged(
+    split: Split,
+    first: int,
+    texts: Iterable[str],
+    labels: Whole,
+    groups: Sequence[dict[str, str]],
+    which: Whole,
+) -> Made:
+    """A unit of rows, the first of which is number ``first`` of its split.
+
+    labels, which
+        int64[rows]: places in :data:`LABELS` and, of the kind of each row, in ``groups``.
+    """
+    rows = zip(texts, LABELS[labels].tolist(), which.tolist(), strict=True)
+    return Made(
+        written(
+            Line(f"{split.name}-{number}", text, label=label, group=groups[kind])
+            for number, (text, label, kind) in enumerate(rows, first)
+        ),
+        {},
+    )
 
 
 def written(lines: Iterable[Line]) -> bytes:

@@ -9,7 +9,7 @@ import numpy as np
 
 from numtok.errors import UsageError
 from numtok.tasks._draws import uniforms_of_rows
-from numtok.tasks._judged import LABELS, Line, pairs_of_kinds, shuffled, too_few, written
+from numtok.tasks._judged import judged, pairs_of_kinds, shuffled, too_few
 from numtok.tasks._templates import Entry, Pattern, Templates, fill_each
 from numtok.tasks._unrepeated import (
     Tried,
@@ -135,14 +135,7 @@ class Comparison(TextTask):
         which, a, b, label = drawn[:, first : first + self.rows_of(split, index)]
         texts = fill_each([kind.pattern for kind in self._kinds], which, {"NUMA": a, "NUMB": b})
         groups = [{"template": kind.template} for kind in self._kinds]
-        rows = zip(texts, LABELS[label].tolist(), which.tolist(), strict=True)
-        return Made(
-            written(
-                Line(f"{split.name}-{number}", text, label=name, group=groups[kind])
-                for number, (text, name, kind) in enumerate(rows, first)
-            ),
-            {},
-        )
+        return judged(split, first, texts, label, groups, which)
 
 
 @lru_cache(maxsize=2)

@@ -10,7 +10,7 @@ import numpy as np
 from numtok.errors import UsageError
 from numtok.registry import Range
 from numtok.tasks._draws import uniforms_of_rows
-from numtok.tasks._judged import LABELS, Line, pairs_of_kinds, shuffled, too_few, written
+from numtok.tasks._judged import judged, pairs_of_kinds, shuffled, too_few
 from numtok.tasks._templates import Entry, Pattern, Templates, fill_each
 from numtok.tasks._unrepeated import (
     Tried,
@@ -163,14 +163,7 @@ class Measurement(TextTask):
         numbers = {"INT": multiplier, "ANSWER": answer}
         texts = fill_each([kind.pattern for kind in kinds], which, numbers)
         groups = [{"template": kind.template, "object": kind.object} for kind in kinds]
-        rows = zip(texts, LABELS[label].tolist(), which.tolist(), strict=True)
-        return Made(
-            written(
-                Line(f"{split.name}-{number}", text, label=name, group=groups[kind])
-                for number, (text, name, kind) in enumerate(rows, first)
-            ),
-            {},
-        )
+        return judged(split, first, texts, label, groups, which)
 
 
 @lru_cache(maxsize=2)

@@ -32,8 +32,9 @@ class Temperature(DerivedTask):
     the sine and cosine of the longitude, then sine and cosine of the time of day and of the year
     (of 365 days) at the first step, then the values of one station after the other:
 
-        {'description': {'coords': [[0.7934, -0.1435, 0.9897], ...], 'start': [1.0, 0.0, 0.9668,
-        0.2554]}, 'data': [[-0.9657, 0.2348, 0.4146, ...], ...]}
+        {'description': {'coords': [[0.7934, -0.1435, 0.9897], ...],
+        'start': [1.0, 0.0, 0.9668, 0.2554]},
+        'data': [[-0.9657, 0.2348, 0.4146, ...], ...]}
 
     The paper's numbers are floats; here they have four decimal places at most, finer than ERA5
     itself is stored, ``--places 7`` gives them all. Values are standardised with the mean and

@@ -22,7 +22,8 @@ class TruncatedGaussian(TableTask):
     The target does not depend on the one feature, x, which is 0 in every row. So what is learnt
     is one density f, and the error of a histogram of 2^k bins and N rows is known (Theorem 1)::
 
-        integral of (f - histogram)^2  =  2^-2k / 12 * slope_squared + 2^k / N - squared / N
+        integral of (f - histogram)^2
+            =  2^-2k / 12 * slope_squared + 2^k / N - squared / N
 
     but for terms of 2^-4k and 2^-k / N, with the integrals over [0, 1] of f^2 (``squared``, the
     small term that the theorem leaves out) and of f'^2 (``slope_squared``).

@@ -1,0 +1,101 @@
+"""How much models had read when a figure of the validation split reached a level.
+
+What is logged while a model learns is looked at a few times a run; between two looks the figure is
+taken to go in a straight line.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from numtok.errors import DataError, UsageError, unknown
+from numtok.records import LOG_FILE, MODEL
+from numtok.reports import Figure
+from numtok.stages._reports import Evaluation
+from numtok.stages._requirements import holds, limited
+from numtok.stages._spread import Spread, spread
+from numtok.store import Store
+
+
+class Until(msgspec.Struct, frozen=True):
+    """Of one experiment: the tokens of each seed, in the order of its reports, None where the run
+    ended before; their ``spread``, undefined where one did not get there."""
+
+    level: str
+    label: str
+    tokens: list[float | None]
+    spread: Spread
+
+
+@dataclass(frozen=True)
+class Level:
+    """``key`` is a column of the log, as ``loss``; ``sign`` one of >=, <=, >, <."""
+
+    key: str
+    sign: str
+    limit: float
+
+    def __str__(self) -> str:
+        return f"{self.key}{self.sign}{self.limit:g}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Level":
+        """``Level.parse("loss<=0.5")``; UsageError for what has another form."""
+        return cls(*limited(text, "--until", "FIGURE", "loss<=0.5"))
+
+    def tokens(self, looks: Sequence[tuple[float, float | None]]) -> float | None:
+        """Tokens until the level, of (tokens, figure) one after the other; None where none has it.
+
+        >>> Level.parse("loss<=0.5").tokens([(100, 2.0), (200, 1.0), (300, 0.0)])
+        250.0
+        """
+        before: tuple[float, float] | None = None
+        for tokens, value in looks:
+            if value is None:  # not finite
+                before = None
+                continue
+            if holds(value, self.sign, self.limit):
+                if before is None:
+                    return float(tokens)
+                share = (self.limit - before[1]) / (value - before[1])
+                return before[0] + share * (tokens - before[0])
+            before = tokens, value
+        return None
+
+
+def until(
+    level: Level, experiments: Sequence[tuple[str, Sequence[Evaluation]]], store: Store
+) -> list[Until]:
+    """Each experiment, given with its label.
+
+    Raises UsageError for models that are not at hand or of tables, and for a figure that their
+    logs lack; DataError for runs that looked at no validation split.
+    """
+    found = []
+    for label, group in experiments:
+        tokens = [level.tokens(_looks(level, one, store)) for one in group]
+        figures = [Figure(value, None, None, len(group)) for value in tokens]
+        found.append(Until(str(level), label, tokens, spread(figures)))
+    return found
+
+
+def _looks(level: Level, evaluation: Evaluation, store: Store) -> list[tuple[float, float | None]]:
+    model = store.resolve(evaluation.report.model)
+    if model.kind != MODEL:
+        raise UsageError(
+            f"--until is of models of texts, and {evaluation.ref} is of {model.ref}, of kind "
+            f"{model.kind}; leave it out"
+        )
+    log = model.decoded_lines(LOG_FILE, dict[str, Any])
+    seen = [one for one in log if one["split"] != "train"]
+    if not seen:
+        raise DataError(
+            f"{model.ref} looked at no validation split while it learnt, so its log does not say "
+            "when it reached anything; encode data with one"
+        )
+    known = [key for key in seen[-1] if key not in ("step", "tokens", "split")]
+    if level.key not in known:
+        raise unknown(f"figure of --until in the log of {model.ref}", level.key, known)
+    return [(one["tokens"], one[level.key]) for one in seen]
