@@ -48,10 +48,13 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     counts = artifact.manifest.counts
     timing = artifact.decoded(TIMING, dict[str, Any])
     # The last that was written down for each split.
-    losses = {one.split: one.loss for one in artifact.decoded_lines(LOG_FILE, Losses)}
+    last = {one.split: one for one in artifact.decoded_lines(LOG_FILE, Losses)}
+    losses = {split: one.loss for split, one in last.items()}
+    exact = {split: one.exact for split, one in last.items() if one.exact is not None}
     if format is Format.JSON:
         print_json(
             {"ref": artifact.ref, "made": result.made, "counts": counts, "losses": losses}
+            | ({"exact": exact} if exact else {})
             | {"timing": timing}
         )
         return
@@ -61,6 +64,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         ("samples", counts["samples"]),
         ("tokens", counts["tokens"]),
         *((f"{split} loss", loss) for split, loss in losses.items()),
+        *((f"{split} answers, exact", share(one)) for split, one in exact.items()),
         ("seconds", round(timing["seconds"], 1)),
         ("tokens a second", round(timing["tokens_per_second"])),
         # Of a model of an earlier numtok these are not known.

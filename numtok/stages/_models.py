@@ -53,11 +53,13 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Losses(msgspec.Struct, frozen=True):
-    """A line of ``metrics.jsonl``, as far as it is of every numtok; None is not finite."""
+    """A line of ``metrics.jsonl``, as far as it is of every numtok; None is not finite. ``exact``
+    is the share of answers that were written exactly, where that was looked at."""
 
     step: int
     split: str
     loss: float | None
+    exact: float | None = None
 
 
 class _ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

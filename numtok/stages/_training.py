@@ -29,11 +29,12 @@ from numtok.stages._checkpoint import (
     write_steps,
 )
 from numtok.stages._data import learnt_values
+from numtok.stages._exact_answers import ExactAnswers
 from numtok.stages._signals import Signals
 from numtok.stages._trace import Cost, traced
 
 _VALIDATION_ROWS = 4096  # of the validation split at most
-_RECORDS, _VALIDATIONS = 200, 10  # how often a run writes its losses down, at most
+_RECORDS, _VALIDATIONS = 200, 20  # how often a run writes its losses down, at most
 _STEPS_PER_LOOK = 3  # batches learnt for one looked at, which costs a third: a tenth of the time
 _CHECKPOINT_SECONDS = 60.0
 _TRACED_STEPS = 5
@@ -89,6 +90,7 @@ class Split:
         # What can be looked at: of labels, those that are learnt.
         known = samples.class_of(classes) >= 0 if classes else np.ones(len(samples), np.bool_)
         self._known = np.flatnonzero(known)
+        self._codec = codec
         self._batch = batch
         self._seed = seed
 
@@ -143,6 +145,12 @@ class Split:
         """How many batches :meth:`looked_at` gives."""
         return -(-min(_VALIDATION_ROWS, len(self._known)) // self._batch)
 
+    def answers(self) -> ExactAnswers | None:
+        """What a model that writes from left to right is to write; None where nothing is."""
+        if not self.objective.causal or self.classes:
+            return None
+        return ExactAnswers.of(self.samples, self.batches, self._codec, self._batch)
+
     def _some_batches(self) -> Iterator[tuple[Batch, int]]:
         draws = generator(0, "looked at").permutation(len(self._known))[:_VALIDATION_ROWS]
         rows = self._known[draws]
@@ -173,6 +181,7 @@ class Training:
         self.draft = draft
         self.train = train
         self.validation = validation
+        self._answers = validation and validation.answers()
         self.model = model
         self.recipe = recipe
         self.execution = execution
@@ -315,7 +324,10 @@ class Training:
                 sums[name] += mean * many[name]
                 counts[name] += many[name]
         means = {name: total / max(1, counts[name]) for name, total in sums.items()}
-        return {"loss": trainer.loss(means)} | means
+        figures = {"loss": trainer.loss(means)} | means
+        if self._answers is not None:
+            figures["exact"] = self._answers.share(trainer.model)
+        return figures
 
     def _save(self, trainer: Trainer) -> None:
         tensors, plain = trainer.state()

@@ -1,0 +1,61 @@
+"""How many answers a model writes exactly, looked at while it learns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.codec import Codec
+from numtok.grammar import Grammar
+from numtok.nn.batches import Batches, generator
+from numtok.nn.generation import Writer
+from numtok.nn.model import Model
+from numtok.samples import Samples
+
+_ROWS = 512  # at most: of 90% the standard error is 1.3%
+_TOKENS = 1 << 14  # written at each look, at most
+
+
+@dataclass(frozen=True, eq=False)
+class ExactAnswers:
+    """Some rows and their answers; they are the same ones at each look, whatever the seed."""
+
+    batches: Batches
+    codec: Codec
+    rows: NDArray[np.int64]  # [n], the shortest prompt first
+    answers: NDArray[np.int64]  # [n, W] the true tokens, -1 behind each answer's end
+    size: int  # rows that are written together
+
+    @classmethod
+    def of(
+        cls, samples: Samples, batches: Batches, codec: Codec, size: int
+    ) -> "ExactAnswers | None":
+        """None where no row has an answer, and for schemes whose tokens do not say a number alone:
+        what is said beside them is never exact."""
+        asked = np.flatnonzero(samples.answer_start >= 0)
+        if codec.scheme.channel or not len(asked):
+            return None
+        width = int((samples.lengths[asked] - samples.answer_start[asked]).max())
+        most = max(1, min(_ROWS, _TOKENS // (width + 1)))
+        rows = asked[generator(0, "answers").permutation(len(asked))[:most]]
+        rows = rows[np.argsort(samples.answer_start[rows], kind="stable")]
+        starts = samples.token_rows[rows] + samples.answer_start[rows]
+        at = starts[:, None] + np.arange(width)
+        inside = at < samples.token_rows[rows + 1][:, None]
+        tokens = samples.tokens[np.where(inside, at, 0)].astype(np.int64)
+        return cls(batches, codec, rows, np.where(inside, tokens, -1), size)
+
+    def share(self, model: Model) -> float:
+        """Of the rows, those whose answer the model writes token by token as it stands there, and
+        then ends."""
+        model.eval()
+        width = self.answers.shape[1]
+        # One token more than any answer: who writes on is wrong.
+        writer = Writer(model, self.codec, Grammar(self.codec.scheme), True, width + 1)
+        exact, memory = 0, None
+        for first in range(0, len(self.rows), self.size):
+            some = slice(first, first + self.size)
+            written, memory = writer.write(self.batches.of(self.rows[some]), memory)
+            same = (written.tokens[:, :width] == self.answers[some]).all(axis=1)
+            exact += int(np.count_nonzero(same & written.ended))
+        return exact / len(self.rows)

@@ -1,0 +1,136 @@
+"""The share of answers that a model writes exactly, as training logs it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from numtok.artifact import Artifact
+from numtok.cli._shared import Format
+from numtok.cli._trained import print_result
+from numtok.nn.batches import Batches
+from numtok.records import LOG_FILE
+from numtok.reports import PREDICTIONS_FILE
+from numtok.stages import compare, encode, eval, gen, train
+from numtok.stages._data import learnt_values, read_codec, read_split
+from numtok.stages._exact_answers import ExactAnswers
+from numtok.stages._models import Losses
+from numtok.store import Store
+from tests import fakemodels
+from tests.test_eval import TINY, quiet
+
+one_thread = fakemodels.one_thread
+SETTINGS = "digits=1..3,train=40,validation=12,test=1,prompt=short"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Lengths of numbers, which are soon told, and sums, which are not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMTOK_THREADS", "1")
+        made = Store(tmp_path_factory.mktemp("exact") / "artifacts")
+        spec = f"nupa,tasks=length_Integer+add_Integer,{SETTINGS}"
+        assert gen.run(gen.Config(spec, None, name="mixed"), made, quiet).artifact
+        yield made
+
+
+def encoded(store: Store, scheme: str) -> Artifact:
+    found = encode.run(encode.Config(("data/mixed",), scheme), store, quiet).artifact
+    assert found is not None
+    return found
+
+
+def trained(store: Store, data: Artifact, **more: Any) -> train.Result:
+    given: dict[str, Any] = {"preset": TINY, "objective": "ar", "steps": 200, "batch": 16}
+    return train.run(train.Config(data.ref, **given | more), store, quiet)
+
+
+def log(model: Artifact) -> list[Losses]:
+    return [one for one in model.decoded_lines(LOG_FILE, Losses) if one.split == "validation"]
+
+
+def test_the_share_is_that_of_the_texts_that_eval_finds(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = encoded(store, "digits")
+    made = trained(store, data)
+    config = eval.Config(made.artifact.ref, data.ref, split="validation", fill="answers")
+    table = pq.read_table(eval.run(config, store, quiet).artifact.path / PREDICTIONS_FILE)
+    said, true, ended = (table[name].to_pylist() for name in ("prediction", "answer", "ended"))
+    exact = [one == gold and end for one, gold, end in zip(said, true, ended, strict=True)]
+    assert 0.2 < np.mean(exact) < 1
+    looks = log(made.artifact)
+    assert looks[-1].exact == np.mean(exact)
+    assert looks[0].exact is not None and looks[0].exact < np.mean(exact)
+    print_result(made, Format.TABLE, quiet=False)
+    [line] = [
+        one for one in capsys.readouterr().err.splitlines() if "validation answers, exact" in one
+    ]
+    assert line.split()[-1] == f"{100 * np.mean(exact):.3g}%"
+    print_result(made, Format.JSON, quiet=False)
+    assert msgspec.json.decode(capsys.readouterr().out)["exact"] == {"validation": np.mean(exact)}
+
+
+def test_compare_says_how_many_tokens_a_share_took(store: Store) -> None:
+    data = encoded(store, "digits")
+    model = trained(store, data).artifact
+    report = eval.run(eval.Config(model.ref, data.ref, fill="answers"), store, quiet).artifact
+    config = compare.Config((report.ref,), until=("exact>=0.1", "exact>=1"))
+    some, whole = compare.run(config, store).until
+    assert some.spread.value is not None and some.spread.value > 0
+    assert whole.tokens == [None]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "more"),
+    [
+        ("xval", {}),  # a value is never exact
+        ("digits", {"objective": "mlm"}),  # writes no answers
+    ],
+)
+def test_where_nothing_can_be_exact_nothing_is_told(
+    store: Store, scheme: str, more: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = trained(store, encoded(store, scheme), steps=2, **more)
+    assert {one.exact for one in log(made.artifact)} == {None}
+    print_result(made, Format.TABLE, quiet=False)
+    assert "exact" not in capsys.readouterr().err
+
+
+def test_rows_without_an_answer_are_not_asked(store: Store) -> None:
+    data = encoded(store, "digits")
+    codec, samples = read_codec(data), read_split(data, "validation")
+    starts = samples.answer_start.copy()
+    starts[::2] = -1
+    some = replace(samples, answer_start=starts)
+    batches = Batches(some, learnt_values(some, codec), 16)
+    found = ExactAnswers.of(some, batches, codec, 16)
+    assert found is not None
+    assert sorted(found.rows.tolist()) == list(range(1, len(samples), 2))
+    none = replace(samples, answer_start=np.full_like(starts, -1))
+    assert ExactAnswers.of(none, batches, codec, 16) is None
+
+
+def test_answers_are_the_tokens_behind_the_prompt(store: Store) -> None:
+    data = encoded(store, "digits")
+    codec, samples = read_codec(data), read_split(data, "validation")
+    found = ExactAnswers.of(samples, Batches(samples, learnt_values(samples, codec), 16), codec, 16)
+    assert found is not None and len(found.rows) == len(samples)
+    for row, answer in zip(found.rows.tolist(), found.answers, strict=True):
+        tokens = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
+        assert answer[answer >= 0].tolist() == tokens[samples.answer_start[row] :].tolist()
+
+
+def test_long_answers_are_fewer_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = encoded(store, "digits")
+    codec, samples = read_codec(data), read_split(data, "validation")
+    batches = Batches(samples, learnt_values(samples, codec), 16)
+    whole = ExactAnswers.of(samples, batches, codec, 16)
+    monkeypatch.setattr("numtok.stages._exact_answers._TOKENS", 60)
+    few = ExactAnswers.of(samples, batches, codec, 16)
+    assert whole is not None and few is not None
+    assert 1 <= len(few.rows) == 60 // (few.answers.shape[1] + 1) < len(whole.rows)
