@@ -233,9 +233,8 @@ def test_what_is_too_large_for_memory_is_learnt_from_disk_to_the_same_weights(
 def test_a_long_run_writes_some_losses_down(store: Store) -> None:
     artifact = train(store, tiny(steps=450, batch=16, preset="nano,layers=1,width=4,heads=2"))
     assert [record["step"] for record in records(artifact, "train")] == list(range(2, 451, 2))
-    assert [record["step"] for record in records(artifact, "validation")] == list(
-        range(45, 451, 45)
-    )
+    looks = [record["step"] for record in records(artifact, "validation")]
+    assert looks == [*range(22, 441, 22), 450]
 
 
 @pytest.mark.parametrize("objective", ["ar", "mlm,rate=1"])  # the number is seen; it is not

@@ -181,7 +181,7 @@ class Training:
         self.draft = draft
         self.train = train
         self.validation = validation
-        self._answers = validation and validation.answers()
+        self._answers = None if validation is None else validation.answers()
         self.model = model
         self.recipe = recipe
         self.execution = execution
