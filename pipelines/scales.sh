@@ -30,6 +30,10 @@
 # CORPUS           text to pre-train on; without it, rows of pre-trained models are left out
 # OUT              a folder: figures are drawn there (needs matplotlib)
 #
+# Of Value-Aware (numvalue-*):
+#
+# OTHERS           schemes that are tried on the same questions; none if empty
+#
 # All of these can be set from outside; UCI is a folder with a copy of uci_datasets, so that
 # nothing is downloaded.
 #
@@ -155,6 +159,30 @@ numgpt() {
     case "$SCALE" in
         smoke) RATE=2e-3 PRESET=nano,layers=1,width=16,heads=2 SAMPLES=400 STEPS=10 EPOCHS= ;;
         cpu) RATE=2e-3 PRESET=nano,layers=3,heads=2,width=64 STEPS=5000 EPOCHS= ;;
+    esac
+}
+
+# The models of Value-Aware (numvalue-*): decoders that learn answers alone, and how many rows of each
+# task and digit key there are. At two cores six tasks of up to four digits; with one GPU all 38 of up
+# to five; at paper scale the published data, size, rate and curriculum.
+numvalue() {
+    TASKS=add_Integer+floordiv_Integer+length_Integer+max_Float+multiply_easy_Integer+to_scient_Float
+    DIGITS=1..4 ROWS=20000 VALIDATION=100 TEST=250 PROMPT=short RATE=2e-3 SCHEDULE=
+    case "$SCALE" in
+        smoke)
+            DIGITS=1..2 ROWS=40 VALIDATION=4 TEST=4
+            PRESET=nano,layers=1,width=16,heads=2 BATCH=16 STEPS=20
+            ;;
+        cpu) PRESET=nano BATCH=128 STEPS=10000 ;;
+        gpu)
+            TASKS=all DIGITS=1..5 ROWS=100000 VALIDATION=100 TEST=-1 RATE=5e-4
+            PRESET=small BATCH=256 STEPS=20000
+            ;;
+        paper)
+            TASKS=all DIGITS=published ROWS=100000 VALIDATION=-1 TEST=-1 PROMPT=published RATE=5e-5
+            PRESET=gpt2 BATCH=256 STEPS=85507
+            SCHEDULE=$(dirname "${BASH_SOURCE[0]}")/curricula/value-aware.toml
+            ;;
     esac
 }
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from numtok.nn.curriculum import Curriculum
 from numtok.nn.heads.base import HEADS
 from numtok.nn.presets import trunk
 from numtok.schemes.base import SCHEMES
@@ -31,6 +32,7 @@ NO_SWEEPS = (ROOT / "pipelines/scales.sh", FIGURES, NUMGPT_FIGURE)
 TABLES = [path for path in SCRIPTS if path not in NO_SWEEPS]
 OF_TEXTS = [path for path in TABLES if path.name.startswith("xval-table")]
 OF_TABLES = [path for path in TABLES if path.name.startswith("decoding")]
+NUMVALUE = ROOT / "pipelines/numvalue-table1.sh"
 OF_NUMGPT = [path for path in TABLES if path.name.startswith("numgpt")]
 UCI = ROOT.parent / "shared/data/uci"
 ERA5 = ROOT.parent / "shared/data/era5/era5_t2m_uk_2019-03_cdslegacy.nc"
@@ -148,7 +150,7 @@ def test_the_script_at_cpu_scale_makes_the_runs_of_the_sweep_file(
             "xval-table5.sh": 72,
         }
         assert len(alone) == counts[script.name]
-    sweeps = asked_for(script, tmp_path, SCALE="cpu")
+    sweeps = asked_for(script, tmp_path, SCALE="cpu", OTHERS="")
     if script.name == "xval-table4.sh":  # of which the file has the first; its field is the user's
         sweeps = sweeps[:1]
         alone = {tuple(str(one).replace("'uk'", "'field@0'") for one in run) for run in alone}
@@ -260,6 +262,30 @@ def test_models_of_a_corpus_are_told_to_begin_with_it(tmp_path: Path) -> None:
     assert calls[-1][-2:] == ["--against", "numgpt/table1"]
 
 
+@pytest.mark.parametrize("scale", ["smoke", "cpu", "gpu", "paper"])
+def test_nupa_is_asked_of_four_ways_and_of_other_schemes(scale: str, tmp_path: Path) -> None:
+    sweeps = asked_for(NUMVALUE, tmp_path, SCALE=scale)
+    tables = ["numvalue/table6", "numvalue/table2", "numvalue/table1", "numvalue/table6"]
+    assert [sweep.compare.against for sweep in sweeps] == tables
+    assert runs(sweeps[0]) == runs(sweeps[1]) == runs(sweeps[2]) < runs(sweeps[3])
+    four = ["digits", "numerologic", "numvalue", "numvalue"]
+    for sweep, schemes in zip(
+        sweeps, [four] * 3 + [[*four, "p1000", "xval", "numgpt"]], strict=True
+    ):
+        ways = [(one, made) for told, made in sweep.ways for _, one in told]
+        assert sorted(str(one.scheme) for one, _ in ways if one) == sorted(schemes)
+        ((_, data),) = sweep.data
+        assert isinstance(data, gen.Config) and data.task.startswith("nupa,")
+        for one in (one for _, made in sweep.ways for _, one in made):
+            assert isinstance(one, train.Config)
+            assert (one.curriculum is not None) == (scale == "paper")
+    if scale == "paper":  # Table 5
+        one = sweeps[0].trainings[0]
+        assert isinstance(one, train.Config)
+        assert (one.batch, one.learning_rate, one.final_rate, one.warmup) == (256, 5e-5, 6e-6, 0.3)
+        assert one.curriculum is not None and Curriculum.read(Path(one.curriculum)).restart
+
+
 def headlines(path: Path, count: int = 600) -> None:
     """A made Numeracy-600K, in its published layout."""
     rows = []
@@ -302,6 +328,21 @@ def test_how_sure_the_models_of_numgpt_are_is_drawn(tmp_path: Path) -> None:
     drawn = {path.name for path in (tmp_path / "figures").iterdir()}
     assert drawn == {"numgpt-figure1.svg", "numgpt-figure1-written.svg"}
     assert len(sorted((tmp_path / "artifacts/probe").rglob("probe.json"))) == 5
+
+
+@pytest.mark.slow
+def test_the_pipeline_of_value_aware_runs_and_goes_on_where_it_stood(tmp_path: Path) -> None:
+    small = {"SCALE": "smoke", "NUMTOK_THREADS": "1", "JOBS": "1"}
+    first = shell(str(NUMVALUE), tmp_path, **small)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.count("until exact>=0.9 on the validation split") == 4
+    for printed in ("0.687", "0.633", "0.72", "0.724", "0.837", "0.545"):  # of Tables 1, 2 and 6
+        assert f" {printed}" in first.stdout
+    reports = sorted((tmp_path / "artifacts/report").rglob("report.json"))
+    assert len(reports) == 2 * 7
+    times = [path.stat().st_mtime_ns for path in reports]
+    assert shell(str(NUMVALUE), tmp_path, **small).stdout == first.stdout
+    assert [path.stat().st_mtime_ns for path in reports] == times
 
 
 @pytest.mark.slow

@@ -96,12 +96,13 @@ def against(
 
 
 def _row(table: Table, report: Report) -> str:
-    """The row that a report belongs into: of its data set, its preset or its scheme."""
+    """The row that a report belongs into: of its data set, preset, embedder or scheme."""
     data = report.data.partition("@")[0]
     sets = (name for name in table.rows if data == name or data.endswith(f"-{name}"))
     scheme = report.scheme.partition(",")[0].partition(":")[0]
-    preset = str(report.configuration.get("preset")).partition(",")[0]
-    row = next(sets, table.row_of.get(preset, table.row_of.get(scheme, scheme)))
+    parts = (str(report.configuration.get(key)).partition(",")[0] for key in ("preset", "embedder"))
+    known = (table.row_of[one] for one in (*parts, scheme) if one in table.row_of)
+    row = next(sets, next(known, scheme))
     return f"{row}-pretrained" if "init.objective" in report.configuration else row
 
 

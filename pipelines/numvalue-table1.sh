@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Tables 1, 2 and 6 of Value-Aware at the scale that SCALE names, of the runs of numvalue-table1.toml;
+# then xval, p1000 and numgpt (OTHERS) on the same questions.
+set -euo pipefail
+. "$(dirname "$0")/scales.sh"
+numvalue
+
+table1() { # table1 SCHEMES [OPTION...]
+    # shellcheck disable=SC2086 - several schemes
+    numtok sweep "$(dirname "$0")/numvalue-table1.toml" --set gen.tasks="$TASKS" \
+        --set gen.digits="\"$DIGITS\"" --set gen.prompt="$PROMPT" --set gen.train="$ROWS" \
+        --set gen.validation="$VALIDATION" --set gen.test="$TEST" \
+        --set encode.scheme="$(list $1)" --set train.preset="$PRESET" --set train.lr="$RATE" \
+        --set train.batch="$BATCH" --set train.steps="$STEPS" --set train.seed="$(list $SEEDS)" \
+        ${SCHEDULE:+--set "train.curriculum=\"$SCHEDULE\"" --set train.lr-end=6e-6} \
+        ${SCHEDULE:+--set train.warmup=0.3} ${JOBS:+--jobs "$JOBS"} "${@:2}"
+}
+
+echo "=== Table 6, by groups of tasks"
+table1 "digits numerologic"
+echo "=== Table 2, by digits"
+table1 "digits numerologic" --set compare.against=numvalue/table2
+echo "=== Table 1, exact match"
+table1 "digits numerologic" --set compare.against=numvalue/table1 \
+    --set 'compare.column="Exact Match"'
+: "${OTHERS=p1000 xval numgpt}"
+if [ -n "$OTHERS" ]; then
+    echo "=== Other schemes"
+    table1 "digits numerologic $OTHERS"
+fi
