@@ -333,8 +333,8 @@ RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
         (
             f"{ENCODE}[train]\nstep = 3\n",
             "unknown key in [train] of FILE 'step'; did you mean 'steps'? known: accumulate, "
-            "batch, clip, compile, device, embedder, head, lr, minutes, objective, precision, "
-            "preset, recompute, seed, steps, tokens, warmup, weight-decay",
+            "batch, clip, compile, curriculum, device, embedder, head, lr, lr-end, minutes, "
+            "objective, precision, preset, recompute, seed, steps, tokens, warmup, weight-decay",
         ),
         (
             f'{ENCODE}[train]\nname = "mine"\n',
