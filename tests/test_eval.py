@@ -833,7 +833,10 @@ def test_draws_that_are_not_needed_are_noted(world: World, objective: str, noted
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fill": "both"}, "--fill 'both' is not possible; allowed are parallel, left-to-right"),
+        (
+            {"fill": "both"},
+            "--fill 'both' is not possible; allowed are parallel, left-to-right, answers",
+        ),
         ({"decode": "x"}, "--decode 'x' is not possible; allowed are constrained, free"),
         ({"point": "best"}, "--point 'best' is not possible; allowed are mode, median, mean"),
         ({"draws": -1}, "--draws -1 is not possible; at least 0"),
