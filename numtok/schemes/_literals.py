@@ -67,8 +67,30 @@ class Spelt(NamedTuple):
     outcomes: NDArray[np.uint8]  # [n]
 
 
-class LiteralScheme(Scheme):
-    """Numbers as they are written: nothing is lost, and lengths vary.
+class WrittenScheme(Scheme):
+    """Numbers as they are written, in whatever tokens: nothing is lost, and lengths vary."""
+
+    @property
+    def tokens_per_number(self) -> None:
+        return None
+
+    @property
+    def bounds(self) -> Bounds:
+        return Bounds(0.0, np.inf)
+
+    @property
+    def relative_error(self) -> float:
+        return 0.0
+
+    def interval(self, tokens: tuple[int, ...]) -> Bounds:
+        value = float(
+            self.decode(np.array(tokens, np.uint32), np.array([len(tokens)], np.int32)).values[0]
+        )
+        return Bounds(value, value)
+
+
+class LiteralScheme(WrittenScheme):
+    """Numbers in pieces of their literals.
 
     The vocabulary is first the characters, then longer pieces, then the extras.
     """
@@ -85,18 +107,6 @@ class LiteralScheme(Scheme):
     @property
     def counted(self) -> int:
         return len(self.pieces)
-
-    @property
-    def tokens_per_number(self) -> None:
-        return None
-
-    @property
-    def bounds(self) -> Bounds:
-        return Bounds(0.0, np.inf)
-
-    @property
-    def relative_error(self) -> float:
-        return 0.0
 
     def vocabulary(self) -> tuple[str, ...]:
         return (*self.pieces, *EXTRAS)
@@ -127,12 +137,6 @@ class LiteralScheme(Scheme):
     def next(self, prefix: tuple[int, ...]) -> Next:
         state = self._state(prefix)
         return Next(self._allowed[state], may_end=state in _WHOLE)
-
-    def interval(self, tokens: tuple[int, ...]) -> Bounds:
-        value = float(
-            self.decode(np.array(tokens, np.uint32), np.array([len(tokens)], np.int32)).values[0]
-        )
-        return Bounds(value, value)
 
     def _state(self, tokens: Sequence[int]) -> int:
         """What has been read after some tokens; -1 for what no numeral begins with."""

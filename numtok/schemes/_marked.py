@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.numerals.column import Numerals, value_of
-from numtok.schemes._literals import CHARACTERS, EXTRAS, Spelt, spell, with_extras
-from numtok.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Scheme
+from numtok.schemes._literals import CHARACTERS, EXTRAS, Spelt, WrittenScheme, spell, with_extras
+from numtok.schemes.base import Decoded, Encoded, Failure, Next
 
 BEGIN, EXTRA = "begin", "extra"  # states: nothing read yet; NAN or an infinity
 _DIGITS, _POINT, _PERCENT = 10, CHARACTERS.index("."), CHARACTERS.index("%")  # the first ten: 0-9
@@ -92,8 +92,8 @@ class Marks(NamedTuple):
     tokens: NDArray[np.uint32]  # [M]
 
 
-class MarkedScheme(Scheme):
-    """Numbers as they are written, with marks: nothing is lost, and lengths vary.
+class MarkedScheme(WrittenScheme):
+    """Numbers as they are written, with marks between their characters.
 
     The vocabulary is first the characters, then the marks, then the extras.
     """
@@ -115,18 +115,6 @@ class MarkedScheme(Scheme):
     @property
     def counted(self) -> int:
         return len(CHARACTERS) + len(self.marks)
-
-    @property
-    def tokens_per_number(self) -> None:
-        return None
-
-    @property
-    def bounds(self) -> Bounds:
-        return Bounds(0.0, np.inf)
-
-    @property
-    def relative_error(self) -> float:
-        return 0.0
 
     def vocabulary(self) -> tuple[str, ...]:
         return (*CHARACTERS, *self.marks, *EXTRAS)
@@ -172,11 +160,6 @@ class MarkedScheme(Scheme):
         allowed = np.zeros(len(self.vocabulary()), np.bool_)
         allowed[list(following)] = True
         return Next(allowed, may_end=name in self.follows.whole)
-
-    def interval(self, tokens: tuple[int, ...]) -> Bounds:
-        ids = np.array(tokens, np.uint32), np.array([len(tokens)], np.int32)
-        value = float(self.decode(*ids).values[0])
-        return Bounds(value, value)
 
     def _read(self, tokens: Sequence[int]) -> tuple[str, str]:
         """The state after some tokens, and the literal in them; no state's name for what no number

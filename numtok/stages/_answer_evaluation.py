@@ -24,7 +24,7 @@ from numtok.nn.generation import Writer, Written
 from numtok.nn.training import naming_memory
 from numtok.nupa.notation import in_notation
 from numtok.records import CLUSTER, GROUP
-from numtok.reports import Costs, Report, Texts, answer_predictions_schema
+from numtok.reports import Report, Texts, answer_predictions_schema
 from numtok.samples import Samples
 from numtok.stages._data import learnt_values, read_split
 from numtok.stages._models import LoadedModel, check_reads
@@ -220,9 +220,7 @@ class AnswerEvaluation:
         ref = loaded.artifact.ref
         scores = score(table, answer_metrics(), few, self.more, TrainMeans(None), ref, progress)
         floors, _ = floor_figures([*few, *self.more], scores, self._floors(scores.answers))
-        parameters, tables = loaded.model.parameter_counts()
         answered = scores.metrics["answered"].value
-        lengths = self.samples.number_length
         return Report(
             model=ref,
             name=loaded.artifact.name,
@@ -242,15 +240,7 @@ class AnswerEvaluation:
             by_target={},
             groups=scores.groups,
             floors=floors,
-            costs=Costs(
-                trained.samples,
-                trained.tokens,
-                trained.steps,
-                trained.flops,
-                parameters,
-                tables,
-                float(lengths.mean()) if len(lengths) else 0.0,
-            ),
+            costs=loaded.costs(self.samples.number_length),
             notes=[*scores.notes, *self._notes()],
             texts=Texts(self.longest, int(pc.sum(pc.invert(table.column("ended"))).as_py())),
         )

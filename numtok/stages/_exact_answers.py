@@ -22,6 +22,7 @@ class ExactAnswers:
 
     batches: Batches
     codec: Codec
+    grammar: Grammar
     rows: NDArray[np.int64]  # [n], the shortest prompt first
     answers: NDArray[np.int64]  # [n, W] the true tokens, -1 behind each answer's end
     size: int  # rows that are written together
@@ -43,7 +44,7 @@ class ExactAnswers:
         at = starts[:, None] + np.arange(width)
         inside = at < samples.token_rows[rows + 1][:, None]
         tokens = samples.tokens[np.where(inside, at, 0)].astype(np.int64)
-        return cls(batches, codec, rows, np.where(inside, tokens, -1), size)
+        return cls(batches, codec, Grammar(codec.scheme), rows, np.where(inside, tokens, -1), size)
 
     def share(self, model: Model) -> float:
         """Of the rows, those whose answer the model writes token by token as it stands there, and
@@ -51,7 +52,7 @@ class ExactAnswers:
         model.eval()
         width = self.answers.shape[1]
         # One token more than any answer: who writes on is wrong.
-        writer = Writer(model, self.codec, Grammar(self.codec.scheme), True, width + 1)
+        writer = Writer(model, self.codec, self.grammar, True, width + 1)
         exact, memory = 0, None
         for first in range(0, len(self.rows), self.size):
             some = slice(first, first + self.size)

@@ -20,7 +20,6 @@ from numtok.records import CLUSTER, GROUP
 from numtok.reports import (
     FEW_CLASSES,
     Confused,
-    Costs,
     Labels,
     Report,
     label_predictions_schema,
@@ -141,8 +140,7 @@ class LabelEvaluation:
         scores = score(table, label_metrics(), few, self.more, TrainMeans(None), ref, progress)
         every = [*label_metrics(), *self.more]
         floors, _ = floor_figures(every, scores, self._floors(scores.answers, progress))
-        parameters, tables = loaded.model.parameter_counts()
-        trained, lengths = loaded.trained, samples.number_length
+        trained = loaded.trained
         unseen = self._unseen()
         confusion, complete = _confusion(scores.answers, self.classes)
         return Report(
@@ -164,15 +162,7 @@ class LabelEvaluation:
             by_target={},
             groups=scores.groups,
             floors=floors,
-            costs=Costs(
-                trained.samples,
-                trained.tokens,
-                trained.steps,
-                trained.flops,
-                parameters,
-                tables,
-                float(lengths.mean()) if len(lengths) else 0.0,
-            ),
+            costs=loaded.costs(samples.number_length),
             notes=[*scores.notes, *self._notes(floors, unseen)],
             labels=Labels(list(self.classes), len(unseen), scores.left_out, confusion, complete),
         )

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -24,6 +26,7 @@ from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES
 from numtok.nn.vocabulary import Vocabulary
 from numtok.records import SCHEME_FILE, read_record
+from numtok.reports import Costs
 from numtok.samples import Samples
 
 FORMAT = 1  # of model.json
@@ -76,6 +79,19 @@ class LoadedModel:
     model: Model
     codec: Codec
     trained: Trained
+
+    def costs(self, lengths: NDArray[np.int32]) -> Costs:
+        """What it took to train; ``lengths`` are the tokens of each number that a report is of."""
+        parameters, tables = self.model.parameter_counts()
+        return Costs(
+            self.trained.samples,
+            self.trained.tokens,
+            self.trained.steps,
+            self.trained.flops,
+            parameters,
+            tables,
+            float(lengths.mean()) if len(lengths) else 0.0,
+        )
 
 
 def write_model(folder: Path, model: Model, codec: Codec, trained: Trained) -> None:

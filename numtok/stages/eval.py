@@ -29,7 +29,6 @@ from numtok.registry import settings_of, spec_of
 from numtok.reports import (
     QUANTILES,
     REPORT,
-    Costs,
     Figures,
     Measures,
     Report,
@@ -394,7 +393,6 @@ class _Evaluation:
         floors, target_floors = floor_figures(
             [*few, *more], scores, number_floors(scores, self._floors()), self.samples.floors
         )
-        total_parameters, tables = loaded.model.parameter_counts()
         trained = loaded.trained
         constrained = self.predictor.options.constrained
         return Report(
@@ -416,15 +414,7 @@ class _Evaluation:
             by_target=scores.by_target,
             groups=scores.groups,
             floors=floors,
-            costs=Costs(
-                trained.samples,
-                trained.tokens,
-                trained.steps,
-                trained.flops,
-                total_parameters,
-                tables,
-                float(self.samples.number_length[asked.numbers].mean()),
-            ),
+            costs=loaded.costs(self.samples.number_length[asked.numbers]),
             notes=[*scores.notes, *self._notes(scores.left_out, floors)],
             target_means=dict(means.of_target),
             target_floors=target_floors,
