@@ -3,15 +3,17 @@
     python benchmarks/long.py download.nc                       # any place that fetch era5 knows
     python benchmarks/long.py download.nc --device cuda --limit 70
 
-Rows of `numtok gen temperature`, hourly over one day, with twice as many stations each time, until
-a step of one row takes more than ``--limit`` GiB or ``--seconds``; then half-way between the last
-that went and the first that did not, a few times. Each is trained for two steps, in a process of
-its own, as it is and with ``--recompute``; memory is that of the whole process (of the GPU), so the
-first row shows what a model without a row takes. The longest that goes is marked.
+Rows of `numtok gen temperature`, hourly over one day: of ``--stations``, of twice as many, then of
+as many as these two say would just stay within ``--limit`` GiB and ``--seconds`` a step, memory
+growing in a straight line and time as a power; if that was too long, or far from either limit,
+once more from the last two, ``--tries`` times in all. Each is trained for two steps, in a process
+of its own, as it is and with ``--recompute``; memory is that of the whole process (of the GPU). The
+longest that goes is marked.
 """
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -24,6 +26,7 @@ from rich.table import Table
 
 SCHEMES = ("p10", "p1000", "b1999", "fp15", "xval")
 STEPS = 2
+NEAR, AIM = 0.85, 0.95  # of a limit: what is near enough to it, and what the next row is to reach
 _NO_MEMORY = (5, -9)  # training failed; killed by the system
 
 
@@ -53,7 +56,7 @@ def main() -> None:
     parser.add_argument("--stations", type=int, default=15, help="of the shortest row")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--limit", type=float, default=20, help="GiB")
-    parser.add_argument("--bisections", type=int, default=3)
+    parser.add_argument("--tries", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=120, help="of a step")
     options = parser.parse_args()
     if options.place is None:  # as `just bench` runs it
@@ -97,21 +100,13 @@ def lengths(
     """Rows of the table, the shortest sample first."""
     found: dict[int, Measured] = {}
 
-    def fits(stations: int) -> bool:
+    stations = min(options.stations, cells)
+    for _ in range(2 + options.tries):
         found[stations] = measured(store, scheme, recompute, stations, options)
         print(scheme, recompute, *found[stations], file=sys.stderr)
-        return found[stations].fits(options)
-
-    least, most = 0, min(options.stations, cells)
-    while fits(most):
-        if most == cells:  # no row has more
+        stations = min(estimated(found, options), cells)
+        if stations in found:
             break
-        least, most = most, min(2 * most, cells)
-    else:
-        for _ in range(options.bisections):
-            middle = (least + most) // 2
-            if middle > least:
-                least, most = (middle, most) if fits(middle) else (least, middle)
     longest = max((one.stations for one in found.values() if one.fits(options)), default=None)
     return [
         (
@@ -122,6 +117,28 @@ def lengths(
         )
         for one in sorted(found.values())
     ]
+
+
+def estimated(found: dict[int, Measured], options: argparse.Namespace) -> int:
+    """How many stations would just stay within the limits, by the two longest rows measured; the
+    number of one of them where it is near enough to them, or where no longer one can go."""
+    last = found[max(found)]
+    if last.memory is None or last.seconds is None:
+        shorter = max((one for one in found if one < last.stations), default=0)
+        return (shorter + last.stations) // 2
+    if len(found) == 1:
+        return 2 * last.stations
+    near = NEAR * options.limit <= last.memory or NEAR * options.seconds <= last.seconds
+    if near and last.fits(options):
+        return last.stations
+    before = found[max(one for one in found if one < last.stations)]
+    assert before.memory is not None and before.seconds is not None
+    ratio = last.stations / before.stations
+    slope = (last.memory - before.memory) / (last.stations - before.stations)
+    power = math.log(last.seconds / before.seconds, ratio)
+    by_memory = last.stations + (AIM * options.limit - last.memory) / max(slope, 1e-6)
+    by_time = last.stations * (AIM * options.seconds / last.seconds) ** (1 / max(power, 1))
+    return int(min(by_memory, by_time, 4 * last.stations))
 
 
 def measured(
