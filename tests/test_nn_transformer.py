@@ -13,6 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.errors import UsageError
+from numtok.nn import transformer
 from numtok.nn.transformer import POSITIONS, Cache, Shape, Transformer
 from tests import fakemodels
 
@@ -342,3 +343,65 @@ def test_a_shape_that_cannot_be_is_refused(settings: dict[str, object], message:
         shape(**settings)
     assert str(found.value) == message
     assert found.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("causal", "masked"),
+    [(True, "nothing"), (False, "nothing"), (False, "keys"), (False, "pairs")],
+)
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+def test_attention_in_parts_is_that_of_all_at_once_and_has_its_gradient(
+    monkeypatch: pytest.MonkeyPatch, causal: bool, masked: str, dropout: float
+) -> None:
+    """Of a model with dropout the weights are those that identity as the values lays open."""
+    monkeypatch.setattr(transformer, "_PART", 40)  # two queries
+    rows, heads, length = 2, 2, 9
+    q, k, v = (torch.randn(rows, heads, length, length, requires_grad=True) for _ in range(3))
+    mask = None
+    if masked == "keys":
+        mask = torch.arange(length) < torch.tensor([9, 5])[:, None, None, None]
+    elif masked == "pairs":
+        mask = torch.rand(rows, 1, length, length) < 0.7
+        mask[..., 0] = True
+
+    def attended(values: Tensor) -> Tensor:
+        torch.manual_seed(5)
+        return transformer._attended_in_parts(q, k, values, mask, causal, dropout)
+
+    weights = attended(torch.eye(length).expand(rows, heads, -1, -1))
+    whole = F.scaled_dot_product_attention(q, k, v, mask, 0.0, causal)
+    if dropout:
+        kept = weights != 0
+        plain = F.scaled_dot_product_attention(
+            q, k, torch.eye(length).expand_as(weights), mask, 0.0, causal
+        )
+        torch.testing.assert_close(weights, torch.where(kept, plain / (1 - dropout), 0.0))
+        assert 0.2 < 1 - kept.sum() / (plain != 0).sum() < 0.6
+    else:
+        torch.testing.assert_close(weights @ v, whole)
+    out, direction = attended(v), torch.randn(rows, heads, length, length)
+    torch.testing.assert_close(out, weights @ v)
+    expected = torch.autograd.grad((weights @ v * direction).sum(), (q, k, v))
+    torch.testing.assert_close(torch.autograd.grad((out * direction).sum(), (q, k, v)), expected)
+
+
+def test_a_long_row_with_dropout_is_learnt_from_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = Shape(layers=2, heads=2, width=8, context=32, dropout=0.2)
+    trunk, x = Transformer(shape, causal=True), torch.randn(3, 20, 8)
+    parts: list[int] = []
+    attended = transformer._attended_in_parts
+
+    def counted(q: Tensor, *rest: Any) -> Tensor:
+        parts.append(q.shape[2])
+        return attended(q, *rest)
+
+    monkeypatch.setattr(transformer, "_attended_in_parts", counted)
+    trunk(x, None)
+    assert not parts
+    monkeypatch.setattr(transformer, "_MANY", 3 * 2 * 20 * 20 - 1)
+    trunk(x, None).sum().backward()
+    assert parts == [20, 20]
+    trunk.eval()(x, None)
+    with torch.no_grad():
+        trunk.train()(x, None)
+    assert parts == [20, 20]

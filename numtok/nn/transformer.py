@@ -10,7 +10,7 @@ Shapes: B rows, L tokens, Q of them asked for, D width, H heads, E = D / H, T to
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,9 @@ from numtok.errors import UsageError
 
 POSITIONS = ("learned", "sinusoidal", "rotary")
 _INIT = 0.02  # standard deviation of initial weights, as in GPT-2
+# Pairs of a query and a key, of all rows and heads. With more than so many, of which a gigabyte a
+# layer is kept, attention with dropout on a CPU is worked out in parts of so many.
+_MANY, _PART = 1 << 26, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -281,9 +284,9 @@ class _Block(nn.Module):
             q_BHQE,
             k_BHLE,
             v_BHLE,
-            attn_mask=mask,
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=causal,
+            mask,
+            causal,
+            self.dropout if self.training else 0.0,
         )
         y_BQD = self.out(y_BHQE.transpose(1, 2).flatten(2))
         x_BQD = x_BLD + F.dropout(y_BQD, self.dropout, self.training)
@@ -301,14 +304,54 @@ class _Block(nn.Module):
         )
 
 
-def _attended(q_BHQE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, **options: Any) -> Tensor:
+def _attended(
+    q_BHQE: Tensor,
+    k_BHLE: Tensor,
+    v_BHLE: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    dropout: float,
+) -> Tensor:
     """``F.scaled_dot_product_attention``; on a CPU in float32, since in bfloat16 it takes ten times
     as long there, most of it for the gradient."""
-    if q_BHQE.device.type == "cpu":
-        with torch.autocast("cpu", enabled=False):
-            qkv = q_BHQE.float(), k_BHLE.float(), v_BHLE.float()
-            return F.scaled_dot_product_attention(*qkv, **options)
-    return F.scaled_dot_product_attention(q_BHQE, k_BHLE, v_BHLE, **options)
+    if q_BHQE.device.type != "cpu":
+        return F.scaled_dot_product_attention(q_BHQE, k_BHLE, v_BHLE, mask, dropout, causal)
+    with torch.autocast("cpu", enabled=False):
+        qkv = q_BHQE.float(), k_BHLE.float(), v_BHLE.float()
+        pairs = q_BHQE[..., 0].numel() * k_BHLE.shape[2]
+        if dropout and pairs > _MANY and torch.is_grad_enabled():
+            return _attended_in_parts(*qkv, mask, causal, dropout)
+        return F.scaled_dot_product_attention(*qkv, mask, dropout, causal)
+
+
+def _attended_in_parts(
+    q_BHQE: Tensor,
+    k_BHLE: Tensor,
+    v_BHLE: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    dropout: float,
+) -> Tensor:
+    """The same for a few queries at a time, each worked out again when its gradient is due.
+
+    With dropout the CPU has no attention but the plain one, which keeps several numbers for each
+    pair of tokens, and of 5,000 tokens that is most of the memory. Here it grows with the tokens.
+    """
+    queries, keys = q_BHQE.shape[2], k_BHLE.shape[2]
+    size = max(1, _PART // (q_BHQE[..., 0, 0].numel() * keys))
+    parts = []
+    for first in range(0, queries, size):
+        part = slice(first, min(first + size, queries))
+        seen, upto = mask, keys
+        if causal:
+            upto = part.stop
+            at = torch.arange(upto)
+            seen = at <= at[part, None]
+        elif mask is not None and mask.shape[2] > 1:  # one of each query
+            seen = mask[:, :, part]
+        given = (q_BHQE[:, :, part], k_BHLE[:, :, :upto], v_BHLE[:, :, :upto], seen, dropout)
+        parts.append(checkpoint(F.scaled_dot_product_attention, *given, use_reentrant=False))
+    return torch.cat(parts, dim=2)
 
 
 def _sinusoids(context: int, width: int) -> Tensor:
