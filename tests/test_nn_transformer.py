@@ -1,7 +1,7 @@
 """The trunk: what each state may depend on, the cache, positions, sizes and operations."""
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -366,7 +366,7 @@ def test_attention_in_parts_is_that_of_all_at_once_and_has_its_gradient(
 
     def attended(values: Tensor) -> Tensor:
         torch.manual_seed(5)
-        return transformer._attended_in_parts(q, k, values, mask, causal, dropout)
+        return cast(Tensor, transformer._InParts.apply(q, k, values, mask, causal, dropout))
 
     weights = attended(torch.eye(length).expand(rows, heads, -1, -1))
     whole = F.scaled_dot_product_attention(q, k, v, mask, 0.0, causal)
@@ -388,20 +388,20 @@ def test_attention_in_parts_is_that_of_all_at_once_and_has_its_gradient(
 def test_a_long_row_with_dropout_is_learnt_from_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     shape = Shape(layers=2, heads=2, width=8, context=32, dropout=0.2)
     trunk, x = Transformer(shape, causal=True), torch.randn(3, 20, 8)
-    parts: list[int] = []
-    attended = transformer._attended_in_parts
+    asked: list[int] = []
+    parts = transformer._parts
 
-    def counted(q: Tensor, *rest: Any) -> Tensor:
-        parts.append(q.shape[2])
-        return attended(q, *rest)
+    def counted(q: Tensor, *rest: Any) -> Any:
+        asked.append(q.shape[2])
+        return parts(q, *rest)
 
-    monkeypatch.setattr(transformer, "_attended_in_parts", counted)
+    monkeypatch.setattr(transformer, "_parts", counted)
     trunk(x, None)
-    assert not parts
+    assert not asked
     monkeypatch.setattr(transformer, "_MANY", 3 * 2 * 20 * 20 - 1)
     trunk(x, None).sum().backward()
-    assert parts == [20, 20]
+    assert asked == [20] * 4  # each of two layers there and back
     trunk.eval()(x, None)
     with torch.no_grad():
         trunk.train()(x, None)
-    assert parts == [20, 20]
+    assert asked == [20] * 4

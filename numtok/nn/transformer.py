@@ -9,11 +9,13 @@ Shapes: B rows, L tokens, Q of them asked for, D width, H heads, E = D / H, T to
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
@@ -320,38 +322,73 @@ def _attended(
         qkv = q_BHQE.float(), k_BHLE.float(), v_BHLE.float()
         pairs = q_BHQE[..., 0].numel() * k_BHLE.shape[2]
         if dropout and pairs > _MANY and torch.is_grad_enabled():
-            return _attended_in_parts(*qkv, mask, causal, dropout)
+            return cast(Tensor, _InParts.apply(*qkv, mask, causal, dropout))
         return F.scaled_dot_product_attention(*qkv, mask, dropout, causal)
 
 
-def _attended_in_parts(
-    q_BHQE: Tensor,
-    k_BHLE: Tensor,
-    v_BHLE: Tensor,
-    mask: Tensor | None,
-    causal: bool,
-    dropout: float,
-) -> Tensor:
+class _InParts(torch.autograd.Function):
     """The same for a few queries at a time, each worked out again when its gradient is due.
 
     With dropout the CPU has no attention but the plain one, which keeps several numbers for each
-    pair of tokens, and of 5,000 tokens that is most of the memory. Here it grows with the tokens.
+    pair of tokens, and of 5,000 tokens that is most of the memory. Here it grows with the tokens:
+    nothing that is kept is allocated between the parts, or it would lie in the holes that their
+    blocks have left, and each would need a new place.
     """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        q_BHQE: Tensor,
+        k_BHLE: Tensor,
+        v_BHLE: Tensor,
+        mask: Tensor | None,
+        causal: bool,
+        dropout: float,
+    ) -> Tensor:
+        ctx.save_for_backward(q_BHQE, k_BHLE, v_BHLE, mask)
+        ctx.causal, ctx.dropout, ctx.state = causal, dropout, torch.get_rng_state()
+        y_BHQE = torch.empty_like(q_BHQE)
+        for part, seen, mask_of_part in _parts(q_BHQE, k_BHLE, mask, causal):
+            y_BHQE[:, :, part] = F.scaled_dot_product_attention(
+                q_BHQE[:, :, part], k_BHLE[:, :, seen], v_BHLE[:, :, seen], mask_of_part, dropout
+            )
+        return y_BHQE
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_BHQE: Tensor) -> tuple[Tensor | None, ...]:
+        q_BHQE, k_BHLE, v_BHLE, mask = ctx.saved_tensors
+        grads = torch.empty_like(q_BHQE), torch.zeros_like(k_BHLE), torch.zeros_like(v_BHLE)
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.state)  # the same is dropped
+            for part, seen, mask_of_part in _parts(q_BHQE, k_BHLE, mask, ctx.causal):
+                qkv = [
+                    whole[:, :, some].detach().requires_grad_()
+                    for whole, some in ((q_BHQE, part), (k_BHLE, seen), (v_BHLE, seen))
+                ]
+                y_BHQE = F.scaled_dot_product_attention(*qkv, mask_of_part, ctx.dropout)
+                found = torch.autograd.grad(y_BHQE, qkv, grad_BHQE[:, :, part])
+                grads[0][:, :, part] = found[0]
+                grads[1][:, :, seen] += found[1]
+                grads[2][:, :, seen] += found[2]
+        return *grads, None, None, None
+
+
+def _parts(
+    q_BHQE: Tensor, k_BHLE: Tensor, mask: Tensor | None, causal: bool
+) -> Iterator[tuple[slice, slice, Tensor | None]]:
+    """Some queries, the keys that they may see, and which of these each of them does see."""
     queries, keys = q_BHQE.shape[2], k_BHLE.shape[2]
     size = max(1, _PART // (q_BHQE[..., 0, 0].numel() * keys))
-    parts = []
     for first in range(0, queries, size):
         part = slice(first, min(first + size, queries))
-        seen, upto = mask, keys
         if causal:
-            upto = part.stop
-            at = torch.arange(upto)
-            seen = at <= at[part, None]
-        elif mask is not None and mask.shape[2] > 1:  # one of each query
-            seen = mask[:, :, part]
-        given = (q_BHQE[:, :, part], k_BHLE[:, :, :upto], v_BHLE[:, :, :upto], seen, dropout)
-        parts.append(checkpoint(F.scaled_dot_product_attention, *given, use_reentrant=False))
-    return torch.cat(parts, dim=2)
+            at = torch.arange(part.stop)
+            yield part, slice(part.stop), at <= at[part, None]
+        elif mask is None or mask.shape[2] == 1:
+            yield part, slice(keys), mask
+        else:  # one of each query
+            yield part, slice(keys), mask[:, :, part]
 
 
 def _sinusoids(context: int, width: int) -> Tensor:
