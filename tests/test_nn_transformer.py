@@ -366,7 +366,10 @@ def test_attention_in_parts_is_that_of_all_at_once_and_has_its_gradient(
 
     def attended(values: Tensor) -> Tensor:
         torch.manual_seed(5)
-        return cast(Tensor, transformer._InParts.apply(q, k, values, mask, causal, dropout))
+        found = transformer._InParts.apply(  # type: ignore[no-untyped-call]
+            q, k, values, mask, causal, dropout
+        )
+        return cast(Tensor, found)
 
     weights = attended(torch.eye(length).expand(rows, heads, -1, -1))
     whole = F.scaled_dot_product_attention(q, k, v, mask, 0.0, causal)

@@ -322,7 +322,8 @@ def _attended(
         qkv = q_BHQE.float(), k_BHLE.float(), v_BHLE.float()
         pairs = q_BHQE[..., 0].numel() * k_BHLE.shape[2]
         if dropout and pairs > _MANY and torch.is_grad_enabled():
-            return cast(Tensor, _InParts.apply(*qkv, mask, causal, dropout))
+            found = _InParts.apply(*qkv, mask, causal, dropout)  # type: ignore[no-untyped-call]
+            return cast(Tensor, found)
         return F.scaled_dot_product_attention(*qkv, mask, dropout, causal)
 
 
@@ -337,7 +338,7 @@ class _InParts(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
+        context: Any,
         q_BHQE: Tensor,
         k_BHLE: Tensor,
         v_BHLE: Tensor,
@@ -345,8 +346,8 @@ class _InParts(torch.autograd.Function):
         causal: bool,
         dropout: float,
     ) -> Tensor:
-        ctx.save_for_backward(q_BHQE, k_BHLE, v_BHLE, mask)
-        ctx.causal, ctx.dropout, ctx.state = causal, dropout, torch.get_rng_state()
+        context.save_for_backward(q_BHQE, k_BHLE, v_BHLE, mask)
+        context.causal, context.dropout, context.state = causal, dropout, torch.get_rng_state()
         y_BHQE = torch.empty_like(q_BHQE)
         for part, seen, mask_of_part in _parts(q_BHQE, k_BHLE, mask, causal):
             y_BHQE[:, :, part] = F.scaled_dot_product_attention(
@@ -356,18 +357,18 @@ class _InParts(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_BHQE: Tensor) -> tuple[Tensor | None, ...]:
-        q_BHQE, k_BHLE, v_BHLE, mask = ctx.saved_tensors
+    def backward(context: Any, grad_BHQE: Tensor) -> tuple[Tensor | None, ...]:
+        q_BHQE, k_BHLE, v_BHLE, mask = context.saved_tensors
         grads = torch.empty_like(q_BHQE), torch.zeros_like(k_BHLE), torch.zeros_like(v_BHLE)
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
-            torch.set_rng_state(ctx.state)  # the same is dropped
-            for part, seen, mask_of_part in _parts(q_BHQE, k_BHLE, mask, ctx.causal):
-                qkv = [
+            torch.set_rng_state(context.state)  # the same is dropped
+            for part, seen, mask_of_part in _parts(q_BHQE, k_BHLE, mask, context.causal):
+                q, k, v = (
                     whole[:, :, some].detach().requires_grad_()
                     for whole, some in ((q_BHQE, part), (k_BHLE, seen), (v_BHLE, seen))
-                ]
-                y_BHQE = F.scaled_dot_product_attention(*qkv, mask_of_part, ctx.dropout)
-                found = torch.autograd.grad(y_BHQE, qkv, grad_BHQE[:, :, part])
+                )
+                y = F.scaled_dot_product_attention(q, k, v, mask_of_part, context.dropout)
+                found = torch.autograd.grad(y, (q, k, v), grad_BHQE[:, :, part])
                 grads[0][:, :, part] = found[0]
                 grads[1][:, :, seen] += found[1]
                 grads[2][:, :, seen] += found[2]
