@@ -331,9 +331,9 @@ class _InParts(torch.autograd.Function):
     """The same for a few queries at a time, each worked out again when its gradient is due.
 
     With dropout the CPU has no attention but the plain one, which keeps several numbers for each
-    pair of tokens, and of 5,000 tokens that is most of the memory. Here it grows with the tokens:
-    nothing that is kept is allocated between the parts, or it would lie in the holes that their
-    blocks have left, and each would need a new place.
+    pair of tokens, and of 5,000 tokens that is most of the memory. Here it grows with the tokens,
+    also because nothing that is kept is allocated between the parts: it could lie in the holes that
+    their blocks have left, and each part would need a new place.
     """
 
     @staticmethod
