@@ -5,7 +5,7 @@ with the columns of :func:`encoded_schema`. Other fields of a row are left alone
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -36,6 +36,7 @@ FLOOR = "floor_"  # the same of its own floors
 CLUSTER = "cluster"  # the column of what rows belong together
 USUAL_FLOORS = ("quantisation", "mean", "length", "nearest", "linear", "boosted")  # of reports
 FOLD = "fold"  # the group of predictions that the folds of a table are
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 class Row(msgspec.Struct):
@@ -189,3 +190,17 @@ def encoded_schema(vocabulary_size: int, channel: bool, more: Sequence[str]) -> 
         name: pa.list_(pa.float64()) if name.startswith(FLOOR) else pa.string() for name in more
     }
     return pa.schema(columns)
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Labels, or values of a group: integers as numbers, then the others as texts.
+
+    >>> in_order(["no", "10", "9", "-1"])
+    ('-1', '9', '10', 'no')
+    """
+
+    def key(name: str) -> tuple[bool, int, str]:
+        is_number = _INTEGER.fullmatch(name) is not None
+        return not is_number, int(name) if is_number else 0, name
+
+    return tuple(sorted(names, key=key))

@@ -342,6 +342,18 @@ def expected_files() -> set[str]:
     return expected
 
 
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    links = [
+        (page, link)
+        for page in pages
+        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8"))
+        if "://" not in link
+    ]
+    assert len(links) > 10
+    assert [(page.name, link) for page, link in links if not (page.parent / link).exists()] == []
+
+
 def test_the_readme_maps_every_file() -> None:
     listed = mapped_files()
     assert len(listed) == len(set(listed)), "a file is listed twice"

@@ -22,11 +22,10 @@ from numtok.nn.batches import generator
 from numtok.nn.model import Model
 from numtok.nn.objectives.base import OBJECTIVES, ended
 from numtok.nn.vocabulary import Vocabulary
-from numtok.records import TRAIN
+from numtok.records import TRAIN, in_order
 from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
 from numtok.schemes.base import SCHEMES
 from numtok.stages import _label_evaluation, _label_floors, compare, encode, eval, train
-from numtok.stages._classes import in_order
 from numtok.stages._data import read_split, read_words
 from numtok.stages._init import begin_with
 from numtok.stages._models import read_model

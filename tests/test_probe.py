@@ -24,7 +24,7 @@ from numtok.stages._predict import Options, Predictor
 from numtok.stages._probed_embedding import embedding
 from numtok.stages._probed_tokens import tokens
 from numtok.stages._probes import Probed, read
-from numtok.stages._swept_row import swept_row
+from numtok.stages._swept_row import swept_row, written_alike
 from numtok.stages._top_numbers import top_numbers
 from tests import fakemodels, test_cli_store
 from tests.test_cli_store import Shell
@@ -178,7 +178,18 @@ def test_a_swept_row_is_the_row_with_another_number_in_its_text(scheme: str) -> 
     assert len(found.ids) == len(found) == len(expected)
 
 
-@pytest.mark.parametrize(("scheme", "objective"), [("p1000", "mlm:targets"), ("p10", "ar")])
+@pytest.mark.parametrize(("stands", "whole"), [("7", "80"), ("7.5", "80.0"), ("1e3", "80")])
+def test_whole_values_are_written_as_the_number_they_replace(stands: str, whole: str) -> None:
+    samples = fakemodels.samples("digits", ["no 1", f"from {stands} to 2"], targets=[1])
+    values = np.array([80.0, 0.25, 1e22])
+    found = written_alike(values, samples, 1, 0, fakemodels.codec("digits"))
+    assert [found.literals.at(k) for k in range(3)] == [whole, "0.25", "1e+22"]
+    assert found.values.tolist() == values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "objective"), [("p1000", "mlm:targets"), ("p10", "ar"), ("digits", "ar")]
+)
 def test_predictions_along_a_number_are_those_of_rows_with_it(
     world: World, scheme: str, objective: str
 ) -> None:

@@ -120,12 +120,12 @@ def test_several_metrics_are_those_of_one_evaluation(tmp_path: Path) -> None:
     assert sweep.compare.metrics == ("mse",)
 
 
-def test_the_example_of_the_readme_is_a_sweep(tmp_path: Path) -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    example = readme.partition("**Sweep.**")[2].partition("```toml\n")[2].partition("```")[0]
+def test_the_examples_of_the_guide_are_sweeps(tmp_path: Path) -> None:
+    guide = (ROOT / "docs/guide/sweep.md").read_text("utf-8")
+    example = guide.partition("```toml\n")[2].partition("```")[0]
     sweep = read_sweep(written(tmp_path, example), ["train.steps=[250, 500]", "select.reach=0.05"])
     assert sweep.size == 2 * 2 * 3 * 3
-    of_tables = readme.partition("is of tables.")[2].partition("```toml\n")[2].partition("```")[0]
+    of_tables = guide.partition("is of tables.")[2].partition("```toml\n")[2].partition("```")[0]
     assert read_sweep(written(tmp_path, of_tables)).size == 2 * 4 * 2
     assert sweep.select is not None
     assert (sweep.select.over, sweep.select.reach) == (("lr",), 0.05)

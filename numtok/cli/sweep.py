@@ -10,7 +10,7 @@ from numtok.cli._shared import Format, FormatOption, JsonOption, open_store
 def command(
     context: typer.Context,
     file: Annotated[
-        str, typer.Argument(metavar="FILE.toml", help="What to try; see the README, Sweep.")
+        str, typer.Argument(metavar="FILE.toml", help="What to try; see docs/guide/sweep.md.")
     ],
     set: Annotated[
         list[str] | None,

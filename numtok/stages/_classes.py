@@ -1,16 +1,13 @@
 """Which labels there are to learn."""
 
-import re
-
 import pyarrow.compute as pc
 
 from numtok.artifact import Artifact
 from numtok.errors import DataError
-from numtok.records import TRAIN
+from numtok.records import TRAIN, in_order
 from numtok.samples import Samples
 
 _FEW, _TIMES = 100, 2  # labels that may come as they will; of more each comes twice, on average
-_INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def learnt_classes(train: Samples, encoded: Artifact) -> tuple[str, ...]:
@@ -38,17 +35,3 @@ def learnt_classes(train: Samples, encoded: Artifact) -> tuple[str, ...]:
             "give another --objective"
         )
     return classes
-
-
-def in_order(labels: list[str]) -> tuple[str, ...]:
-    """Integers as numbers, then the others as texts.
-
-    >>> in_order(["no", "10", "9", "-1"])
-    ('-1', '9', '10', 'no')
-    """
-
-    def key(label: str) -> tuple[bool, int, str]:
-        is_number = _INTEGER.fullmatch(label) is not None
-        return not is_number, int(label) if is_number else 0, label
-
-    return tuple(sorted(labels, key=key))

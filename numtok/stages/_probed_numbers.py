@@ -10,7 +10,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok.errors import DataError, UsageError, unknown
-from numtok.numerals.column import Numerals
 from numtok.probes import Along, Top
 from numtok.reports import QUANTILES, Figure, quantile_column
 from numtok.samples import Samples, clustered
@@ -38,7 +37,7 @@ from numtok.stages._predict import (
 from numtok.stages._reports import clusters_told
 from numtok.stages._scoring import Progress
 from numtok.stages._seen_values import SeenValues
-from numtok.stages._swept_row import evenly_spaced, range_of_place, swept_row
+from numtok.stages._swept_row import evenly_spaced, range_of_place, swept_row, written_alike
 from numtok.stages._top_numbers import TopNumbers, top_numbers
 from numtok.stages._wilson import share
 
@@ -167,7 +166,8 @@ def over_number(
     _check_number(sweep.number, count, unseen, place if causal else count, told)
     low, high, notes = _ends(sweep, split, count)
     x = evenly_spaced(low, high, sweep.points)
-    made = swept_row(samples, row, sweep.number, loaded.codec, Numerals(x))
+    numerals = written_alike(x, samples, row, sweep.number, loaded.codec)
+    made = swept_row(samples, row, sweep.number, loaded.codec, numerals)
     check_reads(loaded, made, f"{told}, with another number {sweep.number},")
     predictor = _predictor(loaded, made)
     asked = predictor.asked

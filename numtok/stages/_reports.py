@@ -23,7 +23,7 @@ from numtok.artifact import TIMING, Artifact
 from numtok.draft import Draft
 from numtok.errors import DataError, StoreError, UsageError, unknown
 from numtok.metrics.base import METRICS, Answers, Metric
-from numtok.records import CLUSTER, GROUP
+from numtok.records import CLUSTER, GROUP, in_order
 from numtok.registry import spec_of
 from numtok.reports import (
     ADDED,
@@ -166,9 +166,8 @@ class Predictions:
             raise unknown("group", name, self.group_names)
         own = GROUP + name in self.table.column_names
         values = self.table.column(GROUP + name if own else name).fill_null("none").to_pylist()
-        distinct = sorted(set(values), key=lambda value: (len(value), value))  # so 2 before 10
         column = np.array(values, object)
-        return {value: np.flatnonzero(column == value) for value in distinct}
+        return {value: np.flatnonzero(column == value) for value in in_order(set(values))}
 
     def clusters(self, rows: "NDArray[np.int64]") -> int | None:
         """As :func:`cluster_count` of some of them."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from numtok.errors import DataError
 from numtok.metrics.base import Answers, Metric, figures
-from numtok.records import GROUP
+from numtok.records import GROUP, in_order
 from numtok.reports import Figures
 from numtok.stages._reports import TARGET, TrainMeans, cluster_count, clusters_told, scored
 from numtok.stages._reports import answers as answers_of
@@ -150,7 +150,7 @@ def _parts(kept: "pa.Table") -> Iterator[tuple[tuple[str, str], NDArray[np.bool_
     for column in (*([TARGET] if TARGET in kept.column_names else []), *groups):
         group = column.removeprefix(GROUP) if column in groups else ""
         values = np.array(kept.column(column).fill_null("none").to_pylist(), object)
-        present = sorted(set(values.tolist()))
+        present = in_order(set(values.tolist()))
         if (1 if group else 2) <= len(present) <= _MOST_GROUPS:
             for value in present:
                 yield (group, value), values == value

@@ -72,6 +72,20 @@ def geometric(low: float, high: float, points: int, decimals: int) -> Floats:
     return np.unique([round(value, decimals) for value in values.tolist()])
 
 
+def written_alike(
+    values: Floats, samples: Samples, row: int, number: int, codec: Codec
+) -> Numerals:
+    """Values as decimals, whole ones with ``.0`` only where the number that stands at that place
+    has a point: a scheme that keeps what was written would be asked what its data never say."""
+    if codec.keeps_literals:
+        among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))
+        tokens = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
+        starts, lengths = samples.number_start[among], samples.number_length[among]
+        if "." not in codec.literals(tokens.astype(np.uint32), starts, lengths)[number]:
+            return Numerals.of_literals([repr(one).removesuffix(".0") for one in values.tolist()])
+    return Numerals(values)
+
+
 def row_of(text: str, codec: Codec) -> Samples:
     """One text as a row of encoded data."""
     texts = Texts.of(pa.array([text], pa.string()))
