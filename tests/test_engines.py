@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -133,6 +134,14 @@ def test_workers_that_die_while_work_is_planned_are_told_of_by_the_work(two: Wor
         os.kill(pid, signal.SIGKILL)
     with pytest.raises(StoreError, match=r"^a worker process died"):
         list(two.run(Work(1), range(4)))
+
+
+def test_no_thread_is_left_that_python_would_wake_at_its_exit() -> None:
+    before = threading.enumerate()
+    with Workers(2) as workers:
+        workers.start(Work, 2)
+        assert threading.enumerate() != before
+    assert threading.enumerate() == before
 
 
 def test_a_lock_that_a_library_makes_in_a_worker_is_no_warning_at_the_exit(tmp_path: Path) -> None:

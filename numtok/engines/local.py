@@ -113,11 +113,13 @@ class Workers:
         if self._pool is None:
             return
         processes = list((getattr(self._pool, "_processes", None) or {}).values())
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        self._pool = None
         for process in processes:
             process.terminate()
-        for process in processes:
+        # Waits for the thread that manages the pool: Python wakes it at its own exit, and complains
+        # where it ends at that very moment.
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool = None
+        for process in processes:  # where the thread was not started yet
             process.join()
 
 
