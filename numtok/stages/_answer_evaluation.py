@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.artifact import Artifact
-from numtok.errors import DataError, TrainingFailed
+from numtok.errors import DataError
 from numtok.grammar import Grammar
 from numtok.metrics.base import METRICS, Answers, Metric
 from numtok.nn.batches import Batches
 from numtok.nn.generation import Writer, Written
-from numtok.nn.training import naming_memory
+from numtok.nn.transformer import Cache
 from numtok.nupa.notation import in_notation
 from numtok.records import CLUSTER, GROUP
 from numtok.reports import Report, Texts, answer_predictions_schema
@@ -29,6 +29,7 @@ from numtok.samples import Samples
 from numtok.stages._data import learnt_values, read_split
 from numtok.stages._models import LoadedModel, check_reads
 from numtok.stages._reports import TrainMeans
+from numtok.stages._room import Room
 from numtok.stages._scoring import Progress, floor_figures, score
 
 ANSWERS = "answers"  # what --fill is called
@@ -101,28 +102,24 @@ class AnswerEvaluation:
         writer = Writer(loaded.model, loaded.codec, grammar, self.constrained, self.longest)
         batches = Batches(samples, learnt_values(samples, loaded.codec), self.batch)
         starts = samples.answer_start[self.asked]
-        # Of like length together, since pads cost time; what needs most memory first.
-        waiting = np.argsort(-starts, kind="stable")
-        tokens = _TOKENS[next(loaded.model.parameters()).device.type]
-        most, memory = self.batch, None
         texts, ended = np.empty(len(starts), object), np.empty(len(starts), np.bool_)
-        while len(waiting):
-            length = int(starts[waiting[0]]) + 1 + self.longest
-            places = waiting[: max(1, min(most, tokens // length))]
-            rows = self.asked[places]
-            try:
-                with naming_memory("--batch 1; evaluate where there is more of it"):
-                    written, memory = writer.write(batches.of(rows), memory)
-            except TrainingFailed:
-                memory = None
-                if len(places) == 1:
-                    raise
-                most = len(places) // 2
-                note(f"out of memory with --batch {len(places)}; going on with {most}")
-                continue
-            texts[places], ended[places] = self._texts(written, rows), written.ended
-            waiting = waiting[len(places) :]
-            progress(len(starts) - len(waiting), len(starts))
+        memory: Cache | None = None  # serves all batches
+
+        def write(places: NDArray[np.int64]) -> Written:
+            nonlocal memory
+            written, memory = writer.write(batches.of(self.asked[places]), memory)
+            return written
+
+        def forget() -> None:
+            nonlocal memory
+            memory = None
+
+        lengths = starts.astype(np.int64) + 1 + self.longest
+        room, done = Room.of(loaded.model, self.batch, _TOKENS), 0
+        for places, written in room.batches(lengths, write, note, forget):
+            texts[places], ended[places] = self._texts(written, self.asked[places]), written.ended
+            done += len(places)
+            progress(done, len(starts))
         return self._table(texts, ended)
 
     def _texts(self, written: Written, rows: NDArray[np.int64]) -> list[str]:

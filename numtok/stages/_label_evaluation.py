@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
+from numpy.typing import NDArray
 
 from numtok.artifact import Artifact
-from numtok.errors import DataError, TrainingFailed
+from numtok.errors import DataError
 from numtok.metrics.base import METRICS, Answers, Metric
 from numtok.nn.batches import Batches
 from numtok.nn.objectives.base import ended
-from numtok.nn.training import naming_memory
 from numtok.records import CLUSTER, GROUP
 from numtok.reports import (
     FEW_CLASSES,
@@ -30,6 +30,7 @@ from numtok.stages._data import learnt_data, learnt_values, read_split
 from numtok.stages._label_floors import FITTED_ON, Guesses, Words, label_floors
 from numtok.stages._models import LoadedModel, check_reads
 from numtok.stages._reports import TrainMeans
+from numtok.stages._room import Room
 from numtok.stages._scoring import Progress, floor_figures, score
 from numtok.store import Store
 
@@ -90,29 +91,18 @@ class LabelEvaluation:
         batches = Batches(samples, learnt_values(samples, self.loaded.codec), self.batch)
         place = samples.class_of(self.classes)
         best, log_true = np.empty(len(samples), np.int64), np.empty(len(samples))
-        lengths = samples.lengths
-        # Of like length together, since pads cost time; what needs most memory first.
-        waiting, most = np.argsort(-lengths, kind="stable"), self.batch
-        tokens = _TOKENS[next(model.parameters()).device.type]
-        while len(waiting):
-            longest = max(1, int(lengths[waiting[0]]))
-            rows = waiting[: max(1, min(most, tokens // longest))]
-            try:
-                with (
-                    naming_memory("--batch 1; evaluate where there is more of it"),
-                    torch.no_grad(),
-                ):
-                    example = ended(batches.of(rows), model.objective.causal)
-                    log_BC = model.class_log_probabilities(example).cpu().numpy()
-            except TrainingFailed:
-                if len(rows) == 1:
-                    raise
-                most = len(rows) // 2
-                note(f"out of memory with --batch {len(rows)}; going on with {most}")
-                continue
-            best[rows], log_true[rows] = Guesses.of(log_BC, place[rows])
-            waiting = waiting[len(rows) :]
-            progress(len(samples) - len(waiting), len(samples))
+
+        def guesses(rows: NDArray[np.int64]) -> Guesses:
+            with torch.no_grad():
+                example = ended(batches.of(rows), model.objective.causal)
+                log_BC = model.class_log_probabilities(example).cpu().numpy()
+            return Guesses.of(log_BC, place[rows])
+
+        room, done = Room.of(model, self.batch, _TOKENS), 0
+        for rows, found in room.batches(samples.lengths, guesses, note):
+            best[rows], log_true[rows] = found
+            done += len(rows)
+            progress(done, len(samples))
         return self._table(Guesses(best, log_true))
 
     def _table(self, guesses: Guesses) -> "pa.Table":

@@ -24,13 +24,12 @@ from numtok.distributions.intervals import Intervals
 from numtok.distributions.multiples import Multiples
 from numtok.distributions.samples import Samples as Drawn
 from numtok.distributions.tailed import Tailed
-from numtok.errors import TrainingFailed, UsageError
+from numtok.errors import UsageError
 from numtok.grammar import MOST_NUMBERS, Grammar, Support
 from numtok.nn.batches import Batch, Batches, positions, ranges, uniforms
 from numtok.nn.decoding import LONGEST, Reader, Reading
 from numtok.nn.heads.base import Calibration, ValueHead
 from numtok.nn.steps import LeftToRight, Parallel, Prompts, Steps
-from numtok.nn.training import naming_memory
 from numtok.nn.transformer import Cache
 from numtok.normalizers.base import Chained, Scaling
 from numtok.numerals.column import resolution
@@ -39,6 +38,7 @@ from numtok.samples import Samples
 from numtok.schemes.base import Failure, Scheme
 from numtok.stages._data import learnt_values
 from numtok.stages._models import LoadedModel
+from numtok.stages._room import Room
 
 PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregressive"
 POINTS = ("mode", "median", "mean")
@@ -164,8 +164,7 @@ class Predictor:
         self.asked = asked_for(samples, options.fill == AUTOREGRESSIVE)
         self._resolutions = _resolutions(samples)
         self._cache: Cache | None = None  # its memory serves all batches
-        # Of a batch, for as long as memory is enough.
-        self._tokens = _TOKENS[next(loaded.model.parameters()).device.type]
+        self.room = Room.of(loaded.model, options.batch, _TOKENS)
         self.support = self._support()
         if options.point != "mode" and not self.has_distribution:
             raise UsageError(
@@ -205,36 +204,24 @@ class Predictor:
         Where memory is out, batches of half as many tokens follow, down to one row; then
         TrainingFailed.
         """
-        parts, order = [], []
-        lengths = self._lengths()
-        # Of like length together, since pads cost time; what needs most memory first.
-        waiting, done = np.argsort(-lengths, kind="stable"), 0
-        while len(waiting):
-            size = min(self._fitting(int(lengths[waiting[0]])), len(waiting))
-            queries = waiting[:size]
-            first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
-            asked = ranges(first, end - first)
-            try:
-                with naming_memory("--batch 1; evaluate where there is more of it"):
-                    part = self._predict(self.asked.rows[queries], asked, end - first)
-            except TrainingFailed:
-                self._cache = None
-                if size == 1:
-                    raise
-                self._tokens = size * int(lengths[waiting[0]]) // 2
-                note(f"out of memory with --batch {size}; going on with {size // 2}")
-                continue
+        parts, order, done = [], [], 0
+        batches = self.room.batches(self._lengths(), self._answers, note, self._forget)
+        for _, (asked, part) in batches:
             parts.append(part)
             order.append(asked)
-            waiting = waiting[size:]
             done += len(asked)
             progress(done, len(self.asked.numbers))
         place = np.argsort(np.concatenate(order))
         return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
 
-    def _fitting(self, longest: int) -> int:
-        """How many rows of a length go through the model at a time."""
-        return max(1, min(self.options.batch, self._tokens // max(1, longest)))
+    def _answers(self, queries: NDArray[np.int64]) -> tuple[NDArray[np.int64], Predicted]:
+        """What is asked for in some queries, and the predictions of it."""
+        first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
+        asked = ranges(first, end - first)
+        return asked, self._predict(self.asked.rows[queries], asked, end - first)
+
+    def _forget(self) -> None:
+        self._cache = None
 
     def _lengths(self) -> NDArray[np.int64]:
         """How many tokens of each query's row are read."""
@@ -275,7 +262,7 @@ class Predictor:
     def passes(self) -> Iterator[tuple[NDArray[np.int64], Steps]]:
         """All numbers that are asked for, by their indices in the split, some at a time, with the
         steps that read them: for who asks more of the model than a prediction."""
-        size = self._fitting(self.samples.longest)
+        size = self.room.rows(self.samples.longest)
         for begin in range(0, len(self.asked.rows), size):
             queries = np.arange(begin, min(begin + size, len(self.asked.rows)))
             first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
@@ -287,7 +274,7 @@ class Predictor:
     def _steps(self, batch: Batch, chosen: NDArray[np.bool_]) -> Iterator[tuple[slice, Steps]]:
         """The chosen numbers; where they do not depend on each other, some at a time."""
         model, width = self.loaded.model, self.loaded.codec.scheme.tokens_per_number
-        size = max(len(batch.tokens), self._fitting(batch.tokens.shape[1]))
+        size = max(len(batch.tokens), self.room.rows(batch.tokens.shape[1]))
         parts = [slice(first, first + size) for first in range(0, int(chosen.sum()), size)]
         if self.options.fill == AUTOREGRESSIVE:
             prompts = Prompts(model, batch, chosen, width or self.longest, self._cache)
