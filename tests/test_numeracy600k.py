@@ -272,6 +272,17 @@ def test_json_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     assert str(caught.value).startswith(f"{tmp_path}/a.json is no whole JSON: maximum recursion")
 
 
+def test_an_object_in_place_of_the_list_is_one_clear_line(numtok: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "titles.json"
+    path.write_text(json.dumps({"article_title": TITLES}))
+    ran = numtok("fetch", "numeracy600k", "--from", str(path), "--on-error", "skip")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == (
+        f"numtok: {path} is a JSON object with 'article_title' in it; what was published is a list "
+        "of rows: give that list alone\n"
+    )
+
+
 def test_an_empty_list_is_no_data(numtok: Shell, tmp_path: Path) -> None:
     ran = numtok("fetch", "numeracy600k", "--from", str(written(tmp_path, [])))
     assert ran.code == 3

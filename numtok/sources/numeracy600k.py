@@ -10,7 +10,7 @@ from typing import ClassVar
 import msgspec
 
 from numtok.codec import SPECIALS
-from numtok.errors import UsageError
+from numtok.errors import DataError, UsageError
 from numtok.records import Row
 from numtok.sources._json_items import items
 from numtok.sources.base import Origin, Rejected, TextRow, TextSource
@@ -154,7 +154,12 @@ class Numeracy600k(TextSource):
     def rows(self, origin: Origin, files: Mapping[str, Path]) -> Iterator[TextRow | Rejected]:
         ((_, path),) = files.items()
         kind = _Title if self.set == "titles" else _Comment
-        for number, (_, item) in enumerate(items(path, 1), 1):
+        for number, (keys, item) in enumerate(items(path, 1), 1):
+            if keys:
+                raise DataError(
+                    f"{path} is a JSON object with {keys[0]!r} in it; what was published is a list "
+                    "of rows: give that list alone"
+                )
             try:
                 row = msgspec.convert(item, kind)
                 yield self._row(row)
