@@ -126,15 +126,22 @@ def test_reports_compare_target_by_target_with_skill(report: Artifact, numtok: S
     at = lines.index(title, start)
     error = found(report).by_target["small"]["mse"].value
     assert error is not None
-    assert lines[at + 1].startswith("experiment mean near nearest")
-    skill = float(lines[at + 3].split()[3])
-    assert skill == pytest.approx(1 - error / STEP**2, rel=1e-3)
+    assert lines[at + 1].startswith("experiment mean near linear")
+    skill = float(lines[at + 3].split()[2])
+    assert skill == pytest.approx(1 - error, rel=1e-3)  # near is off by 1
+    limits = lines.index("limits, made of the truth:", start)
+    assert lines.index("floors:", start) < limits < at
+    assert [line.split()[0] for line in lines[limits + 1 : limits + 3]] == [
+        "quantisation",
+        "nearest",
+    ]
 
 
 def test_a_report_shows_the_floors_of_each_target(report: Artifact, numtok: Shell) -> None:
     ran = numtok("report", "report")
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
-    told = ", which need no model; skill is 1 - error / error of the floor"
+    knowing = " (quantisation and nearest know the truth)"
+    told = f", which need no model{knowing}; skill is 1 - error / error of the floor"
     for name in ("large", "small"):
         assert f"floors of target {name}{told}" in " ".join(lines)
     rows = numtok("report", "report", "--format", "csv").out.splitlines()

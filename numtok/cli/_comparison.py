@@ -15,6 +15,7 @@ from numtok.cli._figures import (
 )
 from numtok.cli._report import PERFECT, SKILL, of_some, print_against, skill
 from numtok.cli._shared import Format, counted, print_json, print_table
+from numtok.records import KNOWING
 
 if TYPE_CHECKING:
     from numtok.stages._experiments import Experiment
@@ -90,14 +91,15 @@ def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
             for one in experiments
         ]
         told = [floor for floor in floors if any(name in floor.figures for name in metrics)]
-        if told:
-            rows.append(["floors:", *("" for _ in metrics)])
-        for floor in told:
-            values = [
-                floor.figures[name].value if name in floor.figures else None for name in metrics
-            ]
-            name = _floor_name(floor) + of_some(floor.figures, part.numbers)
-            rows.append([f"  {name}", *map(number, values)])
+        for heading, knowing in (("floors:", False), ("limits, made of the truth:", True)):
+            mine = [floor for floor in told if (floor.name in KNOWING) is knowing]
+            rows += [[heading, *("" for _ in metrics)]] if mine else []
+            for floor in mine:
+                values = [
+                    floor.figures[name].value if name in floor.figures else None for name in metrics
+                ]
+                name = _floor_name(floor) + of_some(floor.figures, part.numbers)
+                rows.append([f"  {name}", *map(number, values)])
         print_figures(title, ["experiment", *metrics], rows, format)
 
     where = f"{comparison.group} {part.value}, " if comparison.group is not None else ""
@@ -129,13 +131,13 @@ def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
 
 def _print_skill(comparison: "Comparison", part: "Part", format: Format) -> None:
     """How much less the error is than that of what needs no model, by the first such metric; what
-    writing a number loses is no prediction to be better than."""
+    knows the truth is nothing to be better than."""
     metric = next((name for name in comparison.metrics if name in PERFECT), "")
     floors = [
         one
         for one in part.floors
         if metric in one.figures
-        and one.name != "quantisation"
+        and one.name not in KNOWING
         and not of_some(one.figures, part.numbers)  # those may be easier, or harder
     ]
     if not floors:

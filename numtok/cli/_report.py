@@ -13,6 +13,7 @@ from numtok.cli._figures import (
     share,
 )
 from numtok.cli._shared import Format, print_json, print_table
+from numtok.records import KNOWING
 
 if TYPE_CHECKING:
     from numtok.reports import Figure, Figures, Labels, Report
@@ -181,7 +182,10 @@ def _print_floors(
         if name in metrics
     ]
     if rows:
-        title = f"{what}, which need no model; {SKILL}"
+        knowing = [name for name in floors if name in KNOWING]
+        verb = "know" if len(knowing) > 1 else "knows"
+        told = f" ({' and '.join(knowing)} {verb} the truth)" if knowing else ""
+        title = f"{what}, which need no model{told}; {SKILL}"
         names = [f"{name}{of_some(floor, numbers)}" for name, floor in floors.items()]
         print_figures(title, ["metric", "model", *names], rows, format, to)
 
