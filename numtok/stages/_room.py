@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from numtok.errors import TrainingFailed
+from numtok.nn.model import Model
 from numtok.nn.training import naming_memory
 
 Result = TypeVar("Result")
@@ -27,7 +27,7 @@ class Room:
     tokens: int
 
     @classmethod
-    def of(cls, model: torch.nn.Module, most: int, tokens: Mapping[str, int]) -> "Room":
+    def of(cls, model: Model, most: int, tokens: Mapping[str, int]) -> "Room":
         """On the model's device; ``tokens`` by its type, such as "cpu"."""
         return cls(most, tokens[next(model.parameters()).device.type])
 
