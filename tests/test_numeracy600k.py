@@ -75,7 +75,7 @@ def test_the_number_is_masked_and_its_class_is_the_label(tmp_path: Path) -> None
     found = lines(artifact)
     rule = SplitRule.parse("test=0.1667")
     assert found == {
-        id: {"text": text, "label": label, "split": rule.split_of(id)}
+        id: {"text": text, "label": label, "split": rule.split_of(text)}
         for id, text, label in [
             ("7", "100 Most Anticipated books releasing in _", 4),
             ("8", "Rate falls to _ percent", 0),
@@ -145,15 +145,18 @@ def test_by_default_it_is_the_zip_of_the_publishers() -> None:
     assert url.endswith(f"/{STEM}.zip")
 
 
-def test_splits_are_of_the_stated_size_and_depend_on_the_id_alone(tmp_path: Path) -> None:
-    made = [title(id, f"{id} days", str(id)) for id in range(6000)]
+def test_splits_are_of_the_stated_size_and_depend_on_the_words_alone(tmp_path: Path) -> None:
+    made = [title(id, f"{id} days of {chr(0x4E00 + id // 2)}", str(id)) for id in range(12_000)]
     path = str(written(tmp_path, made))
     (artifact,) = fetched(Store(tmp_path / "store"), "numeracy600k", from_=path)
-    assert abs(artifact.manifest.counts["rows_test"] - 1000) < 120
+    assert abs(artifact.manifest.counts["rows_test"] - 2000) < 240
     path = str(written(tmp_path, made[::-2]))
     (fewer,) = fetched(Store(tmp_path / "store"), "numeracy600k", from_=path)
     whole = lines(artifact)
     assert all(whole[id]["split"] == row["split"] for id, row in lines(fewer).items())
+    # Two headlines that are the same but for the number are never told apart.
+    splits = [row["split"] for _, row in sorted(whole.items(), key=lambda pair: int(pair[0]))]
+    assert splits[::2] == splits[1::2] and len(set(splits)) == 2
 
 
 def test_encode_learns_the_labels(numtok: Shell, tmp_path: Path) -> None:

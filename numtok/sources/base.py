@@ -89,11 +89,13 @@ class TableSource(Source):
 
 class TextRow(NamedTuple):
     """A row of texts, and what is to be counted of it: words for a table, joined by ``_``. ``more``
-    are fields that are written with it and that no stage reads."""
+    are fields that are written with it and that no stage reads. Rows with the same ``alike`` come
+    into one split; without it each row is drawn by its id."""
 
     row: Row
     noted: tuple[str, ...] = ()
     more: Mapping[str, Any] = MappingProxyType({})
+    alike: str | None = None
 
 
 class Rejected(NamedTuple):

@@ -56,7 +56,8 @@ def write_texts(
                 counts["rejected"] += 1
                 rejected += [found.why] if len(rejected) < _NAMED else []
                 continue
-            split = rule.split_of(str(found.row.id)) if rule else found.row.split or TRAIN
+            alike = str(found.row.id) if found.alike is None else found.alike
+            split = rule.split_of(alike) if rule else found.row.split or TRAIN
             if split not in sinks:
                 sinks[split] = stack.enter_context(Sink(folder / f"{split}-00000.jsonl"))
                 held[split] = bytearray()
