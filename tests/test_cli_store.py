@@ -382,11 +382,35 @@ def test_a_damaged_listing_is_exit_4(numtok: Shell, artifact: Artifact) -> None:
     assert re.fullmatch(r"numtok: .*files\.jsonl is damaged: its sha256 is .*\n", ran.err)
 
 
-@pytest.mark.parametrize("arguments", [["lss"], ["ls", "--jsn"], ["show"], []])
-def test_a_usage_error_is_exit_2(numtok: Shell, arguments: list[str]) -> None:
+HELP = "`numtok {} --help` says what is possible"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lss"], "unknown command 'lss'; did you mean 'ls'? known: compare, demo, encode, "),
+        (["ls", "--jsn"], "no such option: --jsn (Possible options: --json); " + HELP.format("ls")),
+        (["show"], "missing argument 'REF'; " + HELP.format("show")),
+        (
+            ["gen", "arithmetic", "--samples", "1e5"],
+            "invalid value for '--samples': it should be a valid integer, unable to parse string "
+            "as an integer, but is '1e5'; " + HELP.format("gen"),
+        ),
+        (["ls", "--format"], "option '--format' requires an argument; `numtok --help` says what "),
+    ],
+)
+def test_a_usage_error_is_one_line_and_exit_2(
+    numtok: Shell, arguments: list[str], message: str
+) -> None:
     ran = numtok(*arguments)
-    assert ran.code == 2
-    assert "Usage: " in ran.out + ran.err
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"numtok: {message}") and ran.err.count("\n") == 1
+
+
+def test_without_a_command_the_help_is_shown(numtok: Shell) -> None:
+    ran = numtok()
+    assert ran.code == 2 and "Usage: numtok [OPTIONS] COMMAND" in ran.out + ran.err
+    assert "numtok: " not in ran.err
 
 
 def test_a_bug_shows_its_traceback_and_exits_70(

@@ -791,7 +791,9 @@ def test_standard_input_that_is_no_data(
 def test_nothing_to_read_is_a_usage_error(numtok: Shell) -> None:
     ran = encode(numtok)
     assert (ran.code, ran.out) == (2, "")
-    assert "Missing argument 'INPUT...'" in ran.err
+    assert ran.err == (
+        "numtok: missing argument 'INPUT...'; `numtok encode --help` says what is possible\n"
+    )
 
 
 def test_a_folder_of_good_and_bad_files_names_the_bad_one(numtok: Shell) -> None:

@@ -221,20 +221,22 @@ def test_what_cannot_be_explained_is_one_line(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Missing argument 'NUMBER'"),
-        (["1", "2"], "Got unexpected extra argument(s) (2)"),
-        (["-1", "-2"], "Got unexpected extra argument(s) (-2)"),
-        (["1", "--schem", "p10"], "Got unexpected extra argument(s) (--schem p10)"),
-        (["1", "--format", "xml"], "'xml' is not one of"),
+        ([], "missing argument 'NUMBER'"),
+        (["1", "2"], "got unexpected extra argument(s) (2)"),
+        (["-1", "-2"], "got unexpected extra argument(s) (-2)"),
+        (["1", "--schem", "p10"], "got unexpected extra argument(s) (--schem p10)"),
+        (
+            ["1", "--format", "xml"],
+            "invalid value for '--format': 'xml' is not one of 'table', 'json', 'csv', 'md'",
+        ),
     ],
 )
-def test_explain_used_wrongly_prints_its_usage(
+def test_explain_used_wrongly_is_one_line(
     numtok: Shell, arguments: list[str], message: str
 ) -> None:
     ran = numtok("explain", *arguments)
     assert (ran.code, ran.out) == (2, "")
-    assert "Usage: numtok explain" in ran.err
-    assert message in " ".join(ran.err.replace("│", " ").split())
+    assert ran.err == f"numtok: {message}; `numtok explain --help` says what is possible\n"
 
 
 def test_bytes_that_are_no_text_are_no_number(numtok: Shell) -> None:
@@ -330,4 +332,4 @@ def test_a_scheme_that_does_not_exist_cannot_be_checked(numtok: Shell) -> None:
 def test_schemes_takes_no_argument(numtok: Shell) -> None:
     ran = numtok("schemes", "p10")
     assert (ran.code, ran.out) == (2, "")
-    assert "Got unexpected extra argument" in ran.err
+    assert "got unexpected extra argument" in ran.err

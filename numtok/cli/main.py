@@ -22,6 +22,7 @@ import typer
 
 from numtok import __version__, cli
 from numtok.cli._shared import Invocation, one_line
+from numtok.cli._usage import told
 from numtok.config import FILE, Config, load
 from numtok.errors import NumtokError, StoreError, unknown
 from numtok.registry import add_plugin_folders
@@ -128,7 +129,9 @@ def main() -> NoReturn:
 
 def _run() -> int:
     try:
-        typer.main.get_command(build())(_global_first(sys.argv[1:]), prog_name="numtok")
+        command = typer.main.get_command(build())
+        # An exit with a code, or with none, comes back as its value.
+        code = command(_global_first(sys.argv[1:]), prog_name="numtok", standalone_mode=False)
     except NumtokError as error:
         _complain(str(error))
         return error.exit_code
@@ -136,10 +139,7 @@ def _run() -> int:
         # typer and rich both turn a closed pipe into exit 1, which is a negative verdict here.
         if isinstance(stop.__context__, BrokenPipeError):
             return _closed_pipe()
-        code = stop.code if isinstance(stop.code, int) else 0
-        if code == 130:
-            _complain("interrupted")
-        return code
+        code = stop.code
     except _Terminated:
         _complain("terminated")
         return 143
@@ -149,11 +149,18 @@ def _run() -> int:
             raise
         _complain(f"input or output failed: {error}")
         return StoreError.exit_code
-    except Exception:
-        traceback.print_exc()
-        _complain("this is a bug; please report it with the lines above")
-        return 70
-    return 0
+    except Exception as error:
+        if (line := told(error)) is None:
+            traceback.print_exc()
+            _complain("this is a bug; please report it with the lines above")
+            return 70
+        if line:
+            _complain(line)
+        return 2
+    code = code if isinstance(code, int) else 0
+    if code == 130:
+        _complain("interrupted")
+    return code
 
 
 def _global_first(arguments: list[str]) -> list[str]:
