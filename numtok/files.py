@@ -315,6 +315,16 @@ def is_folder(path: Path) -> bool:
         return False
 
 
+def tree_size(folder: Path) -> int:
+    """The bytes below a folder, following no link."""
+    size = 0
+    for entry in system.scandir(folder):
+        path = folder / entry.name
+        is_folder = entry.is_dir(follow_symlinks=False)
+        size += tree_size(path) if is_folder else system.stat(path).st_size
+    return size
+
+
 def remove_tree(folder: Path) -> int:
     """Remove a folder and what is below it, following no link; the bytes that were in it."""
     size = 0

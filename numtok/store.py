@@ -54,7 +54,7 @@ def _to_stderr(note: str) -> None:
 
 @dataclass(frozen=True)
 class Swept:
-    """One thing that ``collect`` removed, and the bytes that were in it."""
+    """One thing that ``collect`` removed, or would remove, and the bytes that were in it."""
 
     path: Path
     bytes: int
@@ -229,8 +229,9 @@ class Store:
                 discard(artifact.path, artifact.version)
         _remove_if_empty(place, self.root / artifact.kind)
 
-    def collect(self) -> list[Swept]:
-        """Sweep drafts, spools, trash and lock files that no living process holds."""
+    def collect(self, *, remove: bool = True) -> list[Swept]:
+        """Sweep drafts, spools, trash and lock files that no living process holds; or only name
+        them."""
         swept: list[Swept] = []
         with files.reporting("sweep", self.root):
             for place in (self.root, *self._places()):
@@ -244,10 +245,11 @@ class Store:
                         # The holder before this one may have finished with the rest.
                         for folder in (place / entry for entry in entries):
                             if files.is_folder(folder):
-                                swept.append(Swept(folder, discard(folder, token)))
+                                size = discard(folder, token) if remove else files.tree_size(folder)
+                                swept.append(Swept(folder, size))
                     finally:
                         _unlock(path, lock)
-                if place != self.root:
+                if remove and place != self.root:
                     _remove_if_empty(place, place.parent)
         return swept
 

@@ -249,6 +249,10 @@ def test_gc_says_what_it_swept(numtok: Shell, artifact: Artifact) -> None:
     trash.mkdir()
     (trash / "a").write_bytes(b"12345")
     row = {"removed": str(Path("artifacts", "fake", "toy", trash.name)), "bytes": 5}
+    before = sorted(Path("artifacts").rglob("*"))
+    assert numtok("gc", "--dry-run").out.startswith("would remove 1 leftover, 5 B\n")
+    assert json.loads(numtok("gc", "--json", "--dry-run").out) == {"schema": 1, "rows": [row]}
+    assert sorted(Path("artifacts").rglob("*")) == before
     assert json.loads(numtok("gc", "--json").out) == {"schema": 1, "rows": [row]}
     assert numtok("gc").out == "removed 0 leftovers, 0 B\n"
 

@@ -1,5 +1,7 @@
 """``numtok gc``."""
 
+from typing import Annotated
+
 import typer
 
 from numtok.cli._shared import (
@@ -14,13 +16,21 @@ from numtok.cli._shared import (
 
 
 def command(
-    context: typer.Context, format: FormatOption = Format.TABLE, json: JsonOption = False
+    context: typer.Context,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be removed.")
+    ] = False,
+    format: FormatOption = Format.TABLE,
+    json: JsonOption = False,
 ) -> None:
     """Remove what killed runs left behind; what a running process works on stays.
 
-    Example: numtok gc
+    A killed run that is started again goes on from there; after this it begins anew.
+
+    Example: numtok gc --dry-run
     """
-    swept = open_store(context).collect()
+    swept = open_store(context).collect(remove=not dry_run)
     rows = [(str(one.path), Size(one.bytes)) for one in swept]
-    title = f"removed {counted(len(rows), 'leftover')}, {Size(sum(one.bytes for one in swept))}"
+    size = Size(sum(one.bytes for one in swept))
+    title = f"{'would remove' if dry_run else 'removed'} {counted(len(rows), 'leftover')}, {size}"
     print_table(title, ("removed", "bytes"), rows, Format.JSON if json else format)
