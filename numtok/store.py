@@ -298,6 +298,11 @@ class Store:
             if found:
                 return found
         known = sorted({text for item in everything for text in (item.name, item.ref)})
+        if Path(ref).is_file():
+            raise UsageError(
+                f"no artifact {ref!r} in {self.root}, but a file; `numtok encode` makes an "
+                "artifact of texts, `numtok table` of a table"
+            )
         near = difflib.get_close_matches(ref, known, n=1, cutoff=0.5)
         guess = f"did you mean {near[0]!r}? " if near else ""
         raise UsageError(f"no artifact {ref!r} in {self.root}; {guess}`numtok ls` lists them all")

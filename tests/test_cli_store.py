@@ -353,6 +353,18 @@ def test_a_wrong_value_in_the_file_is_exit_2(numtok: Shell, tmp_path: Path) -> N
 # --- errors ------------------------------------------------------------------------------------
 
 
+def test_a_file_in_place_of_an_artifact_is_told_from_a_typing_error(
+    numtok: Shell, artifact: Artifact
+) -> None:
+    Path("toys.jsonl").write_text("{}")
+    ran = numtok("show", "toys.jsonl")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "numtok: no artifact 'toys.jsonl' in artifacts, but a file; `numtok encode` makes an "
+        "artifact of texts, `numtok table` of a table\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
