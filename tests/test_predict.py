@@ -798,9 +798,11 @@ def test_a_point_of_a_distribution_needs_one(
 ) -> None:
     with pytest.raises(UsageError) as caught:
         bench.predictor(scheme, objective, point="mean", **options)
+    read = AUTOREGRESSIVE if objective == "ar" else options.get("fill", PARALLEL)
     assert str(caught.value) == (
-        "--point mean needs a predictive distribution, which this model has not: its tokens are "
-        "read one after the other, or its scheme cannot be listed; give --draws 64, or --point mode"
+        "--point mean needs a predictive distribution, which this model has not where it is read "
+        f"{read}: its tokens are read one after the other, or its scheme cannot be listed; give "
+        "--draws 64, or --point mode"
     )
     assert caught.value.exit_code == 2
     assert bench.predictor(scheme, objective, point="mean", draws=2, **options).has_distribution

@@ -310,7 +310,9 @@ def test_the_era5_page_is_good_to_read(numtok: Shell) -> None:
     assert "~, and losses of slots with many values, are those of 1,024 numbers each" in lines
     fine = "fine: bpe, digits, numerologic and numvalue lose nothing; no number is out of the range"
     assert f"{fine} of a scheme" in " ".join(ran.out.split())
-    assert lines[-1] == f"next: numtok encode --scheme numgpt {ERA5}"
+    assert lines[-1] == (
+        f"next: numtok encode --scheme numgpt --split validation=0.1,test=0.1 {ERA5}"
+    )
 
 
 # --- costs -------------------------------------------------------------------------------------

@@ -72,7 +72,9 @@ def _print_for_people(profile: Profile, options: Sequence[str], to: TextIO) -> N
     print_lines(_remarks(profile), to)
     if profile.recommended and profile.splits.get(TRAIN):  # encode needs rows to fit on
         spec = profile.recommended
-        command = ["numtok", "encode", "--scheme", spec, *options, *profile.inputs]
+        split = len(profile.splits) > 1 or "--split" in options
+        others = [] if split else ["--split", "validation=0.1,test=0.1"]
+        command = ["numtok", "encode", "--scheme", spec, *options, *others, *profile.inputs]
         print(f"next: {one_line(shlex.join(command))}", file=to)
 
 

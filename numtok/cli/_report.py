@@ -174,9 +174,10 @@ def _print_floors(
         [f"skill by {name}", ""]
         + [
             skill(name, _value(own, name), floor.get(name))
-            if name in floor and floor[name].n == own[name].n
-            else "-"  # another part of the numbers may be harder
-            for floor in floors.values()
+            # Another part of the numbers may be harder, and the truth cannot be beaten.
+            if name in floor and floor[name].n == own[name].n and of not in KNOWING
+            else "-"
+            for of, floor in floors.items()
         ]
         for name in PERFECT
         if name in metrics

@@ -67,6 +67,8 @@ def read_split(
     """
     there = splits(artifact)
     if split not in there:
+        if list(there) == [TRAIN]:
+            hint = hint or "`numtok encode --split validation=0.1,test=0.1` makes others"
         raise unknown(f"split of {artifact.ref}", split, there, hint)
     shards = there[split]
     too_large = spill is not None and bytes_of(shards) > _MEMORY * _memory()

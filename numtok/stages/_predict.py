@@ -169,8 +169,8 @@ class Predictor:
         if options.point != "mode" and not self.has_distribution:
             raise UsageError(
                 f"--point {options.point} needs a predictive distribution, which this model has "
-                "not: its tokens are read one after the other, or its scheme cannot be listed; "
-                "give --draws 64, or --point mode"
+                f"not where it is read {options.fill}: its tokens are read one after the other, or "
+                "its scheme cannot be listed; give --draws 64, or --point mode"
             )
 
     @property
