@@ -218,6 +218,14 @@ def test_what_cannot_be_explained_is_one_line(
     assert (ran.code, ran.out, ran.err) == (UsageError.exit_code, "", f"numtok: {message}\n")
 
 
+def test_the_relative_error_of_a_zero_that_comes_back_as_another_number_is_none(
+    numtok: Shell,
+) -> None:
+    rows = {row["scheme"]: row for row in json.loads(numtok("explain", "0", "--json").out)["rows"]}
+    assert float(rows["nd"]["read back"]) != 0 and rows["nd"]["relative error"] is None
+    assert rows["p1000"]["relative error"] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -23,7 +23,7 @@ class Written:
     tokens: tuple[str, ...]
     channel: float | None
     decoded: str  # the literal that comes back, or the name of the failure
-    error: float | None  # relative; None where no finite value comes back
+    error: float | None  # relative; None where no finite value comes back, or another one of 0
     note: str  # "" for an ordinary number in a scheme that is what it will be
 
 
@@ -62,8 +62,8 @@ def _written(scheme: Scheme, numerals: Numerals) -> Written:
     failure = Failure(decoded.failures[0])
     value, back = float(numerals.values[0]), float(decoded.values[0])
     error = None
-    if not failure and np.isfinite([value, back]).all():
-        error = abs(back - value) / abs(value) if value else abs(back)
+    if not failure and np.isfinite([value, back]).all() and (value or not back):
+        error = abs(back - value) / (abs(value) or 1.0)
     outcome = Outcome(encoded.outcomes[0])
     return Written(
         scheme.title,
