@@ -340,6 +340,8 @@ def test_the_command_prints_tables_that_fit(
 def test_the_figure_shows_the_most_frequent_first(store: Store) -> None:
     panel = panel_of("p1000", "number", {"1E0": 0.5, "2E0": 0.5}, {"3E0": 0.9, "1E0": 0.1}, 2)
     assert panel.y.names == ("3E0", "1E0")
+    ordered = panel_of("p1000", "exponent", {"E-1": 0.2, "E2": 0.5, "": 0.1, "E10": 0.2}, {}, 3)
+    assert ordered.y.names == ("E-1", "E2", "E10")
     ref = make(store, Fake()).ref
     picture = Frequencies(part="exponent", target="answer").picture([ref], store)
     assert [panel.y.label for panel in picture.panels] == ["exponent"]

@@ -66,14 +66,17 @@ class Frequencies(Figure):
 def panel_of(
     title: str, part: str, true: Mapping[str, float], predicted: Mapping[str, float], top: int
 ) -> Panel:
-    """The ``top`` values by the larger of both shares, the most frequent above.
+    """The ``top`` values by the larger of both shares, the most frequent above; exponents by their
+    size, the smallest above, so that panels compare.
 
     >>> panel = panel_of("p1000", "exponent", {"E-2": 0.9, "E-3": 0.1}, {"E-2": 1.0}, 5)
     >>> panel.y.names, [mark.lengths.tolist() for mark in panel.marks]
-    (('E-2', 'E-3'), [[0.9, 0.1], [1.0, 0.0]])
+    (('E-3', 'E-2'), [[0.1, 0.9], [0.0, 1.0]])
     """
     largest = {one: max(true.get(one, 0.0), predicted.get(one, 0.0)) for one in {*true, *predicted}}
     shown = sorted(largest, key=lambda one: (-largest[one], one))[:top]
+    if part == "exponent":
+        shown.sort(key=lambda one: int(one[1:] or 0))  # that of zero is empty
     places = np.arange(len(shown), dtype=np.float64)
     unknown_end = np.full(len(shown), np.nan)
     marks = []
