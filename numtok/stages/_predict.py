@@ -216,9 +216,13 @@ class Predictor:
 
     def _answers(self, queries: NDArray[np.int64]) -> tuple[NDArray[np.int64], Predicted]:
         """What is asked for in some queries, and the predictions of it."""
+        asked, counts = self._asked_in(queries)
+        return asked, self._predict(self.asked.rows[queries], asked, counts)
+
+    def _asked_in(self, queries: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which of :attr:`asked` some queries ask for, and how many each."""
         first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
-        asked = ranges(first, end - first)
-        return asked, self._predict(self.asked.rows[queries], asked, end - first)
+        return ranges(first, end - first), end - first
 
     def _forget(self) -> None:
         self._cache = None
@@ -265,9 +269,8 @@ class Predictor:
         size = self.room.rows(self.samples.longest)
         for begin in range(0, len(self.asked.rows), size):
             queries = np.arange(begin, min(begin + size, len(self.asked.rows)))
-            first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
-            asked = ranges(first, end - first)
-            batch, chosen, _ = self._batch(self.asked.rows[queries], asked, end - first)
+            asked, counts = self._asked_in(queries)
+            batch, chosen, _ = self._batch(self.asked.rows[queries], asked, counts)
             for part, steps in self._steps(batch, chosen):
                 yield batch.number[chosen][part], steps
 
