@@ -134,6 +134,23 @@ def test_the_interval_over_seeds_is_students(seeds: int, t: float) -> None:
     assert half == pytest.approx(t, abs=5e-4)
 
 
+@pytest.mark.parametrize(
+    ("values", "bounds", "ends"),
+    [
+        ((0.9, 1.0), (0.0, 1.0), (0.315, 1.0)),
+        ((0.0, 0.1), (0.0, 1.0), (0.0, 0.685)),
+        ((0.9, 1.0), (-math.inf, math.inf), (0.315, 1.585)),
+        ((0.5, 0.5), (0.0, 1.0), (0.5, 0.5)),
+    ],
+)
+def test_an_interval_over_seeds_ends_where_figures_end(
+    values: tuple[float, ...], bounds: tuple[float, float], ends: tuple[float, float]
+) -> None:
+    found = spread([Figure(value, None, None, 5) for value in values], bounds)
+    assert (found.low, found.high) == pytest.approx(ends, abs=5e-4)
+    assert found.value == pytest.approx(sum(values) / 2)
+
+
 def test_a_figure_that_one_seed_lacks_is_undefined() -> None:
     found = spread([Figure(1.0, None, None, 5), Figure(None, None, None, 5)])
     assert (found.value, found.low, found.interval, found.seeds) == (None, None, None, 2)

@@ -186,6 +186,16 @@ def test_no_prediction_beats_the_truth(name: str, seed: int, n: int) -> None:
 
 
 @every_metric
+@given(st.integers(0, 10**6), st.integers(1, 12))
+def test_no_figure_lies_outside_of_its_bounds(name: str, seed: int, n: int) -> None:
+    metric = METRICS.build(name)
+    least, most = metric.bounds
+    assert least < most
+    got = metric.plain(answers_for(metric, seed, n))
+    assert not math.isfinite(got) or least <= got <= most
+
+
+@every_metric
 @pytest.mark.parametrize("value", [0.0, -2.5, 1e300, 5e-324])
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_equal_truths_give_a_figure_or_a_reason_and_no_warning(

@@ -53,7 +53,7 @@ def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> Spread:
     Raises UsageError where there are no folds.
     """
     if over == "seeds":
-        return spread([_of_all(evaluation, metric) for evaluation in group])
+        return spread([_of_all(evaluation, metric) for evaluation in group], metric.bounds)
     folds = [_of_folds(evaluation, metric) for evaluation in group]
     if len({len(seeds) for seeds in folds}) > 1:
         told = ", ".join(evaluation.ref for evaluation in group)

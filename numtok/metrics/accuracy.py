@@ -21,6 +21,7 @@ class Accuracy(Metric):
     source: ClassVar[str] = "NumGPT, Table 1"
     measures: ClassVar[Literal["labels"]] = "labels"
     better: ClassVar[Literal["higher"]] = "higher"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     undefined: ClassVar[str] = "there are no labels"
 
     def statistic(self, answers: Answers) -> Statistic:

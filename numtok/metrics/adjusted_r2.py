@@ -1,5 +1,6 @@
 """adjusted-r2: R2 with a penalty for the number of predictors."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -28,6 +29,7 @@ class AdjustedR2(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Table 2"
     better: ClassVar[Literal["higher"]] = "higher"
+    bounds: ClassVar[tuple[float, float]] = (-math.inf, 1.0)
     undefined: ClassVar[str] = (
         "the truth is constant, its spread is nothing next to the errors, or there are fewer "
         "than p + 2 numbers"

@@ -1,5 +1,6 @@
 """answer-d-length: how many digits answers have more or fewer than the true ones."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -31,6 +32,7 @@ class AnswerDLength(Metric):
     source: ClassVar[str] = "NUPA (Yang et al. 2025)"
     measures: ClassVar[Literal["answers"]] = "answers"
     better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "there are no answers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
     rule: str = "published"

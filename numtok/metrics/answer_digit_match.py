@@ -29,6 +29,7 @@ class AnswerDigitMatch(Metric):
     source: ClassVar[str] = "NUPA (Yang et al. 2025)"
     measures: ClassVar[Literal["answers"]] = "answers"
     better: ClassVar[Literal["higher"]] = "higher"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     undefined: ClassVar[str] = "there are no answers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
     rule: str = "published"

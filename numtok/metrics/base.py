@@ -6,6 +6,7 @@ replicate, so one definition serves both. What does not depend on the weights
 (errors, sorting, reading literals) is done once, in :meth:`Metric.statistic`.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, final
@@ -142,14 +143,15 @@ class Metric(ABC):
     """A metric. Subclasses are final frozen dataclasses; their fields are settings.
 
     ``measures`` says what it is of. ``better`` says which of two figures is the better one;
-    ``neither`` where a figure is good near a value between (coverage). ``undefined`` says why a
-    figure can be no finite number. ``known`` names a column of Answers: what is NaN there has no
-    part in the figure.
+    ``neither`` where a figure is good near a value between (coverage). No figure lies outside
+    ``bounds``. ``undefined`` says why a figure can be no finite number. ``known`` names a column of
+    Answers: what is NaN there has no part in the figure.
     """
 
     revision: ClassVar[int]
     source: ClassVar[str]
     better: ClassVar[Literal["higher", "lower", "neither"]]
+    bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
     undefined: ClassVar[str]
     measures: ClassVar[Measures] = "numbers"
     needs: ClassVar[tuple[str, ...]] = ()  # columns of Answers that may be None

@@ -36,6 +36,7 @@ class Coverage(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Gneiting, Balabdaoui & Raftery (2007)"
     better: ClassVar[Literal["neither"]] = "neither"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     undefined: ClassVar[str] = "a quantile is not known"
     needs: ClassVar[tuple[str, ...]] = ("quantiles",)
     level: float = 0.9

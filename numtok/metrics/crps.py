@@ -1,5 +1,6 @@
 """crps: continuous ranked probability score of the predictive distribution."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -21,6 +22,7 @@ class Crps(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Gneiting & Raftery (2007), equation 20"
     better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "the score of a number is infinite, or not known"
     needs: ClassVar[tuple[str, ...]] = ("crps",)
 

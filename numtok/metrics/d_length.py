@@ -1,5 +1,6 @@
 """d-length: how far the prediction's number of digits is from that of the truth."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -32,6 +33,7 @@ class DLength(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NUPA (Yang et al. 2025)"
     better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "there are no numbers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
     parts: bool = False

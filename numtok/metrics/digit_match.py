@@ -41,6 +41,7 @@ class DigitMatch(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NUPA (Yang et al. 2025)"
     better: ClassVar[Literal["higher"]] = "higher"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     undefined: ClassVar[str] = "there are no numbers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
 

@@ -30,6 +30,7 @@ class ExponentAccuracy(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, equation 14"
     better: ClassVar[Literal["higher"]] = "higher"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     undefined: ClassVar[str] = "there are no numbers"
 
     def statistic(self, answers: Answers) -> Statistic:

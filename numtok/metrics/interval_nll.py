@@ -1,5 +1,6 @@
 """interval-nll: negative log-probability of the interval that the truth stands for."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -23,6 +24,7 @@ class IntervalNll(Metric):
         "Lindsey (1999), Some Statistical Heresies: the likelihood of what is recorded"
     )
     better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "the probability of a truth is zero, or not known"
     needs: ClassVar[tuple[str, ...]] = ("log_interval",)
 

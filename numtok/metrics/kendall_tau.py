@@ -68,6 +68,7 @@ class KendallTau(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Kendall (1945); Decoding-based Regression, Table 1"
     better: ClassVar[Literal["higher"]] = "higher"
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     undefined: ClassVar[str] = "the truth or the prediction is constant"
 
     def statistic(self, answers: Answers) -> Statistic:

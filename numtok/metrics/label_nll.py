@@ -1,5 +1,6 @@
 """label-nll: negative log-likelihood of the true label."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -26,6 +27,7 @@ class LabelNll(Metric):
     source: ClassVar[str] = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
     measures: ClassVar[Literal["labels"]] = "labels"
     better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "a true label has probability 0"
     needs: ClassVar[tuple[str, ...]] = ("log_probability",)
     known: ClassVar[str] = "log_probability"

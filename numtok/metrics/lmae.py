@@ -1,5 +1,6 @@
 """lmae: mean absolute error of the logarithm, in orders of magnitude."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -23,6 +24,7 @@ class Lmae(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, equation 13"
     better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = (
         "a prediction is 0 where the truth is not, or the other way round, or has the other sign"
     )

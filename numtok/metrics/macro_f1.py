@@ -25,6 +25,7 @@ class MacroF1(Metric):
     source: ClassVar[str] = "Opitz & Burst (2019), the averaged F1; NumGPT, Table 2"
     measures: ClassVar[Literal["labels"]] = "labels"
     better: ClassVar[Literal["higher"]] = "higher"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     undefined: ClassVar[str] = "there are no labels"
 
     def statistic(self, answers: Answers) -> Statistic:

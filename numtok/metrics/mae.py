@@ -1,5 +1,6 @@
 """mae: mean absolute error."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -21,6 +22,7 @@ class Mae(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Hyndman & Koehler (2006), Section 2.1"
     better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "an error is larger than float64 can hold"
 
     def statistic(self, answers: Answers) -> Statistic:

@@ -1,5 +1,6 @@
 """median-relative-error: half of the predictions are closer than this, relative to the truth."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -21,6 +22,7 @@ class MedianRelativeError(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Hyndman & Koehler (2006), Section 2.2, without its factor of 100"
     better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "half of the errors are infinite, their truth being 0 or tiny"
 
     def statistic(self, answers: Answers) -> Statistic:

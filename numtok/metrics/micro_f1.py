@@ -23,6 +23,7 @@ class MicroF1(Metric):
     source: ClassVar[str] = "van Rijsbergen (1979), Chapter 7; NumGPT, Table 2"
     measures: ClassVar[Literal["labels"]] = "labels"
     better: ClassVar[Literal["higher"]] = "higher"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     undefined: ClassVar[str] = "there are no labels"
 
     def statistic(self, answers: Answers) -> Statistic:

@@ -22,6 +22,7 @@ class NumberGenerationRatio(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, Experiments, Evaluation Metrics"
     better: ClassVar[Literal["higher"]] = "higher"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     undefined: ClassVar[str] = "there are no numbers"
 
     def statistic(self, answers: Answers) -> Statistic:

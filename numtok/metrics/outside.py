@@ -22,6 +22,7 @@ class Outside(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "numtok: what a normalisation to the train range cannot hold"
     better: ClassVar[Literal["neither"]] = "neither"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     undefined: ClassVar[str] = "it is not known of a truth"
     needs: ClassVar[tuple[str, ...]] = ("outside",)
 

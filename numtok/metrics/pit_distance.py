@@ -1,5 +1,6 @@
 """pit-distance: how far the predicted probabilities of lying below the truth are from uniform."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -27,6 +28,7 @@ class PitDistance(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Dawid (1984); Gneiting, Balabdaoui & Raftery (2007), Section 3.1"
     better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "the distribution function at a truth is not known"
     needs: ClassVar[tuple[str, ...]] = ("pit",)
 

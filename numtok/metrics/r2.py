@@ -1,5 +1,6 @@
 """r2: the share of the variance of the truth that the predictions explain."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -20,6 +21,7 @@ class R2(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Kvalseth (1985), the first of its eight definitions"
     better: ClassVar[Literal["higher"]] = "higher"
+    bounds: ClassVar[tuple[float, float]] = (-math.inf, 1.0)
     undefined: ClassVar[str] = "the truth is constant, or its spread is nothing next to the errors"
 
     def statistic(self, answers: Answers) -> Statistic:

@@ -24,6 +24,7 @@ class RelativeErrorOver(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Section 3.1, of its outliers"
     better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     undefined: ClassVar[str] = "there are no numbers"
     limit: float = 0.1
 

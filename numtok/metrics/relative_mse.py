@@ -1,5 +1,6 @@
 """relative-mse: mean squared error over the variance of the truth."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -20,6 +21,7 @@ class RelativeMse(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Figures 6 and 9 (no formula is given there)"
     better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "the truth is constant, or its spread is nothing next to the errors"
 
     def statistic(self, answers: Answers) -> Statistic:

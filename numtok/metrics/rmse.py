@@ -1,5 +1,6 @@
 """rmse: root mean squared error."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -19,6 +20,7 @@ class Rmse(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Hyndman & Koehler (2006), Section 2.1"
     better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "an error is larger than float64 can hold"
 
     def statistic(self, answers: Answers) -> Statistic:

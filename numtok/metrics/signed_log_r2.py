@@ -1,5 +1,6 @@
 """signed-log-r2: R2 of logarithms, for numbers over many orders of magnitude."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -29,6 +30,7 @@ class SignedLogR2(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "numtok; the transform is that of its normaliser signed-log"
     better: ClassVar[Literal["higher"]] = "higher"
+    bounds: ClassVar[tuple[float, float]] = (-math.inf, 1.0)
     undefined: ClassVar[str] = "the truth is constant"
 
     def statistic(self, answers: Answers) -> Statistic:

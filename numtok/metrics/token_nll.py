@@ -1,5 +1,6 @@
 """token-nll: cross-entropy per token of the truth."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -24,6 +25,7 @@ class TokenNll(Metric):
         "Decoding-based Regression, Tables 2 and 3 (inferred: no formula is given there)"
     )
     better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "a token of a truth has no probability, or it is not known"
     needs: ClassVar[tuple[str, ...]] = ("token_nll",)
 

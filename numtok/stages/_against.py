@@ -1,15 +1,20 @@
 """A published number beside the measured one."""
 
+import math
 from collections.abc import Sequence
 
 import msgspec
 
 from numtok.errors import UsageError
+from numtok.metrics.base import METRICS
 from numtok.published import Cell, Column, Table, published
 from numtok.records import SHIFTED
 from numtok.reports import Figure, Figures, Report
 from numtok.stages._reports import Evaluation
 from numtok.stages._spread import Spread, spread
+
+# Columns that are no metric, but what a model costs, and what they can be.
+_COSTS = {"tokens-per-number": (0.0, math.inf), "train-hours": (0.0, math.inf)}
 
 
 class Beside(msgspec.Struct, frozen=True):
@@ -135,7 +140,9 @@ def _part(report: Report, column: Column) -> Figures | None:
 def _measured(group: Sequence[Evaluation], column: Column) -> Spread | None:
     figures = [_figure(evaluation, column) for evaluation in group]
     known = [figure for figure in figures if figure is not None]
-    return spread(known) if len(known) == len(figures) else None
+    if len(known) < len(figures):
+        return None
+    return spread(known, _COSTS.get(column.metric) or METRICS.build(column.metric).bounds)
 
 
 def _figure(evaluation: Evaluation, column: Column) -> Figure | None:

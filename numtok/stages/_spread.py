@@ -27,12 +27,15 @@ class Spread(msgspec.Struct, frozen=True):
     n: int
 
 
-def spread(figures: Sequence[Figure]) -> Spread:
+def spread(
+    figures: Sequence[Figure], bounds: tuple[float, float] = (-math.inf, math.inf)
+) -> Spread:
     """The mean of one figure a seed, undefined where one of them is.
 
     The interval is mean +- t s / sqrt(seeds), with the 97.5% point t of
     Student's distribution for seeds - 1 degrees of freedom: of 1, 2 and 3 it is
-    2 +- 4.303 * 1 / sqrt(3).
+    2 +- 4.303 * 1 / sqrt(3). It ends at the metric's ``bounds``: nothing that the
+    mean can be lies beyond.
     """
     first, seeds = figures[0], len(figures)
     values = [figure.value for figure in figures if figure.value is not None]
@@ -44,7 +47,8 @@ def spread(figures: Sequence[Figure]) -> Spread:
     mean = math.fsum(values) / seeds
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (seeds - 1))
     half = _student(seeds - 1) * deviation / math.sqrt(seeds)
-    return Spread(mean, mean - half, mean + half, deviation, "seeds", seeds, first.n)
+    low, high = max(mean - half, bounds[0]), min(mean + half, bounds[1])
+    return Spread(mean, low, high, deviation, "seeds", seeds, first.n)
 
 
 def t_test(first: Spread, second: Spread) -> float | None:

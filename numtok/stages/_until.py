@@ -4,6 +4,7 @@ What is logged while a model learns is looked at a few times a run; between two 
 taken to go in a straight line.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +78,7 @@ def until(
     for label, group in experiments:
         tokens = [level.tokens(_looks(level, one, store)) for one in group]
         figures = [Figure(value, None, None, len(group)) for value in tokens]
-        found.append(Until(str(level), label, tokens, spread(figures)))
+        found.append(Until(str(level), label, tokens, spread(figures, (0.0, math.inf))))
     return found
 
 

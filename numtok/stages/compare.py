@@ -241,7 +241,10 @@ def _part(
         # The interval of several seeds is over the seeds: theirs alone are not looked at.
         resamples = 1000 if len(seeds) == 1 else 1
         found = [figures(metrics, one, level=LEVEL, resamples=resamples) for one in seeds]
-        spreads.append({name: spread([figure[name] for figure in found]) for name in found[0]})
+        bounds = {spec_of(metric): metric.bounds for metric in metrics}
+        spreads.append(
+            {name: spread([one[name] for one in found], bounds[name]) for name in found[0]}
+        )
     best = _best(metrics[0], spreads)
     standings = {
         each.label: {
