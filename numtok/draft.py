@@ -30,10 +30,13 @@ class Draft:
     begin with a dot are scratch and are not published.
     """
 
-    def __init__(self, path: Path, continued: bool, blank: Manifest) -> None:
+    def __init__(
+        self, path: Path, continued: bool, blank: Manifest, note: Callable[[str], None]
+    ) -> None:
         self.path = path
         self.continued = continued
         self._blank = blank
+        self._note = note
 
     @property
     def version(self) -> str:
@@ -132,6 +135,7 @@ class Draft:
                 f"is kept: `numtok verify {artifact.ref}` says whether it is damaged, and after "
                 f"`numtok rm {artifact.ref}` the command makes it anew"
             )
+        self._note(f"made again, {artifact.ref} is the same to the byte")
         return artifact
 
 

@@ -176,7 +176,7 @@ class Store:
                 return
             with files.reporting("make a draft in", place):
                 folder, continued = claim(place, version, restart, self.note)
-            yield Draft(folder, continued, blank)
+            yield Draft(folder, continued, blank, self.note)
 
     @contextmanager
     def spool(self) -> Iterator[Path]:

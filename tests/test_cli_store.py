@@ -111,6 +111,30 @@ def test_ls_prints_for_programs(numtok: Shell, artifact: Artifact) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("patterns", "listed"),
+    [
+        (["toy"], 1),
+        (["t?y@*"], 1),
+        (["fake/toy@*"], 1),
+        (["model", "toy*"], 1),
+        (["fake"], 2),
+        (["fa*"], 2),
+        (["o*", "toy"], 2),
+        (["TOY"], 0),
+        (["model"], 0),
+        (["to"], 0),
+    ],
+)
+def test_ls_lists_what_is_like_a_pattern(
+    numtok: Shell, artifact: Artifact, patterns: list[str], listed: int
+) -> None:
+    make(Store(artifact.path.parent.parent.parent), name="other")
+    rows = json.loads(numtok("ls", *patterns, "--json").out)["rows"]
+    names = [row["ref"].partition("@")[0] for row in rows]
+    assert names == ["other", "toy"][2 - listed :]
+
+
 def test_ls_lists_a_damaged_artifact_and_says_so(numtok: Shell, artifact: Artifact) -> None:
     (artifact.path / MANIFEST).write_text("{")
     ran = numtok("ls")

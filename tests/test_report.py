@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from numtok.artifact import Artifact
 from numtok.cli._figures import amount, duration, interval, number, share
-from numtok.cli._report import skill
+from numtok.cli._report import _print_parts, skill
+from numtok.cli._shared import Format
 from numtok.published import names
 from numtok.reports import REPORT_FILE, Figure, Report
 from numtok.store import Store
@@ -94,6 +95,25 @@ def test_groups_floors_and_skill_are_told(numtok: Run, xval: Artifact) -> None:
     [told] = [line for line in lines if line.startswith("skill by mse")]
     assert told.endswith(f" {number(1 - mse / floor)}")
     assert 0.999 < 1 - mse / floor < 1
+
+
+@pytest.mark.parametrize("parts", [2, 3, 4, 20])
+def test_few_parts_stand_side_by_side_and_many_below_each_other(
+    parts: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = {"mse": Figure(2.0, 1.0, 3.0, 9), "r2": Figure(0.5, 0.4, 0.6, 9)}
+    found = {f"p{number}": figures for number in range(parts)}
+    _print_parts("kind", found, Format.TABLE, None)
+    lines = words(capsys.readouterr().out)
+    assert lines[0] == "by kind"
+    if parts < 4:
+        assert lines[1] == " ".join(["metric", *found])
+        assert lines[3] == " ".join(["n", *["9"] * parts])
+    else:
+        assert lines[1] == "kind n mse r2"
+        assert lines[3 : 3 + parts] == [
+            f"{part} 9 2.0 [1.0, 3.0] 0.50 [0.40, 0.60]" for part in found
+        ]
 
 
 @pytest.mark.parametrize(

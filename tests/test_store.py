@@ -381,11 +381,13 @@ def test_a_unit_is_a_name(drafted: Path) -> None:
 # --- force -------------------------------------------------------------------------------------
 
 
-def test_forced_and_identical_the_old_one_is_kept(store: Store) -> None:
+def test_forced_and_identical_the_old_one_is_kept_and_said_to_be_the_same(store: Store) -> None:
+    notes: list[str] = []
     first = make(store)
     inode = first.path.stat().st_ino
     done: list[str] = []
-    assert make(store, force=True, done=done) == first
+    assert make(Store(store.root, notes.append), force=True, done=done) == first
+    assert notes == [f"made again, {first.ref} is the same to the byte"]
     assert done == list(fakestage.UNITS)
     assert first.path.stat().st_ino == inode
     assert hidden(store) == []

@@ -54,14 +54,15 @@ def _head(probed: "Probed") -> Iterator[str]:
         if found.number is None:
             yield f"{where}: {what} in the order of the truth"
         else:
-            yield f"{where}: {what} as number {found.number} of row {found.row} changes"
+            which = f"number {found.number} (the first is 0)"
+            yield f"{where}: {what} as {which} of row {found.row} changes"
         yield f"x from {number(found.low)} to {number(found.high)}"
     elif isinstance(found, Embedding):
         yield f"projected on {found.direction}, {found.positions:,} positions"
         yield f"x from {number(found.low)} to {number(found.high)}, as it goes in"
     elif isinstance(found, Confidence):
         yield f"{found.asked}"
-        yield f"its number {found.number} is x, {found.values:,} values"
+        yield f"its number {found.number} (the first is 0) is x, {found.values:,} values"
         yield f"x from {number(found.low)} to {number(found.high)}"
     else:
         yield f"{found.tokens:,} number tokens"

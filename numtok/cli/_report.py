@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # from the floor, which for errors is 1 - error / error of the floor.
 PERFECT = {"mse": 0.0, "accuracy": 1.0, "label-nll": 0.0}
 SKILL = "skill is 1 - error / error of the floor"
+_PARTS_ACROSS = 3  # of a target or group; what fits a narrow terminal beside the names of metrics
 _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 
 
@@ -148,11 +149,17 @@ def _print_metrics(report: "Report", format: Format, to: TextIO | None) -> None:
 def _print_parts(
     name: str, parts: "Mapping[str, Figures]", format: Format, to: TextIO | None
 ) -> None:
+    """A column for each part, to compare their metrics at a glance; of many parts a row each."""
     metrics = dict.fromkeys(metric for figures in parts.values() for metric in figures)
-    counts = [max((one.n for one in figures.values()), default=0) for figures in parts.values()]
-    rows = [["n", *(f"{count:,}" for count in counts)]]
-    rows += [[metric, *(figure(one.get(metric)) for one in parts.values())] for metric in metrics]
-    print_figures(f"by {name}", ["metric", *parts], rows, format, to)
+    rows = [
+        [part, f"{_count(found):,}", *(figure(found.get(metric)) for metric in metrics)]
+        for part, found in parts.items()
+    ]
+    table = [[name, "n", *metrics], *rows]
+    if len(parts) <= _PARTS_ACROSS:
+        table = [list(row) for row in zip(*table, strict=True)]
+        table[0][0] = "metric"
+    print_figures(f"by {name}", table[0], table[1:], format, to)
 
 
 def _print_floors(
@@ -197,7 +204,7 @@ def of_some(floor: "Figures", numbers: int) -> str:
 
 
 def _count(figures: "Figures") -> int:
-    return next((figure.n for figure in figures.values()), 0)
+    return max((figure.n for figure in figures.values()), default=0)
 
 
 def skill(metric: str, own: float | None, of_floor: "Figure | None") -> str:

@@ -30,6 +30,7 @@ class Format(StrEnum):
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the table.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+OneJsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 RestartOption = Annotated[bool, typer.Option("--restart", help="Discard what a killed run left.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Make it again, and compare.")]
 AgainstOption = Annotated[

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from numtok.cli._shared import JsonOption, RefArgument, Size, one_line, open_store, print_json
+from numtok.cli._shared import OneJsonOption, RefArgument, Size, one_line, open_store, print_json
 
 if TYPE_CHECKING:
     from numtok.artifact import Parent
     from numtok.store import Store
 
 
-def command(context: typer.Context, ref: RefArgument, json: JsonOption = False) -> None:
+def command(context: typer.Context, ref: RefArgument, json: OneJsonOption = False) -> None:
     """Show what an artifact was made from, up to the raw files.
 
     Example: numtok lineage era5-p1000

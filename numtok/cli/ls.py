@@ -1,5 +1,8 @@
 """``numtok ls``."""
 
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
 from numtok.cli._shared import (
@@ -12,18 +15,32 @@ from numtok.cli._shared import (
     print_table,
 )
 
+if TYPE_CHECKING:
+    from numtok.artifact import Artifact
+
 
 def command(
-    context: typer.Context, format: FormatOption = Format.TABLE, json: JsonOption = False
+    context: typer.Context,
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATTERN]...",
+            help="Only kinds, names, REFs or kind/REFs like one of these, * being anything.",
+        ),
+    ] = None,
+    format: FormatOption = Format.TABLE,
+    json: JsonOption = False,
 ) -> None:
     """List the artifacts in the store.
 
-    Example: numtok ls --json
+    Example: numtok ls model 'era5-*' --json
     """
     from numtok.errors import StoreError
 
     rows: list[tuple[object, ...]] = []
     for artifact in open_store(context).artifacts():
+        if patterns and not _like(artifact, patterns):
+            continue
         try:
             manifest = artifact.manifest
             sizes = (manifest.counts.get("rows"), manifest.files, Size(manifest.bytes))
@@ -35,3 +52,9 @@ def command(
             rows.append((artifact.kind, artifact.ref, *sizes))
     columns = ("kind", "ref", "rows", "files", "bytes")
     print_table(counted(len(rows), "artifact"), columns, rows, Format.JSON if json else format)
+
+
+def _like(artifact: "Artifact", patterns: list[str]) -> bool:
+    whole = f"{artifact.kind}/{artifact.ref}"
+    told = (artifact.kind, artifact.name, artifact.ref, whole)
+    return any(fnmatchcase(one, pattern) for one in told for pattern in patterns)

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from numtok.cli._shared import (
-    JsonOption,
+    OneJsonOption,
     RefArgument,
     Size,
     counted,
@@ -19,7 +19,7 @@ from numtok.cli._shared import (
 _SHOWN_FILES = 20
 
 
-def command(context: typer.Context, ref: RefArgument, json: JsonOption = False) -> None:
+def command(context: typer.Context, ref: RefArgument, json: OneJsonOption = False) -> None:
     """Show what an artifact is: every setting, and the command line that makes it again.
 
     Example: numtok show era5-p1000

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import JsonOption, Size, counted, one_line, open_store, print_json
+from numtok.cli._shared import OneJsonOption, Size, counted, one_line, open_store, print_json
 
 
 def command(
@@ -16,7 +16,7 @@ def command(
             metavar="N", min=1, help="Read only so many files of each, chosen anew each time."
         ),
     ] = None,
-    json: JsonOption = False,
+    json: OneJsonOption = False,
 ) -> None:
     """Read every byte of the artifacts again and compare it with what was written down.
 

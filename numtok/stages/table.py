@@ -162,7 +162,7 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> Columns:
             if name not in names:
                 alone = len(names) == 1 and path.endswith(".csv")
                 hint = "there is one column; are fields separated by commas?" if alone else ""
-                raise DataError(f"{path}: {unknown(option, name, filter(None, names), hint)}")
+                raise UsageError(f"{path}: {unknown(option, name, filter(None, names), hint)}")
     left = [name for name in names if name not in (config.target, *config.drop)]
     folds = [name for name in left if _SPLIT_COLUMN.fullmatch(name) and name not in config.features]
     folds.sort(key=lambda name: int(name.partition("_")[2] or -1))
