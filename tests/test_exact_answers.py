@@ -65,6 +65,16 @@ def test_the_share_is_that_of_the_texts_that_eval_finds(
     assert 0.2 < np.mean(exact) < 1
     looks = log(made.artifact)
     assert looks[-1].exact == np.mean(exact)
+    last = made.artifact.decoded_lines(LOG_FILE, dict[str, Any])[-1]
+    groups = read_split(data, "validation").groups
+    for group, value, column in (
+        ("operation", "add", table["group_operation"]),
+        ("operation", "length", table["group_operation"]),
+        ("digits", "2", table["group_digits"]),
+    ):
+        assert value in groups[group].to_pylist()
+        of = [one for one, other in zip(exact, column.to_pylist(), strict=True) if other == value]
+        assert last[f"exact,{group}={value}"] == np.mean(of)
     assert looks[0].exact is not None and looks[0].exact < np.mean(exact)
     print_result(made, Format.TABLE, quiet=False)
     [line] = [
@@ -123,6 +133,31 @@ def test_answers_are_the_tokens_behind_the_prompt(store: Store) -> None:
     for row, answer in zip(found.rows.tolist(), found.answers, strict=True):
         tokens = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
         assert answer[answer >= 0].tolist() == tokens[samples.answer_start[row] :].tolist()
+
+
+def test_groups_are_told_where_they_have_a_few_values_of_many_rows(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = encoded(store, "digits")
+    codec, samples = read_codec(data), read_split(data, "validation")
+    batches = Batches(samples, learnt_values(samples, codec), 16)
+
+    def parts(**settings: int) -> dict[str, list[bool]]:
+        for name, value in settings.items():
+            monkeypatch.setattr(f"numtok.stages._exact_answers.{name}", value)
+        found = ExactAnswers.of(samples, batches, codec, 16)
+        assert found is not None
+        for part, of in found.parts.items():
+            group, _, value = part.partition("=")
+            assert of.tolist() == [
+                samples.groups[group][row].as_py() == value for row in found.rows.tolist()
+            ]
+        return {part: of.tolist() for part, of in found.parts.items()}
+
+    assert {"operation=add", "operation=length", "digits=2"} < set(parts())
+    assert not any(part.startswith("representation") for part in parts())  # all are integers
+    assert not any(part.startswith("digits") for part in parts(_VALUES=2))
+    assert parts(_ENOUGH=1000) == {}
 
 
 def test_long_answers_are_fewer_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,9 @@
-"""How many answers a model writes exactly, looked at while it learns."""
+"""How many answers a model writes exactly, looked at while it learns: of all, and of each group."""
 
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.codec import Codec
@@ -14,6 +15,8 @@ from numtok.samples import Samples
 
 _ROWS = 512  # at most: of 90% the standard error is 1.3%
 _TOKENS = 1 << 14  # written at each look, at most
+_VALUES = 12  # of a group at most; task names of a benchmark would be a log of their own
+_ENOUGH = 20  # rows of a value at least: of fewer a share says little
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,7 @@ class ExactAnswers:
     rows: NDArray[np.int64]  # [n], the shortest prompt first
     answers: NDArray[np.int64]  # [n, W] the true tokens, -1 behind each answer's end
     size: int  # rows that are written together
+    parts: dict[str, NDArray[np.bool_]]  # [n] each: the rows of `group=value`
 
     @classmethod
     def of(
@@ -44,19 +48,40 @@ class ExactAnswers:
         at = starts[:, None] + np.arange(width)
         inside = at < samples.token_rows[rows + 1][:, None]
         tokens = samples.tokens[np.where(inside, at, 0)].astype(np.int64)
-        return cls(batches, codec, Grammar(codec.scheme), rows, np.where(inside, tokens, -1), size)
+        answers, parts = np.where(inside, tokens, -1), _parts(samples, rows)
+        return cls(batches, codec, Grammar(codec.scheme), rows, answers, size, parts)
 
-    def share(self, model: Model) -> float:
+    def shares(self, model: Model) -> dict[str, float]:
         """Of the rows, those whose answer the model writes token by token as it stands there, and
-        then ends."""
+        then ends: ``{"exact": 0.5, "exact,operation=add": 0.25, ...}``."""
+        exact = self._exact(model)
+        found = {"exact": float(exact.mean())}
+        return found | {f"exact,{part}": float(exact[of].mean()) for part, of in self.parts.items()}
+
+    def _exact(self, model: Model) -> NDArray[np.bool_]:
+        """bool[n]: which of the rows."""
         model.eval()
         width = self.answers.shape[1]
         # One token more than any answer: who writes on is wrong.
         writer = Writer(model, self.codec, self.grammar, True, width + 1)
-        exact, memory = 0, None
+        exact, memory = np.zeros(len(self.rows), np.bool_), None
         for first in range(0, len(self.rows), self.size):
             some = slice(first, first + self.size)
             written, memory = writer.write(self.batches.of(self.rows[some]), memory)
             same = (written.tokens[:, :width] == self.answers[some]).all(axis=1)
-            exact += int(np.count_nonzero(same & written.ended))
-        return exact / len(self.rows)
+            exact[some] = same & written.ended
+        return exact
+
+
+def _parts(samples: Samples, rows: NDArray[np.int64]) -> dict[str, NDArray[np.bool_]]:
+    """Of each group with a few values: the rows of each value that enough of them have."""
+    found = {}
+    for group, column in samples.groups.items():
+        values = column.take(rows)
+        known = sorted(pc.unique(values.drop_null()).to_pylist())
+        if 2 <= len(known) <= _VALUES:
+            for value in known:
+                of = np.asarray(pc.equal(values, value).fill_null(False))
+                if np.count_nonzero(of) >= _ENOUGH:
+                    found[f"{group}={value}"] = of
+    return found

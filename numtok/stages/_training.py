@@ -326,7 +326,7 @@ class Training:
         means = {name: total / max(1, counts[name]) for name, total in sums.items()}
         figures = {"loss": trainer.loss(means)} | means
         if self._answers is not None:
-            figures["exact"] = self._answers.share(trainer.model)
+            figures |= self._answers.shares(trainer.model)
         return figures
 
     def _save(self, trainer: Trainer) -> None:
