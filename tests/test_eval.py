@@ -750,6 +750,19 @@ def test_without_any_train_split_at_hand_there_is_a_note(world: World, tmp_path:
 # --- notes -------------------------------------------------------------------------------------
 
 
+def test_ids_that_are_repeated_are_noted(world: World) -> None:
+    model, _ = world.both("p1000")
+    rows = [
+        row | {"split": "test", "id": str(min(at, 6))}
+        for at, row in enumerate(written(world.data())[:9])
+    ]
+    other = world.like(model, world.write("repeated", rows))
+    assert read(world.report(model, other)).notes[-1:] == [
+        "Ids are repeated (2 predictions too many), so compare cannot pair them; give each row of "
+        "the data an id of its own."
+    ]
+
+
 def test_a_report_notes_what_a_reader_must_know(world: World) -> None:
     masks = "The number of masks tells the model how long each answer is."
     told = read(world.report(*world.both("digits")))

@@ -143,8 +143,8 @@ def test_groups_are_told_where_they_have_a_few_values_of_many_rows(
     batches = Batches(samples, learnt_values(samples, codec), 16)
 
     def parts(**settings: int) -> dict[str, list[bool]]:
-        for name, value in settings.items():
-            monkeypatch.setattr(f"numtok.stages._exact_answers.{name}", value)
+        for name, setting in settings.items():
+            monkeypatch.setattr(f"numtok.stages._exact_answers.{name}", setting)
         found = ExactAnswers.of(samples, batches, codec, 16)
         assert found is not None
         for part, of in found.parts.items():

@@ -5,7 +5,7 @@ test set come in one order, whatever the scheme and the shards were.
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -70,6 +70,16 @@ def write_predictions(draft: Draft, table: "pa.Table") -> None:
     """Write the predictions of a report (``reports.predictions_schema``) into its draft."""
     with files.Sink(draft.path / PREDICTIONS_FILE) as sink:
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+
+
+def repeated(table: "pa.Table") -> Iterator[str]:
+    """A note where predictions cannot be told from each other by their keys."""
+    keys = table.select(_key(table))
+    if lacking := keys.num_rows - keys.group_by(keys.column_names).aggregate([]).num_rows:
+        yield (
+            f"Ids are repeated ({lacking:,} predictions too many), so compare cannot pair them; "
+            "give each row of the data an id of its own."
+        )
 
 
 def publish(draft: Draft, model: Artifact, report: Report, started: float) -> Artifact:

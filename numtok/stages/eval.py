@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -62,7 +63,13 @@ from numtok.stages._predict import (
     target_names,
 )
 from numtok.stages._ranges import outside
-from numtok.stages._reports import TrainMeans, check_measures, publish, write_predictions
+from numtok.stages._reports import (
+    TrainMeans,
+    check_measures,
+    publish,
+    repeated,
+    write_predictions,
+)
 from numtok.stages._scoring import Progress, floor_figures, number_floors, score
 from numtok.stages._spreads import spreads
 from numtok.store import Store
@@ -203,7 +210,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         table = evaluation.predictions(partial(progress, "predicting"), store.note)
         write_predictions(draft, table)
         report = evaluation.report(table, progress)
-        return Result(publish(draft, model, report, started), made=True)
+        told = msgspec.structs.replace(report, notes=[*report.notes, *repeated(table)])
+        return Result(publish(draft, model, told, started), made=True)
 
 
 @cache
