@@ -168,12 +168,13 @@ numgpt() {
 numvalue() {
     TASKS=add_Integer+floordiv_Integer+length_Integer+max_Float+multiply_easy_Integer+to_scient_Float
     DIGITS=1..4 ROWS=20000 VALIDATION=100 TEST=250 PROMPT=short RATE=2e-3 SCHEDULE=
+    LEVEL='exact>=0.9'
     case "$SCALE" in
         smoke)
             DIGITS=1..2 ROWS=40 VALIDATION=4 TEST=4
             PRESET=nano,layers=1,width=16,heads=2 BATCH=16 STEPS=20
             ;;
-        cpu) PRESET=nano BATCH=128 STEPS=10000 ;;
+        cpu) PRESET=nano BATCH=128 STEPS=10000 LEVEL= ;;
         gpu)
             TASKS=all DIGITS=1..5 ROWS=100000 VALIDATION=100 TEST=-1 RATE=5e-4
             PRESET=small BATCH=256 STEPS=20000

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from numtok import files
 from numtok.artifact import Artifact
+from numtok.cli._comparison import _reached
 from numtok.errors import DataError, UsageError
 from numtok.records import LOG_FILE, MODEL
 from numtok.stages._reports import Evaluation, read
@@ -119,9 +120,21 @@ def test_an_unknown_figure_is_told_with_those_of_the_log(store: Store) -> None:
     with pytest.raises(UsageError) as caught:
         of(store, "exat>=0.9", [one])
     assert str(caught.value) == (
-        f"unknown figure of --until in the log of {one.report.model} 'exat'; did you mean "
-        "'exact'? known: exact, loss"
+        "unknown figure of --until in the logs 'exat'; did you mean 'exact'? known: exact, loss"
     )
+
+
+def test_an_experiment_whose_logs_lack_the_figure_is_told_as_such(store: Store) -> None:
+    with_it, without = evaluated(store, [2.0, 0.0], [3.0, 0.0])
+    log = store.resolve(without.report.model).path / LOG_FILE
+    log.write_text(log.read_text().replace('"exact"', '"other"'))
+    level = Level.parse("exact>=0.1")
+    one, other = until(level, [("p1000", [with_it]), ("xval", [without])], store)
+    assert one.tokens == [100] and one.spread.value == 100
+    assert other.tokens is None and other.spread.value is None
+    assert _reached(other) == ("not logged", "-", "-", "-")
+    [mixed] = until(level, [("p1000", [with_it, without])], store)
+    assert mixed.tokens is None
 
 
 def test_a_run_that_looked_at_nothing_is_refused(store: Store) -> None:

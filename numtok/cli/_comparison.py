@@ -20,6 +20,7 @@ from numtok.records import KNOWING
 if TYPE_CHECKING:
     from numtok.stages._experiments import Experiment
     from numtok.stages._spread import Spread
+    from numtok.stages._until import Until
     from numtok.stages.compare import Comparison, Difference, Floor, Over, Part, Standing
 
 _LEAST_P = 1e-4  # that is printed as it is
@@ -244,15 +245,18 @@ def _print_costs(comparison: "Comparison", format: Format) -> None:
 def _print_until(comparison: "Comparison", format: Format) -> None:
     """A table for each level."""
     for level in dict.fromkeys(one.level for one in comparison.until):
-        rows = []
-        for one in comparison.until:
-            if one.level == level:
-                known = [tokens for tokens in one.tokens if tokens is not None]
-                mean = "-" if one.spread.value is None else amount(one.spread.value)
-                ends = [amount(end) for end in (min(known), max(known))] if known else ["-", "-"]
-                rows.append([one.label, f"{len(known)} of {len(one.tokens)}", mean, *ends])
         head = ("experiment", "seeds", "tokens", "least", "most")
+        rows = [(one.label, *_reached(one)) for one in comparison.until if one.level == level]
         print_figures(f"until {level} on the validation split", head, rows, format)
+
+
+def _reached(one: "Until") -> tuple[str, str, str, str]:
+    if one.tokens is None:
+        return "not logged", "-", "-", "-"
+    known = [tokens for tokens in one.tokens if tokens is not None]
+    mean = "-" if one.spread.value is None else amount(one.spread.value)
+    least, most = (amount(min(known)), amount(max(known))) if known else ("-", "-")
+    return f"{len(known)} of {len(one.tokens)}", mean, least, most
 
 
 def flat(comparison: "Comparison") -> Iterator[Row]:

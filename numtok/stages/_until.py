@@ -19,14 +19,17 @@ from numtok.stages._requirements import holds, limited
 from numtok.stages._spread import Spread, spread
 from numtok.store import Store
 
+_PLACES = {"step", "tokens", "split"}  # of a look; the others are figures
+
 
 class Until(msgspec.Struct, frozen=True):
     """Of one experiment: the tokens of each seed, in the order of its reports, None where the run
-    ended before; their ``spread``, undefined where one did not get there."""
+    ended before; their ``spread``, undefined where one did not get there. ``tokens`` is None where
+    a log lacks the figure: of schemes that write values no answer is exact, so it is not logged."""
 
     level: str
     label: str
-    tokens: list[float | None]
+    tokens: list[float | None] | None
     spread: Spread
 
 
@@ -71,18 +74,28 @@ def until(
 ) -> list[Until]:
     """Each experiment, given with its label.
 
-    Raises UsageError for models that are not at hand or of tables, and for a figure that their
-    logs lack; DataError for runs that looked at no validation split.
+    Raises UsageError for models that are not at hand or of tables, and for a figure that all of
+    their logs lack; DataError for runs that looked at no validation split.
     """
+    logs = [[_looks(one, store) for one in group] for _, group in experiments]
+    known = {key for group in logs for looks in group for key in looks[-1]}
+    if level.key not in known:
+        raise unknown("figure of --until in the logs", level.key, known - _PLACES)
     found = []
-    for label, group in experiments:
-        tokens = [level.tokens(_looks(level, one, store)) for one in group]
+    for (label, _), group in zip(experiments, logs, strict=True):
+        logged = all(level.key in looks[-1] for looks in group)
+        tokens = [
+            level.tokens([(one["tokens"], one[level.key]) for one in looks]) if logged else None
+            for looks in group
+        ]
         figures = [Figure(value, None, None, len(group)) for value in tokens]
-        found.append(Until(str(level), label, tokens, spread(figures, (0.0, math.inf))))
+        told = spread(figures, (0.0, math.inf))
+        found.append(Until(str(level), label, tokens if logged else None, told))
     return found
 
 
-def _looks(level: Level, evaluation: Evaluation, store: Store) -> list[tuple[float, float | None]]:
+def _looks(evaluation: Evaluation, store: Store) -> list[dict[str, Any]]:
+    """What was seen of the validation split, one look after the other; at least one."""
     model = store.resolve(evaluation.report.model)
     if model.kind != MODEL:
         raise UsageError(
@@ -96,7 +109,4 @@ def _looks(level: Level, evaluation: Evaluation, store: Store) -> list[tuple[flo
             f"{model.ref} looked at no validation split while it learnt, so its log does not say "
             "when it reached anything; encode data with one"
         )
-    known = [key for key in seen[-1] if key not in ("step", "tokens", "split")]
-    if level.key not in known:
-        raise unknown(f"figure of --until in the log of {model.ref}", level.key, known)
-    return [(one["tokens"], one[level.key]) for one in seen]
+    return seen
