@@ -15,10 +15,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from numtok import __version__, cli
 from numtok.artifact import MANIFEST, Artifact, Parent
 from numtok.cli import _shared, main
+from numtok.cli._shared import GAP, _widths, print_table
 from numtok.store import Store
 from tests.fakestage import make
 
@@ -86,6 +89,46 @@ def process(*arguments: str, cwd: Path, **options: str) -> Iterator[subprocess.P
         stderr=subprocess.PIPE,
     ) as running:
         yield running
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(
+        st.lists(st.text("ab c", max_size=30), min_size=2, max_size=2), min_size=1, max_size=5
+    ),
+    st.integers(5, 80),
+)
+def test_columns_fit_and_words_are_whole_where_there_is_room(
+    rows: list[list[str]], limit: int
+) -> None:
+    whole = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    words = [
+        max(len(word) for cell in column for word in cell.split(" "))
+        for column in zip(*rows, strict=True)
+    ]
+    found = _widths(rows, limit)
+    if sum(whole) + GAP <= limit:
+        assert found == [None, None]
+        return
+    first, second = found
+    assert first is not None and second is not None
+    assert first + GAP + second == limit
+    if sum(words) + GAP <= limit:
+        assert first >= words[0] and second >= words[1]
+
+
+def test_a_table_folds_between_words(capsys: pytest.CaptureFixture[str]) -> None:
+    row = ("numerologic", "a note of many words that has to be folded", "verylongword" * 2)
+    print_table("title", ("scheme", "note", "what"), [row])
+    assert capsys.readouterr().out.splitlines() == [
+        "title",
+        "scheme        note                                      what",
+        "\u2500" * 80,
+        "numerologic   a note of many words that has to be       verylongwordverylongword",
+        "              folded",
+    ]
 
 
 # --- reading commands --------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from numtok.cli._shared import Format, one_line, print_table
+from numtok.cli._shared import GAP, Format, one_line, print_table
 from numtok.stages._shown import compact
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from numtok.stages._spread import Spread
 
 _LABEL = 30  # characters of a label after which rich may fold it
-_GAP = 3  # characters between the columns of a table
 
 
 def number(value: float | None) -> str:
@@ -128,11 +127,11 @@ def _chunks(widths: Sequence[int], limit: int) -> list[list[int]]:
     parts: list[list[int]] = [[]]
     used = label
     for column in range(1, len(widths)):
-        if parts[-1] and used + _GAP + widths[column] > limit:
+        if parts[-1] and used + GAP + widths[column] > limit:
             parts.append([])
             used = label
         parts[-1].append(column)
-        used += _GAP + widths[column]
+        used += GAP + widths[column]
     return parts
 
 

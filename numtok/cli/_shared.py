@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
@@ -63,6 +63,7 @@ WorkersOption = Annotated[
 MaxLineOption = Annotated[
     int, typer.Option(metavar="BYTES", show_default="256 MiB", help="Longest line.")
 ]
+GAP = 3  # characters between the columns of a table
 LONGEST_LINE = 256 << 20  # bytes, unless --max-line says another
 RefArgument = Annotated[
     str,
@@ -204,16 +205,42 @@ def _print_rich_table(
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for index, column in enumerate(columns):
-        numbers = any(isinstance(row[index], (int, float)) for row in rows)
-        table.add_column(Text(column), justify="right" if numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_human(cell)) for cell in row))
     console = Console(file=to)
+    told = [[_human(cell) for cell in row] for row in rows]
+    widths = _widths([columns, *told], console.width)
+    for index, (column, width) in enumerate(zip(columns, widths, strict=True)):
+        numbers = any(isinstance(row[index], (int, float)) for row in rows)
+        justify: Literal["left", "right"] = "right" if numbers else "left"
+        table.add_column(Text(column), justify=justify, overflow="fold", width=width)
+    for cells in told:
+        table.add_row(*map(Text, cells))
     with console.capture() as printed:
         console.print(table)
     for line in printed.get().splitlines():
         print(line.rstrip(), file=to)
+
+
+def _widths(rows: Sequence[Sequence[str]], limit: int) -> list[int | None]:
+    """Characters of each column of a table that has to fold its cells: between words, and in the
+    longest ones where words alone are too wide. None for each where nothing has to fold.
+
+    >>> _widths([["scheme", "source"], ["p10", "xVal, Table 1"]], 20)
+    [6, 11]
+    """
+    from rich.cells import cell_len
+
+    columns = list(zip(*rows, strict=True))
+    whole = [max(map(cell_len, column)) for column in columns]
+    room = limit - GAP * (len(columns) - 1)
+    if sum(whole) <= room or room < len(columns):
+        return [None] * len(columns)
+    widths = [max(cell_len(word) for word in " ".join(column).split(" ")) for column in columns]
+    while sum(widths) > room:
+        widths[widths.index(max(widths))] -= 1
+    while sum(widths) < room:  # to the one that lacks most
+        lacking = [one - other for one, other in zip(whole, widths, strict=True)]
+        widths[lacking.index(max(lacking))] += 1
+    return [*widths]
 
 
 def _plain(cell: object) -> object:

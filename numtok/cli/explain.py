@@ -28,18 +28,20 @@ def command(
     Example: numtok explain -60.2
     """
     from numtok.numerals.policy import NumeralPolicy
+    from numtok.stages._shown import shown
     from numtok.stages.explain import run
 
     written = run(number, tuple(scheme or ()), NumeralPolicy.parse(numerals))
     chosen = Format.JSON if json else format
+    table = chosen is Format.TABLE
     rows: list[tuple[object, ...]] = [
         (
             item.scheme,
-            _joined(item.tokens) if chosen is Format.TABLE else " ".join(item.tokens),
+            _joined(item.tokens) if table else " ".join(item.tokens),
             item.channel,
             len(item.tokens),
-            item.decoded,
-            item.error,
+            f"{float(item.decoded):.9g}" if table and item.error else item.decoded,
+            shown(item.error) if table and item.error else item.error,
             item.note,
         )
         for item in written
@@ -53,7 +55,7 @@ def command(
         "relative error",
         "note",
     )
-    if chosen is Format.TABLE:  # what no row has would only take room
+    if table:  # what no row has would only take room
         kept = [k for k in range(len(columns)) if any(row[k] not in (None, "") for row in rows)]
         columns = tuple(columns[k] for k in kept)
         rows = [tuple(row[k] for k in kept) for row in rows]
