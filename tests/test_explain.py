@@ -147,6 +147,16 @@ def test_the_numeral_policy_decides_what_a_number_is(
     assert row["tokens"] == tokens
 
 
+def test_only_people_are_told_a_rounded_value_in_short(numtok: Shell) -> None:
+    (row,) = explained(numtok, "123.456", "--scheme", "xval")
+    assert row["read back"] == "123.45600128173828"
+    assert row["relative error"] == pytest.approx(1.28173828e-6 / 123.456)
+    line = numtok("explain", "123.456", "--scheme", "xval").out.splitlines()[-1]
+    assert line.split() == ["xval", "[NUM]", "123.456", "1", "123.456001", "1.04e-8"]
+    long = "0.12345678901234567"
+    assert long in numtok("explain", long, "--scheme", "digits").out
+
+
 def test_explain_prints_csv_and_md(numtok: Shell) -> None:
     ran = numtok("explain", "-60.2", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(ran.out)))

@@ -40,7 +40,7 @@ def command(
             _joined(item.tokens) if table else " ".join(item.tokens),
             item.channel,
             len(item.tokens),
-            f"{float(item.decoded):.9g}" if table and item.error else item.decoded,
+            _short(item.decoded) if table and item.error else item.decoded,
             shown(item.error) if table and item.error else item.error,
             item.note,
         )
@@ -67,3 +67,8 @@ def _joined(tokens: tuple[str, ...]) -> str:
     if len(tokens) > 1 and len(set(tokens)) == 1:
         return f"{tokens[0]} (x{len(tokens)})"
     return " ".join(tokens)
+
+
+def _short(literal: str) -> str:
+    """What was rounded anyway, without more digits than tell which float32 it is."""
+    return literal if len(literal) <= 12 else f"{float(literal):.9g}"
