@@ -151,9 +151,8 @@ weather() {
 
 # The models of NumGPT (numgpt-*): decoders, in batches of 96. From the scale of a GPU on they have the
 # published size and rate, and learn for the published epochs; at two cores they have three layers of
-# width 64, and a budget in steps. There Table 1 takes about three hours, a third of it for the smaller
-# budgets, Figure 3 one, Tables 2 and 3 half an hour each (reckoned from single steps, not measured as
-# a whole).
+# width 64, and a budget in steps. There Table 1 takes two hours and a half, an hour of it for the
+# smaller budgets, Table 3 half an hour, and Figure 3 three quarters of one (docs/LOG.md).
 numgpt() {
     BATCH=96 RATE=6.25e-5 PRESET=gpt2 SAMPLES= EPOCHS=50
     case "$SCALE" in
