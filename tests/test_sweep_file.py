@@ -232,6 +232,13 @@ def test_a_change_says_what_a_line_of_the_file_says(
     assert read_sweep(whole) == changed(folder, f"train.steps={steps}", f"train.lr={rates}")
 
 
+@pytest.mark.parametrize(
+    "word", ["1..4", "0.1..1", "nano,layers=1", "inf,2", "a b", "-3..", "true.jsonl"]
+)
+def test_what_is_no_value_of_a_file_is_a_word(word: str, tmp_path: Path) -> None:
+    assert changed(tmp_path, f"data= {word} ").data == (({}, (word,)),)
+
+
 def test_a_budget_takes_the_place_of_another(tmp_path: Path) -> None:
     whole = written(tmp_path, f"{ENCODE}[train]\nsteps = 5\n")
     (((_, found), *_),) = [read_sweep(whole, ["train.minutes=2"]).train]

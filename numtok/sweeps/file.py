@@ -133,14 +133,14 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _change(tables: dict[str, Any], change: str) -> None:
-    """Set one value of a file; a word needs no quotes. A budget takes the place of another."""
+    """Set one value of a file; what is nothing else there, as a word or 1..4, needs no quotes. A
+    budget takes the place of another."""
     match = re.fullmatch(r"\s*(?:([a-z]+)\.)?([a-z-]+)\s*=(.*)", change, re.DOTALL)
     try:
         if match is None:
             raise ValueError
         table, key, text = match.groups()
-        word = re.fullmatch(r"\s*[A-Za-z][^\"'\[\]]*", text)
-        value = text.strip() if word and text.strip() not in ("true", "false") else _value(text)
+        value = _value(text.strip())
         place = tables if table is None else tables.setdefault(table, {})
         place[key] = value
     except (TypeError, ValueError):
@@ -154,7 +154,12 @@ def _change(tables: dict[str, Any], change: str) -> None:
 
 
 def _value(text: str) -> Any:
-    return _parsed(f"value = {text}")["value"]
+    try:
+        return _parsed(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        if not text or set(text) & set("\"'[]{}#"):
+            raise
+        return text
 
 
 @dataclass(frozen=True)
