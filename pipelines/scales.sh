@@ -162,8 +162,9 @@ numgpt() {
 }
 
 # The models of Value-Aware (numvalue-*): decoders that learn answers alone, and how many rows of each
-# task and digit key there are. At two cores six tasks of up to four digits; with one GPU all 38 of up
-# to five; at paper scale the published data, size, rate and curriculum.
+# task and digit key there are. At two cores six tasks of up to four digits, and small batches: steps
+# decide, not rows (docs/LOG.md); with one GPU all 38 of up to five; at paper scale the published data,
+# size, rate and curriculum.
 numvalue() {
     TASKS=add_Integer+floordiv_Integer+length_Integer+max_Float+multiply_easy_Integer+to_scient_Float
     DIGITS=1..4 ROWS=20000 VALIDATION=100 TEST=250 PROMPT=short RATE=2e-3 SCHEDULE=
@@ -173,7 +174,7 @@ numvalue() {
             DIGITS=1..2 ROWS=40 VALIDATION=4 TEST=4
             PRESET=nano,layers=1,width=16,heads=2 BATCH=16 STEPS=20
             ;;
-        cpu) PRESET=nano BATCH=128 STEPS=10000 LEVEL= ;;
+        cpu) PRESET=nano,layers=3,heads=4,width=64 BATCH=16 RATE=1e-3 STEPS=60000 LEVEL= ;;
         gpu)
             TASKS=all DIGITS=1..5 ROWS=100000 VALIDATION=100 TEST=-1 RATE=5e-4
             PRESET=small BATCH=256 STEPS=20000
