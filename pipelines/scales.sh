@@ -174,7 +174,7 @@ numvalue() {
             DIGITS=1..2 ROWS=40 VALIDATION=4 TEST=4
             PRESET=nano,layers=1,width=16,heads=2 BATCH=16 STEPS=20
             ;;
-        cpu) PRESET=nano,layers=3,heads=4,width=64 BATCH=16 RATE=1e-3 STEPS=60000 LEVEL= ;;
+        cpu) PRESET=nano,layers=3,heads=4,width=64 BATCH=16 RATE=1e-3 STEPS=70000 LEVEL= ;;
         gpu)
             TASKS=all DIGITS=1..5 ROWS=100000 VALIDATION=100 TEST=-1 RATE=5e-4
             PRESET=small BATCH=256 STEPS=20000
