@@ -41,7 +41,8 @@ SLOW = pytest.mark.slow
 
 
 def silent(note: str) -> None:
-    raise AssertionError(f"nothing should be said: {note}")
+    # What a forced run says where nothing differs is all that may be said.
+    assert note.endswith(" is the same to the byte"), f"nothing should be said: {note}"
 
 
 def encode(config: Config, root: Path) -> Artifact:
