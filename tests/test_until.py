@@ -55,7 +55,7 @@ def evaluated(
 
 
 def of(store: Store, level: str, evaluations: Sequence[Evaluation]) -> Until:
-    [one] = until(Level.parse(level), [("p1000", evaluations)], store)
+    [one] = until([Level.parse(level)], [("p1000", evaluations)], store)
     return one
 
 
@@ -129,11 +129,11 @@ def test_an_experiment_whose_logs_lack_the_figure_is_told_as_such(store: Store) 
     log = store.resolve(without.report.model).path / LOG_FILE
     log.write_text(log.read_text().replace('"exact"', '"other"'))
     level = Level.parse("exact>=0.1")
-    one, other = until(level, [("p1000", [with_it]), ("xval", [without])], store)
+    one, other = until([level], [("p1000", [with_it]), ("xval", [without])], store)
     assert one.tokens == [100] and one.spread.value == 100
     assert other.tokens is None and other.spread.value is None
     assert _reached(other) == ("not logged", "-", "-", "-")
-    [mixed] = until(level, [("p1000", [with_it, without])], store)
+    [mixed] = until([level], [("p1000", [with_it, without])], store)
     assert mixed.tokens is None
 
 

@@ -70,28 +70,32 @@ class Level:
 
 
 def until(
-    level: Level, experiments: Sequence[tuple[str, Sequence[Evaluation]]], store: Store
+    levels: Sequence[Level], experiments: Sequence[tuple[str, Sequence[Evaluation]]], store: Store
 ) -> list[Until]:
-    """Each experiment, given with its label.
+    """Each experiment, given with its label, for one level after the other.
 
     Raises UsageError for models that are not at hand or of tables, and for a figure that all of
     their logs lack; DataError for runs that looked at no validation split.
     """
-    logs = [[_looks(one, store) for one in group] for _, group in experiments]
-    known = {key for group in logs for looks in group for key in looks[-1]}
-    if level.key not in known:
-        raise unknown("figure of --until in the logs", level.key, known - _PLACES)
-    found = []
-    for (label, _), group in zip(experiments, logs, strict=True):
-        logged = all(level.key in looks[-1] for looks in group)
-        tokens = [
-            level.tokens([(one["tokens"], one[level.key]) for one in looks]) if logged else None
-            for looks in group
-        ]
-        figures = [Figure(value, None, None, len(group)) for value in tokens]
-        told = spread(figures, (0.0, math.inf))
-        found.append(Until(str(level), label, tokens if logged else None, told))
-    return found
+    if not levels:
+        return []
+    logs = [(label, [_looks(one, store) for one in group]) for label, group in experiments]
+    known = {key for _, group in logs for looks in group for key in looks[-1]} - _PLACES
+    for level in levels:
+        if level.key not in known:
+            raise unknown("figure of --until in the logs", level.key, known)
+    return [_until(level, label, group) for level in levels for label, group in logs]
+
+
+def _until(level: Level, label: str, group: Sequence[list[dict[str, Any]]]) -> Until:
+    """Of what was seen of each seed."""
+    logged = all(level.key in looks[-1] for looks in group)
+    tokens = [
+        level.tokens([(one["tokens"], one[level.key]) for one in looks]) if logged else None
+        for looks in group
+    ]
+    told = spread([Figure(value, None, None, len(group)) for value in tokens], (0.0, math.inf))
+    return Until(str(level), label, tokens if logged else None, told)
 
 
 def _looks(evaluation: Evaluation, store: Store) -> list[dict[str, Any]]:

@@ -204,7 +204,7 @@ def run(config: Config, store: Store) -> Comparison:
         verdicts=_verdicts(requirements, measured),
         against=against(config.against, labelled, column=config.column) if config.against else None,
         measures=first.answers.measures,
-        until=[one for level in levels for one in until(level, labelled, store)],
+        until=until(levels, labelled, store),
         notes=[] if (count := first.clusters(everywhere)) is None else [clusters_told(count)],
     )
 
