@@ -23,6 +23,7 @@ from numtok.artifact import TIMING, Artifact, verify
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.metrics.base import METRICS, Answers
 from numtok.metrics.base import figures as measured
+from numtok.nn.decoding import LONGEST
 from numtok.nn.model import Model, ModelSettings
 from numtok.nn.presets import preset
 from numtok.nn.vocabulary import Vocabulary
@@ -774,6 +775,13 @@ def test_a_report_notes_what_a_reader_must_know(world: World) -> None:
     assert read(world.report(world.model(encoded), encoded)).notes == [
         "Numbers were normalised by signed-log, which the paper does not do."
     ]
+
+
+def test_a_report_says_after_how_many_tokens_a_number_counts_as_endless(world: World) -> None:
+    encoded = world.encoded("digits")
+    report = read(world.report(world.by_chance(encoded, "ar", text=-9.0), encoded))
+    assert report.invalid > 0
+    assert report.notes[-1] == f"A number that does not end within {LONGEST} tokens is not valid."
 
 
 @pytest.mark.parametrize("scheme", ["p1000", "xval", "digits"])

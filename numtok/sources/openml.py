@@ -114,11 +114,20 @@ def _naming(what: str) -> Iterator[None]:
     except openml.exceptions.OpenMLServerException as error:  # the server answered
         raise UsageError(f"OpenML does not give {what}: {error.message}") from error
     except Exception as error:
-        why = " ".join(str(error).split())
+        why = " ".join(str(_root(error)).split())
         cache = openml.config.get_cache_directory()
         raise StoreError(
             f"cannot get {what} of OpenML: {why}; check the network; what is in {cache} is kept"
         ) from error
+
+
+def _root(error: Exception) -> BaseException:
+    """What the system said of the network, under what two libraries wrapped around it."""
+    wrapped = error.args[0] if error.args else error
+    root = getattr(wrapped, "reason", error)  # of urllib3's, which requests' error holds
+    while isinstance(root, BaseException) and root.__cause__ is not None:
+        root = root.__cause__
+    return root if isinstance(root, OSError) else error
 
 
 def _folds(task: Any, rows: int) -> "dict[str, pa.Array[Any]]":

@@ -70,11 +70,11 @@ from numtok.stages._reports import (
     repeated,
     write_predictions,
 )
-from numtok.stages._scoring import Progress, floor_figures, number_floors, score
+from numtok.stages._scoring import Progress, Scores, floor_figures, number_floors, score
 from numtok.stages._spreads import spreads
 from numtok.store import Store
 
-REVISION = 7
+REVISION = 8
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
@@ -423,7 +423,7 @@ class _Evaluation:
             groups=scores.groups,
             floors=floors,
             costs=loaded.costs(self.samples.number_length[asked.numbers]),
-            notes=[*scores.notes, *self._notes(scores.left_out, floors)],
+            notes=[*scores.notes, *self._notes(scores, floors)],
             target_means=dict(means.of_target),
             target_floors=target_floors,
         )
@@ -460,7 +460,8 @@ class _Evaluation:
             told += f"quantiles from {options.draws} draws" if options.draws else "no quantiles"
         return told
 
-    def _notes(self, left_out: int, floors: Mapping[str, Figures]) -> Iterator[str]:
+    def _notes(self, scores: Scores, floors: Mapping[str, Figures]) -> Iterator[str]:
+        left_out, predictor = scores.left_out, self.predictor
         if left_out:
             yield f"{left_out:,} numbers are not finite and were not scored."
         for name in sorted(self.samples.floors):
@@ -470,13 +471,15 @@ class _Evaluation:
                     f"Floor {name!r} says nothing of some numbers: its figures are of the "
                     f"{known:,} others alone."
                 )
-        scheme = self.loaded.codec.scheme
-        if scheme.tokens_per_number is None and self.predictor.options.fill != AUTOREGRESSIVE:
-            yield "The number of masks tells the model how long each answer is."
+        if self.loaded.codec.scheme.tokens_per_number is None:
+            if predictor.options.fill != AUTOREGRESSIVE:
+                yield "The number of masks tells the model how long each answer is."
+            elif not scores.answers.valid.all():
+                yield f"A number that does not end within {predictor.longest} tokens is not valid."
         normalizer = spec_of(self.loaded.codec.normalizer.normalizer)
         if normalizer.startswith("signed-log"):
             yield "Numbers were normalised by signed-log, which the paper does not do."
-        if self.config.draws and not self.predictor.draws:
+        if self.config.draws and not predictor.draws:
             yield "The distribution has an exact form; --draws was not needed."
         if self.train is None:
             yield "What the model learnt from is not at hand: no nearest, linear or boosted floor."
