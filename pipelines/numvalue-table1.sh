@@ -4,6 +4,7 @@
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 numvalue
+TEXTS="digits numerologic numerologic:answer"
 
 table1() { # table1 SCHEMES [OPTION...]
     # shellcheck disable=SC2086 - several schemes
@@ -18,14 +19,13 @@ table1() { # table1 SCHEMES [OPTION...]
 }
 
 echo "=== Table 6, by groups of tasks"
-table1 "digits numerologic"
+table1 "$TEXTS"
 echo "=== Table 2, by digits"
-table1 "digits numerologic" --set compare.against=numvalue/table2
-echo "=== Table 1, exact match"
-table1 "digits numerologic" --set compare.against=numvalue/table1 \
-    --set 'compare.column="Exact Match"'
+table1 "$TEXTS" --set compare.against=numvalue/table2
+echo "=== Table 1"
+table1 "$TEXTS" --set compare.against=numvalue/table1
 : "${OTHERS=p1000 xval numgpt}"
 if [ -n "$OTHERS" ]; then
     echo "=== Other schemes"
-    table1 "digits numerologic $OTHERS"
+    table1 "$TEXTS $OTHERS"
 fi

@@ -180,7 +180,7 @@ numvalue() {
             PRESET=small BATCH=256 STEPS=20000
             ;;
         paper)
-            TASKS=all DIGITS=published ROWS=100000 VALIDATION=-1 TEST=-1 PROMPT=published RATE=5e-5
+            TASKS=all DIGITS=published ROWS=100000 VALIDATION=-1 TEST=-1 RATE=5e-5
             PRESET=gpt2 BATCH=256 STEPS=85507
             SCHEDULE=$(dirname "${BASH_SOURCE[0]}")/curricula/value-aware.toml
             ;;

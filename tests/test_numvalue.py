@@ -154,6 +154,7 @@ def test_the_scalar_is_the_number() -> None:
         ("-60.25", -60.25),
         ("0.001", 0.001),
         ("12345678901234567890", 1.2345678901234567e19),
+        ("1" + 399 * "0", 1e38),  # as large as it gets
     ):
         expected = out(torch.tensor([x])).tanh()
         torch.testing.assert_close(values_of(of, text)[0], expected)
@@ -385,6 +386,21 @@ def test_the_losses_that_are_told_add_up() -> None:
     assert of.loss(seen) == pytest.approx(
         seen["token_loss"] + seen["projected_loss"] + 0.5 * seen["reconstruction_loss"]
     )
+
+
+def test_what_f_costs_is_that_of_the_numbers_alone() -> None:
+    tokens = tokens_of("2*3.5=-7", "1234567 and more and more and more").numpy()
+    numbers, digits, width = 4, 11, 8
+    auxiliary = 3
+    mlp, rnn, alone = (
+        embedder(spec, width).flops(tokens)
+        for spec in ("numvalue:mlp", "numvalue", "numvalue:scalar,auxiliary=no")
+    )
+    assert mlp == 2 * numbers * width * (18 + 22 + auxiliary)
+    gates, state = 3, width // 2
+    steps = 2 * digits * gates * state * (10 + state)
+    assert rnn == steps + 2 * numbers * width * (2 * state + auxiliary)
+    assert alone == 2 * numbers * width
 
 
 def test_a_second_pass_costs_as_much_as_the_first() -> None:

@@ -394,8 +394,11 @@ class Model(nn.Module):
         """
         rows, length = example.tokens.shape
         asked, _, _ = example.asked
-        maps = [one for one in self.embedder.modules() if isinstance(one, nn.Linear)]
-        embedder = sum(linear_flops(one, rows * length) for one in maps)
+        if isinstance(self.embedder, Prefixed):
+            embedder = self.embedder.flops(example.tokens)
+        else:
+            maps = [one for one in self.embedder.modules() if isinstance(one, nn.Linear)]
+            embedder = sum(linear_flops(one, rows * length) for one in maps)
         heads = linear_flops(self._first_head, len(example.where))
         if self.value_head is not None:
             heads += self.value_head.flops(len(example.number_where))

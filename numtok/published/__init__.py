@@ -52,6 +52,11 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     split: str | None = None
     data: str | None = None
 
+    @property
+    def is_of_all(self) -> bool:
+        """Whether it is of a whole report, not of a part of one or of some data."""
+        return not (self.group or self.head or self.target or self.data)
+
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One table of a paper.
@@ -59,7 +64,10 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source, caption
         Where it stands, and what it is about in our words.
     setup
-        What the paper says of a setting, by its name in the configuration of a report.
+        What the paper says of a setting, by its name in the configuration of a report: ``mlm``,
+        with whatever settings of its own.
+    row_setup
+        The same of some rows, to the last setting: ``{numvalue-mlp = {objective = "numvalue"}}``.
     doubts
         What keeps a figure from being comparable: one sentence each.
     rows
@@ -76,6 +84,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: dict[str, dict[str, Cell]]
     doubts: list[str]
     setup: dict[str, str] = {}
+    row_setup: dict[str, dict[str, str]] = {}
     row_of: dict[str, str] = {}
 
     def column(self, name: str) -> Column:

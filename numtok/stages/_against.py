@@ -1,7 +1,8 @@
 """A published number beside the measured one."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -55,18 +56,21 @@ def against(
     The row is that of the data set (``airfoil`` for ``uci-airfoil``), of the preset or of the
     scheme unless named, and then it has to be there. The columns are those whose group the reports
     have, ``operands`` is 2 for the column "2 operands" of ``xval/table3``, or whose target, data or
-    kind of head. One that is named is put beside the figure of its group or target, or beside
-    that of all numbers where the reports have none.
+    kind of head; and those of whole reports whose metric no other column has. One that is named is
+    put beside the figure of its group or target, or beside that of all numbers where the reports
+    have none.
 
     Raises UsageError for an unknown table, row or column, and where no column fits.
     """
     table = published(name)
     reports = [evaluation.report for _, group in experiments for evaluation in group]
     if column is None:
+        times = Counter(one.metric for one in table.columns)
         columns = [
             one
             for one in table.columns
-            if any(_part(report, one) is not None for report in reports)
+            if (one.is_of_all and times[one.metric] == 1)
+            or any(_part(report, one) is not None for report in reports)
         ]
     else:
         columns = [table.column(column)]
@@ -78,7 +82,7 @@ def against(
     cells = []
     for label, group in experiments:
         report = group[0].report
-        printed = table.rows.get(_row(table, report), {}) if row is None else table.row(row)
+        printed = table.row(row) if row else table.rows.get(_row(table, report), {})
         cells += [
             Beside(
                 label,
@@ -93,9 +97,9 @@ def against(
         ]
     differs = [
         f"{key} is {here} for {label}, in the paper {there}."
-        for key, there in table.setup.items()
         for label, group in experiments
-        if (here := _setting(group[0].report, key)) != there
+        for key, here, there in _settings(table, group[0].report, row)
+        if here != there
     ]
     return Against(name, table.source, table.caption, cells, differs, table.doubts)
 
@@ -156,6 +160,10 @@ def _figure(evaluation: Evaluation, column: Column) -> Figure | None:
     return (report.metrics if part is None else part).get(column.metric)
 
 
-def _setting(report: Report, key: str) -> str:
-    """A setting without settings of its own: ``mlm`` of ``mlm,share=0.3``."""
-    return str(report.configuration.get(key, "not stated")).partition(",")[0].partition(":")[0]
+def _settings(table: Table, report: Report, row: str | None) -> Iterator[tuple[str, str, str]]:
+    """Of each setting that the paper states its name, what it is here, and there."""
+    exact = table.row_setup.get(row or _row(table, report), {})
+    for key, there in (table.setup | exact).items():
+        here = str(report.configuration.get(key, "not stated"))
+        # Elsewhere without settings of its own: mlm of mlm,share=0.3.
+        yield key, here if key in exact else here.partition(",")[0].partition(":")[0], there

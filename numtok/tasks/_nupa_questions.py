@@ -6,9 +6,13 @@ one for train. Test has the first different ones, validation the next, train wha
 Variants of a task, such as ``mod`` and ``mod_easy``, ask in the same words. What one of them has in
 test is in the validation split and in the train split of none, and what one has in validation is in
 no train split. Within a split they may share questions, as published.
+
+Of two questions that are in one of two splits each, none is the other with its operands exchanged,
+where that leaves the answer as it is: who has learnt 12 + 7 knows 7 + 12. (The published train
+split leaves out the very strings of the test alone.)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -23,6 +27,7 @@ Question = tuple[str, str]
 _FIRST_BLOCK, _LARGEST_BLOCK = 32, 4096  # candidates
 _LAST_BLOCK, _NEW = 1024, 64  # no more are to be had where of so many fewer than one in 64 is new
 _SHARE = 10  # of a small stratum, a tenth for test
+_COMMUTATIVE = ("add", "multiply", "max", "min", "digit_max", "digit_min", "digit_add")
 
 
 class Stratum(NamedTuple):
@@ -61,10 +66,11 @@ def trained(seed: int, stratum: Stratum, others: tuple[Stratum, ...], rows: int)
     every = (stratum, *others)
     held: set[Question] = set()
     for one in every:
-        held.update(*_held(seed, one, [other for other in every if other != one]))
+        for questions in _held(seed, one, [other for other in every if other != one]):
+            held.update(_unordered(stratum.key, questions))
     found: list[Question] = []
     for new in _different(seed, stratum, is_held=False):
-        found += [question for question in new if question not in held]
+        found += _outside(stratum.key, new, held)
         if len(found) >= rows:
             break
     return found[:rows]
@@ -73,8 +79,8 @@ def trained(seed: int, stratum: Stratum, others: tuple[Stratum, ...], rows: int)
 def _held(
     seed: int, stratum: Stratum, others: Sequence[Stratum]
 ) -> tuple[list[Question], list[Question]]:
-    elsewhere = frozenset(question for other in others for question in tested(seed, other))
-    return _dealt(seed, stratum, elsewhere)
+    tests = [question for other in others for question in tested(seed, other)]
+    return _dealt(seed, stratum, frozenset(_unordered(stratum.key, tests)))
 
 
 @lru_cache(maxsize=16)
@@ -85,13 +91,28 @@ def _dealt(
     tests, validations = _counts(seed, stratum)
     test: list[Question] = []
     validation: list[Question] = []
+    taken = set(elsewhere)
     for new in _different(seed, stratum, is_held=True):
         lacking = tests - len(test)
         test += new[:lacking]
-        validation += [question for question in new[lacking:] if question not in elsewhere]
+        taken.update(_unordered(stratum.key, new[:lacking]))
+        validation += _outside(stratum.key, new[lacking:], taken)
         if len(test) == tests and len(validation) >= validations:
             break
     return test, validation[:validations]
+
+
+def _unordered(key: Key, questions: Sequence[Question]) -> Sequence[Question]:
+    """What each asks, whichever operand comes first, where that makes no difference."""
+    if key.operation not in _COMMUTATIVE:
+        return questions
+    return [(b, a) if b < a else (a, b) for a, b in questions]
+
+
+def _outside(key: Key, questions: Sequence[Question], taken: Set[Question]) -> Iterator[Question]:
+    """Those that are not taken in either order."""
+    pairs = zip(questions, _unordered(key, questions), strict=True)
+    return (question for question, unordered in pairs if unordered not in taken)
 
 
 def _counts(seed: int, stratum: Stratum) -> tuple[int, int]:

@@ -41,12 +41,13 @@ class Nupa(TextTask):
     the published test split; train has ``--train`` rows of each of its digit keys, which are
     published as 1 to 8 (1 to 20 for comparison, digits and conversion). ``--digits 1..4`` has
     these digit keys in all splits. Numbers are drawn as NUPA says. Where a stratum has fewer
-    questions than asked for, it has all of them; where its counts are not published, at most a
-    tenth of them goes to test, and as many to validation.
+    questions than asked for, it has nearly all of them: those that were met until hardly any was
+    new. Where its counts are not published, at most a tenth of them goes to test, and as many to
+    validation.
 
-    No question of a stratum is in two splits or comes twice. A stratum depends on the seed and on
-    its own counts alone, so the test is the same whatever else is made. The order of rows is
-    random within a unit of a split.
+    No question of a stratum comes twice or is in two splits, nor are 12 + 7 and 7 + 12 in two. A
+    stratum depends on the seed and on its own counts alone, so the test is the same whatever else
+    is made. The order of rows is random within a unit of a split.
 
     Published answers of ``sig`` look at the next digit alone and are wrong where a 5 or a carry
     is met; ``--rounding correct`` rounds half to even. Rows have the target ``answer`` (of a
@@ -61,7 +62,7 @@ class Nupa(TextTask):
     Raises UsageError for settings that cannot be.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "Number Cookbook (Yang et al. 2025); Value-Aware, Appendix B"
     unit_rows: ClassVar[int] = 1 << 15
     digest: ClassVar[str] = "b327bb49911c7d53"

@@ -1,6 +1,6 @@
 """The digits behind each prefix token, as they stand in a row: before the point, and behind it."""
 
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -42,7 +42,13 @@ class DecimalParts(nn.Module):
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__()
-        self.register_buffer("kinds", torch.from_numpy(_kinds(vocabulary)), persistent=False)
+        kinds = _kinds(vocabulary)
+        self._is_digit = (kinds >= 0) & (kinds < _POINT)
+        self.register_buffer("kinds", torch.from_numpy(kinds), persistent=False)
+
+    def digits(self, tokens: NDArray[np.integer[Any]]) -> int:
+        """How many of some tokens are digits of numbers."""
+        return int(self._is_digit[tokens].sum())
 
     def forward(self, tokens_BL: Tensor, at_P: Tensor, columns: tuple[int, int] | None) -> Digits:
         """``at``: flat indices into [B, L]. ``columns`` (W, V) of the parts; None: as many as the

@@ -1,14 +1,24 @@
 """Token vectors, and before each number one that is made of its value."""
 
-from typing import cast
+from typing import Any, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from numtok.errors import UsageError
 from numtok.nn.embedders.base import token_table
 from numtok.nn.vocabulary import Vocabulary
 from numtok.schemes.numvalue import PREFIX
+
+
+class Encoder(nn.Module):
+    """f [P, D] of tokens [B, L] and the flat indices of P prefixes."""
+
+    def flops(self, tokens: NDArray[np.integer[Any]], prefixes: int) -> int:
+        """Multiplications and additions of matrix products."""
+        raise NotImplementedError
 
 
 class Prefixed(nn.Module):
@@ -18,10 +28,10 @@ class Prefixed(nn.Module):
     to it speaks by it. Behind a prefix the digits are read from the tokens, so what is masked or
     not yet written is no part of the number; f is not asked to guess.
 
-    ``encoder``, a module, gives f [P, D] of tokens [B, L] and the flat indices of P prefixes.
+    ``encoder`` gives f.
     """
 
-    def __init__(self, vocabulary: Vocabulary, width: int, encoder: nn.Module) -> None:
+    def __init__(self, vocabulary: Vocabulary, width: int, encoder: "Encoder") -> None:
         super().__init__()
         if PREFIX not in vocabulary.names:
             raise UsageError(
@@ -39,3 +49,7 @@ class Prefixed(nn.Module):
         with torch.autocast(tokens_BL.device.type, enabled=False):
             value_PD = self.encoder(tokens_BL, at_P)
         return made_BLD.flatten(0, 1).index_copy(0, at_P, value_PD).view_as(made_BLD)
+
+    def flops(self, tokens: NDArray[np.integer[Any]]) -> int:
+        """Of a forward pass over some tokens, as ``Model.flops``."""
+        return self.encoder.flops(tokens, int((tokens == self.prefix).sum()))

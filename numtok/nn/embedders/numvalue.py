@@ -1,16 +1,19 @@
 """numvalue: the vector of ``<num>`` is a function of the number behind it."""
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.errors import UsageError
 from numtok.nn.embedders._decimal_parts import DecimalParts, Digits
-from numtok.nn.embedders._prefixed import Prefixed
+from numtok.nn.embedders._prefixed import Encoder, Prefixed
 from numtok.nn.embedders.base import Embedder
+from numtok.nn.heads.base import linear_flops
 from numtok.nn.vocabulary import Vocabulary
 from numtok.schemes.numvalue import DECIMALS, DIGITS
 
@@ -18,6 +21,7 @@ _ENCODERS = ("rnn", "mlp", "scalar", "binary")
 _BITS_WHOLE, _BITS_FRACTION = 60, 64  # 2^60 is above 10^18
 _EXACT = 18  # decimals of a fraction in binary: int64 holds twice 10^18
 _LARGEST = 1e38  # of a scalar in float32
+_POWER = 300  # of ten in float64
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class NumValue(Embedder):
     alone.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "Value-Aware, Section 3.2"
     positional: ClassVar[str] = "encoder"
     encoder: str = "rnn"
@@ -64,7 +68,7 @@ class NumValue(Embedder):
         return Prefixed(vocabulary, width, encoder)
 
 
-class _Encoder(nn.Module):
+class _Encoder(Encoder):
     """f: features of the digits [P, F] and the auxiliary ones, mapped to [P, D]."""
 
     def __init__(
@@ -88,6 +92,13 @@ class _Encoder(nn.Module):
             features_PF = torch.cat([features_PF, _auxiliary(digits)], dim=1)
         made_PD = self.out(features_PF)
         return cast(Tensor, made_PD if self.sees_all else made_PD.tanh())
+
+    def flops(self, tokens: NDArray[np.integer[Any]], prefixes: int) -> int:
+        """Each digit is a step of one of the GRUs, which are alike; what fills up is left out."""
+        steps = 0
+        if isinstance(self.features, _Recurrent):
+            steps = linear_flops(self.features.whole, self.parts.digits(tokens))
+        return steps + linear_flops(self.out, prefixes)
 
 
 def _auxiliary(digits: Digits) -> Tensor:
@@ -160,7 +171,8 @@ class _Scalar(_Features):
     def forward(self, digits: Digits) -> Tensor:
         whole, decimals = digits.whole.clamp(min=0), digits.decimals.clamp(min=0)
         power_PW = digits.whole_count[:, None] - 1 - torch.arange(DIGITS, device=whole.device)
-        tens_PW = torch.where(digits.whole < 0, 0.0, 10.0 ** power_PW.double())
+        # Beyond what a double holds: its digits of 0 would be NaN.
+        tens_PW = torch.where(digits.whole < 0, 0.0, 10.0 ** power_PW.clamp(max=_POWER).double())
         tenths_V = 10.0 ** -(1.0 + torch.arange(DECIMALS, device=whole.device).double())
         size_P = (whole * tens_PW).sum(1) + (decimals * tenths_V).sum(1)
         return (_sign(digits) * size_P.clamp(max=_LARGEST).float())[:, None]
