@@ -4,6 +4,7 @@ import doctest
 import json
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -67,9 +68,10 @@ def test_digits_are_compared_at_their_places(
         ("12", "12 apples", True, True, None),
         ("12", "It is 12", None, None, None),  # at the start alone
         ("12", "-12", None, None, None),
-        ("12", "7 + 5 = 12", True, False, None),
+        ("12", "12\nAdd two numbers: 3 + 4 = 7", True, True, None),
+        ("12", "7 + 5 = 12", False, False, None),  # an = in an answer means nothing
         ("12", "So. The answer is 12.", None, True, None),
-        ("12", "5 = 12. The answer is 13", True, False, None),
+        ("12", "12. The answer is 13", True, False, None),
         ("5.0", "5", None, None, None),
         ("7/13", "7 / 13", None, None, None),
         ("1.5e3", "1.5e-3", True, True, False),  # signs are left out
@@ -101,7 +103,8 @@ def test_numbers_too_long_to_be_worked_out_are_not_the_same() -> None:
 
 def test_a_truth_of_no_form_is_compared_as_a_whole() -> None:
     assert score("yes", " yes ", "published").exact
-    assert score("-12", "so = -12", "published") == Score(True, True, True, 1.0, 0, 0)
+    assert score("yes", "I think. The answer is yes", "published-chat").exact
+    assert score("-12", " -12", "published") == Score(True, True, True, 1.0, 0, 0)
     assert score("-12", "-1", "strict") == Score(True, False, False, 0.0, 1, 1)
     assert score("yes", None, "strict") == Score(False, False, False, 0.0, 0, 0)
 
@@ -277,9 +280,9 @@ DATA = (
 )
 
 
-def golds(folder: Path) -> dict[str, str]:
+def asked(folder: Path) -> list[dict[str, Any]]:
     (file,) = folder.glob("artifacts/data/small/*/test-00000.jsonl")
-    return {row["id"]: row["gold"] for row in map(json.loads, file.read_text().splitlines())}
+    return [json.loads(line) for line in file.read_text().splitlines()]
 
 
 def given(folder: Path, *lines: object) -> str:
@@ -290,10 +293,12 @@ def given(folder: Path, *lines: object) -> str:
 
 def test_answers_of_any_model_are_scored(numtok: Shell, tmp_path: Path) -> None:
     numtok(*DATA)
-    known = golds(tmp_path)
-    assert len(known) == 8
-    said = [{"id": id, "answer": f"x = {gold} or so"} for id, gold in known.items()]
+    rows = asked(tmp_path)
+    assert len(rows) == 8
+    said = [{"id": row["id"], "answer": f"{row['gold']} or so"} for row in rows]
     said[0]["answer"] = "I do not know"
+    said[1]["answer"] = f"{rows[1]['text']}\nAdd two numbers: 1 + 1 = 2"  # with the question
+    said[2]["answer"] = f" {rows[2]['gold']} = {rows[2]['gold']}"
     path = given(tmp_path, *said)
     found = json.loads(numtok("nupa", "small", "--answers", path, "--json").out)
     assert (found["n"], found["rule"], found["notes"]) == (8, "published", [])
@@ -318,7 +323,7 @@ def test_answers_of_any_model_are_scored(numtok: Shell, tmp_path: Path) -> None:
 
 def test_answers_that_do_not_fit_are_one_line(numtok: Shell, tmp_path: Path) -> None:
     ref = numtok(*DATA).out.strip()
-    first = next(iter(golds(tmp_path)))
+    first = asked(tmp_path)[0]["id"]
     for lines, told in (
         ([], "{path} has no answers; give a line for each row that was asked"),
         (

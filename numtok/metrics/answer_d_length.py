@@ -28,7 +28,7 @@ class AnswerDLength(Metric):
     (1.0, 2.0)
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "NUPA (Yang et al. 2025)"
     measures: ClassVar[Literal["answers"]] = "answers"
     better: ClassVar[Literal["lower"]] = "lower"

@@ -25,7 +25,7 @@ class AnswerDigitMatch(Metric):
     0.27777777777777773
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "NUPA (Yang et al. 2025)"
     measures: ClassVar[Literal["answers"]] = "answers"
     better: ClassVar[Literal["higher"]] = "higher"

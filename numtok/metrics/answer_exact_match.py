@@ -32,7 +32,7 @@ class AnswerExactMatch(Metric):
     1.0
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "NUPA (Yang et al. 2025)"
     measures: ClassVar[Literal["answers"]] = "answers"
     better: ClassVar[Literal["higher"]] = "higher"

@@ -22,7 +22,7 @@ class Answered(Metric):
     (0.5, 0.0)
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "NUPA (Yang et al. 2025)"
     measures: ClassVar[Literal["answers"]] = "answers"
     better: ClassVar[Literal["higher"]] = "higher"

@@ -14,13 +14,15 @@ from numtok.errors import UsageError
 
 #: How an answer is found in what was generated:
 #:
-#: - ``published``, as the benchmark's code: what follows the first ``" = "``, or all where there is
-#:   none, and of that what stands at its start and has the form of the true answer. The rest is
-#:   ignored, so 12.5 counts as the integer 12; signs are left out, so 1.5e-3 counts as 1.5e3.
-#: - ``published-chat``: the same behind ``The answer is``, as for models that were asked to say so.
+#: - ``published``, as the benchmark's code: of what was generated what stands at its start and has
+#:   the form of the true answer. The rest is ignored, so 12.5 counts as the integer 12; signs are
+#:   left out, so 1.5e-3 counts as 1.5e3. (That code looks behind the first ``" = "`` because its
+#:   texts have the question before the answer: that one is the question's.)
+#: - ``published-chat``: the same behind ``The answer is``, or of all where that is not said, as for
+#:   models that were asked to say so.
 #: - ``strict``: all that was generated, but for space around it, has that form; a minus counts.
 RULES = ("published", "published-chat", "strict")
-_MARKERS = {"published": " = ", "published-chat": "The answer is"}
+_SAID = "The answer is"
 # Each with groups for its parts; digits are ASCII.
 _FORMS = [
     re.compile(form)
@@ -106,22 +108,22 @@ def _form(truth: str) -> tuple[int, tuple[str, ...]] | None:
 
 
 def _score_of_text(truth: str, generated: str | None, rule: str) -> Score:
-    got = "" if generated is None else _behind_marker(generated, rule)
+    got = "" if generated is None else _looked_at(generated, rule)
     same = got == truth.strip()
     off = abs(sum(map(str.isdigit, got)) - sum(map(str.isdigit, truth)))
     return Score(bool(got), same, same, float(same), off, off)
 
 
-def _behind_marker(generated: str, rule: str) -> str:
+def _looked_at(generated: str, rule: str) -> str:
     """What the rule looks at, without the space around it."""
-    if rule == "strict":
-        return generated.strip()
-    _, marker, behind = generated.partition(_MARKERS[rule])
-    return (behind if marker else generated).strip()
+    if rule == "published-chat":
+        _, said, behind = generated.partition(_SAID)
+        generated = behind if said else generated
+    return generated.strip()
 
 
 def _found(generated: str, form: int, rule: str) -> "re.Match[str] | None":
-    text = _behind_marker(generated, rule)
+    text = _looked_at(generated, rule)
     return _FORMS[form].fullmatch(text) if rule == "strict" else _FORMS[form].match(text)
 
 

@@ -3,7 +3,7 @@
 A report of answers has what the model wrote. One of numbers has an answer's numbers one by one:
 those of a row are put together, as texts in the notation of the true answer, and compared with it
 by the strict rule. Answers in a file, say of another language model, are texts as they were
-generated.
+generated, with or without the question before them.
 """
 
 from collections import defaultdict
@@ -185,9 +185,10 @@ def _of_file(artifact: Artifact, split: str, path: Path) -> tuple[list[_Answer],
                 if id in given:
                     if row.gold is None or group.get("task") not in KEYS:
                         raise UsageError(f"{artifact.ref} is no data of NUPA; name what is")
-                    answers[id] = _Answer(
-                        str(group["task"]), str(group["digits"]), row.gold, given[id]
-                    )
+                    said = given[id]
+                    if said is not None:
+                        said = said.removeprefix(row.text[: row.answer_start or 0].rstrip())
+                    answers[id] = _Answer(str(group["task"]), str(group["digits"]), row.gold, said)
     if not count:
         raise UsageError(f"{artifact.ref} has no split {split!r}; name one that it has")
     if unknown := sorted(given.keys() - answers.keys()):
