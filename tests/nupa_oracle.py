@@ -6,7 +6,7 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
-_NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:/[0-9]+)?(?:e[0-9]+)?"
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:/[0-9]+)?(?:e-?[0-9]+)?"
 _INTEGER = "an integer without any comma separator, like 123 . "
 _FLOAT = "a float without any comma separator, like 10.4 . "
 _FRACTION = "an **irreducible** fraction without any comma separator, like 7/13 . "
@@ -51,6 +51,8 @@ def in_scientific(number: Fraction) -> str:
     exponent = 0
     while number >= 10:
         number, exponent = number / 10, exponent + 1
+    while number < 1:
+        number, exponent = number * 10, exponent - 1
     return f"{digits[0]}.{digits[1:].rstrip('0') or '0'}e{exponent}"
 
 

@@ -103,6 +103,23 @@ def test_a_folder_has_a_file_for_each_split(tmp_path: Path, set: str, file: str)
     ]
 
 
+def test_strings_of_tasks_that_are_not_published_are_told_of(tmp_path: Path) -> None:
+    content = {
+        SUMS: {"3": [SUM]},
+        "min_Integer_Integer_Integer": {"3": ["x", "y"], "4": ["z"]},
+        "get_digit_Integer_int_int": {"5": ["not asked for"]},
+    }
+    path = written(tmp_path, content, "train.json")
+    (artifact,) = fetched(
+        Store(tmp_path / "store"), "nupa", from_=path, set="train", preset="value-aware"
+    )
+    assert artifact.manifest.facts["notes"] == [
+        "3 strings of min_Integer_Integer_Integer were left out: these tasks are not in the "
+        "published data; `numtok gen nupa --preset paper` makes them",
+        "the counts of the strata (1) could not be checked: those of train are not known",
+    ]
+
+
 def test_a_file_comes_from_a_server_in_the_same_bytes(tmp_path: Path, server: Server) -> None:
     path = written(tmp_path, {SUMS: {"3": [SUM]}})
     server.files["/nupa/test.json"] = Path(path).read_bytes()

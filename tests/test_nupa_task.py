@@ -13,8 +13,10 @@ import pytest
 from numtok.errors import UsageError
 from numtok.nupa.keys import DIGITS, FLOAT, FRACTION, INTEGER, KEYS, SCIENTIFIC, Key, chosen
 from numtok.nupa.strata import TEST_ROWS, VALUE_AWARE_ROWS, allowed, published
-from numtok.nupa.wording import read
+from numtok.nupa.wording import read, wording
+from numtok.nupa.wording import row as written
 from numtok.stages.gen import Config
+from numtok.tasks._nupa_answers import answers
 from numtok.tasks._nupa_operands import Draws
 from numtok.tasks._nupa_questions import variants
 from numtok.tasks.base import Split
@@ -82,6 +84,18 @@ def test_every_answer_is_that_of_an_evaluator_that_reads_the_text_alone(key: Key
             }
 
 
+def test_a_difference_below_one_has_an_exponent_below_zero() -> None:
+    key = KEYS["sub_ScientificNotation_ScientificNotation_ScientificNotation"]
+    first, second = ("1.044e1", "1.01e1", "1.0e1"), ("9.493e0", "9.99e0", "9.999e0")
+    golds = list(answers(key, first, second, "published"))
+    assert golds == ["9.47e-1", "1.1e-1", "1.0e-3"]
+    asked = wording(key, "published")
+    for operands, gold in zip(zip(first, second, strict=True), golds, strict=True):
+        text = written(asked, operands, gold).text
+        assert answer(text) == (gold, gold)
+        assert read(key, text) == (operands, gold)
+
+
 @pytest.mark.parametrize("key", KEYS.values(), ids=lambda key: key.name)
 def test_operands_are_of_the_stratum_and_as_the_task_wants_them(key: Key) -> None:
     preset = "published" if key.is_published else "paper"
@@ -127,7 +141,6 @@ def test_strings_are_made_as_the_published_ones_are() -> None:
 
 @needs_sample
 def test_the_published_answers_come_out_of_the_published_operands() -> None:
-    from numtok.tasks._nupa_answers import answers
 
     differ = Counter[str]()
     for name, strata in sample().items():

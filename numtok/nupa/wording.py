@@ -67,7 +67,7 @@ FORMS = {
     INTEGER: "[0-9]+",
     FLOAT: r"[0-9]+\.[0-9]+",
     FRACTION: "[0-9]+/[0-9]+",
-    SCIENTIFIC: r"[1-9]\.[0-9]+e[0-9]+",
+    SCIENTIFIC: r"[1-9]\.[0-9]+e-?[0-9]+",  # a minus in answers alone: 1.0e1 - 9.5e0 = 5.0e-1
 }
 
 

@@ -1,6 +1,7 @@
 """nupa: the published data of the Number Cookbook's benchmark, arithmetic and more in digits."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,8 +43,8 @@ class Nupa(TextSource):
         ``fail``, or ``skip``: rows that cannot be used are counted and left out.
 
     Rows have what those of ``numtok gen nupa`` have. How many there are of each stratum is compared
-    with what is known of the published test split, for the strata that were asked for; the others
-    are not looked at.
+    with what is known of the published test split, for the strata that were asked for; of the
+    others is told how many strings are of tasks that no published file has.
 
     Raises UsageError for settings that cannot be.
     """
@@ -127,10 +128,10 @@ class Nupa(TextSource):
             if keys != above:  # the next list
                 above, stratum = keys, self._stratum(keys)
                 counts.setdefault(keys, 0)
-            if stratum is None:
-                continue
             number = counts[keys]
             counts[keys] += 1
+            if stratum is None:
+                continue
             why = stratum
             if isinstance(stratum, _Stratum):
                 try:
@@ -139,6 +140,7 @@ class Nupa(TextSource):
                 except ValueError as error:
                     why = str(error)
             yield Rejected(f"{path}: {' '.join(keys)}, string {number + 1:,}: {why}")
+        yield from map(Note, self._left_out(counts))
         yield from map(Note, self._checked(counts))
 
     @cached_property
@@ -166,6 +168,18 @@ class Nupa(TextSource):
         if key.name not in self._wanted or not self._has(digits):
             return None
         return _Stratum(key, digits, wording(key, self.prompt))
+
+    def _left_out(self, counts: Mapping[tuple[str, ...], int]) -> Iterator[str]:
+        """Tasks that no published file has, so that nobody can have asked for them."""
+        unknown = Counter[str]()
+        for (name, *_), rows in counts.items():
+            if name in KEYS and not KEYS[name].is_published:
+                unknown[name] += rows
+        if unknown:
+            yield (
+                f"{unknown.total():,} strings of {', '.join(sorted(unknown))} were left out: these "
+                "tasks are not in the published data; `numtok gen nupa --preset paper` makes them"
+            )
 
     def _checked(self, counts: Mapping[tuple[str, ...], int]) -> Iterator[str]:
         """What the counts of strata say beside those that are known, and what cannot be said."""
