@@ -79,6 +79,22 @@ def test_the_rows_of_a_choice_are_gone_through_epoch_after_epoch(tmp_path: Path)
     assert hard.tolist() != again.tolist()
 
 
+def test_few_rows_that_come_back_have_their_share_of_every_batch(tmp_path: Path) -> None:
+    made = samples("3" * 70 + "1" * 9)
+    text = EASY_FIRST.replace("0.25", "0.5")
+    course = Course(curriculum(tmp_path, text), made, 21, 60)
+    of_one_pass = []
+    for step in range(20, 60):
+        rows = course.at(0, step)
+        assert digits_of(rows, made) == "1" * 7 + "3" * 14
+        of_one_pass += [row for row in rows.tolist() if row >= 70]
+    assert {*of_one_pass[:14]} == {*range(70, 79)}  # two batches of 7, of 9 rows
+    scarce = samples("3" * 70 + "1" * 2)  # fewer than their share of a batch
+    assert digits_of(Course(curriculum(tmp_path, text), scarce, 21, 60).at(0, 30), scarce) == (
+        "1" * 7 + "3" * 14
+    )
+
+
 def test_a_step_is_a_function_of_the_seed_and_the_step(tmp_path: Path) -> None:
     made, phases = samples(), curriculum(tmp_path)
     straight, late = (Course(phases, made, 5, 30) for _ in range(2))

@@ -113,25 +113,40 @@ def ranges(starts: NDArray[np.int64], lengths: NDArray[np.signedinteger]) -> NDA
 
 class Order:
     """Some rows of a split in batches of ``size``: shuffled anew each epoch, rows of like length
-    together. ``lengths`` are those of all rows of the split."""
+    together. ``lengths`` are those of all rows of the split. What lacks in the last batch of an
+    epoch is left out, or, with ``filled``, rows of that epoch that come a second time."""
 
-    def __init__(self, rows: NDArray[np.int64], lengths: NDArray[np.int64], size: int) -> None:
+    def __init__(
+        self,
+        rows: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        size: int,
+        *,
+        filled: bool = False,
+    ) -> None:
         self._rows = rows
         self._lengths = lengths
         self._size = size
+        self._filled = filled
         self._epoch: tuple[tuple[int, int], NDArray[np.int64]] | None = None
 
     def __len__(self) -> int:
-        """Batches in one pass over the rows; the last, smaller one is not left out."""
+        """Batches in one pass over the rows, the last one counted in."""
         return -(-len(self._rows) // self._size)
 
     def at(self, seed: int, step: int) -> NDArray[np.int64]:
         """The rows of a step."""
         epoch, index = divmod(step, len(self))
-        return self._order(seed, epoch)[index * self._size : (index + 1) * self._size]
+        order = self._order(seed, epoch)
+        found = order[index * self._size : (index + 1) * self._size]
+        if self._filled and len(found) < self._size:
+            found = np.concatenate([found, np.resize(order, self._size - len(found))])
+        return found
 
     def seen(self, steps: int) -> int:
         """How many rows so many steps have: the last batch of an epoch may be smaller."""
+        if self._filled:
+            return steps * self._size
         epochs, rest = divmod(steps, len(self))
         return epochs * len(self._rows) + min(rest * self._size, len(self._rows))
 

@@ -15,7 +15,8 @@ class Course:
     """A curriculum over the rows of a split, for a run of so many steps in batches of ``size``.
 
     In each phase the rows of each of its choices are gone through in an order of their own, epoch
-    after epoch, so a run goes on at any step of any phase.
+    after epoch, so a run goes on at any step of any phase. Where a phase mixes several, each has
+    its share of every batch, however few rows it has.
     """
 
     def __init__(self, curriculum: Curriculum, samples: Samples, size: int, steps: int) -> None:
@@ -57,7 +58,7 @@ def _orders(number: int, phase: Phase, samples: Samples, size: int) -> list[Orde
     counts = shares([one.weight for one in phase.rows], size)
     try:
         return [
-            Order(one.chosen(samples), samples.lengths, count)
+            Order(one.chosen(samples), samples.lengths, count, filled=len(counts) > 1)
             for one, count in zip(phase.rows, counts, strict=True)
         ]
     except UsageError as error:

@@ -32,6 +32,7 @@ from numtok.errors import UsageError
 from numtok.registry import Interval
 from numtok.samples import Samples
 
+REVISION = 2  # of what is made of a file
 #: Values of a group that are taken: one, several, or the integers of a range such as ``1..3``.
 Wanted = str | int | list[str | int]
 
@@ -160,7 +161,7 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def settings(self) -> dict[str, Any]:
         """What a model depends on, as plain values."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
-        return plain
+        return plain | {"revision": REVISION}
 
 
 def shares(weights: Sequence[float], size: int) -> list[int]:
