@@ -605,6 +605,38 @@ def test_a_trunk_with_a_row_of_its_own_is_found_by_its_preset(numtok: Run, store
     assert [cell["cell"]["value"] for cell in cells] == ["0.7945", "0.5386", "0.7149", "0.3994"]
 
 
+def test_what_a_row_of_the_paper_was_made_with_is_compared_to_the_last_setting(
+    numtok: Run, store: Store
+) -> None:
+    """And columns of whole reports stand beside them where each has its own metric."""
+    plain = {"objective": "ar", "preset": "gpt2"}
+    passes = {"objective": "numvalue", "preset": "gpt2"}
+    fakes = [
+        Fake("digits", settings=plain),
+        Fake("digits:3", settings=plain),
+        Fake("numerologic:answer", settings=plain),
+        Fake("numvalue", settings=passes | {"embedder": "numvalue:mlp"}),
+        Fake("numvalue", settings=passes | {"embedder": "numvalue:mlp,auxiliary=no"}),
+        Fake("numvalue", settings=passes | {"embedder": "numvalue:scalar", "preset": "nano"}),
+    ]
+    refs = [make(store, fake, f"nupa-{index}").ref for index, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--json", "--against", "numvalue/table1")
+    found = json.loads(out)["against"]
+    assert [cell["column"] for cell in found["cells"]] == [
+        "Exact Match", "Digit Match", "d-Length",
+    ] * 6  # fmt: skip
+    assert [cell["cell"]["value"] for cell in found["cells"][::3]] == [
+        "0.687", "0.687", "0.633", "0.720", "0.720", "0.724",
+    ]  # fmt: skip
+    labels = [cell["label"] for cell in found["cells"][::3]]
+    assert found["differs"] == [
+        f"scheme is digits:3 for {labels[1]}, in the paper digits.",
+        f"embedder is numvalue:mlp,auxiliary=no for {labels[4]}, in the paper numvalue:mlp.",
+        f"preset is nano for {labels[5]}, in the paper gpt2.",
+        f"embedder is numvalue:scalar for {labels[5]}, in the paper numvalue.",
+    ]
+
+
 def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:
     refs = a_handful(store)
     _, out, _ = numtok("compare", *refs, "--format", "csv", "--against", "xval/table3")
