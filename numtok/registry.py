@@ -193,7 +193,10 @@ class Registry(Generic[T]):
 
     def _make(self, kind: type[T], name: str, given: dict[str, Any]) -> T:
         if missing := [key for key in _required(kind) if key not in given]:
-            raise UsageError(f"{self._what} {name!r} needs a value for {missing[0]!r}")
+            raise UsageError(
+                f"{self._what} {name!r} needs a value for {missing[0]!r}; write "
+                f"{name},{missing[0]}=VALUE"
+            )
         return kind(**given)
 
     def _package_module(self) -> ModuleType:

@@ -877,7 +877,7 @@ RANGE = "allowed are 1 to 1073741824 bytes"
         (
             ["--scheme", "p10", "--text-tokenizer", "bpe"],
             2,
-            "text tokenizer 'bpe' needs a value for 'size'",
+            "text tokenizer 'bpe' needs a value for 'size'; write bpe,size=VALUE",
         ),
         (
             ["--scheme", "p10", "--text-tokenizer", "bpe:9"],

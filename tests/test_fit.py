@@ -288,6 +288,14 @@ def test_a_file_becomes_a_table_and_a_model_in_one_command(numtok: Shell, store:
     assert {"nll", "crps", "kendall-tau", "outside"} <= metrics
 
 
+def test_few_steps_are_told_of(numtok: Shell, store: Store) -> None:
+    train = f"train toy --preset {TINY} --epochs 3 --batch"
+    few = "numtok: 3 steps are few to learn in, and an epoch has 1; give a smaller --batch\n"
+    assert numtok(*shlex.split(f"{train} 128")).err.endswith(few)
+    assert few not in numtok(*shlex.split(f"{train} 128")).err  # it was there already
+    assert "few to learn" not in numtok(*shlex.split(f"{train} 16")).err
+
+
 def test_the_command_of_a_model_makes_it_again(numtok: Shell, store: Store) -> None:
     model = fitted(store, tiny(head="decoder:ud,base=4", weight_decay=0.1, fold=0, name="mine"))
     words = list(model.manifest.command)[1:]

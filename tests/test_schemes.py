@@ -356,7 +356,7 @@ def test_a_spec_that_cannot_be_used_is_refused_by_name(spec: str, message: str) 
     ("spec", "message"),
     [
         ("words:5,size=6", "text tokenizer 'words:5,size=6' gives 'size' twice"),
-        ("bpe", "text tokenizer 'bpe' needs a value for 'size'"),
+        ("bpe", "text tokenizer 'bpe' needs a value for 'size'; write bpe,size=VALUE"),
         (
             "bpe:255",
             "bpe: 255 tokens are not possible; allowed are 256 (bytes only) to 1000000",

@@ -10,6 +10,8 @@ from numtok.cli._figures import number, share
 from numtok.cli._progress import Count, Live
 from numtok.cli._shared import Format, Size, open_store, print_json, print_made
 
+_FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
+
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
@@ -42,6 +44,15 @@ def train_table(context: typer.Context, format: Format, **options: Any) -> None:
     with _FittingBar(context.obj.quiet) as progress:
         result = run(Config(**options), open_store(context), progress)
     _print_result(result, format, context.obj.quiet)
+    if result.made and not context.obj.quiet:
+        counts = result.artifact.manifest.counts
+        steps, of_epoch = (counts["steps"] / counts[each] for each in ("folds", "epochs"))
+        if steps < _FEW_STEPS and of_epoch < _FEW_BATCHES:
+            print(
+                f"numtok: {steps:.0f} steps are few to learn in, and an epoch has {of_epoch:.0f}; "
+                "give a smaller --batch",
+                file=sys.stderr,
+            )
 
 
 def is_of_tables(context: typer.Context, ref: str) -> bool:
@@ -100,6 +111,7 @@ def _print_result(result: "Result", format: Format, quiet: bool) -> None:
         ("  in the head", share(counts["head_parameters"] / counts["parameters"])),
         ("rows", counts["rows"]),
         ("epochs", counts["epochs"]),
+        ("steps", counts["steps"]),
         ("seconds", round(timing["seconds"], 1)),
         ("rows a second", number(timing["samples_per_second"])),
         ("MFU", share(timing["mfu"])),
