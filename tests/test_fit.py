@@ -288,6 +288,19 @@ def test_a_file_becomes_a_table_and_a_model_in_one_command(numtok: Shell, store:
     assert {"nll", "crps", "kendall-tau", "outside"} <= metrics
 
 
+def test_a_model_is_evaluated_on_what_it_learnt_from_unless_told(
+    numtok: Shell, store: Store
+) -> None:
+    model = fitted(store, tiny())
+    said = numtok("eval", model.ref)
+    assert said.code == 0
+    assert numtok("eval", model.ref, "toy", "-q").out == said.out
+    shutil.rmtree(store.root / "table")
+    gone = numtok("eval", model.ref, "--split", "validation")
+    assert gone.code == 2
+    assert gone.err.startswith("numtok: no artifact 'toy@")
+
+
 def test_few_steps_are_told_of(numtok: Shell, store: Store) -> None:
     train = f"train toy --preset {TINY} --epochs 3 --batch"
     few = "numtok: 3 steps are few to learn in, and an epoch has 1; give a smaller --batch\n"

@@ -55,14 +55,6 @@ def train_table(context: typer.Context, format: Format, **options: Any) -> None:
             )
 
 
-def is_of_tables(context: typer.Context, ref: str) -> bool:
-    """Whether a model is one of tables; UsageError where there is no such model."""
-    from numtok.records import MODEL
-    from numtok.stages._regressors import is_regressor
-
-    return is_regressor(open_store(context).resolve(ref, kinds={MODEL}))
-
-
 def options_of(
     point: str, draws: int, temperature: float, top_k: int, top_p: float
 ) -> "TableOptions":

@@ -25,11 +25,13 @@ def command(
     context: typer.Context,
     model: Annotated[str, typer.Argument(metavar="MODEL", help="REF of a model.")],
     data: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="DATA", help="REF of data encoded as the model's were, or of a table as its."
+            metavar="DATA",
+            help="REF of data encoded as the model's were, or of a table as its. Default: the "
+            "data that it learnt from.",
         ),
-    ],
+    ] = None,
     split: Annotated[str, typer.Option(metavar="NAME", help="The split to predict.")] = "test",
     fill: Annotated[
         str | None,
@@ -96,11 +98,13 @@ def command(
 
     Example: numtok eval era5-xval-nano era5-xval --split test
     """
-    from numtok.cli._fitted import eval_table, is_of_tables, options_of
+    from numtok.cli._fitted import eval_table, options_of
     from numtok.cli._progress import Count
     from numtok.cli._report import print_report
     from numtok.published import published
+    from numtok.records import MODEL
     from numtok.stages._against import against as beside
+    from numtok.stages._regressors import is_regressor
     from numtok.stages._reports import read
     from numtok.stages.eval import Config, run
 
@@ -118,9 +122,9 @@ def command(
         "force": force,
     }
 
-    def of_texts() -> Config:
+    def of_texts(encoded: str) -> Config:
         return Config(
-            encoded=data,
+            encoded=encoded,
             fill=fill,
             decode=decode,
             point=point or "mode",
@@ -132,15 +136,18 @@ def command(
 
     # What neither kind of model can do is refused before anything is looked for.
     if point != "raft":
-        of_texts()
+        of_texts(data or "")
     options = options_of(point or "median", draws, temperature, top_k, top_p)
     with Count(context.obj.quiet) as progress:
-        if is_of_tables(context, model):
+        store = open_store(context)
+        found = store.resolve(model, kinds={MODEL})
+        learnt = data or found.manifest.parents[0].where
+        if is_regressor(found):
             refuse(context, _OF_TEXTS, "a model of tables")
-            artifact = eval_table(context, progress, table=data, options=options, **of_both)
+            artifact = eval_table(context, progress, table=learnt, options=options, **of_both)
         else:
             refuse(context, _OF_TABLES, "a model of texts")
-            artifact = run(of_texts(), open_store(context), progress).artifact
+            artifact = run(of_texts(learnt), store, progress).artifact
     evaluation = read(artifact)
     printed = (
         beside(against, [(evaluation.report.scheme, [evaluation])], column=column)
