@@ -93,6 +93,8 @@ class Report(msgspec.Struct, frozen=True):
 
     model, data
         REFs of the model and of the encoded data; ``name`` is the model's name.
+    learnt
+        REF of what the model learnt from; None in a report that does not say.
     configuration
         What was trained, its seed apart: scheme, embedder, head, objective, preset, budget, ...
         Reports with equal configurations, data and decoding are seeds of one experiment.
@@ -146,6 +148,7 @@ class Report(msgspec.Struct, frozen=True):
     target_floors: dict[str, dict[str, Figures]] = {}
     labels: Labels | None = None
     texts: Texts | None = None
+    learnt: str | None = None
 
     @property
     def measures(self) -> Measures:

@@ -196,6 +196,22 @@ def test_the_p_of_one_seed_or_of_equal_seeds_is_undefined() -> None:
     assert t_test(over_seeds(1.0, 2.0), undefined) is None
 
 
+def test_seeds_that_are_alike_have_no_deviation() -> None:
+    alike, other = over_seeds(*[0.8133] * 5), over_seeds(*[0.8233] * 5)
+    assert (alike.value, alike.deviation, alike.low, alike.high) == (0.8133, 0.0, 0.8133, 0.8133)
+    assert t_test(alike, other) is None
+
+
+def test_figures_whose_squares_are_beyond_a_double_have_a_spread() -> None:
+    found = over_seeds(1e200, 2e200, 3e200)
+    assert found.value == 2e200
+    assert found.deviation == pytest.approx(1e200)
+    small = over_seeds(1.0, 2.0, 3.0), over_seeds(2.0, 3.0, 4.0)
+    assert t_test(found, over_seeds(2e200, 3e200, 4e200)) == pytest.approx(t_test(*small))
+    endless = over_seeds(math.inf, 1.0)
+    assert (endless.value, endless.low, endless.interval) == (math.inf, None, None)
+
+
 def test_a_difference_has_the_p_of_its_seeds(store: Store) -> None:
     fakes = [Fake("p1000", seed, noise=5) for seed in (0, 1, 2)]
     fakes += [Fake("xval", seed, noise=1) for seed in (0, 1)]
@@ -635,6 +651,26 @@ def test_what_a_row_of_the_paper_was_made_with_is_compared_to_the_last_setting(
         f"preset is nano for {labels[5]}, in the paper gpt2.",
         f"embedder is numvalue:scalar for {labels[5]}, in the paper numvalue.",
     ]
+
+
+def test_models_that_learnt_from_different_data_are_no_seeds_of_one_experiment(
+    numtok: Run, store: Store
+) -> None:
+    own = f"arithmetic-p1000@{'0' * 16}"
+    small, large = (f"{size}-p1000@{'0' * 16}" for size in ("small", "large"))
+    fakes = [
+        Fake(data=own, learnt=learnt, seed=seed)
+        for learnt in (own, small, large)
+        for seed in (0, 1)
+    ]
+    refs = [make(store, fake, f"of-{index}").ref for index, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--json")
+    experiments = json.loads(out)["experiments"]
+    assert [one["seeds"] for one in experiments] == [[0, 1]] * 3
+    assert [one["settings"] for one in experiments] == [
+        {"learnt": "-"}, {"learnt": small}, {"learnt": large},
+    ]  # fmt: skip
+    assert experiments[1]["label"] == f"p1000, learnt={small}"
 
 
 def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:

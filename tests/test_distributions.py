@@ -23,7 +23,7 @@ from numtok.distributions.intervals import Intervals
 from numtok.distributions.samples import Samples
 from numtok.grammar import Grammar, Support
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
-from numtok.numerals.column import Numerals
+from numtok.numerals.column import Numerals, resolution
 from numtok.registry import add_plugin_folders
 from numtok.schemes.base import SCHEMES, Scheme
 from numtok.schemes.p1000 import P1000
@@ -273,6 +273,23 @@ def test_the_probability_of_an_interval_keeps_its_digits_where_it_is_tiny() -> N
     assert found == pytest.approx(-5000 + math.log(1 / 2 + 3), rel=1e-15)
     never = Intervals(low, high, np.zeros(3), np.array([[0.0, -np.inf, -np.inf]]))
     assert never.log_interval(np.array([1.5]), np.array([3.0]))[0] == -math.inf
+
+
+@pytest.mark.parametrize(
+    "literal", ["0.30000000000000004", "287.61453247070312", "12345678901234567890", "287.614532"]
+)
+def test_what_was_recorded_finer_than_float64_is_as_wide_as_two_spacings(literal: str) -> None:
+    value = np.array([float(literal)])
+    one = Gaussian(value, abs(value) / 10, NORMALIZATIONS["none"])
+    half = resolution(literal) / 2
+    wide = 2 * max(half, float(np.spacing(value[0])))
+    expected = one.log_density(value)[0] + math.log(wide)
+    assert one.log_recorded(value, half)[0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_was_recorded_at_no_known_resolution_has_no_probability() -> None:
+    one = Gaussian(np.zeros(1), 1.0, NORMALIZATIONS["none"])
+    assert np.isnan(one.log_recorded(np.zeros(1), np.array([math.nan]))).all()
 
 
 def test_an_interval_as_narrow_as_rounding_is_an_atom() -> None:

@@ -303,6 +303,11 @@ def test_the_deviation_is_that_of_the_rows_that_were_looked_at() -> None:
     assert made.calibration == {"deviation": pytest.approx(error)}
 
 
+def test_the_resolution_of_targets_is_no_gap_of_arithmetic() -> None:
+    assert LearntFrom.of(np.array([0.3, 0.1 + 0.2, 0.4, 0.7])).resolution == pytest.approx(0.1)
+    assert LearntFrom.of(np.array([0.3, 0.1 + 0.2])).resolution == 0
+
+
 @pytest.mark.parametrize("spec", HEAD_SPECS)
 def test_a_constant_target_and_two_rows_can_be_fitted(spec: str) -> None:
     columns, _ = table(2)

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -759,8 +760,52 @@ def test_coverage_counts_the_ends_and_refuses_unknown_quantiles() -> None:
     assert METRICS.build("coverage").plain(answers) == 0.75
     assert METRICS.build("coverage,level=0.5").plain(answers) == 0.25
     quantiles[0, 0] = np.nan
-    assert METRICS.build("coverage").why_undefined(answers) == "a quantile is not known"
-    assert METRICS.build("coverage,level=0.5").plain(answers) == 0.25
+    assert METRICS.build("coverage").plain(answers) == pytest.approx(2 / 3)
+    assert METRICS.build("coverage,level=0.5").plain(answers) == pytest.approx(1 / 3)
+    quantiles[:, 2] = np.nan
+    assert METRICS.build("coverage").why_undefined(answers) == "there is no quantiles"
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("nll", "log_density"), ("tailed-nll", "log_density_tailed"), ("crps", "crps"),
+        ("interval-nll", "log_interval"), ("token-nll", "token_nll"), ("pit-distance", "pit"),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_of_a_number_has_no_part_in_the_figure(name: str, column: str) -> None:
+    """And the interval is that of the others."""
+    known = np.array([0.2, 0.9, 0.4, 0.1])
+    metric = METRICS.build(name)
+    whole = Answers.of(np.arange(4.0), np.zeros(4), **{column: known})
+    with_gaps = Answers.of(
+        np.arange(6.0), np.zeros(6), **{column: np.insert(known, [1, 3], np.nan)}
+    )
+    assert metric.plain(with_gaps) == metric.plain(whole)
+    weights = np.array([[1.0, 7.0, 2.0, 0.0, 3.0, 1.0], [0.0, 6.0, 0.0, 0.0, 0.0, 0.0]])
+    expected = metric.compute(whole, np.array([[1.0, 2.0, 0.0, 1.0]]))
+    found = metric.compute(with_gaps, weights)
+    assert (found[0], np.isnan(found[1])) == (expected[0], True)
+    assert figures([metric], with_gaps)[name].n == 4
+    columns: dict[str, Any] = {column: np.full(6, np.nan)}
+    nothing = with_gaps._replace(**columns)
+    assert metric.why_undefined(nothing) == f"there is no {column.replace('_', ' ')}"
+
+
+@pytest.mark.parametrize("name", ["in-support-nll", "range-nll"])
+def test_a_pair_is_compared_where_both_have_the_truth_in_their_range(name: str) -> None:
+    columns = {"log_density": -np.arange(10.0), "log_range": np.zeros(10)}
+    made = Answers.of(np.arange(10.0), np.zeros(10), **columns)
+    one, other = (
+        made._replace(outside=(np.arange(10) < low) | (np.arange(10) >= high))
+        for low, high in ((0, 7), (3, 10))
+    )
+    metric = METRICS.build(name)
+    found = figures([metric], one)[name]
+    assert (found.value, found.n) == (3.0, 7)
+    assert paired(metric, one, other).figure == Figure(0.0, 0.0, 0.0, 4)
+    apart = paired(metric, one, made._replace(outside=np.arange(10) < 7)).figure
+    assert apart.value is None
 
 
 SPEC_ERRORS = [

@@ -80,6 +80,17 @@ class Predictive(ABC):
         equation 20, with the opposite sign. NaN for NaN, infinite for an infinity.
         """
 
+    def log_recorded(
+        self, values: NDArray[np.float64], half: NDArray[np.float64] | float
+    ) -> NDArray[np.float64]:
+        """float64[n], nats: ``log_interval`` of values that were recorded to ``half`` on each side.
+
+        To each side it is one spacing of float64 at least: values that are nearer to each other
+        are the same, whatever resolution they were written at (0.30000000000000004).
+        """
+        half = np.maximum(half, np.spacing(np.abs(values)))
+        return self.log_interval(values - half, values + half)
+
     def median(self) -> NDArray[np.float64]:
         """float64[n]: the quantile of level 0.5."""
         return self.quantiles([0.5])[:, 0]

@@ -159,8 +159,8 @@ class Metric(ABC):
 
     @abstractmethod
     def statistic(self, answers: Answers) -> Statistic:
-        """The metric of at least one number, with the columns in ``needs``, as a function of
-        float64[resamples, n] weights that returns float64[resamples].
+        """The metric of at least one number, with the columns in ``needs``, all of them counted, as
+        a function of float64[resamples, n] weights that returns float64[resamples].
 
         Weights are whole numbers, a weight of k the same as a row k times. NaN or infinity
         stands where a resample leaves the metric undefined.
@@ -174,26 +174,39 @@ class Metric(ABC):
         if answers.measures != self.measures:
             return f"it measures {self.measures}, and these are {answers.measures}"
         lacks = [name for name in self.needs if getattr(answers, name) is None]
-        if not lacks and not self.count(answers):
+        if not lacks and not self.is_known(answers).any():
             lacks = [self.known]
         return f"there is no {lacks[0].replace('_', ' ')}" if lacks else None
 
     @final
-    def count(self, answers: Answers) -> int:
-        """How many numbers, or labels, have a part in the figure."""
-        return int(self.counted(answers).sum())
+    def is_known(self, answers: Answers) -> NDArray[np.bool_]:
+        """bool[n]: of which numbers, or labels, the column ``known`` says something."""
+        column = getattr(answers, self.known) if self.known else None
+        if column is None:
+            return np.ones(len(answers.truth), np.bool_)
+        unknown: NDArray[np.bool_] = np.isnan(column).reshape(len(column), -1).any(axis=1)
+        return ~unknown
+
+    def counted(self, answers: Answers) -> NDArray[np.bool_]:
+        """bool[n]: which of them have a part in the figure, those that are known."""
+        return self.is_known(answers)
 
     @final
-    def counted(self, answers: Answers) -> NDArray[np.bool_]:
-        """bool[n]: which of them."""
-        column = getattr(answers, self.known) if self.known else None
-        return np.ones(len(answers.truth), np.bool_) if column is None else ~np.isnan(column)
+    def of_counted(self, answers: Answers) -> Statistic:
+        """:meth:`statistic` of those that are counted, as a function of the weights of all."""
+        counted = self.counted(answers)
+        if counted.all():
+            return self.statistic(answers)
+        if not counted.any():
+            return lambda weights: np.full(len(weights), np.nan)
+        found = self.statistic(answers.take(counted))
+        return lambda weights: found(weights[:, counted])
 
     @final
     @_quiet
     def compute(self, answers: Answers, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The metric of each of float64[resamples, n] weights: float64[resamples]."""
-        return self.statistic(answers)(weights)
+        return self.of_counted(answers)(weights)
 
     @final
     def plain(self, answers: Answers) -> float:
@@ -239,10 +252,10 @@ def figures(
     _check(resamples, level)
     defined = [metric for metric in metrics if metric.missing(answers) is None]
     found = _bootstrapped(
-        [metric.statistic(answers) for metric in defined], answers, resamples, seed, level
+        [metric.of_counted(answers) for metric in defined], answers, resamples, seed, level
     )
     by_spec = {
-        spec_of(metric): msgspec.structs.replace(figure, n=metric.count(answers))
+        spec_of(metric): msgspec.structs.replace(figure, n=int(metric.counted(answers).sum()))
         for metric, (figure, _) in zip(defined, found, strict=True)
     }
     nothing = Figure(None, None, None, len(answers.truth))

@@ -39,6 +39,7 @@ class Coverage(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     undefined: ClassVar[str] = "a quantile is not known"
     needs: ClassVar[tuple[str, ...]] = ("quantiles",)
+    known: ClassVar[str] = "quantiles"
     level: float = 0.9
 
     def __post_init__(self) -> None:
@@ -52,4 +53,4 @@ class Coverage(Metric):
         assert answers.quantiles is not None
         low, high = answers.quantiles[:, _LEVELS[self.level]].T
         inside = (low <= answers.truth) & (answers.truth <= high)
-        return mean(np.where(np.isnan(low) | np.isnan(high), np.nan, inside))
+        return mean(inside.astype(np.float64))

@@ -25,6 +25,7 @@ class Crps(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "the score of a number is infinite, or not known"
     needs: ClassVar[tuple[str, ...]] = ("crps",)
+    known: ClassVar[str] = "crps"
 
     def statistic(self, answers: Answers) -> Statistic:
         assert answers.crps is not None

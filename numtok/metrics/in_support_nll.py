@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
@@ -20,18 +21,19 @@ class InSupportNll(Metric):
     1.5
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
     better: ClassVar[Literal["lower"]] = "lower"
     undefined: ClassVar[str] = (
         "all truths lie outside, or the density of one within is zero or not known"
     )
     needs: ClassVar[tuple[str, ...]] = ("log_density", "outside")
+    known: ClassVar[str] = "log_density"
+
+    def counted(self, answers: Answers) -> NDArray[np.bool_]:
+        known = self.is_known(answers)
+        return known if answers.outside is None else known & ~answers.outside
 
     def statistic(self, answers: Answers) -> Statistic:
-        assert answers.log_density is not None and answers.outside is not None
-        within = np.flatnonzero(~answers.outside)
-        if not len(within):
-            return lambda weights: np.full(len(weights), np.nan)
-        found = mean(-answers.log_density[within])
-        return lambda weights: found(weights[:, within])
+        assert answers.log_density is not None
+        return mean(-answers.log_density)

@@ -27,6 +27,7 @@ class IntervalNll(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "the probability of a truth is zero, or not known"
     needs: ClassVar[tuple[str, ...]] = ("log_interval",)
+    known: ClassVar[str] = "log_interval"
 
     def statistic(self, answers: Answers) -> Statistic:
         assert answers.log_interval is not None

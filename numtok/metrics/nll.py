@@ -22,6 +22,7 @@ class Nll(Metric):
     better: ClassVar[Literal["lower"]] = "lower"
     undefined: ClassVar[str] = "the density of a truth is zero, or not known"
     needs: ClassVar[tuple[str, ...]] = ("log_density",)
+    known: ClassVar[str] = "log_density"
 
     def statistic(self, answers: Answers) -> Statistic:
         assert answers.log_density is not None

@@ -31,6 +31,7 @@ class PitDistance(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "the distribution function at a truth is not known"
     needs: ClassVar[tuple[str, ...]] = ("pit",)
+    known: ClassVar[str] = "pit"
 
     def statistic(self, answers: Answers) -> Statistic:
         assert answers.pit is not None

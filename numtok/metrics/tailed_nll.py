@@ -23,6 +23,7 @@ class TailedNll(Metric):
     better: ClassVar[Literal["lower"]] = "lower"
     undefined: ClassVar[str] = "the density of a truth is zero, or not known"
     needs: ClassVar[tuple[str, ...]] = ("log_density_tailed",)
+    known: ClassVar[str] = "log_density_tailed"
 
     def statistic(self, answers: Answers) -> Statistic:
         assert answers.log_density_tailed is not None

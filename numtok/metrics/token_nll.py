@@ -28,6 +28,7 @@ class TokenNll(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "a token of a truth has no probability, or it is not known"
     needs: ClassVar[tuple[str, ...]] = ("token_nll",)
+    known: ClassVar[str] = "token_nll"
 
     def statistic(self, answers: Answers) -> Statistic:
         assert answers.token_nll is not None

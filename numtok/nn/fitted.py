@@ -24,6 +24,7 @@ from numtok.nn.regressor import Regressor, RegressorSettings
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.registry import settings_of
 
+_ROUNDING = 16  # spacings of float64: less apart are results of one number
 _AT_ONCE = 1 << 14  # rows that go through the model at a time
 
 
@@ -31,7 +32,8 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The train split: its rows, and of its raw targets the range, the mean and the resolution.
 
     resolution
-        The smallest gap between two different targets; 0 where there is one alone.
+        The smallest gap between two different targets, but for gaps of arithmetic (0.3 and
+        0.1 + 0.2); 0 where there is one alone.
     """
 
     rows: int
@@ -43,7 +45,9 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def of(cls, target: NDArray[np.float64]) -> "LearntFrom":
         """Of at least one target, float64[n]."""
-        gaps = np.diff(np.unique(target))
+        different = np.unique(target)
+        gaps = np.diff(different)
+        gaps = gaps[gaps > _ROUNDING * np.spacing(np.abs(different[1:]))]
         low, high, mean = (float(of(target)) for of in (np.min, np.max, np.mean))
         return cls(len(target), low, high, mean, float(gaps.min()) if len(gaps) else 0.0)
 

@@ -52,7 +52,8 @@ def grouped(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
     groups: dict[bytes, list[Evaluation]] = {}
     for evaluation in evaluations:
         report = evaluation.report
-        what = [report.scheme, report.configuration, report.data, report.split, report.decoding]
+        what = [report.scheme, report.configuration, report.learnt]
+        what += [report.data, report.split, report.decoding]
         seeds = groups.setdefault(msgspec.json.encode(what, order="deterministic"), [])
         for other in seeds:
             if other.report.seed == report.seed:
@@ -88,6 +89,8 @@ def told(evaluation: Evaluation) -> dict[str, str]:
     report = evaluation.report
     settings = {key: str(value) for key, value in report.configuration.items() if key != "scheme"}
     settings |= {f"decoding.{key}": str(value) for key, value in report.decoding.items()}
+    if report.learnt not in (None, report.data):
+        settings["learnt"] = str(report.learnt)
     return settings | {"split": report.split, "data": report.data}
 
 

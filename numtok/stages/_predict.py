@@ -315,7 +315,7 @@ class Predictor:
                 if tailed is not None:
                     same = tailed is predictive
                     log_tailed[part] = log_density[part] if same else tailed.log_density(of)
-                    log_interval[part] = tailed.log_interval(of - half[part], of + half[part])
+                    log_interval[part] = tailed.log_recorded(of, half[part])
             crps[part], pit[part] = predictive.crps(of), predictive.cdf(of)
             quantiles[part] = predictive.quantiles(QUANTILES)
             if self.options.point != "mode":

@@ -84,6 +84,7 @@ def repeated(table: "pa.Table") -> Iterator[str]:
 
 def publish(draft: Draft, model: Artifact, report: Report, started: float) -> Artifact:
     """Write a report beside its predictions and publish it; ``started``: on the monotonic clock."""
+    report = msgspec.structs.replace(report, learnt=model.manifest.parents[0].where)
     content = msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
     files.write_atomic(draft.path / REPORT_FILE, content)
     timing = model.decoded(TIMING, dict[str, Any])
@@ -279,6 +280,8 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Answers:
         name: _optional(table, name) if name in table.column_names else None for name in ADDED
     }
     outside = added.pop("outside")
+    if outside is not None and np.isnan(outside).any():
+        outside = None
     levels = [_optional(table, quantile_column(level)) for level in QUANTILES]
     return Answers(
         truth=_numbers(table, "truth"),
@@ -306,8 +309,9 @@ def _numbers(table: "pa.Table", name: str) -> "NDArray[np.float64]":
 
 
 def _optional(table: "pa.Table", name: str) -> "NDArray[np.float64] | None":
-    """As :func:`_numbers`, but None where a value is missing."""
-    return None if table.column(name).null_count else _numbers(table, name)
+    """As :func:`_numbers`, but None where it says nothing of any row."""
+    column = table.column(name)
+    return None if column.null_count == len(column) else _numbers(table, name)
 
 
 def _samples(table: "pa.Table") -> "NDArray[np.int64]":

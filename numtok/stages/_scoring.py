@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from numtok.errors import DataError
 from numtok.metrics.base import Answers, Metric, figures
 from numtok.records import GROUP, in_order
+from numtok.registry import spec_of
 from numtok.reports import Figures
 from numtok.stages._reports import TARGET, TrainMeans, cluster_count, clusters_told, scored
 from numtok.stages._reports import answers as answers_of
@@ -93,8 +94,27 @@ def score(
             group: {name: figs for (kind, name), figs in found.items() if kind == group}
             for group in sorted({kind for kind, _ in found if kind})
         },
-        [clusters_told(count)] if (count := cluster_count(kept, answers)) else [],
+        [
+            *([clusters_told(count)] if (count := cluster_count(kept, answers)) else []),
+            *_unknown(metrics, answers),
+        ],
     )
+
+
+def _unknown(metrics: Sequence[Metric], answers: Answers) -> Iterator[str]:
+    """Which metrics of a distribution are of some numbers alone, since the others have none."""
+    if answers.measures != "numbers":
+        return
+    of: dict[int, list[str]] = {}
+    for metric in metrics:
+        if metric.missing(answers) is None:
+            of.setdefault(int(metric.is_known(answers).sum()), []).append(spec_of(metric))
+    for count, names in of.items():
+        if count < len(answers.truth):
+            yield (
+                f"Of {count:,} of {len(answers.truth):,} numbers alone: {', '.join(names)}; "
+                "nothing is known of the others."
+            )
 
 
 def floor_figures(

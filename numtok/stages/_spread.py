@@ -5,6 +5,7 @@ nothing of other seeds; :attr:`Spread.interval` tells the two apart.
 """
 
 import math
+import statistics
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -44,8 +45,10 @@ def spread(
     if seeds == 1:
         kind = "bootstrap" if first.low is not None else None
         return Spread(first.value, first.low, first.high, None, kind, 1, first.n)
-    mean = math.fsum(values) / seeds
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (seeds - 1))
+    if not all(map(math.isfinite, values)):
+        return Spread(sum(values), None, None, None, None, seeds, first.n)
+    # Exact: seeds that are alike have no deviation, and squares do not overflow.
+    mean, deviation = statistics.mean(values), statistics.stdev(values)
     half = _student(seeds - 1) * deviation / math.sqrt(seeds)
     low, high = max(mean - half, bounds[0]), min(mean + half, bounds[1])
     return Spread(mean, low, high, deviation, "seeds", seeds, first.n)
@@ -62,10 +65,11 @@ def t_test(first: Spread, second: Spread) -> float | None:
     if first.value is None or second.value is None or one is None or other is None:
         return None
     freedom = first.seeds + second.seeds - 2
-    pooled = ((first.seeds - 1) * one**2 + (second.seeds - 1) * other**2) / freedom
-    if pooled == 0:
+    if (largest := max(one, other)) == 0:
         return None
-    error = math.sqrt(pooled * (1 / first.seeds + 1 / second.seeds))
+    one, other = one / largest, other / largest  # whose squares do not overflow
+    pooled = ((first.seeds - 1) * one**2 + (second.seeds - 1) * other**2) / freedom
+    error = largest * math.sqrt(pooled * (1 / first.seeds + 1 / second.seeds))
     return max(0.0, 1 - _within(abs(first.value - second.value) / error, freedom))
 
 

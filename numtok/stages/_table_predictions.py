@@ -226,7 +226,6 @@ class TableEvaluation:
             mass = 1 / (learnt_from.rows + 1)
             tailed = Tailed(exact, learnt_from.low, learnt_from.high, mass)
         token_nll = np.full(len(truth), np.nan)
-        half = learnt_from.resolution / 2
         learnt = model.head.learnt(fitted.scaling.forward(truth))
         with torch.no_grad():
             tokens = torch.from_numpy(learnt).to(parameters.device)
@@ -236,7 +235,7 @@ class TableEvaluation:
         return {
             "log_density": exact.log_density(truth),
             "log_density_tailed": tailed.log_density(truth),
-            "log_interval": tailed.log_interval(truth - half, truth + half),
+            "log_interval": tailed.log_recorded(truth, learnt_from.resolution / 2),
             "token_nll": token_nll,
         }
 
