@@ -1,0 +1,32 @@
+"""What is scored of predictions that do not all have a predictive distribution."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from numtok.metrics.base import METRICS
+from numtok.stages._reports import TrainMeans
+from numtok.stages._scoring import score
+from tests.fakereports import Fake
+
+
+def test_a_number_without_a_distribution_takes_no_figure_from_the_others() -> None:
+    table = Fake(later=True).table()
+    known = [None if row == 3 else row / 200 for row in range(200)]
+    for name in ("crps", "pit"):
+        column = pa.array(known, pa.float64())
+        table = table.set_column(table.column_names.index(name), name, column)
+    usual = [METRICS.build(name) for name in ("mae", "crps", "pit-distance", "nll", "coverage")]
+    found = score(table, usual, [], [], TrainMeans(0.0), "a report", lambda *told: None)
+    assert {name: figure.n for name, figure in found.metrics.items()} == {
+        "mae": 200,
+        "crps": 199,
+        "pit-distance": 199,
+        "coverage": 200,
+    }
+    assert found.metrics["crps"].value == pytest.approx((sum(range(200)) - 3) / 200 / 199)
+    assert found.notes == [
+        "Of 199 of 200 numbers alone: crps, pit-distance; nothing is known of the others."
+    ]
+    whole = score(Fake(later=True).table(), usual, [], [], TrainMeans(0.0), "a", lambda *told: None)
+    assert whole.notes == [] and np.isfinite(whole.metrics["coverage"].value or np.nan)
