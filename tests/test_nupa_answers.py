@@ -19,6 +19,7 @@ from numtok.stages import _nupa_tables
 from numtok.stages import nupa as stage
 from numtok.stages._nupa_tables import MEASURES, Scored, tables
 from numtok.stages._reports import Predictions
+from numtok.stages._wilson import Z, ends
 from numtok.tasks import _nupa_answers, _nupa_operands, _nupa_questions
 from tests import test_cli_store
 from tests.test_cli_store import Shell
@@ -176,8 +177,10 @@ def test_the_three_means_weigh_answers_tasks_and_strata() -> None:
     assert exact.micro.value == pytest.approx(3 / 5)
     assert exact.of_tasks.value == pytest.approx((2 / 4 + 1) / 2)
     assert exact.of_strata.value == pytest.approx((2 / 3 + 0 + 1) / 3)
-    # Only the first stratum varies: (2/3 of 1/3) / (3 - 1), and a weight of 3/5.
-    assert exact.micro.low == pytest.approx(3 / 5 - 1.96 * 3 / 5 * (2 / 9 / 2) ** 0.5)
+    # The first stratum has (2/3 of 1/3) / (3 - 1), and a weight of 3/5; the other two, of one
+    # answer each, together a variance of 1/2, and a weight of 1/5 each. Wilson's of as many.
+    n = 3 / 5 * 2 / 5 / (9 / 25 * 1 / 9 + 2 * 1 / 25 * 1 / 2)
+    assert (exact.micro.low, exact.micro.high) == pytest.approx(ends(3 / 5, n))
     assert [(part.name, part.n) for part in made.digits] == [("1", 1), ("3", 3), ("4", 1)]
     assert [(part.name, part.n) for part in made.operations] == [("add", 5)]
     assert [part.name for part in made.strata] == [f"{RATIOS} 1", f"{SUMS} 3", f"{SUMS} 4"]
@@ -221,7 +224,30 @@ def test_figures_of_answers_that_are_all_right_are_exactly_one() -> None:
     rows = [(SUMS, digits, "12", "12") for digits in range(3, 20) for _ in range(digits)]
     for mean in tables(scored(*rows, (RATIOS, 1, "1/2", "1/2"))).means[:3]:
         for one in (mean.micro, mean.of_tasks, mean.of_strata):
-            assert (one.value, one.low, one.high) == (1, 1, 1)
+            assert (one.value, one.high) == (1, 1)
+        n = len(rows) + 1
+        assert mean.micro.low == pytest.approx(n / (n + Z**2))
+
+
+@pytest.mark.parametrize(("strata", "of_each"), [(40, 1), (20, 1), (20, 2), (4, 5)])
+@pytest.mark.parametrize("chance", [0.5, 0.95])
+def test_intervals_hold_the_mean_of_other_questions(
+    strata: int, of_each: int, chance: float
+) -> None:
+    """As often as they say, or nearly: Wilson's of so few are a little off either way."""
+    random = np.random.default_rng(0)
+    held = 0
+    for _ in range(100):
+        right = random.random((strata, of_each)) < chance
+        rows = [
+            (LONG, digits, "12", "12" if one else "13")
+            for digits, each in enumerate(right.tolist(), 1)
+            for one in each
+        ]
+        exact = tables(scored(*rows)).means[0].micro
+        assert exact.low is not None and exact.high is not None
+        held += exact.low <= chance <= exact.high
+    assert held >= 88
 
 
 def report(*rows: tuple[str, int, str, str | None], task: str = RATIOS, **more: str) -> Predictions:
@@ -307,12 +333,10 @@ def test_answers_of_any_model_are_scored(numtok: Shell, tmp_path: Path) -> None:
     strict = json.loads(
         numtok("nupa", "small", "--answers", path, "--rule", "strict", "--json").out
     )
-    assert strict["tables"]["means"][5] == {
-        "measure": "answered",
-        **{name: {"value": 0, "low": 0, "high": 0, "n": 8} for name in (
-            "micro", "of_tasks", "of_strata",
-        )},
-    }  # fmt: skip
+    assert strict["tables"]["means"][5]["measure"] == "answered"
+    for name in ("micro", "of_tasks", "of_strata"):
+        of_eight = dict(zip(("low", "high"), ends(0, 8), strict=True))
+        assert strict["tables"]["means"][5][name] == {"value": 0, "n": 8, **of_eight}
     csv = numtok("nupa", "small", "--answers", path, "--format", "csv").out.splitlines()
     assert csv[0] == "table,of,measure,n,figure,low,high"
     task = "add_ScientificNotation_ScientificNotation_ScientificNotation"

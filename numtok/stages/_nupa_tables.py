@@ -7,7 +7,7 @@ of the means of tasks, and of the means of strata, a task and a digit key.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum, inf, sqrt
+from math import fsum, sqrt
 
 import msgspec
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from numtok.nupa.keys import KEYS, Key
 from numtok.reports import Figure
+from numtok.stages._wilson import Z, ends
 
 #: What is scored, and the field of ``nupa.answers.Score`` that it is.
 MEASURES = {
@@ -37,7 +38,6 @@ _RANGES = {
     "L": ((9, 14), (21, 60)),
     "XL": ((15, 20), (61, 100)),
 }
-_SURE = 1.96  # standard errors to each side of a mean
 
 
 @dataclass(frozen=True)
@@ -127,17 +127,32 @@ def _means(scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]) 
     weights = (sizes, sizes / np.bincount(tasks, sizes)[tasks], np.ones(len(sizes)))
     groups = [scored.scores[rows] for rows in strata.values()]
     means = np.array([group.mean(axis=0) for group in groups])
-    errors = np.array([group.var(axis=0) / max(1, len(group) - 1) for group in groups])
+    errors = _variances(groups) / sizes[:, None]
     count = int(sizes.sum())
     for place, measure in enumerate(MEASURES):
-        most = inf if measure in _LENGTHS else 1.0
         figures = []
         for weight in weights:
             total = fsum(weight)  # so that the mean of ones is one
             value = fsum(weight * means[:, place]) / total
-            off = _SURE * sqrt(fsum(weight**2 * errors[:, place])) / total
-            figures.append(Figure(value, max(0.0, value - off), min(most, value + off), count))
+            error = fsum(weight**2 * errors[:, place]) / total**2
+            if measure in _LENGTHS:
+                off = Z * sqrt(error)
+                low, high = max(0.0, value - off), value + off
+            else:  # where all answers are alike nothing varies, and yet a share is not sure
+                varies = error > 0 and 0 < value < 1
+                n = value * (1 - value) / error if varies else total**2 / fsum(weight**2 / sizes)
+                low, high = ends(value, n)
+            figures.append(Figure(value, low, high, count))
         yield Means(measure, *figures)
+
+
+def _variances(groups: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The variance of each measure within each stratum, [strata, measures]. One answer has none of
+    its own: such strata have that of all of them together, if it is one stratum that of all."""
+    alone = [group for group in groups if len(group) == 1]
+    pooled = np.concatenate(alone if len(alone) > 1 else groups)
+    together = pooled.var(axis=0, ddof=min(1, len(pooled) - 1))
+    return np.array([group.var(axis=0, ddof=1) if len(group) > 1 else together for group in groups])
 
 
 def _task(key: Key, scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]) -> Task:

@@ -4,7 +4,7 @@ import math
 
 from numtok.reports import Figure
 
-_Z = 1.959963984540054  # of 95%
+Z = 1.959963984540054  # of 95%
 
 
 def share(hits: int, n: int) -> Figure:
@@ -14,12 +14,14 @@ def share(hits: int, n: int) -> Figure:
     >>> found.value, found.low, round(found.high, 3)
     (0.0, 0.0, 0.037)
     """
-    if not n:
-        return Figure(None, None, None, 0)
-    p, z2 = hits / n, _Z * _Z / n
+    return Figure(hits / n, *ends(hits / n, n), n) if n else Figure(None, None, None, 0)
+
+
+def ends(p: float, n: float) -> tuple[float, float]:
+    """Of a share p of n, which need be no whole number: of a weighted mean it is how many equal
+    ones would be as sure."""
+    z2 = Z * Z / n
     middle = (p + z2 / 2) / (1 + z2)
-    half = _Z * math.sqrt(p * (1 - p) / n + z2 / (4 * n)) / (1 + z2)
+    half = Z * math.sqrt(p * (1 - p) / n + z2 / (4 * n)) / (1 + z2)
     # At the ends rounding would leave it a little off.
-    low = 0.0 if not hits else max(0.0, middle - half)
-    high = 1.0 if hits == n else min(1.0, middle + half)
-    return Figure(p, low, high, n)
+    return 0.0 if p == 0 else max(0.0, middle - half), 1.0 if p == 1 else min(1.0, middle + half)
