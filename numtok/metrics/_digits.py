@@ -2,9 +2,10 @@
 
 A number has three parts: the digits before the point, those after it, and those
 of the exponent. The truth's notation is the one that counts: a prediction in
-another (a scheme writes 12300.0 where the text has 1.23e4) is rewritten exactly,
-and its decimals are left out where the truth has no point. As published, signs
-are not compared. Otherwise than published, a prediction without a point for a
+another (a scheme writes 12300.0 where the text has 1.23e4, or 1e-05 for 1e-5) is
+rewritten exactly, and its decimals are left out where the truth has no point.
+Zeros behind the last decimal count as digits: 0.1 lacks one of 0.10. As published,
+signs are not compared. Otherwise than published, a prediction without a point for a
 truth that has one is not a failure: it lacks the decimals, and nothing more.
 """
 

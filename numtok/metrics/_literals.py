@@ -81,23 +81,37 @@ class Numeral(NamedTuple):
 
     @property
     def parts(self) -> tuple[str, str, str]:
-        """The digits before the point, after it, and of the exponent, without signs."""
-        return self.whole, self.decimals or "", (self.exponent or "").lstrip("+-")
+        """The digits before the point, after it, and of the exponent, without signs and without
+        zeros in front of the exponent's."""
+        exponent = self.exponent and (self.exponent.lstrip("+-").lstrip("0") or "0")
+        return self.whole, self.decimals or "", exponent or ""
 
     def written_like(self, other: "Numeral") -> "Numeral":
-        """The number with an exponent if ``other`` has one (one digit before the point), and
-        without if not; as percent if ``other`` is; with no decimals if ``other`` has no point.
+        """The number with an exponent if ``other`` has one, and as many digits before the point,
+        and without if not; as percent if ``other`` is; with no decimals if ``other`` has no point,
+        and with a 0 before it if ``other`` writes one.
 
         >>> Numeral.read("5e-02").written_like(Numeral.read("0.5")).parts
         ('0', '05', '')
+        >>> Numeral.read("1.23e+05").written_like(Numeral.read("45.6e7")).parts
+        ('12', '3', '4')
         """
         made = self
-        notation = self.exponent is None, self.percent
-        if notation != (other.exponent is None, other.percent):
+        if self._notation != other._notation:
             negative, digits, exponent = self.exact()
             exact = Exact(negative, digits, exponent + 2 * other.percent)
-            made = _in_full(exact) if other.exponent is None else _scientific(exact)
+            before = other._notation[0]
+            made = _in_full(exact) if before is None else _scientific(exact, before)
+        if {made.whole, other.whole} == {"", "0"}:
+            made = made._replace(whole=other.whole)
         return made._replace(decimals=made.decimals if other.decimals is not None else None)
+
+    @property
+    def _notation(self) -> tuple[int | None, bool]:
+        """Where it has an exponent how many digits stand before the point; and whether it is a
+        percentage."""
+        before = None if self.exponent is None else len(self.whole.lstrip("0"))
+        return before, self.percent
 
 
 def _in_full(number: Exact) -> Numeral:
@@ -110,10 +124,13 @@ def _in_full(number: Exact) -> Numeral:
     return Numeral(negative, whole, decimals, None, False)
 
 
-def _scientific(number: Exact) -> Numeral:
+def _scientific(number: Exact, before: int) -> Numeral:
+    """With so many digits before the point; with none it is 0."""
     negative, digits, exponent = number
-    power = exponent + len(digits) - 1 if digits else 0
-    return Numeral(negative, digits[:1] or "0", digits[1:], str(power), False)
+    if not digits:
+        return Numeral(negative, "0", "", "0", False)
+    whole = digits[:before].ljust(before, "0") or "0"
+    return Numeral(negative, whole, digits[before:], str(exponent + len(digits) - before), False)
 
 
 def numerals(answers: Answers) -> Iterator[tuple[Numeral, Numeral | None]]:

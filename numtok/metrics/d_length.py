@@ -30,7 +30,7 @@ class DLength(Metric):
     (0.0, 2.0)
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "NUPA (Yang et al. 2025)"
     better: ClassVar[Literal["lower"]] = "lower"
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
