@@ -17,6 +17,7 @@ from numtok.figures._picture import Line
 from numtok.nn.batches import generator
 from numtok.nn.likelihood import log_likelihoods
 from numtok.nn.objectives.base import OBJECTIVES, ended, masked
+from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.probes import Confidence
 from numtok.stages import probe
 from numtok.stages._continuity import variation
@@ -36,6 +37,8 @@ TEXT = "How heavy are 2 eggs? 80 g"
 
 def loaded(scheme: str, objective: str, **options: Any) -> LoadedModel:
     model = fakemodels.model(scheme, objective, **options)
+    if (options.get("head") or "").startswith("riemann"):
+        model.scaling = FittedNormalizer(NORMALIZERS.build("unit"), {"low": -50.0, "width": 200.0})
     artifact = Artifact(Path(), "model", "fake", "0" * 16)
     trained = Trained({}, 0, {"deviation": 0.1}, None, None, 0, 0, 0, 0.0)
     return LoadedModel(artifact, model, fakemodels.codec(scheme), trained)
@@ -83,12 +86,17 @@ LIKELIHOODS = [
     ("numgpt", "mdn:3"),
     ("dice", None),
     ("xval", "mdn:3"),
+    ("xval", "riemann:16"),
 ]
 
 
-def per_number(scheme: str, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What turns the density of a mantissa into that of the number: log 10^-e."""
-    return -np.floor(np.log10(x)) * np.log(10) if scheme in ("numgpt", "dice") else 0 * x
+def per_number(one: LoadedModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What turns the density of a mantissa into that of the number, log 10^-e, and that of a number
+    within the range of the train split."""
+    splits = one.codec.scheme.splits
+    by_mantissa = -np.floor(np.log10(x)) * np.log(10) if splits else 0 * x
+    scaled = one.model.value_head is not None and not splits
+    return by_mantissa + one.model.scaling.log_slope(x) if scaled else by_mantissa
 
 
 @pytest.mark.parametrize(("scheme", "head"), LIKELIHOODS)
@@ -107,7 +115,7 @@ def test_from_left_to_right_it_is_the_likelihood_of_the_text_but_for_a_constant(
         )[0]
         for value in x.tolist()
     ]
-    expected = np.array(whole) + per_number(scheme, x)
+    expected = np.array(whole) + per_number(one, x)
     np.testing.assert_allclose(y - y[0], expected - expected[0], atol=1e-3)
     assert (y >= expected - 1e-3).all()  # the words before the number are given
 
@@ -124,7 +132,7 @@ def test_of_a_masked_model_it_is_the_likelihood_of_the_number(
         alone = fakemodels.batch(scheme, [TEXT.replace("2", f"{value:.0f}")])
         example = masked(alone, alone.number_tokens(np.array([True, False])))
         expected.append(log_likelihoods(one.model, example)[0])
-    np.testing.assert_allclose(y, np.array(expected) + per_number(scheme, x), atol=1e-3)
+    np.testing.assert_allclose(y, np.array(expected) + per_number(one, x), atol=1e-3)
     what = "probability" if one.model.value_head is None else "density"
     assert probed.found.measures == f"log-{what} of the number, masked (nats)"
     lengths = ["The number of masks tells the model how long each answer is."]
@@ -229,8 +237,8 @@ def test_labels_are_for_models_of_labels_and_likelihoods_for_heads_with_a_densit
     assert messages == [
         "--label 'correct' is for models of labels, and fake@0000000000000000 predicts tokens and "
         "numbers; leave it out",
-        "a model that says numbers by scalar, without a density has no likelihood of rows; train "
-        "with --head numgpt, mdn:5 or another head that has a density",
+        "a model that says numbers by scalar, which does not learn by a density, has no "
+        "likelihood of rows; train with --head numgpt, mdn:5 or another head that has a density",
     ]
 
 

@@ -116,8 +116,9 @@ def test_a_text_scheme_and_a_mixture_have_likelihoods_of_rows_too() -> None:
 @pytest.mark.parametrize(
     ("of", "told"),
     [
-        ({"head": "scalar"}, "numbers by scalar, without a density"),
-        ({"head": "pointwise"}, "numbers by pointwise, without a density"),
+        ({"head": "scalar"}, "numbers by scalar, which does not learn by a density,"),
+        ({"head": "pointwise"}, "numbers by pointwise, which does not learn by a density,"),
+        ({"head": "decoder:ud"}, "numbers by decoder:ud, which does not learn by a density,"),
         ({"classes": ["a", "b"]}, "labels alone"),
     ],
 )

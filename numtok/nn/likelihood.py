@@ -28,7 +28,9 @@ def log_likelihoods(model: Model, example: Example) -> NDArray[np.float64]:
     """
     head = model.head
     if model.settings.classes or (isinstance(head, ValueHead) and not head.by_density):
-        told = "labels alone" if head is None else f"numbers by {spec_of(head)}, without a density"
+        told = "labels alone"
+        if head is not None:
+            told = f"numbers by {spec_of(head)}, which does not learn by a density,"
         raise UsageError(
             f"a model that says {told} has no likelihood of rows; train with --head numgpt, mdn:5 "
             "or another head that has a density"

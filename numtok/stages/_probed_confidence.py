@@ -169,13 +169,13 @@ class _Reader:
         return OBJECTIVES.build("ar:answer").example(begun, generator(0))
 
     def _log_slope(self, x: Floats) -> Floats:
-        """float64[n]: log of d(value as the head says it) / d(number)."""
-        codec = self.loaded.codec
+        """float64[n]: log of d(value as the head learns it) / d(number)."""
+        codec, scaling = self.loaded.codec, self.loaded.model.scaling
         count = len(self.made.numbers) // len(self.made)
         first = self.made.token_rows[:-1] + self.made.number_start[self.number :: count]
         factors = Vocabulary.of(codec).multipliers[self.made.tokens[first]]
         found: Floats = codec.normalizer.log_slope(x) - np.log(factors)
-        return found
+        return found + scaling.log_slope(codec.normalizer.forward(x) / factors)
 
 
 def _label(loaded: LoadedModel, label: str | None) -> str | None:

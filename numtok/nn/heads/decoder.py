@@ -38,6 +38,7 @@ class Decoder(ValueHead):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Sections 3 and 4, Appendix D"
+    by_density: ClassVar[bool] = False  # it is one of cells, whose widths differ
     positional: ClassVar[str] = "codec"
     codec: str
     base: int = 0
