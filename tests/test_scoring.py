@@ -30,3 +30,16 @@ def test_a_number_without_a_distribution_takes_no_figure_from_the_others() -> No
     ]
     whole = score(Fake(later=True).table(), usual, [], [], TrainMeans(0.0), "a", lambda *told: None)
     assert whole.notes == [] and np.isfinite(whole.metrics["coverage"].value or np.nan)
+
+
+def test_a_group_of_many_values_is_told_of() -> None:
+    table = Fake(count=70).table()
+    many = pa.array([f"{row}" for row in range(70)])
+    table = table.set_column(table.column_names.index("group_operands"), "group_operands", many)
+    usual = [METRICS.build("mae")]
+    found = score(table, usual, usual, [], TrainMeans(0.0), "a report", lambda *told: None)
+    assert "operands" not in found.groups and "operator" in found.groups
+    assert found.notes == [
+        "No figures by operands, which has 70 values; up to 64 have some, and "
+        "predictions.parquet has them all."
+    ]

@@ -29,8 +29,8 @@ class Tailed(Predictive):
                      (1 - mass) * density of ``inside``    within.
 
     Of n + 1 numbers in any order the last is the least or the greatest with probability
-    2 / (n + 1), so with n in the train split a mass of that size is an honest one. ``inside`` has
-    no atoms for NaN or infinities, and lies in the range.
+    2 / (n + 1), so with n in the train split a mass of that order is an honest one; reports take
+    1 / (n + 1). ``inside`` has no atoms for NaN or infinities, and lies in the range.
 
     >>> from numtok.distributions.intervals import Intervals
     >>> ends = np.array([0.0]), np.array([2.0])

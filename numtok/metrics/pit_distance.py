@@ -19,7 +19,9 @@ class PitDistance(Metric):
 
     Calibrated is 0, up to chance: of n numbers some 0.3 / sqrt(n) is left. All truths in the
     middle (spreads too wide) give 0.25, half of them at either end (too narrow) likewise, and all
-    at one end 0.5.
+    at one end 0.5. That is so of distributions that are continuous. One that has atoms (a token for
+    zero, few different draws) puts its truths at their upper ends: it has more than 0 though it be
+    calibrated, up to 0.5 where it is sure and right.
 
     >>> PitDistance().plain(Answers.of([0, 0], [0, 0], pit=[0.5, 0.5]))
     0.25

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.errors import DataError
@@ -97,8 +98,19 @@ def score(
         [
             *([clusters_told(count)] if (count := cluster_count(kept, answers)) else []),
             *_unknown(metrics, answers),
+            *_too_many(kept),
         ],
     )
+
+
+def _too_many(kept: "pa.Table") -> Iterator[str]:
+    """Which groups have no figures of their own."""
+    for column in (name for name in kept.column_names if name.startswith(GROUP)):
+        if (values := pc.count_distinct(kept.column(column), mode="all").as_py()) > _MOST_GROUPS:
+            yield (
+                f"No figures by {column.removeprefix(GROUP)}, which has {values:,} values; up to "
+                f"{_MOST_GROUPS} have some, and predictions.parquet has them all."
+            )
 
 
 def _unknown(metrics: Sequence[Metric], answers: Answers) -> Iterator[str]:
