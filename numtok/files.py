@@ -134,6 +134,8 @@ same command again: what is finished is kept
         name = path if error.filename is None else error.filename
         why = error.strerror or str(error)
         advice = _ADVICE.get(error.errno or 0, f"check the disk, {_AGAIN}")
+        if what == "read":
+            advice = advice.removesuffix(f"; {_ELSEWHERE}")
         raise StoreError(f"cannot {what} {name}: {why}; {advice}") from error
 
 

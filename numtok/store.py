@@ -193,16 +193,17 @@ class Store:
                     files.remove_tree(folder)
 
     def children(self, artifact: Artifact) -> list[Artifact]:
-        """The artifacts that name this one as a parent."""
-        return [
-            other
-            for other in self.artifacts()
-            if other.ref != artifact.ref
-            and any(
-                (parent.kind, parent.where) == (artifact.kind, artifact.ref)
-                for parent in other.manifest.parents
-            )
-        ]
+        """The artifacts that name this one as a parent. A damaged one cannot tell: it is noted."""
+        found = []
+        for other in self.artifacts():
+            try:
+                parents = other.manifest.parents if other.ref != artifact.ref else []
+            except StoreError as error:
+                self.note(f"{error}; it cannot tell what it was made from")
+                continue
+            if any((one.kind, one.where) == (artifact.kind, artifact.ref) for one in parents):
+                found.append(other)
+        return found
 
     def remove(self, artifact: Artifact, *, force: bool = False) -> None:
         """Remove an artifact at once and whole.

@@ -442,6 +442,29 @@ def test_every_format_gives_the_same_tokens(
     assert codec_of(other).digest == codec_of(plain).digest
 
 
+def test_files_called_like_splits_and_those_left_out_are_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("fold").mkdir()
+    for name in ("train", "test", "val-00000"):
+        Path(f"fold/{name}.jsonl").write_text(f'{{"text": "{name} is 1"}}\n')
+    Path("fold/more.ndjson").write_text("{}")
+    Path("fold/README.md").write_text("about it")
+    told: list[str] = []
+    store = Store(Path("store"), note=told.append)
+    made = encode(store, Path("fold"))
+    assert made.manifest.counts["rows_train"] == 3
+    rest = "its name puts no row into a split; rows that have none of their own, nor by --split, "
+    assert told == [
+        "fold: not read, since they do not end in .jsonl, .jsonl.gz, .jsonl.zst, .parquet: "
+        "more.ndjson",
+        f"fold/test.jsonl: {rest}are for training; write test=fold/test.jsonl to say otherwise",
+        f"fold/val-00000.jsonl: {rest}are for training; write validation=fold/val-00000.jsonl to "
+        "say otherwise",
+    ]
+
+
 def test_a_parquet_id_can_be_an_integer_or_absent(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     path = tmp_path / "a.parquet"

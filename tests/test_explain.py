@@ -62,7 +62,9 @@ def test_explain_prints_the_first_table_of_the_paper(numtok: Shell) -> None:
     }
 
 
-@pytest.mark.parametrize("number", ["-60.2", "1e400", "-1e-400", "nan", "-inf", "-0", "9" * 200])
+@pytest.mark.parametrize(
+    "number", ["-60.2", "1e400", "-1e-400", "nan", "-inf", "-0", "9" * 200, "1e-320"]
+)
 def test_the_table_fits_80_columns_and_loses_nothing(numtok: Shell, number: str) -> None:
     ran = numtok("explain", number)
     assert (ran.code, ran.err) == (0, "")

@@ -183,6 +183,12 @@ def test_an_error_is_one_line_with_what_to_do(number: int, advice: str) -> None:
     assert caught.value.exit_code == 4
 
 
+def test_a_file_that_may_not_be_read_is_no_matter_of_the_store() -> None:
+    with pytest.raises(StoreError) as caught, files.reporting("read", Path("a/b")):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+    assert str(caught.value) == "cannot read a/b: Permission denied; check its permissions"
+
+
 def test_a_folder_that_cannot_be_synced_is_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -180,6 +180,17 @@ def test_classes_go_by_the_digits_before_the_point(number: str, label: int) -> N
     assert label == sum(value >= 10**power for power in range(7))
 
 
+@pytest.mark.parametrize("number", ["٣", "1_0", "nan", "Infinity", "", "1e", "-"])
+def test_what_is_no_numeral_has_no_class(number: str) -> None:
+    with pytest.raises(ValueError, match=r"is no number$"):
+        magnitude(number)
+
+
+def test_a_numeral_beyond_all_contexts_has_a_class() -> None:
+    assert magnitude("1e99999999999") == 7
+    assert magnitude("-1e-99999999999") == 0
+
+
 # --- the command -------------------------------------------------------------------------------
 
 

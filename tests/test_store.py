@@ -698,6 +698,17 @@ def test_a_parent_is_removed_only_by_force(store: Store) -> None:
     assert store.artifacts() == [child]
 
 
+def test_a_damaged_artifact_keeps_no_other_one_from_being_removed(tmp_path: Path) -> None:
+    told: list[str] = []
+    store = Store(tmp_path, note=told.append)
+    other = make(store)
+    child = child_of(store, other)
+    (child.path / "manifest.json").write_text("{")
+    store.remove(other)
+    assert store.artifacts() == [child]
+    assert len(told) == 1 and told[0].endswith("; it cannot tell what it was made from")
+
+
 def test_a_damaged_artifact_can_be_removed(store: Store) -> None:
     artifact = make(store)
     (artifact.path / MANIFEST).write_bytes(b"{")

@@ -131,7 +131,53 @@ def test_what_a_reader_might_not_expect_is_noted(here: Path) -> None:
         "column 1 has no name and is left out",
         "'age' is a category, because '?' in row 2 is no number",
         "'none' is empty and is left out",
+        "rows that are in no split of 'split': 1",
     ]
+
+
+def test_numbers_that_are_not_written_as_numbers_are_noted(here: Path) -> None:
+    prices = ['"1,000.50"', "2\u202f001.50", "12%", "\u22125", "7"]
+    lines = [f"{price},2020-01-0{row},10.0.0.{row},{row}" for row, price in enumerate(prices, 1)]
+    (here / "a.csv").write_text("\n".join(["price,day,address,y", *lines]))
+    table = made(Config("a.csv", "y", drop=("day",)))
+    assert table.file.notes[0] == (
+        "'price' is a category, because '1,000.50' in row 1 is no number"
+    )
+    assert not [note for note in table.file.notes if "address" in note]
+
+
+def test_codes_that_are_read_as_numbers_are_noted(here: Path) -> None:
+    (here / "a.csv").write_text(
+        "zip,hex,plain,y\n10037,0x1F,0.5,1\n00074,0x20,0,2\n90210,0x21,10,3\n"
+    )
+    table = made(Config("a.csv", "y"))
+    told = "looks like a code; with a letter before it (z00037) it is a category"
+    assert table.file.notes[:2] == [
+        f"'zip' is a number, though '00074' in row 2 {told}",
+        f"'hex' is a number, though '0x1F' in row 1 {told}",
+    ]
+    assert not [note for note in table.file.notes if "plain" in note]
+
+
+def test_integers_that_float64_rounds_are_told_of(here: Path) -> None:
+    large = [2**60 + row for row in range(9)]
+    content = {"x": large, "y": list(range(9)), "none": [float("nan")] * 9}
+    pq.write_table(pa.table(content), here / "a.parquet")
+    table = made(Config("a.parquet", "y"))
+    assert "'x' has integers beyond 2^53, which are rounded" in table.file.notes
+    assert "'none' is empty and is left out" in table.file.notes
+    assert wrong(DataError, "a.parquet", "x") == (
+        "a.parquet: the target 'x' has integers beyond 2^53, which are rounded, to 1.15292e+18 in "
+        "every row; subtract what they have in common"
+    )
+
+
+def test_a_name_with_a_comma_stands_in_quotes(numtok: Shell) -> None:
+    Path("a.csv").write_text('"a,b",c,d,y\n1,2,3,4\n2,3,4,5\n3,4,5,6\n4,5,6,8\n')
+    made = numtok("table", "a.csv", "--target", "y", "--drop", '"a,b",c')
+    assert made.code == 0
+    (file,) = Path("artifacts/table/a").glob("*/table.json")
+    assert [one["name"] for one in json.loads(file.read_text())["features"]] == ["d"]
 
 
 def test_an_index_that_pandas_wrote_is_no_feature(here: Path) -> None:
@@ -351,7 +397,10 @@ def test_options_that_cannot_be_used_are_told(here: Path) -> None:
         "--drop names the target 'y'; leave it out there"
     )
     (here / "folder.csv").mkdir()
-    assert wrong(DataError, "folder.csv", "y") == (
-        "cannot read folder.csv: Is a directory; check the disk, then run the same command again: "
-        "what is finished is kept"
+    assert wrong(UsageError, "folder.csv", "y") == (
+        "folder.csv: this is a folder; name a file in it; check the path"
+    )
+    (here / "cp.csv").write_bytes("größe,y\n1,2\n3,4\n".encode("cp1252"))
+    assert wrong(DataError, "cp.csv", "y") == (
+        "cp.csv: the name of a column is not UTF-8; save the file as UTF-8"
     )

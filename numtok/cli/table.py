@@ -1,5 +1,6 @@
 """``numtok table``."""
 
+import csv
 from typing import Annotated
 
 import typer
@@ -27,7 +28,11 @@ def command(
         ),
     ] = None,
     features: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="Columns to take. Default: all others.")
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help='Columns to take, "A,B" if it has a comma. Default: all others.',
+        ),
     ] = None,
     drop: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="Columns to leave, such as an id.")
@@ -49,11 +54,16 @@ def command(
         path=file,
         target=target,
         split=split,
-        features=tuple(features.split(",")) if features else (),
-        drop=tuple(drop.split(",")) if drop else (),
+        features=_names(features),
+        drop=_names(drop),
         name=name,
         restart=restart,
         force=force,
     )
     result = run(config, open_store(context))
     print_result(result.artifact, result.made, Format.JSON if json else format, context.obj.quiet)
+
+
+def _names(given: str | None) -> tuple[str, ...]:
+    """A record of a CSV: names with a comma stand in quotes."""
+    return tuple(next(csv.reader([given]))) if given else ()

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,6 +20,7 @@ _REPOSITORY = (
 )
 _SETS = {"titles": "Numeracy_600K_article_title", "comments": "Numeracy_600K_market_comment"}
 _CLASSES = 8
+_NUMERAL = re.compile(r"[-+]?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
 class _Title(msgspec.Struct):
@@ -193,10 +194,7 @@ class Numeracy600k(TextSource):
 
 def magnitude(number: str) -> int:
     """The class of a numeral, 0 to 7; ValueError for what is none."""
-    try:
-        value = abs(Decimal(number.replace(",", "")))
-    except InvalidOperation:
-        value = Decimal("nan")
-    if not value.is_finite():
+    if not _NUMERAL.fullmatch(number):
         raise ValueError(f"{number!r} is no number")
+    value = Decimal(number.replace(",", "")).copy_abs()  # which does not round
     return 0 if value < 1 else min(_CLASSES - 1, value.adjusted() + 1)

@@ -225,7 +225,9 @@ def _errors(tried: _Tried, own: _Numbers, tally: Tally) -> tuple[float | None, f
         if worst == 0.0:
             return 0.0, 0.0
         rms = float(worst * np.sqrt(_mean(np.square(off / worst), weights)))  # squares do not fit
-        largest = float((off[size > 0] / size[size > 0]).max(initial=0.0))
+        found = float((off[size > 0] / size[size > 0]).max(initial=0.0))
+        # Of a number at the very end of float64 it can be more than float64 holds.
+        largest = found if np.isfinite(found) else None
     spread = tally.moments.deviation
     return (rms / spread if 0 < spread < np.inf and np.isfinite(rms) else None), largest
 

@@ -6,12 +6,17 @@ from typing import NamedTuple
 
 from numtok import files
 from numtok.artifact import FILES, MANIFEST, Parent
+from numtok.draft import shorten
 from numtok.errors import DataError, NumtokError, UsageError
-from numtok.records import DATA, SPLIT_RULE, is_split
+from numtok.records import DATA, SPLIT_RULE, TRAIN, is_split
 from numtok.stages._splits import SplitRule
 from numtok.store import Store
 
 _STDIN = "standard input"
+_SPLIT_OF = {name: name for name in ("test", "validation")} | dict.fromkeys(
+    ("val", "valid", "dev"), "validation"
+)  # what files are called
+_OTHER_DATA = (".json", ".ndjson", ".txt", ".csv", ".tsv", ".arrow", ".gz", ".zst", ".bz2", ".xz")
 FORMATS = {".jsonl": "jsonl", ".jsonl.gz": "gzip", ".jsonl.zst": "zstd", ".parquet": "parquet"}
 
 
@@ -51,7 +56,7 @@ def find_sources(
             found = [Source(spool(), split, _STDIN)]
             stem = "stdin"
         elif Path(path).exists() and not _is_artifact(Path(path)):
-            found = [Source(file, split, str(file)) for file in _files_below(Path(path))]
+            found = [Source(file, split, str(file)) for file in _files_below(Path(path), store)]
             stem = Path(path).resolve().name
         else:
             found = _of_artifact(path, split, store)
@@ -65,7 +70,20 @@ def find_sources(
         if (real := source.path.resolve()) in seen:
             raise UsageError(f"{source.shown} is given twice; give each file once")
         seen.add(real)
+    _note_names(sources, store)
     return sources, name
+
+
+def _note_names(sources: Sequence[Source], store: Store) -> None:
+    """A file that is called test.jsonl is in no split by that."""
+    for source in sources:
+        stem = as_name(source.path.name).rstrip("-0123456789")
+        if source.split is None and _SPLIT_OF.get(stem, TRAIN) != TRAIN:
+            store.note(
+                f"{source.shown}: its name puts no row into a split; rows that have none of their "
+                f"own, nor by --split, are for training; write {_SPLIT_OF[stem]}={source.shown} "
+                "to say otherwise"
+            )
 
 
 def check_rule(rule: SplitRule | None, sources: Sequence[Source]) -> None:
@@ -109,19 +127,23 @@ def _is_artifact(folder: Path) -> bool:
     return (folder / MANIFEST).is_file() and (folder / FILES).is_file()
 
 
-def _files_below(path: Path) -> list[Path]:
+def _files_below(path: Path, store: Store) -> list[Path]:
     if path.is_dir():
-        found = [
+        every = [
             file
             for file in sorted(path.rglob("*"))
             if file.is_file()
-            and _format_of(file)
             and not any(part.startswith(".") for part in file.relative_to(path).parts)
             # What numtok made lies in the same tree where the store does.
             and not any(_is_artifact(folder) for folder in file.parents)
         ]
+        found = [file for file in every if _format_of(file)]
         if not found:
             raise UsageError(f"{path}: no file in this folder ends in {', '.join(FORMATS)}")
+        others = [file for file in every if file not in found and file.suffix in _OTHER_DATA]
+        if others:
+            names = shorten([str(file.relative_to(path)) for file in others])
+            store.note(f"{path}: not read, since they do not end in {', '.join(FORMATS)}: {names}")
         return found
     if _format_of(path) is None:
         raise UsageError(

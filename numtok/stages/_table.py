@@ -15,6 +15,14 @@ from numtok.tables import Feature, Kind, TableFile, rows_name, write_rows, write
 
 # A decimal as people write it, alone in its field.
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+# One as tables of people have it: thousands apart, a typeset minus, a percentage.
+_LIKE_NUMBER = (
+    r"^\s*[+\-\x{2212}]?"
+    r"([0-9]{1,3}([,'\x{a0}\x{202f} ][0-9]{3})+(\.[0-9]*)?|[0-9]+\.?[0-9]*|\.[0-9]+)"
+    r"([eE][+-]?[0-9]+)?\s*%?\s*$"
+)
+_EXACT = 1 << 53  # float64 has every integer up to this one
+_LARGE = "integers beyond 2^53, which are rounded"
 _FEATURES = "features are numbers, booleans and strings"
 
 
@@ -67,7 +75,7 @@ def feature_column(
             f"{where}: the feature {name!r} is {values[row].as_py()} in row {row + 1}; features "
             f"are finite or missing; correct it, or leave the column out (--drop {name})"
         )
-    return values, None
+    return values, f"{name!r} has {_LARGE}" if _is_large(column) else None
 
 
 def target_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
@@ -96,6 +104,11 @@ def target_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.
         raise DataError(
             f"{where}: the target {name!r} is {got} in row {row + 1}; a target is a finite number "
             "in every row; correct or remove the row"
+        )
+    if _is_large(column) and pc.min(values) == pc.max(values) and pc.min(column) != pc.max(column):
+        raise DataError(
+            f"{where}: the target {name!r} has {_LARGE}, to {values[0].as_py():g} in every row; "
+            "subtract what they have in common"
         )
     check_varies(where, name, values)
     return values
@@ -160,6 +173,8 @@ def write_columns(folder: Path, columns: Columns) -> dict[str, int]:
             )
         if "test" not in counts:
             notes.append(f"no row is in the split 'test' of {fold!r}; eval needs another --split")
+        if assigned.null_count:
+            notes.append(f"rows that are in no split of {fold!r}: {assigned.null_count:,}")
     file = TableFile(
         target=columns.target_name,
         features=[Feature(name, _kind(values)) for name, values in columns.features.items()],
@@ -193,6 +208,14 @@ def _is_number(kind: "pa.DataType") -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
+def _is_large(column: "pa.ChunkedArray[Any]") -> bool:
+    """Whether it has integers that float64 rounds."""
+    if not pa.types.is_integer(column.type) or column.null_count == len(column):
+        return False
+    ends = pc.min_max(column).as_py()
+    return bool(ends["min"] < -_EXACT or ends["max"] > _EXACT)
+
+
 def _first(wrong: "pa.ChunkedArray[Any]") -> int | None:
     """The first place that is true."""
     place: int = pc.index(wrong, True).as_py()
@@ -201,9 +224,10 @@ def _first(wrong: "pa.ChunkedArray[Any]") -> int | None:
 
 def _nearly_numbers(name: str, column: "pa.ChunkedArray[Any]") -> str | None:
     """A note where most values are numbers, and one that is not made a category of them."""
-    numbers = pc.match_substring_regex(column, _NUMBER)
-    if not pc.sum(numbers).as_py() or 2 * pc.sum(numbers).as_py() < len(column):
+    like = pc.sum(pc.match_substring_regex(column, _LIKE_NUMBER)).as_py()
+    if not like or 2 * like < len(column):
         return None
+    numbers = pc.match_substring_regex(column, _NUMBER)
     if (row := _first(pc.invert(numbers))) is None:
         return f"{name!r} is a category, because its numbers are stored as strings"
     return f"{name!r} is a category, because {column[row].as_py()!r} in row {row + 1} is no number"

@@ -63,7 +63,9 @@ def _written(scheme: Scheme, numerals: Numerals) -> Written:
     value, back = float(numerals.values[0]), float(decoded.values[0])
     error = None
     if not failure and np.isfinite([value, back]).all() and (value or not back):
-        error = abs(back - value) / (abs(value) or 1.0)
+        # Of a number at the very end of float64 it can be more than float64 holds.
+        relative = abs(back - value) / (abs(value) or 1.0)
+        error = relative if np.isfinite(relative) else None
     outcome = Outcome(encoded.outcomes[0])
     return Written(
         scheme.title,

@@ -3,22 +3,25 @@
 A row of the file is a row of the table. Rows are counted from 1, a CSV file's header apart.
 """
 
+import csv
 import hashlib
+import io
 import re
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from numtok import files
 from numtok.artifact import Artifact, Parent
-from numtok.errors import DataError, StoreError, UsageError, unknown
+from numtok.errors import DataError, UsageError, unknown
 from numtok.records import TABLE
 from numtok.stages._options import check_name
 from numtok.stages._sources import as_name
@@ -36,6 +39,7 @@ REVISION = 1
 SPLIT = "test=0.2,validation=0.1"
 FORMATS = (".csv", ".parquet")
 _SPLIT_COLUMN = re.compile(r"split(_[0-9]+)?")
+_CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # what no number begins with
 _MOST = (1 << 31) - 2  # bytes: Arrow infers types from one block, whose size is an int32
 
 
@@ -112,18 +116,21 @@ def run(config: Config, store: Store) -> Result:
     ) as draft:
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
-        counts = write_columns(draft.path, _columns(config, _parsed(config.path, data), rule))
+        columns = _columns(config, _parsed(config.path, data), rule)
+        if config.path.endswith(".csv"):
+            columns = replace(columns, notes=(*columns.notes, *_codes(data, columns)))
+        counts = write_columns(draft.path, columns)
         artifact = draft.publish(counts, {"seconds": time.monotonic() - started})
         return Result(artifact.ref, artifact, made=True)
 
 
 def _read(path: Path) -> bytes:
-    if not path.exists():
-        raise UsageError(f"{path}: there is no such file; check the path")
-    try:
-        return files.read_bytes(path, _MOST)
-    except StoreError as error:
-        raise DataError(str(error)) from error
+    if not path.is_file():
+        what = "this is a folder; name a file in it" if path.is_dir() else "there is no such file"
+        raise UsageError(f"{path}: {what}; check the path")
+    if (size := path.stat().st_size) > _MOST:
+        raise DataError(f"{path} has {size:,} bytes; a table may have {_MOST:,}")
+    return files.read_bytes(path, _MOST)
 
 
 def _parsed(path: str, data: bytes) -> "pa.Table":
@@ -137,16 +144,42 @@ def _parsed(path: str, data: bytes) -> "pa.Table":
             return pq.ParquetFile(source, page_checksum_verification=True).read()
         if not data.strip():
             raise DataError(f"{path} is empty; a table needs a header and rows")
-        return pyarrow.csv.read_csv(
-            pa.BufferReader(data),
-            pyarrow.csv.ReadOptions(block_size=len(data) + 1),  # types are inferred from one block
-            pyarrow.csv.ParseOptions(newlines_in_values=True),
-            pyarrow.csv.ConvertOptions(strings_can_be_null=True),
-        )
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        table = _read_csv(data, pyarrow.csv.ConvertOptions(strings_can_be_null=True))
+        _ = table.column_names  # are decoded only here
+        return table
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: the name of a column is not UTF-8; save the file as UTF-8"
+        ) from error
+    except (pa.ArrowException, OSError) as error:
         why = " ".join(str(error).split())
         what = "Parquet" if path.endswith(".parquet") else "CSV (a header, fields between commas)"
         raise DataError(f"{path}: cannot be read as {what}: {why}; write it again") from error
+
+
+def _read_csv(data: bytes, options: "pyarrow.csv.ConvertOptions") -> "pa.Table":
+    return pyarrow.csv.read_csv(
+        pa.BufferReader(data),
+        pyarrow.csv.ReadOptions(block_size=len(data) + 1),  # types are inferred from one block
+        pyarrow.csv.ParseOptions(newlines_in_values=True),
+        options,
+    )
+
+
+def _codes(data: bytes, columns: Columns) -> Iterator[str]:
+    """Which features may be codes, though Arrow takes 00037 for 37 and 0x1F for 31."""
+    names = [name for name, one in columns.features.items() if pa.types.is_floating(one.type)]
+    if not names:
+        return
+    texts = dict.fromkeys(names, pa.string())
+    written = _read_csv(data, pyarrow.csv.ConvertOptions(include_columns=names, column_types=texts))
+    for name in names:
+        row = pc.index(pc.match_substring_regex(written[name], _CODE), True).as_py()
+        if row >= 0:
+            yield (
+                f"{name!r} is a number, though {written[name][row].as_py()!r} in row {row + 1} "
+                "looks like a code; with a letter before it (z00037) it is a category"
+            )
 
 
 def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> Columns:
@@ -199,7 +232,10 @@ def _no_feature(name: str, names: Sequence[str], column: "pa.ChunkedArray[Any]")
         return f"column {names.index(name) + 1} has no name"
     if name.startswith("__index_level_"):
         return f"{name!r} is an index of pandas"
-    return f"{name!r} is empty" if column.null_count == len(column) else None
+    missing = column.null_count
+    if pa.types.is_floating(column.type):
+        missing += pc.sum(pc.is_nan(column)).as_py() or 0
+    return f"{name!r} is empty" if missing == len(column) else None
 
 
 def _command(config: Config, name: str) -> list[str]:
@@ -209,5 +245,12 @@ def _command(config: Config, name: str) -> list[str]:
         command += ["--split", config.split]
     for option, names in (("--features", config.features), ("--drop", config.drop)):
         if names:
-            command += [option, ",".join(names)]
+            command += [option, _record(names)]
     return [*command, "--name", name]
+
+
+def _record(names: Sequence[str]) -> str:
+    """Names as one record of a CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
