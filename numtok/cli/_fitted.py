@@ -10,14 +10,14 @@ from numtok.cli._figures import number, share
 from numtok.cli._progress import Count, Live
 from numtok.cli._shared import Format, Size, open_store, print_json, print_made
 
-_FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
-
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
     from numtok.artifact import Artifact
     from numtok.stages._table_predictions import TableOptions
     from numtok.stages.fit import Result, Update
+
+_FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
 
 
 def table_of(context: typer.Context, path: str, target: str) -> str:
