@@ -50,6 +50,19 @@ def learn(found: Losses) -> None:
 # --- how numbers go in -------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("large", ["1e22", "-3e38"])
+def test_a_number_of_any_size_leaves_what_stands_before_it_alone(large: str) -> None:
+    of = model("xval", "ar")
+    one, two = (
+        example("xval", "ar", [f"first 0.255 then {number} end"]) for number in ("5", large)
+    )
+    plain, other = hidden(of, one), hidden(of, two)
+    assert torch.isfinite(other).all()
+    _, at = np.flatnonzero(two.values[0] != 1)
+    assert torch.equal(plain[:at], other[:at])
+    assert not torch.equal(plain[at], other[at])
+
+
 #: Schemes whose numbers an embedder can embed; two unless said.
 SCHEME_OF = {"numvalue": ["numvalue"]}
 

@@ -389,6 +389,43 @@ def test_init_begins_with_the_weights_of_a_model(store: Store) -> None:
     assert set(before) - {key[5:] for key in expected} == {"scheme", "normalize", "text_tokenizer"}
 
 
+def test_init_brings_the_range_that_its_head_says_numbers_by(store: Store, tmp_path: Path) -> None:
+    def rows(factor: int) -> list[dict[str, object]]:
+        every = [f"{n * factor / 40}" for n in range(1, 40)]
+        return [
+            {"id": one, "text": f"x = {one}", "targets": {"x": [[4, 4 + len(one)]]}}
+            for one in every
+        ]
+
+    small = texts(store, tmp_path, rows(1), name="small", normalize="none")
+    large = texts(store, tmp_path, rows(1000), name="large", scheme=None, like=small.ref)
+    common: dict[str, Any] = {"preset": TINY, "head": "riemann:9", "steps": 1, "batch": 8}
+    first = train(store, Config(small.ref, **common))
+    more: dict[str, Any] = {"init": first.ref, "learning_rate": 1e-9, "name": "second"}
+    second = train(store, Config(large.ref, **common, **more))
+    one, other = (read_model(artifact, CPU).model for artifact in (first, second))
+    assert one.settings.scaling == other.settings.scaling is not None
+    with pytest.raises(UsageError) as caught:
+        train(store, Config(small.ref, **common | more | {"head": "mdn:3", "name": "third"}))
+    # Of one size, but as other parameters.
+    assert "has another shape: its head is riemann:9, here it is mdn:3;" in str(caught.value)
+
+
+def test_a_validation_split_of_which_nothing_is_asked_has_no_loss(
+    store: Store, tmp_path: Path
+) -> None:
+    rows: list[dict[str, object]] = [
+        {"id": f"{n}", "text": f"x = {n}", "targets": {"x": [[4, 4 + len(str(n))]]}}
+        for n in range(10, 40)
+    ]
+    rows += [{"id": "v", "text": "x = 7", "split": "validation"}]
+    artifact = texts(store, tmp_path, rows)
+    model = train(store, Config(artifact.ref, preset=TINY, objective="mlm:targets", steps=2))
+    told = records(model, "validation")
+    assert told and all(line["loss"] is None for line in told)
+    assert all(line["loss"] is not None for line in records(model, "train"))
+
+
 def test_init_brings_the_context_unless_the_preset_says_one(store: Store) -> None:
     first = train(store, tiny(preset=TINY + ",context=9"))
     contexts = [

@@ -90,7 +90,9 @@ def command(
     minutes: Annotated[
         float | None,
         typer.Option(
-            metavar="M", help="Train about so long: measured, then frozen to steps. Default: 5."
+            metavar="M",
+            help="Train about so long: measured, then frozen to steps; looks at the validation "
+            "split come on top. Default: 5.",
         ),
     ] = None,
     batch: Annotated[int, typer.Option(metavar="ROWS", help="Rows a step.")] = 128,

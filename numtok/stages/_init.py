@@ -110,6 +110,8 @@ def _shape(weight: torch.nn.Parameter | None) -> tuple[int, ...] | None:
 def _used(model: Model, init: Model) -> list[tuple[str, object, object]]:
     """Of both what says how weights are used: name, here, there."""
     used: list[tuple[str, object, object]] = [("embedder", _embedder(model), _embedder(init))]
+    if model.head is not None and init.head is not None:
+        used.append(("head", spec_of(model.head), spec_of(init.head)))
     here, there = model.settings.shape, init.settings.shape
     if here is None or there is None:
         return used

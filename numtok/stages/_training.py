@@ -325,6 +325,8 @@ class Training:
                 counts[name] += many[name]
         means = {name: total / max(1, counts[name]) for name, total in sums.items()}
         figures = {"loss": trainer.loss(means)} | means
+        if not any(counts.values()):  # nothing was asked, and so nothing is known
+            figures = dict.fromkeys(figures, math.nan)
         if self._answers is not None:
             figures |= self._answers.shares(trainer.model)
         return figures

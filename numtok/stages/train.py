@@ -544,10 +544,13 @@ def _splits(plan: _Plan, codec: Codec, reading: _Reading) -> tuple[Split, Split 
 
 
 def _scaling(plan: _Plan, codec: Codec, samples: Samples) -> FittedNormalizer | None:
-    """For a head of the unit interval: the encoded numbers of the train split into it."""
+    """For a head of the unit interval: the encoded numbers of the train split into it, or of that
+    of the model whose weights it begins with, which say numbers by it."""
     head = None if plan.head is None else HEADS.build(plan.head)
     if not isinstance(head, ValueHead) or not head.scaled:
         return None
+    if plan.init is not None:
+        return plan.init.model.scaling
     values = learnt_values(samples, codec)(np.arange(len(samples.numbers)))
     return fit(NORMALIZERS.build(head.normalizer), Moments.of(values.astype(np.float64)))
 

@@ -8,6 +8,8 @@ from torch import Tensor, nn
 from numtok.nn.embedders.base import Embedder, token_table
 from numtok.nn.vocabulary import Vocabulary
 
+_LARGEST = 1e15  # of a value
+
 
 @dataclass(frozen=True)
 class Scaled(Embedder):
@@ -18,6 +20,9 @@ class Scaled(Embedder):
 
     It is the value beside the token that multiplies: with the scheme ``numgpt`` the mantissa does,
     the vector of its exponent, and numbers of all sizes have vectors of like length.
+
+    Beyond 1e15 all values are that: in float32 their direction is the same, and the squares of a
+    layer norm overflow at some 1e20, which would make NaN of all places that could look there.
     """
 
     revision: ClassVar[int] = 1
@@ -34,4 +39,5 @@ class _Scaled(nn.Module):
         self.table = token_table(vocabulary, width)
 
     def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+        values_BL = values_BL.clamp(-_LARGEST, _LARGEST)
         return cast(Tensor, self.table(tokens_BL) * values_BL[:, :, None])
