@@ -383,6 +383,8 @@ def test_answers_that_do_not_fit_are_one_line(numtok: Shell, tmp_path: Path) -> 
         ("12", "12.0", "12"),
         ("12", "1.2e1", "12"),
         ("12", "-12.0", "-12"),
+        ("12", "11.7", "12"),  # an integer stands for what is nearest to it
+        ("12", "-0.2", "0"),
         ("0.5", "5e-1", "0.5"),
         ("0.5", "5", "5.0"),
         ("1.5e3", "1500.0", "1.5e3"),
@@ -397,6 +399,20 @@ def test_values_are_written_as_the_true_answer_is(
     truth: str, said: str | None, expected: str | None
 ) -> None:
     assert in_notation(truth, said) == expected
+
+
+@pytest.mark.parametrize(
+    ("truth", "said", "expected"),
+    [
+        ("18", "17.999999876320363", "18"),
+        ("52.3", "52.29999923706055", "52.3"),
+        ("0.5", "0.5000000149011612", "0.5"),
+        ("1.5e3", "1500.0000223517", "1.5e3"),
+        ("1234567890", "1234567936.0", "1234568000"),
+    ],
+)
+def test_a_value_in_float32_has_seven_digits(truth: str, said: str, expected: str) -> None:
+    assert in_notation(truth, said, 7) == expected
 
 
 @pytest.mark.parametrize(

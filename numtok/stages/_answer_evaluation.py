@@ -22,7 +22,7 @@ from numtok.metrics.base import METRICS, Answers, Metric
 from numtok.nn.batches import Batches
 from numtok.nn.generation import Writer, Written
 from numtok.nn.transformer import Cache
-from numtok.nupa.notation import in_notation
+from numtok.nupa.notation import DIGITS_OF_FLOAT32, in_notation
 from numtok.records import CLUSTER, GROUP
 from numtok.reports import Report, Texts, answer_predictions_schema
 from numtok.samples import Samples
@@ -147,8 +147,10 @@ class AnswerEvaluation:
         literals = codec.literals(tokens, starts, lengths, channel)
         if not codec.keeps_literals:
             told = [*true, *[true[-1] if true else ""] * len(literals)]
+            digits = DIGITS_OF_FLOAT32 if codec.scheme.channel else 0
             literals = [
-                str(in_notation(truth, said)) for truth, said in zip(told, literals, strict=False)
+                str(in_notation(truth, said, digits))
+                for truth, said in zip(told, literals, strict=False)
             ]
         return codec.joined(tokens, starts, lengths, literals, errors="replace")
 

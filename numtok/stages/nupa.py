@@ -9,6 +9,7 @@ generated, with or without the question before them.
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,9 +21,10 @@ from numtok.artifact import Artifact
 from numtok.errors import DataError, UsageError
 from numtok.nupa.answers import check_rule, score
 from numtok.nupa.keys import FRACTION, KEYS
-from numtok.nupa.notation import in_notation
+from numtok.nupa.notation import DIGITS_OF_FLOAT32, in_notation
 from numtok.records import DATA, GROUP, Row
 from numtok.reports import REPORT
+from numtok.schemes.base import SCHEMES
 from numtok.stages._nupa_tables import MEASURES, Scored, Tables, tables
 from numtok.stages._reports import Predictions, read
 from numtok.store import Store
@@ -91,7 +93,8 @@ def run(config: Config, store: Store) -> Found:
             )
         else:
             predictions = Predictions.of_numbers(evaluation)
-            answers, rule, notes = list(_of_numbers(predictions)), "strict", _notes(predictions)
+            answers = list(_of_numbers(predictions, _digits(evaluation.report.scheme)))
+            rule, notes = "strict", _notes(predictions)
     else:
         artifact = store.resolve(config.ref, kinds={DATA})
         rule = config.rule or "published"
@@ -130,8 +133,14 @@ def _groups(predictions: Predictions) -> list[str]:
     return names
 
 
-def _of_numbers(predictions: Predictions) -> Iterator[_Answer]:
-    """Of a report of numbers."""
+def _digits(scheme: str) -> int:
+    """How many digits the numbers of a scheme are known to; 0: all that it writes."""
+    name = scheme.partition(",")[0].partition(":")[0]
+    return DIGITS_OF_FLOAT32 if name in SCHEMES.names() and SCHEMES[name].channel else 0
+
+
+def _of_numbers(predictions: Predictions, most: int = 0) -> Iterator[_Answer]:
+    """Of a report of numbers, of which ``most`` digits are known."""
     table, names = predictions.table, _groups(predictions)
     columns = ("id", "target", "position", "truth_literal", "prediction_literal", "valid", *names)
     rows = zip(*(table.column(name).to_pylist() for name in columns), strict=True)
@@ -152,7 +161,8 @@ def _of_numbers(predictions: Predictions) -> Iterator[_Answer]:
                 f"answer, for {wanted}; evaluate on data of NUPA as it was made"
             )
         _, golds, said = zip(*sorted(numbers), strict=True)
-        known = [one for one in map(in_notation, golds, said) if one is not None]
+        told = map(partial(in_notation, digits=most), golds, said)
+        known = [one for one in told if one is not None]
         yield _Answer(
             task, digits, "/".join(golds), "/".join(known) if len(known) == wanted else None
         )
