@@ -22,7 +22,7 @@ from numtok.stages._requirements import Requirement
 from numtok.stages._spread import Spread, spread, t_test
 from numtok.stages.compare import Comparison, Config, run
 from numtok.store import Store
-from tests.fakereports import Fake, make
+from tests.fakereports import METRIC_NAMES, Fake, make
 from tests.test_cli_store import Shell
 
 Run = Callable[..., tuple[int, str, str]]
@@ -671,6 +671,20 @@ def test_models_that_learnt_from_different_data_are_no_seeds_of_one_experiment(
         {"learnt": "-"}, {"learnt": small}, {"learnt": large},
     ]  # fmt: skip
     assert experiments[1]["label"] == f"p1000, learnt={small}"
+
+
+def test_a_floor_is_told_once_though_one_report_has_more_metrics(numtok: Run, store: Store) -> None:
+    more = (*METRIC_NAMES, "rmse")
+    refs = [
+        make(store, Fake("p1000"), "few").ref,
+        make(store, Fake("xvals", metrics=more), "more").ref,
+    ]
+    _, out, _ = numtok("compare", *refs, "--json")
+    floors = json.loads(out)["parts"][0]["floors"]
+    assert [(floor["name"], floor["schemes"]) for floor in floors] == [
+        ("quantisation", []),
+        ("mean", []),
+    ]
 
 
 def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:

@@ -819,6 +819,21 @@ def test_a_row_longer_than_the_context_is_refused(
     assert numtok(*run, "--preset", f"{TINY},context={tokens}").code == 0
 
 
+@pytest.mark.parametrize(
+    ("file", "typed"), [("steps = 7", ("--tokens", "900")), ("minutes = 2", ("--steps", "3"))]
+)
+def test_a_budget_that_is_typed_takes_the_place_of_that_of_the_file(
+    numtok: Shell, store: Store, file: str, typed: tuple[str, str]
+) -> None:
+    Path("numtok.toml").write_text(f'[train]\n{file}\npreset = "{TINY}"\n')
+    ran = numtok("train", "arithmetic-xval", "--batch", "64", *typed)
+    assert ran.code == 0
+    command = store.resolve(ran.out.strip()).manifest.command
+    assert command[command.index(typed[0]) + 1] == typed[1]
+    both = numtok("train", "arithmetic-xval", "--steps", "1", "--tokens", "9")
+    assert (both.code, both.err.count("are two budgets")) == (2, 1)
+
+
 def test_init_refuses_another_encoding(numtok: Shell, store: Store) -> None:
     first = trained(numtok).out.strip()
     ran = trained(numtok, "--init", first, scheme="p1000")

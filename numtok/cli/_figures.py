@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numtok.reports import Figure
     from numtok.stages._spread import Spread
 
+_FAR = 50  # times smaller than its interval, a value is as good as 0
 _LABEL = 30  # characters of a label after which rich may fold it
 
 
@@ -26,6 +27,8 @@ def number(value: float | None) -> str:
         return "-"
     size = abs(value)
     if 0.9 < size < 1:
+        if value > 1 - 1e-12:  # no more than rounding
+            return "1"
         if value > 1 - 1e-8:
             return f"1 - {1 - value:.0e}".replace("e-0", "e-")
         digits = 1 + math.ceil(-math.log10(1 - size))
@@ -36,10 +39,11 @@ def number(value: float | None) -> str:
 
 
 def figure(found: "Figure | Spread | None") -> str:
-    """A value with its interval, to the digits that the interval leaves certain.
+    """A value with its interval, to the digits that the interval leaves certain; the value has
+    two at least, as seeds are few.
 
-    >>> figure(Figure(0.99912, 0.99893, 0.99931, 500))
-    '0.9991 [0.9989, 0.9993]'
+    >>> figure(Figure(0.99912, 0.99893, 0.99931, 500)), figure(Figure(-0.404, -4.1, 1.2, 2))
+    ('0.9991 [0.9989, 0.9993]', '-0.40 [-4, 1]')
     """
     if found is None or found.value is None:
         return "-"
@@ -63,6 +67,9 @@ def interval(value: float, low: float | None, high: float | None) -> str:
             digits = max(digits, min(digits + 1, 1 - math.floor(math.log10(abs(value)))))
         places = min(15, max(0, digits))
         value_, low_, high_ = (_signed(f"{one:.{places}f}") for one in (value, low, high))
+        if abs(value) > (high - low) / _FAR:
+            two = 1 - math.floor(math.log10(abs(value)))
+            value_ = _signed(f"{value:.{max(places, two)}f}")
     return f"{value_} [{low_}, {high_}]"
 
 

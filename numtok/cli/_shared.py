@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, TypeVar
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numtok.store import Store
 
 SCHEMA = 1  # of everything printed as JSON
+T = TypeVar("T")
 
 
 class Format(StrEnum):
@@ -106,7 +107,7 @@ def open_store(context: typer.Context) -> "Store":
     return Store(invocation.store, invocation.note)
 
 
-def given(context: typer.Context, option: str, value: str | None) -> str | None:
+def given(context: typer.Context, option: str, value: T | None) -> T | None:
     """The value of an option unless it comes from numtok.toml, then None."""
     source = context.get_parameter_source(option)
     return None if source is not None and source.name == "DEFAULT_MAP" else value
@@ -114,11 +115,15 @@ def given(context: typer.Context, option: str, value: str | None) -> str | None:
 
 def refuse(context: typer.Context, options: Iterable[str], of: str) -> None:
     """Raise UsageError where one of these options was typed, which mean nothing here."""
-    for option in options:
-        source = context.get_parameter_source(option)
-        if source is not None and source.name == "COMMANDLINE":
-            flag = next(one for one in context.command.params if one.name == option).opts[0]
-            raise UsageError(f"{flag} means nothing for {of}; leave it out")
+    for option in typed(context, options):
+        flag = next(one for one in context.command.params if one.name == option).opts[0]
+        raise UsageError(f"{flag} means nothing for {of}; leave it out")
+
+
+def typed(context: typer.Context, options: Iterable[str]) -> list[str]:
+    """Those of some options that stand on the command line."""
+    sources = ((option, context.get_parameter_source(option)) for option in options)
+    return [option for option, source in sources if source and source.name == "COMMANDLINE"]
 
 
 def one_line(text: str) -> str:

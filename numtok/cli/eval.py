@@ -16,6 +16,7 @@ from numtok.cli._shared import (
     open_store,
     refuse,
 )
+from numtok.errors import UsageError
 
 _OF_TEXTS = ("fill", "decode", "batch", "compile")
 _OF_TABLES = ("temperature", "top_k", "top_p")
@@ -108,9 +109,13 @@ def command(
     from numtok.stages._reports import read
     from numtok.stages.eval import Config, run
 
-    table = against and published(against)  # first of all, so that nothing is done in vain
-    if table and column:
-        table.column(column)
+    # First of all, so that nothing is done in vain.
+    if column is not None and against is None:
+        raise UsageError("--column chooses from a published table; name the table with --against")
+    if against is not None:
+        table = published(against)
+        if column is not None:
+            table.column(column)
     of_both: dict[str, Any] = {
         "model": model,
         "split": split,

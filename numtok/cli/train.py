@@ -11,10 +11,13 @@ from numtok.cli._shared import (
     FormatOption,
     JsonOption,
     RestartOption,
+    given,
     open_store,
     refuse,
+    typed,
 )
 
+_BUDGETS = ("steps", "tokens", "minutes")
 _OF_TABLES = ("normalize", "fold", "rows", "epochs", "patience", "validation")
 _OF_TEXTS = (
     "objective", "embedder", "steps", "tokens", "minutes", "accumulate", "recompute", "compile",
@@ -197,6 +200,10 @@ def command(
     from numtok.cli._trained import TrainingBar, print_result
     from numtok.stages.train import Config, run
 
+    if typed(context, _BUDGETS):  # takes the place of another one in numtok.toml
+        steps = given(context, "steps", steps)
+        tokens = given(context, "tokens", tokens)
+        minutes = given(context, "minutes", minutes)
     config = Config(
         encoded=data,
         preset=preset or "nano",

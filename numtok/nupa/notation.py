@@ -6,7 +6,6 @@ from decimal import Context, Decimal, InvalidOperation
 from numtok.nupa.keys import FLOAT, INTEGER, SCIENTIFIC
 from numtok.nupa.wording import FORMS
 
-
 #: Of a number that is said by a value in float32, which is off in the eighth.
 DIGITS_OF_FLOAT32 = 7
 

@@ -4,7 +4,6 @@ Predictions are sorted by id, target and position (of labels and answers by id),
 test set come in one order, whatever the scheme and the shards were.
 """
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -82,15 +81,16 @@ def repeated(table: "pa.Table") -> Iterator[str]:
         )
 
 
-def publish(draft: Draft, model: Artifact, report: Report, started: float) -> Artifact:
-    """Write a report beside its predictions and publish it; ``started``: on the monotonic clock."""
+def publish(draft: Draft, model: Artifact, report: Report, seconds: float) -> Artifact:
+    """Write a report beside its predictions and publish it; ``seconds`` that predicting took, what
+    is loaded before and scored behind it apart."""
     report = msgspec.structs.replace(report, learnt=model.manifest.parents[0].where)
     content = msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
     files.write_atomic(draft.path / REPORT_FILE, content)
     timing = model.decoded(TIMING, dict[str, Any])
     return draft.publish(
         {"rows": report.rows, report.measures: report.numbers},
-        {"train_seconds": timing["seconds"], "eval_seconds": time.monotonic() - started},
+        {"train_seconds": timing["seconds"], "eval_seconds": seconds},
     )
 
 

@@ -321,12 +321,15 @@ def _floors(
     found = []
     for name in dict.fromkeys(name for one in floors for name in one):
         schemes: dict[bytes, list[str]] = {}
-        figures = {}
+        figures: dict[bytes, Figures] = {}
+        # Some may have more metrics than others, where more were asked for.
+        shared = set.intersection(*(set(one[name]) for one in floors if name in one))
         for report, one in zip(reports, floors, strict=True):
             if name in one:
-                key = msgspec.json.encode(one[name], order="deterministic")
+                told = {metric: one[name][metric] for metric in shared}
+                key = msgspec.json.encode(told, order="deterministic")
                 schemes.setdefault(key, []).append(report.scheme)
-                figures[key] = one[name]
+                figures[key] = figures.get(key, {}) | one[name]
         for key, those in schemes.items():
             everyone = len(those) == len(reports)
             found.append(Floor(name, [] if everyone else list(dict.fromkeys(those)), figures[key]))

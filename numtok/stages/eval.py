@@ -186,7 +186,6 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     ) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
-        started = time.monotonic()
         loaded = read_model(model, device)  # only now: a report that is there needs no weights
         if config.compile:
             compile_passes(loaded.model)
@@ -207,11 +206,13 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
                 config.batch,
                 more,
             )
+        started = time.monotonic()
         table = evaluation.predictions(partial(progress, "predicting"), store.note)
+        seconds = time.monotonic() - started
         write_predictions(draft, table)
         report = evaluation.report(table, progress)
         told = msgspec.structs.replace(report, notes=[*report.notes, *repeated(table)])
-        return Result(publish(draft, model, told, started), made=True)
+        return Result(publish(draft, model, told, seconds), made=True)
 
 
 @cache

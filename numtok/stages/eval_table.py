@@ -95,7 +95,6 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     ) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
-        started = time.monotonic()
         evaluation = TableEvaluation(
             read_regressor(model, device),
             source,
@@ -108,14 +107,16 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             list(map(METRICS.build, _FLOORS)),
             config.rows,
         )
+        started = time.monotonic()
         predictions = evaluation.predictions(partial(progress, "predicting"))
+        seconds = time.monotonic() - started
         if not predictions.num_rows:
             raise DataError(
                 f"{source.ref} has no row in split {config.split!r}; make the table with one"
             )
         write_predictions(draft, predictions)
         report = evaluation.report(predictions, progress)
-        return Result(publish(draft, model, report, started), made=True)
+        return Result(publish(draft, model, report, seconds), made=True)
 
 
 def _command(config: Config, model: Artifact, source: Artifact, device: str) -> list[str]:
