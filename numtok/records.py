@@ -34,7 +34,8 @@ SHIFTED = "ood-"  # how names of splits begin that are out of distribution
 GROUP = "group_"  # prefix of the columns that a row's groups become
 FLOOR = "floor_"  # the same of its own floors
 CLUSTER = "cluster"  # the column of what rows belong together
-USUAL_FLOORS = ("quantisation", "mean", "length", "nearest", "linear", "boosted")  # of reports
+#: The floors of reports.
+USUAL_FLOORS = ("quantisation", "mean", "length", "place", "nearest", "linear", "boosted")
 KNOWING = ("quantisation", "nearest")  # of these, what is made of the truth: limits, no rivals
 FOLD = "fold"  # the group of predictions that the folds of a table are
 _INTEGER = re.compile(r"-?[0-9]{1,18}")

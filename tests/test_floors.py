@@ -327,9 +327,18 @@ def test_every_target_name_has_a_fit_of_its_own() -> None:
     assert found["linear"] == pytest.approx(test.numbers[test.targets])
 
 
+def test_without_targets_the_mean_of_each_place_is_a_floor() -> None:
+    train = samples("p1000", ["1 and 20", "3 and 40 and 500", "none", "1e308 and 1e400"])
+    test = samples("p1000", ["7 and 8 and 9 and 10", "no", "6"])
+    found = floors(test, train, 0.5)["place"]
+    large = (1 + 3 + 1e308) / 3
+    np.testing.assert_allclose(found, [large, 30, 500, np.nan, large], rtol=1e-12)
+    assert "place" not in floors(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
+
+
 def test_where_every_number_is_asked_for_in_turn_nothing_is_fitted() -> None:
     found = floors(samples("p1000", TEST), samples("p1000", TRAIN))
-    assert list(found) == ["quantisation", "nearest"]
+    assert list(found) == ["quantisation", "place", "nearest"]
 
 
 @pytest.mark.parametrize("places", [(2,), (0, 2)])

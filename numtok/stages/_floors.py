@@ -7,6 +7,9 @@ mean
 length
     The mean of those with as many tokens: what a masked model is told by the number of masks,
     where a scheme's numbers have several lengths. Skill over it is what it knows beyond that.
+place
+    Of rows without targets, whose numbers are all asked for, the mean of the train split at that
+    place of a row: what one says who knows which number it is, and nothing of the others.
 nearest
     The value of that target seen in training that is nearest to the truth: what one reaches who
     knows the answer but can only repeat.
@@ -70,6 +73,8 @@ def floors(
         return
     if codec.scheme.tokens_per_number is None and fill != AUTOREGRESSIVE:
         yield "length", _by_length(train, names, samples.number_length[asked.numbers])
+    if (asked.targets < 0).all():
+        yield "place", _by_place(train, samples, asked)
     yield "nearest", _nearest(train, names, samples.numbers[asked.numbers])
     if (asked.targets < 0).any():
         return  # every number in turn: each would need a fit of its own
@@ -82,6 +87,23 @@ def floors(
             values[mine] = _fitted(fit, beside, name, asked.targets[mine])
         if not np.isnan(values).all():
             yield floor, values
+
+
+def _by_place(train: Samples, samples: Samples, asked: Asked) -> NDArray[np.float64]:
+    """The mean at each number's place of its row; NaN where no row to learn from has as many."""
+    finite = np.isfinite(train.numbers)
+    values, places = train.numbers[finite], _places(train)[finite]
+    largest = np.abs(values).max(initial=0.0) or 1.0  # so that sums do not overflow
+    with np.errstate(invalid="ignore"):
+        means = np.bincount(places, values / largest) / np.bincount(places) * largest
+    wanted = _places(samples)[asked.numbers]
+    return np.append(means, np.nan)[np.minimum(wanted, len(means))]
+
+
+def _places(samples: Samples) -> NDArray[np.int64]:
+    """int64[n]: which number of its row each one is."""
+    counts = np.diff(samples.number_rows)
+    return np.arange(len(samples.numbers)) - np.repeat(samples.number_rows[:-1], counts)
 
 
 def _fitted(
