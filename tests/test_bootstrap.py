@@ -228,10 +228,10 @@ def full_for(name: str, seed: int, n: int = 30) -> Answers:
 
 @pytest.mark.parametrize("name", METRICS.names())
 def test_equal_answers_differ_by_exactly_nothing(name: str) -> None:
-    first, second = full_for(name, 0), full_for(name, 0)
-    found = paired(METRICS.build(name), first, second, resamples=100)
-    assert found.figure == Figure(0.0, 0.0, 0.0, 30)
-    neither = METRICS.build(name).better == "neither"
+    metric, first, second = METRICS.build(name), full_for(name, 0), full_for(name, 0)
+    found = paired(metric, first, second, resamples=100)
+    assert found.figure == Figure(0.0, 0.0, 0.0, int(metric.counted(first).sum()))
+    neither = metric.better == "neither"
     assert found.share_better == (None if neither else 0.5)
 
 
@@ -240,7 +240,9 @@ def test_a_difference_is_that_of_the_two_figures_and_changes_sign_with_them(name
     metric, first, second = METRICS.build(name), full_for(name, 0), full_for(name, 1)
     found = paired(metric, first, second, resamples=100)
     other = paired(metric, second, first, resamples=100)
-    assert found.figure.value == pytest.approx(metric.plain(first) - metric.plain(second))
+    both = metric.counted(first) & metric.counted(second)
+    one, two = (metric.plain(answers.take(both)) for answers in (first, second))
+    assert found.figure.value == pytest.approx(one - two)
     assert found.figure.value == -(other.figure.value or 0.0)
     if found.share_better is not None:
         assert other.share_better == pytest.approx(1 - found.share_better)

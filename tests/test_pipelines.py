@@ -263,14 +263,14 @@ def test_models_of_a_corpus_are_told_to_begin_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scale", ["smoke", "cpu", "gpu", "paper"])
-def test_nupa_is_asked_of_four_ways_and_of_other_schemes(scale: str, tmp_path: Path) -> None:
+def test_nupa_is_asked_of_five_ways_and_of_other_schemes(scale: str, tmp_path: Path) -> None:
     sweeps = asked_for(NUMVALUE, tmp_path, SCALE=scale)
     tables = ["numvalue/table6", "numvalue/table2", "numvalue/table1", "numvalue/table6"]
     assert [sweep.compare.against for sweep in sweeps] == tables
     assert runs(sweeps[0]) == runs(sweeps[1]) == runs(sweeps[2]) < runs(sweeps[3])
-    four = ["digits", "numerologic", "numvalue", "numvalue"]
+    five = ["digits", "numerologic", "numerologic:answer", "numvalue", "numvalue"]
     for sweep, schemes in zip(
-        sweeps, [four] * 3 + [[*four, "p1000", "xval", "numgpt"]], strict=True
+        sweeps, [five] * 3 + [[*five, "p1000", "xval", "numgpt"]], strict=True
     ):
         ways = [(one, made) for told, made in sweep.ways for _, one in told]
         assert sorted(str(one.scheme) for one, _ in ways if one) == sorted(schemes)

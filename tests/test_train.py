@@ -253,11 +253,7 @@ def test_numbers_too_large_for_float32_do_not_spoil_a_model_that_never_learnt_th
     last = records(artifact, "validation")[-1]
     assert (last["loss"], last["value_loss"]) == (None, None)
     assert np.isfinite([record["loss"] for record in records(artifact, "train")]).all()
-    calibration = read_model(artifact, CPU).trained.calibration
-    if objective == "ar" and not others:
-        assert calibration == {}
-    else:
-        assert np.isfinite(calibration["deviation"])
+    assert np.isfinite(read_model(artifact, CPU).trained.calibration["deviation"])
 
 
 @pytest.mark.parametrize("scheme", ["p1000", "xval"])
