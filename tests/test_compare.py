@@ -663,10 +663,11 @@ def test_models_that_learnt_from_different_data_are_no_seeds_of_one_experiment(
         for learnt in (own, small, large)
         for seed in (0, 1)
     ]
+    fakes.append(Fake(data=own, seed=2))  # an older report, which does not say
     refs = [make(store, fake, f"of-{index}").ref for index, fake in enumerate(fakes)]
     _, out, _ = numtok("compare", *refs, "--json")
     experiments = json.loads(out)["experiments"]
-    assert [one["seeds"] for one in experiments] == [[0, 1]] * 3
+    assert [one["seeds"] for one in experiments] == [[0, 1, 2], [0, 1], [0, 1]]
     assert [one["settings"] for one in experiments] == [
         {"learnt": "-"}, {"learnt": small}, {"learnt": large},
     ]  # fmt: skip

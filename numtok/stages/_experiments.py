@@ -52,7 +52,7 @@ def grouped(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
     groups: dict[bytes, list[Evaluation]] = {}
     for evaluation in evaluations:
         report = evaluation.report
-        what = [report.scheme, report.configuration, report.learnt]
+        what = [report.scheme, report.configuration, report.learnt or report.data]
         what += [report.data, report.split, report.decoding]
         seeds = groups.setdefault(msgspec.json.encode(what, order="deterministic"), [])
         for other in seeds:
