@@ -82,7 +82,7 @@ def against(
     cells = []
     for label, group in experiments:
         report = group[0].report
-        printed = table.row(row) if row else table.rows.get(_row(table, report), {})
+        printed = table.rows.get(_row(table, report), {}) if row is None else table.row(row)
         cells += [
             Beside(
                 label,
@@ -162,7 +162,7 @@ def _figure(evaluation: Evaluation, column: Column) -> Figure | None:
 
 def _settings(table: Table, report: Report, row: str | None) -> Iterator[tuple[str, str, str]]:
     """Of each setting that the paper states its name, what it is here, and there."""
-    exact = table.row_setup.get(row or _row(table, report), {})
+    exact = table.row_setup.get(_row(table, report) if row is None else row, {})
     for key, there in (table.setup | exact).items():
         here = str(report.configuration.get(key, "not stated"))
         # Elsewhere without settings of its own: mlm of mlm,share=0.3.
