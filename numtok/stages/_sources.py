@@ -8,14 +8,19 @@ from numtok import files
 from numtok.artifact import FILES, MANIFEST, Parent
 from numtok.draft import shorten
 from numtok.errors import DataError, NumtokError, UsageError
-from numtok.records import DATA, SPLIT_RULE, TRAIN, is_split
+from numtok.records import DATA, SPLIT_RULE, is_split
 from numtok.stages._splits import SplitRule
 from numtok.store import Store
 
 _STDIN = "standard input"
-_SPLIT_OF = {name: name for name in ("test", "validation")} | dict.fromkeys(
-    ("val", "valid", "dev"), "validation"
-)  # what files are called
+#: Of a file's name, the split that people mean by it.
+_SPLIT_OF = {
+    "test": "test",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "dev": "validation",
+}
 _OTHER_DATA = (".json", ".ndjson", ".txt", ".csv", ".tsv", ".arrow", ".gz", ".zst", ".bz2", ".xz")
 FORMATS = {".jsonl": "jsonl", ".jsonl.gz": "gzip", ".jsonl.zst": "zstd", ".parquet": "parquet"}
 
@@ -78,7 +83,7 @@ def _note_names(sources: Sequence[Source], store: Store) -> None:
     """A file that is called test.jsonl is in no split by that."""
     for source in sources:
         stem = as_name(source.path.name).rstrip("-0123456789")
-        if source.split is None and _SPLIT_OF.get(stem, TRAIN) != TRAIN:
+        if source.split is None and stem in _SPLIT_OF:
             store.note(
                 f"{source.shown}: its name puts no row into a split; rows that have none of their "
                 f"own, nor by --split, are for training; write {_SPLIT_OF[stem]}={source.shown} "
@@ -140,7 +145,7 @@ def _files_below(path: Path, store: Store) -> list[Path]:
         found = [file for file in every if _format_of(file)]
         if not found:
             raise UsageError(f"{path}: no file in this folder ends in {', '.join(FORMATS)}")
-        others = [file for file in every if file not in found and file.suffix in _OTHER_DATA]
+        others = [one for one in every if not _format_of(one) and one.suffix in _OTHER_DATA]
         if others:
             names = shorten([str(file.relative_to(path)) for file in others])
             store.note(f"{path}: not read, since they do not end in {', '.join(FORMATS)}: {names}")
