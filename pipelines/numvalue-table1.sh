@@ -9,7 +9,7 @@ TEXTS="digits numerologic numerologic:answer"
 table1() { # table1 SCHEMES [OPTION...]
     # shellcheck disable=SC2086 - several schemes
     numtok sweep "$(dirname "$0")/numvalue-table1.toml" --set gen.tasks="$TASKS" \
-        --set gen.digits="\"$DIGITS\"" --set gen.prompt="$PROMPT" --set gen.train="$ROWS" \
+        --set gen.digits="\"$DIGITS\"" --set gen.train="$ROWS" \
         --set gen.validation="$VALIDATION" --set gen.test="$TEST" \
         --set encode.scheme="$(list $1)" --set train.preset="$PRESET" --set train.lr="$RATE" \
         --set train.batch="$BATCH" --set train.steps="$STEPS" --set train.seed="$(list $SEEDS)" \

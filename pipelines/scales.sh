@@ -167,7 +167,7 @@ numgpt() {
 # size, rate and curriculum.
 numvalue() {
     TASKS=add_Integer+floordiv_Integer+length_Integer+max_Float+multiply_easy_Integer+to_scient_Float
-    DIGITS=1..4 ROWS=20000 VALIDATION=100 TEST=250 PROMPT=short RATE=2e-3 SCHEDULE=
+    DIGITS=1..4 ROWS=20000 VALIDATION=100 TEST=250 RATE=2e-3 SCHEDULE=
     LEVEL='exact>=0.9'
     case "$SCALE" in
         smoke)
