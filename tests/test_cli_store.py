@@ -1,6 +1,7 @@
 """The commands on the store: what they print, where, and with which exit code."""
 
 import csv
+import importlib
 import io
 import json
 import os
@@ -8,12 +9,16 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from multiprocessing import popen_spawn_posix
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,10 +27,12 @@ from numtok import __version__, cli
 from numtok.artifact import MANIFEST, Artifact, Parent
 from numtok.cli import _shared, main
 from numtok.cli._shared import GAP, _widths, print_table
+from numtok.engines.local import run_units
 from numtok.store import Store
 from tests.fakestage import make
 
 ROOT = Path(__file__).resolve().parents[1]
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
 
 
 @dataclass(frozen=True)
@@ -59,9 +66,10 @@ def numtok(
     monkeypatch.chdir(tmp_path)
     for variable in ("NUMTOK_STORE", "NUMTOK_THREADS", "COLUMNS", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     yield Shell(capsys, monkeypatch)
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
@@ -511,13 +519,16 @@ def test_a_bug_shows_its_traceback_and_exits_70(
     )
 
 
-@pytest.mark.parametrize(
+ENDS = pytest.mark.parametrize(
     ("number", "code", "message"),
     [
         (signal.SIGINT, 130, "numtok: interrupted\n"),
         (signal.SIGTERM, 143, "numtok: terminated\n"),
     ],
 )
+
+
+@ENDS
 def test_a_signal_has_its_exit_code(
     numtok: Shell,
     artifact: Artifact,
@@ -528,6 +539,57 @@ def test_a_signal_has_its_exit_code(
 ) -> None:
     monkeypatch.setattr(Store, "artifacts", lambda store: os.kill(os.getpid(), number))
     assert numtok("ls") == Ran(code, "", message)
+
+
+@ENDS
+def test_a_signal_is_not_lost_in_an_import(
+    numtok: Shell,
+    artifact: Artifact,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    number: signal.Signals,
+    code: int,
+    message: str,
+) -> None:
+    name = f"with_an_optional_dependency_{code}"
+    tries = f"try:\n    os.kill({os.getpid()}, {number})\nexcept BaseException:\n    pass\n"
+    (tmp_path / f"{name}.py").write_text(f"import os\n{tries}whole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def imports(store: Store) -> None:
+        assert importlib.import_module(name).whole
+        time.sleep(60)
+
+    monkeypatch.setattr(Store, "artifacts", imports)
+    assert numtok("ls") == Ran(code, "", message)
+
+
+@ENDS
+def test_a_worker_is_started_whole_before_a_signal_ends_the_run(
+    numtok: Shell,
+    artifact: Artifact,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    code: int,
+    message: str,
+) -> None:
+    launch = getattr(popen_spawn_posix.Popen, "_launch")  # noqa: B009 (not in the stubs)
+    whole: list[int] = []
+
+    def interrupted(process: Any, work: Any) -> None:
+        if not whole:
+            os.kill(os.getpid(), number)
+        launch(process, work)
+        whole.append(process.pid)
+
+    def works(store: Store) -> None:
+        list(run_units(abs, [-1, -2, -3], 2))
+
+    monkeypatch.setattr(popen_spawn_posix.Popen, "_launch", interrupted)
+    monkeypatch.setattr(Store, "artifacts", works)
+    assert numtok("ls") == Ran(code, "", message)
+    assert whole
+    assert not any(psutil.pid_exists(worker) for worker in whole)
 
 
 # --- terminals and pipes -----------------------------------------------------------------------

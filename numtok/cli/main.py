@@ -15,21 +15,17 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from numtok import __version__, cli
 from numtok.cli._shared import Invocation, one_line
+from numtok.cli._signals import Terminated, raise_at_signals
 from numtok.cli._usage import told
 from numtok.config import FILE, Config, load
 from numtok.errors import NumtokError, StoreError, unknown
 from numtok.registry import add_plugin_folders
-
-
-class _Terminated(BaseException):
-    """SIGTERM came. Not an Exception: nothing on the way out may take it for a failure."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -108,7 +104,7 @@ def _reflowed(text: str) -> str:
 
 def main() -> NoReturn:
     """Run the command line and exit with the code that the outcome has."""
-    signal.signal(signal.SIGTERM, _terminate)
+    raise_at_signals()
     # Threads that wait for each other spin, and where other work has taken a core they spin for
     # most of the time: training is then eight times slower. A shorter wait costs a fifth at worst.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
@@ -140,7 +136,7 @@ def _run() -> int:
         if isinstance(stop.__context__, BrokenPipeError):
             return _closed_pipe()
         code = stop.code
-    except _Terminated:
+    except Terminated:
         _complain("terminated")
         return 143
     except OSError as error:
@@ -196,9 +192,3 @@ def _closed_pipe() -> int:
 def _drop_output() -> None:
     """What is still buffered would raise again when the interpreter flushes it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    # A second signal does not wait for what the first one made us tidy up.
-    signal.signal(number, signal.SIG_DFL)
-    raise _Terminated

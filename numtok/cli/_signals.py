@@ -1,0 +1,48 @@
+"""SIGINT and SIGTERM end a command by an exception, raised where nothing can swallow it."""
+
+import signal
+from types import FrameType
+
+# What an exception in the midst of these would do. A module that is being imported may take any
+# for an optional dependency that is not there, and Python drops those of its import locks: the
+# signal would be lost. A worker whose start is broken off prints a traceback, or is waited for.
+_UNDISTURBED = ("importlib._bootstrap", "concurrent.futures.process")
+_PAUSE = 0.01  # seconds until the next look whether they are over
+
+
+class Terminated(BaseException):
+    """SIGTERM came. Not an Exception: nothing on the way out may take it for a failure."""
+
+
+def raise_at_signals() -> None:
+    """Let a first SIGINT raise KeyboardInterrupt and a first SIGTERM Terminated, in this thread.
+
+    A second one ends the process at once. SIGINT stays ignored where it is, as under ``nohup``.
+    """
+    signal.signal(signal.SIGTERM, _stop)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    # A second signal does not wait for what the first one made us tidy up.
+    signal.signal(number, signal.SIG_DFL)
+    _raise_soon(number, frame)
+
+
+def _raise_soon(number: int, frame: FrameType | None) -> None:
+    if _is_undisturbed(frame):
+        signal.signal(signal.SIGALRM, lambda _, later: _raise_soon(number, later))
+        signal.setitimer(signal.ITIMER_REAL, _PAUSE)
+    elif number == signal.SIGINT:
+        raise KeyboardInterrupt
+    else:
+        raise Terminated
+
+
+def _is_undisturbed(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_globals.get("__name__") in _UNDISTURBED:
+            return True
+        frame = frame.f_back
+    return False
