@@ -18,6 +18,7 @@ from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.numerals.policy import NumeralPolicy
 from numtok.samples import Samples
 from numtok.schemes.base import SCHEMES
+from numtok.stages._data import learnt_values
 from numtok.text_tokenizers.base import TEXT_TOKENIZERS
 
 CPU = torch.device("cpu")
@@ -99,7 +100,8 @@ def batch(
 ) -> Batch:
     """All texts as one batch, in order."""
     of = samples(scheme, texts, answers=answers, targets=targets)
-    return batches(of, len(texts)).of(np.arange(len(texts)))
+    learnt = learnt_values(of, codec(scheme))
+    return Batches(of, learnt, len(texts)).of(np.arange(len(texts)))
 
 
 def model(

@@ -58,6 +58,11 @@ class Slowly:
         self.values = [1.0, *prompt.values()[row, :start].tolist()]
         self.number: list[int] | None = None  # what has been said of a number so far
         self.broken = False
+        self.valued = {
+            self.codec.number_first + local
+            for local, factor in enumerate(self.codec.scheme.factors)
+            if not np.isnan(factor)
+        }
         self.projected: dict[int, torch.Tensor] = {}  # by place
 
     def state(self) -> torch.Tensor:
@@ -115,7 +120,7 @@ class Slowly:
             if token == END:
                 return said, begins, beside, True
             begun, value = self.begins(token), 1.0
-            if begun and self.codec.scheme.channel and self.model.value_head is not None:
+            if begun and token in self.valued and self.model.value_head is not None:
                 value = float(self.model.value_point(self.model.value_head(state))[0])
             said, begins, beside = [*said, token], [*begins, begun], [*beside, value]
             if self.model.projection is not None and token == self.model.prefix:
@@ -161,6 +166,23 @@ def test_an_answer_stops_where_the_context_ends(positions: str) -> None:
     lengths = (written.tokens >= 0).sum(axis=1)
     assert lengths.tolist() == (40 - prompt.answer_start).tolist()
     assert_as_slowly(written, one, "digits", prompt, True, 64)
+
+
+@pytest.mark.parametrize("extra", ["+OVERFLOW", "NAN", "[NUM]"])
+def test_a_token_that_is_no_number_has_no_value_beside_it(extra: str) -> None:
+    one, prompt = model("xval", "ar"), rows("xval")
+    token = codec("xval").number_first + codec("xval").scheme.vocabulary().index(extra)
+    plain = one.token_head.forward
+
+    def of_one(states: torch.Tensor) -> torch.Tensor:
+        logits = cast(torch.Tensor, plain(states))
+        return logits + 1e4 * (torch.arange(logits.shape[1]) == token)
+
+    one.token_head.forward = of_one
+    written, _ = writer(one, "xval").write(prompt)
+    assert (written.tokens == token).all() and written.starts.all()
+    assert (written.values == 1).all() == (extra != "[NUM]")
+    assert_as_slowly(written, one, "xval", prompt, True, LONGEST)
 
 
 def test_an_answer_does_not_depend_on_the_rows_beside_it_nor_on_earlier_batches() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from numtok.codec import SPECIALS
 from numtok.errors import UsageError
 from numtok.nn.batches import PAD, Batch, generator
-from numtok.nn.objectives.base import END, MASK, OBJECTIVES, Example, ended, masked, moved
+from numtok.nn.objectives.base import END, MASK, OBJECTIVES, Example, ended, masked, moved, said
 from tests.fakemodels import batch
 
 TEXTS = ["(2 * 3.5) = -7", "", "no number", "8", "x 0 y 12.25 z 1e400"]
@@ -25,9 +25,41 @@ def example(of: Batch, spec: str, seed: int = 0) -> Example:
 
 
 def asked(of: Batch, one: Example) -> NDArray[np.bool_]:
-    """bool[M]: the numbers of a masked batch whose value is asked for."""
+    """bool[M]: the numbers of a masked batch whose first token is asked for."""
     first = of.number_row * of.tokens.shape[1] + of.number_start
-    return np.isin(first, one.number_where)
+    chosen = np.isin(first, one.where)
+    valued = ~np.isnan(of.number_value)
+    assert np.isin(first, one.number_where).tolist() == (chosen & valued).tolist()
+    return chosen
+
+
+# --- numbers without a value -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", ["mlm,rate=1", "mlm:targets", "ar", "ar:answer", "numvalue"])
+@pytest.mark.parametrize("scheme", ["p1000", "xval"])
+def test_the_tokens_of_an_overflow_are_learnt_and_no_value(scheme: str, spec: str) -> None:
+    of = batch(scheme, ["at 1e400 and 7", "at -1e400"], answers=[3, 3], targets=[0, 1, 2])
+    assert np.isnan(of.number_value).tolist() == [True, False, True]
+    one = example(of, spec)
+    causal = spec not in ("mlm,rate=1", "mlm:targets")
+    places = of.number_row * (of.tokens.shape[1] + causal) + of.number_start
+    assert set(places) <= set(one.where)
+    assert (one.number_where.tolist(), one.number_values.tolist()) == ([places[1]], [7])
+    assert set(one.values.flat) <= {1.0, 7.0}
+
+
+def test_an_underflow_of_float32_is_a_token_of_xval_and_a_number_elsewhere() -> None:
+    texts = ["x 1e-300 y"]
+    assert np.isnan(batch("xval", texts).number_value).all()
+    assert batch("fp15", texts).number_value.tolist() == [0]
+
+
+def test_where_evaluation_asks_tokens_and_values_are_told_apart() -> None:
+    of = batch("xval", ["1e400 2 3"])
+    one = said(of, np.array([True, True, False]))
+    assert (one.where.tolist(), one.number_where.tolist()) == ([0, 2], [2])
+    assert one.number_values.tolist() == [2]
 
 
 # --- any objective -----------------------------------------------------------------------------
@@ -299,7 +331,8 @@ def test_every_token_is_learnt_and_the_end_behind_it() -> None:
         for token in [*row[:length], END]
     ]
     assert one.labels.tolist() == expected
-    assert one.number_values.tolist() == of.number_value.tolist()
+    *known, overflow = of.number_value.tolist()
+    assert one.number_values.tolist() == known and math.isnan(overflow)
 
 
 def test_of_an_answer_all_is_learnt_and_of_what_is_before_it_nothing() -> None:

@@ -20,7 +20,7 @@ _BUCKETS = 8  # of them at least, or the same rows would meet in every epoch
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio: the step of SplitMix64
 
 
-#: Indices int64[k] of numbers of a split to float32[k], what is learnt for them.
+#: Indices int64[k] of numbers of a split to float32[k], what is learnt for them; NaN for nothing.
 Values = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 
@@ -67,7 +67,7 @@ class Batch:
     number_row: NDArray[np.int64]  # [M] row of the batch
     number_start: NDArray[np.int64]  # [M] token index in the row
     number_length: NDArray[np.int64]  # [M]
-    number_value: NDArray[np.float32]  # [M] as a number head learns it: normalised
+    number_value: NDArray[np.float32]  # [M] as a number head learns it: normalised, NaN if none
     channel: bool  # whether that value is also what goes in, at the number's first token
     is_target: NDArray[np.bool_]  # [M]
 
@@ -77,11 +77,17 @@ class Batch:
         return np.arange(self.tokens.shape[1]) < np.maximum(self.lengths, 1)[:, None]
 
     def values(self) -> NDArray[np.float32]:
-        """float32[B, L]: the channel at a number's first token, 1 everywhere else."""
+        """float32[B, L]: the channel at a number's first token, 1 everywhere else and where a
+        number has no value."""
         values = np.ones(self.tokens.shape, np.float32)
         if self.channel:
-            values[self.number_row, self.number_start] = self.number_value
+            known = np.where(np.isnan(self.number_value), np.float32(1), self.number_value)
+            values[self.number_row, self.number_start] = known
         return values
+
+    def valued(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[M]: those of the chosen numbers (bool[M]) of which a value can be learnt."""
+        return chosen & ~np.isnan(self.number_value)
 
     def number_tokens(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """bool[B, L]: the tokens of the chosen numbers (bool[M])."""

@@ -20,6 +20,7 @@ from numtok.nn.decoding import Rules
 from numtok.nn.model import Model
 from numtok.nn.objectives.base import END, MASK, moved
 from numtok.nn.transformer import Cache
+from numtok.nn.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +58,11 @@ class Writer:
     constrained: bool
     longest: int
     _rules: Rules = field(init=False)
+    _valued: NDArray[np.int64] = field(init=False)  # the tokens that have a value beside them
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_rules", Rules(self.grammar))
+        object.__setattr__(self, "_valued", Vocabulary.of(self.codec).numbers)
 
     @torch.no_grad()
     def write(self, batch: Batch, memory: Cache | None = None) -> tuple[Written, Cache]:
@@ -88,7 +91,7 @@ class Writer:
             chosen = self._choose(state, numbers)
             is_number = (chosen >= self.codec.number_first) & (chosen < self.codec.text_first)
             begun = numbers.read(np.where(is_number, chosen - self.codec.number_first, -1))
-            beside = self._values(state, begun)
+            beside = self._values(state, begun & np.isin(chosen, self._valued))
             ended[rows[going & (chosen == END)]] = True
             going = going & (chosen != END)
             tokens[rows[going], place] = chosen[going]
@@ -120,13 +123,13 @@ class Writer:
         cache.rewind(_moved(length, device), longest)
         return hidden[:, 0], cache
 
-    def _values(self, state: Tensor, begun: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """float32[n]: what goes in beside the tokens chosen."""
-        values = np.ones(len(begun), np.float32)
-        if self.codec.scheme.channel and self.model.value_head is not None and begun.any():
-            at = torch.from_numpy(np.flatnonzero(begun)).to(state.device)
+    def _values(self, state: Tensor, valued: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """float32[n]: what goes in beside the tokens chosen, 1 where they have no value."""
+        values = np.ones(len(valued), np.float32)
+        if self.model.value_head is not None and valued.any():
+            at = torch.from_numpy(np.flatnonzero(valued)).to(state.device)
             parameters = self.model.value_head(state[at].float())
-            values[begun] = self.model.value_point(parameters).astype(np.float32)
+            values[valued] = self.model.value_point(parameters).astype(np.float32)
         return values
 
     def _choose(self, state: Tensor, numbers: "_Numbers") -> NDArray[np.int64]:

@@ -164,13 +164,22 @@ def _naming_damage(path: Path) -> Iterator[None]:
 def learnt_values(samples: Samples, codec: Codec) -> Values:
     """Each number as a value head learns it: the channel, or else normalised.
 
-    One that float32 cannot hold becomes 0: no head can learn it.
+    NaN where there is none: float32 cannot hold it, or the token says all of it, as xVal's
+    ``+OVERFLOW``, whose channel is 1.
     """
+    channel = samples.channel
+    wordy = np.isnan(codec.scheme.factors)  # the tokens of numbers beside which no value stands
 
     def normalised(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         with np.errstate(over="ignore"):
             values = codec.normalizer.forward(samples.numbers[numbers]).astype(np.float32)
-        return np.where(np.isfinite(values), values, np.float32(0))
+        return np.where(np.isfinite(values), values, np.float32(np.nan))
 
-    channel = samples.channel
-    return normalised if channel is None else lambda numbers: channel[numbers]
+    def beside_token(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        assert channel is not None
+        rows = np.searchsorted(samples.number_rows, numbers, side="right") - 1
+        at = samples.token_rows[rows] + samples.number_start[numbers]
+        tokens = samples.tokens[at].astype(np.int64) - codec.number_first
+        return np.where(wordy[tokens], np.float32(np.nan), channel[numbers])
+
+    return normalised if channel is None else beside_token

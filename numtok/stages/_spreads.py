@@ -35,7 +35,7 @@ def spreads(loaded: LoadedModel, samples: Samples, options: Options) -> Mapping[
     parameters = torch.cat([one for _, one in passes if one is not None])
     values = learnt_values(samples, loaded.codec)(numbers).astype(np.float64)
     learnt = loaded.model.scaling.forward(values)
-    valid = parameters.isfinite().all(dim=1).cpu().numpy()
+    valid = parameters.isfinite().all(dim=1).cpu().numpy() & ~np.isnan(values)
     names = number_names(samples)[numbers]
     found = {}
     for name in sorted(set(names[valid].tolist())):

@@ -54,7 +54,7 @@ from numtok.stages._trace import Cost
 from numtok.stages._training import Progress, Split, Training
 from numtok.store import Store
 
-REVISION = 1
+REVISION = 2
 VALIDATION = "validation"  # the split that is looked at during training
 _CONTEXT = 16  # what a context that is not said is a multiple of: other data are a little longer
 

@@ -19,7 +19,7 @@ def leftward(batch: Batch, loss: str) -> Example:
         first = np.where(batch.answer_start < 0, length, batch.answer_start)
     learnt = (columns <= batch.lengths[:, None]) & (columns >= first[:, None])
     where = np.flatnonzero(learnt)
-    answers = batch.number_start >= first[batch.number_row]
+    answers = batch.valued(batch.number_start >= first[batch.number_row])
     tokens, values = moved(batch)
     return Example(
         tokens=tokens,

@@ -56,7 +56,7 @@ class Example:
     real: NDArray[np.bool_]  # [B, L], not padding
     where: NDArray[np.int64]  # [K] flat indices into [B, L] at which a token is predicted, rising
     labels: NDArray[np.int64]  # [K] those tokens, or the classes of rows
-    number_where: NDArray[np.int64]  # [N] of these, those at which a number is predicted
+    number_where: NDArray[np.int64]  # [N] of these, those at which a value is learnt
     number_values: NDArray[np.float32]  # [N] those numbers, normalised
     #: [B] from which place on prefixes are projected (``objectives.numvalue``); None: nowhere.
     projects_from: NDArray[np.int64] | None = None
@@ -145,10 +145,10 @@ OBJECTIVES: Registry[Objective] = Registry("numtok.nn.objectives", "objective")
 def masked(batch: Batch, hidden: NDArray[np.bool_]) -> Example:
     """The tokens ``hidden`` (bool[B, L]) masked and asked for; a masked number's value becomes 1.
 
-    A number is asked for where its first token is masked.
+    A number is asked for where its first token is masked, if it has a value.
     """
     where = np.flatnonzero(hidden)
-    asked = hidden[batch.number_row, batch.number_start]
+    asked = batch.valued(hidden[batch.number_row, batch.number_start])
     return Example(
         tokens=np.where(hidden, MASK, batch.tokens),
         values=np.where(hidden, np.float32(1), batch.values()),
@@ -164,15 +164,16 @@ def said(batch: Batch, chosen: NDArray[np.bool_]) -> Example:
     """The row as an autoregressive model sees it, the chosen numbers (bool[M]) asked for."""
     tokens, values = moved(batch)
     length = tokens.shape[1]
-    where = (batch.number_row * length + batch.number_start)[chosen]
+    places = batch.number_row * length + batch.number_start
+    valued = batch.valued(chosen)
     return Example(
         tokens=tokens,
         values=values,
         real=np.arange(length) <= batch.lengths[:, None],
-        where=where,
+        where=places[chosen],
         labels=batch.tokens[batch.number_row, batch.number_start][chosen],
-        number_where=where,
-        number_values=batch.number_value[chosen],
+        number_where=places[valued],
+        number_values=batch.number_value[valued],
     )
 
 
