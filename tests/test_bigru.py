@@ -330,7 +330,7 @@ def test_what_it_cannot_do_is_told_in_one_line(numtok: Shell, store: Store, tmp_
     (tmp_path / "table.csv").write_text("a,b\n1,2\n3,4\n", "utf-8")
     ran = numtok("train", "table.csv", "--target", "b", "--preset", "bigru")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.splitlines()[1:] == ["numtok: unknown preset 'bigru'; known: mlp"]
+    assert ran.err.splitlines()[1:] == ["numtok: preset 'bigru' is of texts; a table takes mlp"]
 
 
 @pytest.mark.parametrize(

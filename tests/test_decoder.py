@@ -24,7 +24,7 @@ from numtok.nn.heads._decoder import DecoderReader
 from numtok.nn.heads._written import cells, written
 from numtok.nn.heads.base import HEADS, ValueHead
 from numtok.nn.transformer import Shape
-from numtok.normalizers.base import Scaling
+from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Scaling
 from numtok.schemes.base import SCHEMES
 from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Listed, Told, listed
 from tests.fakemodels import one_thread
@@ -209,6 +209,23 @@ def test_a_tiny_interval_and_a_tiny_probability_keep_their_digits(spec: str) -> 
                     if shared > 0:
                         total += Decimal(mass).exp() * shared / (Decimal(last) - Decimal(first))
                 assert log == pytest.approx(float(total.ln()), abs=1e-5, rel=1e-9)
+
+
+def test_an_interval_that_normalised_values_do_not_tell_apart_has_its_probability() -> None:
+    scaling = FittedNormalizer(NORMALIZERS.build("unit"), {"low": -1e9, "width": 2e9})
+    one = told("nd,base=10,length=3", log_masses("nd,base=10,length=3", 1), scaling)
+    at, half = np.array([1e-5]), np.array([1e-12])
+    expected = one.log_density(at)[0] + math.log(2e-12)
+    assert one.log_recorded(at, half)[0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_crps_of_numbers_at_the_end_of_float64_is_finite() -> None:
+    spec = "nd,base=2,length=5"
+    scaling = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 1 / 1.7e308})
+    one = told(spec, log_masses(spec, 1), scaling)
+    with np.errstate(all="raise"):
+        assert np.isfinite(one.crps(np.array([1e307]))).all()
+        assert np.isfinite(one.mean()).all()
 
 
 def test_an_interval_that_is_none_has_no_probability() -> None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from numtok.distributions import piecewise
 from numtok.distributions.gaussian import Gaussian
 from numtok.distributions.intervals import Intervals
+from numtok.distributions.mixture import Mixture
 from numtok.distributions.samples import Samples
 from numtok.grammar import Grammar, Support
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
@@ -285,6 +286,29 @@ def test_what_was_recorded_finer_than_float64_is_as_wide_as_two_spacings(literal
     wide = 2 * max(half, float(np.spacing(value[0])))
     expected = one.log_density(value)[0] + math.log(wide)
     assert one.log_recorded(value, half)[0] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "scaling, value, half",
+    [
+        (FittedNormalizer(NORMALIZERS.build("unit"), {"low": -1e9, "width": 2e9}), 1e-5, 1e-12),
+        (NORMALIZATIONS["scale"], 1e300, 1e270),
+        (NORMALIZATIONS["signed-log"], 1e300, 1e280),
+    ],
+    ids=["unit", "scale", "signed-log"],
+)
+@pytest.mark.parametrize("kind", ["gaussian", "mixture"])
+def test_an_interval_that_normalised_values_do_not_tell_apart_has_its_probability(
+    kind: str, scaling: FittedNormalizer, value: float, half: float
+) -> None:
+    at = np.array([value])
+    center, deviation = scaling.forward(at), 0.1 * np.abs(scaling.forward(at))
+    one: Gaussian | Mixture = Gaussian(center, deviation, scaling)
+    if kind == "mixture":
+        one = Mixture(np.zeros((1, 1)), center[:, None], deviation[:, None], scaling)
+    found = one.log_recorded(at, np.array([half]))[0]
+    expected = one.log_density(at)[0] + math.log(2 * max(half, np.spacing(value)))
+    assert found == pytest.approx(expected, abs=1e-5)
 
 
 def test_what_was_recorded_at_no_known_resolution_has_no_probability() -> None:

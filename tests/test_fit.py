@@ -270,10 +270,82 @@ def test_an_expectation_over_a_grid_weighs_by_density() -> None:
         np.array([0.0, 1.0]), np.array([1.0, 2.0]), np.array([0.5, 1.5]), np.log([[0.25, 0.75]])
     )
     grid = np.array([0.25, 0.75, 1.25, 1.75])
-    assert over_grid(two, grid) == pytest.approx([0.25 * 0.5 + 0.75 * 1.5])
+    assert over_grid(two, 1, grid) == pytest.approx([0.25 * 0.5 + 0.75 * 1.5])
+
+
+def test_a_cell_of_zero_does_not_draw_an_expectation_to_itself(store: Store) -> None:
+    path = store.root.parent / "zeros.csv"
+    random = np.random.default_rng(0)
+    a = random.uniform(-1, 1, 400)
+    y = np.maximum(0, 10 + 4 * a + random.normal(size=400))
+    y[:4] = 0
+    path.write_text("a,y\n" + "".join(f"{x},{z}\n" for x, z in zip(a, y, strict=True)))
+    table(TableConfig(str(path), "y", split="test=0.2"), store)
+    model = fitted(store, tiny("zeros", head="decoder:ud", epochs=10))
+    r2 = {
+        point: report(evaluated(store, model, "zeros", options=TableOptions(point)))["metrics"]
+        for point in ("median", "raft")
+    }
+    assert r2["raft"]["r2"]["value"] > min(0.0, r2["median"]["r2"]["value"] - 0.2)
+
+
+def test_floors_that_learn_rows_are_left_out_for_another_table(store: Store) -> None:
+    model = fitted(store, tiny())
+    path = store.root.parent / "moved.csv"
+    path.write_text(rows(80, seed=1).replace("red", "blue"))
+    table(TableConfig(str(path), "y"), store)
+    here, there = (report(evaluated(store, model, data)) for data in ("toy", "moved"))
+    assert {"mean", "linear"} <= set(here["floors"])
+    assert set(there["floors"]) == {"mean"}
+    told = "Of another table than that of the model; floors that learn rows are left out."
+    assert (told in there["notes"], told in here["notes"]) == (True, False)
+
+
+def test_floors_are_fitted_to_rows_from_everywhere(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = store.root.parent / "sorted.csv"
+    lines = [f"{x / 100},{(x / 100) ** 2},{'test' if x % 5 == 0 else 'train'}" for x in range(400)]
+    path.write_text("\n".join(["a,y,split", *lines]) + "\n")
+    table(TableConfig(str(path), "y"), store)
+    model = fitted(store, tiny("sorted"))
+    monkeypatch.setattr("numtok.stages._table_predictions._FITTED_ON", 100)
+    floors = report(evaluated(store, model, "sorted"))["floors"]
+    assert floors["linear"]["mse"]["value"] < 0.2 * floors["mean"]["mse"]["value"]
+
+
+def test_targets_that_come_again_and_again_are_told_of(store: Store) -> None:
+    path = store.root.parent / "counts.csv"
+    lines = [f"{x},{x % 3},{'test' if x % 4 == 0 else 'train'}" for x in range(80)]
+    path.write_text("\n".join(["a,y,split", *lines]) + "\n")
+    table(TableConfig(str(path), "y"), store)
+    notes = report(evaluated(store, fitted(store, tiny("counts")), "counts"))["notes"]
+    assert notes == [
+        "35% of 'y' are 0: densities (nll, tailed-nll) of such targets may be as high as a peak is "
+        "narrow; interval-nll may not."
+    ]
 
 
 # --- the command line ------------------------------------------------------------------------
+
+
+def test_targets_beyond_what_a_head_writes_are_told_of(numtok: Shell, store: Store) -> None:
+    lines = [f"{x},{1e10 + x},{'test' if x % 4 == 0 else 'train'}" for x in range(80)]
+    Path("large.csv").write_text("\n".join(["a,y,split", *lines]) + "\n")
+    head = "decoder:ud,base=4,exponent=2,mantissa=4"
+    command = f"train large.csv --target y --head {head} --preset {TINY} --epochs 2"
+    made = numtok(*shlex.split(command))
+    told = (
+        f"numtok: 60 of 60 targets are beyond the numbers that {head} writes, and are learnt as "
+        "the nearest of them; give a head that reaches further\n"
+    )
+    assert told in made.err
+    assert told in numtok(*shlex.split(command)).err  # it was there already
+    found = report(store.resolve(numtok("eval", made.out.strip(), "-q").out.strip()))
+    assert found["notes"][0] == (
+        "20 of 20 targets are beyond what this head says, so that likelihoods are infinite; give "
+        "one that reaches further."
+    )
 
 
 def test_a_file_becomes_a_table_and_a_model_in_one_command(numtok: Shell, store: Store) -> None:
@@ -333,12 +405,20 @@ def test_the_command_of_a_model_makes_it_again(numtok: Shell, store: Store) -> N
             "--head numgpt reads tokens of a text, which a table has not; give one that reads "
             "values, such as pointwise, riemann:256, mdn:5 or decoder:ud",
         ),
+        (
+            "train toy --head riemann:64 --normalize affine",
+            2,
+            "--normalize affine is not possible with --head riemann:64, which says numbers of the "
+            "train split's range alone; leave it out, or give unit",
+        ),
+        ("train toy --head decoder:nd --normalize none", 2, "leave it out, or give unit"),
+        ("train toy --head pointwise,sigmoid=yes --normalize scale:5", 2, "give unit"),
         ("train toy --steps 5", 2, "--steps means nothing for a table; leave it out"),
         ("train toy --fold 3", 2, "unknown fold '3'; known: 0"),
         ("train toy --epochs 0", 2, "--epochs 0 is not possible; it is 1 or more"),
         ("train toy --patience -1", 2, "--patience -1 is not possible; it is 0 (never stop early)"),
         ("train toy --validation 1", 2, "--validation 1.0 is not possible; it is between 0 and 1"),
-        ("train toy --preset nano", 2, "unknown preset 'nano'; known: mlp"),
+        ("train toy --preset nano", 2, "preset 'nano' is of texts; a table takes mlp"),
         ("train toy --preset mlp,layers=0", 2, "mlp: layers=0 is not possible; at least 1"),
         ("train toy --head decoder:xval", 2, "cannot be written by a decoder head"),
         (

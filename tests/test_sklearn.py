@@ -302,7 +302,7 @@ TARGETS = [1.0, 2.0, 3.0, 4.0]
             {"point": "middle"},
             "unknown point 'middle'; did you mean 'mode'? known: mean, median, mode",
         ),
-        ({"preset": "nano"}, "unknown preset 'nano'; known: mlp"),
+        ({"preset": "nano"}, "preset 'nano' is of texts; a table takes mlp"),
         (
             {"head": "token"},
             "head 'token' reads tokens of a text, which a table has not; give one that reads "

@@ -439,7 +439,7 @@ RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
         ),
         (
             f'{TABLES}[train]\npreset = "nano"\n',
-            "FILE: [train] unknown preset 'nano'; known: mlp",
+            "FILE: [train] preset 'nano' is of texts; a table takes mlp",
         ),
         (
             f'{TABLES}[eval]\nfill = "parallel"\n',

@@ -146,6 +146,19 @@ def test_numbers_that_are_not_written_as_numbers_are_noted(here: Path) -> None:
     assert not [note for note in table.file.notes if "address" in note]
 
 
+@pytest.mark.parametrize("rows, noted", [(99, False), (100, True)])
+def test_a_category_that_names_rows_is_noted(here: Path, rows: int, noted: bool) -> None:
+    lines = [f"H{row},{'ab'[row % 2]},{row}" for row in range(rows)]
+    (here / "a.csv").write_text("\n".join(["house,kind,y", *lines]))
+    assert (
+        made(Config("a.csv", "y")).file.notes
+        == [
+            f"'house' is a category of {rows:,} values in {rows:,} rows, each of them an input of its "
+            "own; if it names rows, leave it out (--drop house)"
+        ][:noted]
+    )
+
+
 def test_codes_that_are_read_as_numbers_are_noted(here: Path) -> None:
     (here / "a.csv").write_text(
         "zip,hex,plain,y\n10037,0x1F,0.5,1\n00074,0x20,0,2\n90210,0x21,10,3\n"

@@ -44,8 +44,15 @@ def train_table(context: typer.Context, format: Format, **options: Any) -> None:
     with _FittingBar(context.obj.quiet) as progress:
         result = run(Config(**options), open_store(context), progress)
     _print_result(result, format, context.obj.quiet)
+    counts = result.artifact.manifest.counts
+    if (unsayable := counts.get("unsayable", 0)) and not context.obj.quiet:
+        print(
+            f"numtok: {unsayable:,} of {counts['rows']:,} targets are beyond the numbers that "
+            f"{options['head']} writes, and are learnt as the nearest of them; give a head that "
+            "reaches further",
+            file=sys.stderr,
+        )
     if result.made and not context.obj.quiet:
-        counts = result.artifact.manifest.counts
         steps, of_epoch = (counts["steps"] / counts[each] for each in ("folds", "epochs"))
         if steps < _FEW_STEPS and of_epoch < _FEW_BATCHES:
             print(

@@ -126,7 +126,9 @@ def command(
     ] = None,
     weight_decay: Annotated[
         float | None,
-        typer.Option(metavar="W", help="Of matrices and tables. Default: 0.01; tables: 0."),
+        typer.Option(
+            metavar="W", help="Of matrices and embeddings. Default: 0.01; tables: 0, of all."
+        ),
     ] = None,
     clip: Annotated[float, typer.Option(metavar="NORM", help="Of the gradient; 0: none.")] = 1.0,
     seed: Annotated[int, typer.Option(metavar="S", help="Of weights, order and masks.")] = 0,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from numtok.distributions import normal, piecewise
 from numtok.distributions.base import Predictive, checked
-from numtok.normalizers.base import Scaling
+from numtok.normalizers.base import Scaling, width_between
 
 # Corners for what has no closed form, in deviations. Its error falls with the square of the step.
 _GRID = np.linspace(-12, 12, 4801)
@@ -51,10 +51,10 @@ class Gaussian(Predictive):
     def log_interval(
         self, low: NDArray[np.float64], high: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        with np.errstate(invalid="ignore"):  # between equal infinities is nothing
-            width = self.normalizer.forward(high) - self.normalizer.forward(low)
         ends = self._standardised(low), self._standardised(high)
-        return normal.log_interval(*ends, width / self.deviation)
+        return normal.log_interval(
+            *ends, width_between(self.normalizer, low, high) / self.deviation
+        )
 
     def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return normal.cumulative(self._standardised(values))

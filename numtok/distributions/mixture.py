@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from numtok.distributions import normal, piecewise
 from numtok.distributions.base import Predictive, checked
-from numtok.normalizers.base import Scaling
+from numtok.normalizers.base import Scaling, width_between
 
 Floats = NDArray[np.float64]
 
@@ -80,12 +80,11 @@ class Mixture(Predictive):
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         first, last = self.normalizer.forward(low), self.normalizer.forward(high)
-        with np.errstate(invalid="ignore"):  # between equal infinities is nothing
-            width = last - first
+        apart = width_between(self.normalizer, low, high)
 
         def mass(part: slice) -> Floats:
             ends = self._standardised(first, part), self._standardised(last, part)
-            logs = normal.log_interval(*ends, width[part, None] / self.deviations[part])
+            logs = normal.log_interval(*ends, apart[part, None] / self.deviations[part])
             return _log_sum(logs + self._log_weights[part])
 
         return self._summed(mass)

@@ -80,9 +80,14 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         missing = np.isnan(columns.numbers)
         with np.errstate(over="ignore"):
             scaled = (columns.numbers - np.array(self.means)) / np.array(self.deviations)
-        parts = [np.where(missing, 0.0, scaled), missing[:, np.array(self.indicators, np.bool_)]]
+        made = np.zeros((len(missing), self.width), np.float32)
+        first, count = len(self.means), sum(self.indicators)
+        made[:, :first] = np.clip(np.where(missing, 0.0, scaled), -_FURTHEST, _FURTHEST)
+        made[:, first : first + count] = missing[:, np.array(self.indicators, np.bool_)]
+        first += count
         for known, column in zip(self.values, columns.categories, strict=True):
             places = pc.index_in(column, pa.array(known, pa.string())).fill_null(-1).to_numpy()
-            parts.append(places[:, None] == np.arange(len(known)))
-        together = np.concatenate([part.astype(np.float64) for part in parts], axis=1)
-        return np.asarray(np.clip(together, -_FURTHEST, _FURTHEST), np.float32)
+            rows = np.flatnonzero(places >= 0)
+            made[rows, first + places[rows]] = 1
+            first += len(known)
+        return made

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from numtok.distributions.base import Predictive
+from numtok.errors import UsageError
 from numtok.nn.batches import seed_of
 from numtok.nn.features import Columns, Inputs
 from numtok.nn.fitting import Fitting, FittingRecipe, Rows, held_back
@@ -22,7 +23,7 @@ from numtok.nn.heads.base import TILE, Calibration, ValueHead
 from numtok.nn.mlp import Mlp
 from numtok.nn.regressor import Regressor, RegressorSettings
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
-from numtok.registry import settings_of
+from numtok.registry import settings_of, spec_of
 
 _ROUNDING = 16  # spacings of float64: less apart are results of one number
 _AT_ONCE = 1 << 14  # rows that go through the model at a time
@@ -112,6 +113,7 @@ class Preparation:
     learnt_from: LearntFrom
     looked_at: Rows
     looked_at_values: NDArray[np.float64]  # normalised
+    unsayable: int  # targets that are given, which the head learns as the nearest it can say
 
     @classmethod
     def of(
@@ -130,10 +132,18 @@ class Preparation:
 
         ``validation``: rows to look at; None: a share of the others is held back. Constants are
         fitted on all rows that are given to learn from, those held back among them.
+
+        Raises UsageError for a normalisation in which the head cannot say the numbers.
         """
+        if head.scaled and normalizer != head.normalizer:
+            raise UsageError(
+                f"--normalize {normalizer} is not possible with --head {spec_of(head)}, which says "
+                f"numbers of the train split's range alone; leave it out, or give {head.normalizer}"
+            )
         inputs = Inputs.fit(columns)
         scaling = fit(NORMALIZERS.build(normalizer), Moments.of(target))
         values = scaling.forward(target)
+        unsayable = int((~head.sayable(values)).sum())
         every = inputs.of(columns)
         if validation is None:
             mine, others = held_back(len(target), recipe.validation, recipe.seed)
@@ -149,7 +159,7 @@ class Preparation:
         looking = Rows(looked_at, head.learnt(looked_at_values))
         fitting = Fitting(model, Rows(every, head.learnt(values)), looking, recipe, device)
         learnt_from = LearntFrom.of(target)
-        return cls(fitting, inputs, scaling, learnt_from, looking, looked_at_values)
+        return cls(fitting, inputs, scaling, learnt_from, looking, looked_at_values, unsayable)
 
     def finished(self) -> Fitted:
         """The model after its best epoch, its doubts measured on the rows that were looked at."""

@@ -1,4 +1,4 @@
-"""Fitting a model to a table: Adam, epoch by epoch, until the validation loss rises no more.
+"""Fitting a model to a table: AdamW, epoch by epoch, until the validation loss rises no more.
 
 The recipe of Decoding-based Regression, Appendix D: at most 300 epochs, a tenth
 of the train split held back, patience 5. A :class:`Fitting` knows nothing of
@@ -161,7 +161,8 @@ class Fitting:
         if not (math.isfinite(made.train) and math.isfinite(made.validation)):
             raise TrainingFailed(
                 f"the loss is not finite in epoch {self.epoch}; give a smaller --lr (it was "
-                f"{self.recipe.learning_rate:g}), or --normalize affine"
+                f"{self.recipe.learning_rate:g})"
+                + ("" if self.model.head.scaled else ", or --normalize affine")
             )
         if made.validation < self.best_loss:
             self.best_loss, self.best_epoch = made.validation, self.epoch

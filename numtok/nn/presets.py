@@ -95,6 +95,9 @@ def shortest(spec: str) -> str:
 def _changed(known: Mapping[str, T], spec: str) -> T:
     name, positional, options = parse_spec(spec, "preset")
     if name not in known:
+        if name in PRESETS or name in TRUNKS:
+            what, mine = ("texts", "a table") if name in PRESETS else ("tables", "a text")
+            raise UsageError(f"preset {name!r} is of {what}; {mine} takes {', '.join(known)}")
         raise unknown("preset", name, known)
     if positional is not None:
         raise UsageError(f"preset {name!r} takes no value after ':', got {spec!r}")

@@ -17,6 +17,8 @@ from numtok.registry import Registry, spec_of
 
 Constants = dict[str, float]
 
+_NEAR = 1e-8  # of a value: two that are nearer to each other have lost half their digits
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -109,6 +111,24 @@ class Scaling(Protocol):
 
     def log_slope(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """float64[n]: log of d(normalised) / d(raw) at finite raw values."""
+
+
+def width_between(
+    scaling: Scaling, low: NDArray[np.float64], high: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """float64[n]: forward(high) - forward(low), also where both round to one normalised value.
+
+    >>> scaling = FittedNormalizer(Scale(5), {"factor": 1e-6})
+    >>> width_between(scaling, np.array([1e6]), np.array([1e6 + 2**-33]))
+    array([1.16415322e-16])
+    """
+    ends = scaling.forward(low), scaling.forward(high)
+    with np.errstate(invalid="ignore", over="ignore"):  # between equal infinities is nothing
+        middle, apart = low + (high - low) / 2, ends[1] - ends[0]
+        rounded = apart < _NEAR * np.abs(ends[1])
+        inside = np.where(rounded & np.isfinite(middle), middle, 0.0)
+        by_slope = (high - low) * np.exp(scaling.log_slope(inside))
+    return np.where(rounded, by_slope, apart)
 
 
 @dataclass(frozen=True)

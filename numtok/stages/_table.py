@@ -22,6 +22,7 @@ _LIKE_NUMBER = (
     r"([eE][+-]?[0-9]+)?\s*%?\s*$"
 )
 _EXACT = 1 << 53  # float64 has every integer up to this one
+_MANY = 100  # values of a category
 _LARGE = "integers beyond 2^53, which are rounded"
 _FEATURES = "features are numbers, booleans and strings"
 
@@ -61,7 +62,7 @@ def feature_column(
     if pa.types.is_boolean(kind):
         return pc.if_else(column, "true", "false").combine_chunks(), None
     if pa.types.is_string(kind):
-        return column.combine_chunks(), _nearly_numbers(name, column)
+        return column.combine_chunks(), _nearly_numbers(name, column) or _nearly_ids(name, column)
     if not _is_number(kind):
         what = "holds text that is not UTF-8" if pa.types.is_binary(kind) else f"is of type {kind}"
         raise DataError(
@@ -220,6 +221,17 @@ def _first(wrong: "pa.ChunkedArray[Any]") -> int | None:
     """The first place that is true."""
     place: int = pc.index(wrong, True).as_py()
     return None if place < 0 else place
+
+
+def _nearly_ids(name: str, column: "pa.ChunkedArray[Any]") -> str | None:
+    """A note where a category is more like a name of each row: every value has its own input."""
+    different = pc.count_distinct(column).as_py()
+    if different < _MANY or 2 * different < len(column):
+        return None
+    return (
+        f"{name!r} is a category of {different:,} values in {len(column):,} rows, each of them an "
+        f"input of its own; if it names rows, leave it out (--drop {name})"
+    )
 
 
 def _nearly_numbers(name: str, column: "pa.ChunkedArray[Any]") -> str | None:

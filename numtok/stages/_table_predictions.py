@@ -45,6 +45,7 @@ POINTS = ("median", "mean", "mode", "raft")
 _AT_ONCE = 512  # rows whose distributions are held at a time
 _FITTED_ON = 200_000  # rows that floors are fitted on, at most
 _GRID = 100  # values that an expectation over a grid is taken over
+_OFTEN = 0.1  # of the targets
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class TableOptions:
 
     point
         ``median``, ``mean`` or ``mode`` of the distribution, or ``raft``: the expectation over
-        100 evenly spaced values of the train split's range, each by its density (Lukasik et al.
-        2025, who take the probability of its tokens).
+        100 evenly spaced values of the train split's range, each by the probability of what is
+        nearest to it (Lukasik et al. 2025, who take that of its tokens).
     draws
         Numbers drawn in place of the exact distribution; 0: none. Then the median is that of
         Harrell and Davis.
@@ -126,6 +127,11 @@ class TableEvaluation:
         """Whether the split of a fold is what was held back: only in the table of the fitting."""
         if self.split != VALIDATION or VALIDATION in self.table.splits(fold):
             return False
+        return self._is_learnt
+
+    @property
+    def _is_learnt(self) -> bool:
+        """Whether this is the table that the model was fitted to."""
         parents = self.loaded.artifact.manifest.parents
         return any(one.digest == self.source.manifest.content for one in parents)
 
@@ -175,7 +181,7 @@ class TableEvaluation:
         used = exact
         if self.options.draws:
             used = self._drawn(exact, generator(0, "draws", part.fold, first))
-        values = self._point(used, fitted.learnt_from)
+        values = self._point(used, len(rows), fitted.learnt_from)
         valid = np.isfinite(values)
         quantiles = used.quantiles(QUANTILES)
         return {
@@ -207,10 +213,11 @@ class TableEvaluation:
             )
         return Samples(exact.sample(count, random))
 
-    def _point(self, used: Predictive, learnt_from: LearntFrom) -> NDArray[np.float64]:
+    def _point(self, used: Predictive, n: int, learnt_from: LearntFrom) -> NDArray[np.float64]:
         point = self.options.point
         if point == "raft":
-            return over_grid(used, np.linspace(learnt_from.low, learnt_from.high, _GRID))
+            grid = np.linspace(learnt_from.low, learnt_from.high, _GRID)
+            return over_grid(used, n, grid)
         if point == "median" and isinstance(used, Samples):
             return harrell_davis(used.values)
         values: NDArray[np.float64] = getattr(used, point)()
@@ -301,7 +308,8 @@ class TableEvaluation:
     def _floors(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
         """Mean, least squares and boosted trees, fitted to what each fold learnt from.
 
-        None for rows that were held back from it: they would have learnt them.
+        None for rows that were held back from it: they would have learnt them. For another table
+        than that of the model the mean alone: its rows are not those that the model learnt.
         """
         fits = {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
         parts = list(self.parts())
@@ -313,11 +321,16 @@ class TableEvaluation:
                 [np.full(len(part.rows), part.fitted.learnt_from.mean) for part in parts]
             ),
         )
+        if not self._is_learnt:
+            return
         columns = Columns(self.table.numbers, self.table.categories)
         for name, of in fits.items():
             made = []
             for part in parts:
-                rows = self._learnt_rows(part.fold)[:_FITTED_ON]
+                rows = self._learnt_rows(part.fold)
+                if len(rows) > _FITTED_ON:
+                    random = generator(0, "floors", part.fold)
+                    rows = np.sort(random.permutation(rows)[:_FITTED_ON])
                 learnt, asked = (
                     part.fitted.inputs.of(columns.take(some)).astype(np.float64)
                     for some in (rows, part.rows)
@@ -332,11 +345,20 @@ class TableEvaluation:
                 "These rows were held back from the train split, to know when to stop: good to "
                 "choose by, too good to report."
             )
+        if not self._is_learnt:
+            yield "Of another table than that of the model; floors that learn rows are left out."
+        yield from _often(self.table.file.target, predictions.column("truth").to_numpy())
+        bounded = next(iter(self.loaded.fitted.values())).model.head.bounded
+        log_density = predictions.column("log_density").to_numpy()
+        if not bounded and (beyond := int(np.isneginf(log_density).sum())):
+            yield (
+                f"{beyond:,} of {predictions.num_rows:,} targets are beyond what this head says, "
+                "so that likelihoods are infinite; give one that reaches further."
+            )
         outside = int(pc.sum(predictions.column("outside")).as_py() or 0)
         if outside:
             told = f"{outside:,} of {predictions.num_rows:,} targets lie outside the range of the "
             told += "train split"
-            bounded = next(iter(self.loaded.fitted.values())).model.head.bounded
             yield told + (
                 ": this head gives them no probability, so `nll` is infinite; in-support-nll "
                 "leaves them out, tailed-nll has stated tails."
@@ -345,10 +367,30 @@ class TableEvaluation:
             )
 
 
-def over_grid(predictive: Predictive, grid: NDArray[np.float64]) -> NDArray[np.float64]:
-    """float64[n]: the mean over the values of a grid float64[g], each weighted by its density."""
-    n = len(predictive.median())
-    logs = np.stack([predictive.log_density(np.full(n, value)) for value in grid], axis=1)
+def _often(target: str, truth: NDArray[np.float64]) -> Iterator[str]:
+    """A note where a density says little, because one number comes again and again."""
+    values, counts = np.unique(truth, return_counts=True)
+    most = int(counts.argmax())
+    if counts[most] >= max(_OFTEN * len(truth), 2):
+        yield (
+            f"{counts[most] / len(truth):.0%} of {target!r} are {values[most]:g}: densities (nll, "
+            "tailed-nll) of such targets may be as high as a peak is narrow; interval-nll may not."
+        )
+
+
+def over_grid(predictive: Predictive, n: int, grid: NDArray[np.float64]) -> NDArray[np.float64]:
+    """float64[n]: the mean over the values of an even grid float64[g] for n distributions.
+
+    Each value is weighted by the probability of what is nearest to it, or, where only a density is
+    known, by that: a density says too much of values with a narrow cell of their own.
+    """
+    half = (grid[1] - grid[0]) / 2
+    columns = []
+    for value in grid.tolist():
+        log_p = predictive.log_interval(np.full(n, value - half), np.full(n, value + half))
+        density = predictive.log_density(np.full(n, value)) if np.isnan(log_p).any() else log_p
+        columns.append(density)
+    logs = np.stack(columns, axis=1)
     most = logs.max(axis=1, keepdims=True)
     weights = np.exp(logs - np.where(np.isfinite(most), most, 0.0))
     total = weights.sum(axis=1)

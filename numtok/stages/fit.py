@@ -236,6 +236,7 @@ class _Fit:
         self.states: dict[int, tuple[dict[str, Tensor], dict[str, Any]]] = {}
         self.records: list[dict[str, Any]] = []
         self.seconds = 0.0
+        self.unsayable = 0
 
     def run(self) -> Finished:
         """Leave the files of the model in the draft."""
@@ -253,6 +254,7 @@ class _Fit:
         fitted = []
         for fold in self.folds:
             preparation = self._prepared(fold)
+            self.unsayable += preparation.unsayable
             fitting = preparation.fitting
             if fold in self.states:
                 fitting.load(*self.states[fold])
@@ -332,6 +334,7 @@ class _Fit:
         counts = {
             "folds": len(folds),
             "rows": sum(fold.learnt_from.rows for fold in folds),
+            "unsayable": self.unsayable,
             "epochs": sum(fold.fit.epochs for fold in folds),
             "steps": sum(fold.fit.steps for fold in folds),
             "samples": sum(fold.fit.samples for fold in folds),

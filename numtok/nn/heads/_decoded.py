@@ -20,7 +20,7 @@ from numtok.distributions.base import Predictive, checked
 from numtok.distributions.samples import Samples
 from numtok.errors import UsageError
 from numtok.nn.heads._written import cells, written
-from numtok.normalizers.base import Scaling
+from numtok.normalizers.base import Scaling, width_between
 
 if TYPE_CHECKING:
     from numtok.nn.heads._decoder import DecoderReader
@@ -30,6 +30,7 @@ _FOLLOWED = 1 << 12  # rows whose probabilities at every token are held at a tim
 _DRAWS = 512  # where there is no exact form
 _LEVELS = (np.arange(128) + 0.5) / 128  # quantiles that stand for the whole distribution
 _BEAMS = 16
+_NEAR = 1e-8  # of a cell
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,9 @@ class Decoded(Predictive):
         if not self.reader.automaton.ordered:
             return np.full(len(low), np.nan)
         first, second = self._placed(low), self._placed(high)
+        apart = width_between(self.scaling, low, high)
         logs = [
-            lower.log_between(upper, first.take(part), second.take(part))
+            lower.log_between(upper, first.take(part), second.take(part), apart[part])
             for part, lower, upper in zip(
                 self._parts(_FOLLOWED),
                 self._followed(first.tokens),
@@ -134,7 +136,8 @@ class Decoded(Predictive):
     def mean(self) -> NDArray[np.float64]:
         """The mean of 128 quantiles, evenly spaced: the rarest 0.4% on each side count as much as
         their middle, so one number that is said once in a thousand does not sway it."""
-        means: NDArray[np.float64] = self._stand_ins.mean(axis=1)
+        points = self._stand_ins
+        means: NDArray[np.float64] = (points / points.shape[1]).sum(axis=1)
         return means
 
     def mode(self) -> NDArray[np.float64]:
@@ -148,10 +151,11 @@ class Decoded(Predictive):
     def crps(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """See the base, of 128 quantiles in place of the distribution."""
         points = self._stand_ins
-        count = points.shape[1]
-        away = np.abs(points - values[:, None]).mean(axis=1)
-        spread = (np.sort(points, axis=1) * (2 * np.arange(count) - count + 1)).sum(axis=1)
-        return np.asarray(away - spread / count**2)
+        count = points.shape[1]  # by which is divided first: the sum of large ones would overflow
+        away = (np.abs(points - values[:, None]) / count).sum(axis=1)
+        ranks = (2 * np.arange(count) - count + 1) / count
+        spread = (np.sort(points, axis=1) / count * ranks).sum(axis=1)
+        return np.asarray(away - spread)
 
     # --- drawn ------------------------------------------------------------------------------------
 
@@ -207,12 +211,12 @@ class Decoded(Predictive):
     def _placed(self, values: NDArray[np.float64]) -> "_Placed":
         """Where raw values lie."""
         scaled = self.scaling.forward(values)
-        tokens, _ = written(self.reader.scheme, scaled)
+        tokens, beyond = written(self.reader.scheme, scaled)
         low, high = cells(self.reader.scheme, tokens)
         with np.errstate(invalid="ignore", over="ignore"):  # what lies far beyond all cells
             shares = [(scaled - low) / (high - low), (high - scaled) / (high - low)]
         below, above = (np.clip(np.nan_to_num(share), 0.0, 1.0) for share in shares)
-        return _Placed(tokens, below, above)
+        return _Placed(tokens, below, above, np.where(beyond, np.inf, high - low))
 
     @torch.no_grad()
     def _followed(self, tokens: NDArray[np.int64]) -> Iterator["_Followed"]:
@@ -272,10 +276,11 @@ class _Placed(NamedTuple):
     tokens: NDArray[np.int64]  # [n, K]
     below: NDArray[np.float64]
     above: NDArray[np.float64]
+    size: NDArray[np.float64]  # of the cell, normalised; infinite for what is beyond all cells
 
     def take(self, part: slice) -> "_Placed":
         """Some of them."""
-        return _Placed(self.tokens[part], self.below[part], self.above[part])
+        return _Placed(self.tokens[part], self.below[part], self.above[part], self.size[part])
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,9 +328,10 @@ class _Followed:
         return np.exp(self._beside(False, within)[:, 0])
 
     def log_between(
-        self, other: "_Followed", start: "_Placed", end: "_Placed"
+        self, other: "_Followed", start: "_Placed", end: "_Placed", apart: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """float64[n]: log P of all from ``start`` in this number's cell to ``end`` in the other's.
+        """float64[n]: log P of all from ``start`` in this number's cell to ``end`` in the other's,
+        which are so far ``apart`` (normalised).
 
         Where their tokens part, it is what lies between, what this one's token leads to above it,
         and what the other's leads to below it.
@@ -344,8 +350,11 @@ class _Followed:
         above = self._chosen[rows, at] + self._beside(True, start.above)[rows, at + 1]
         below = other._chosen[rows, at] + other._beside(False, end.below)[rows, at + 1]
         parted = np.logaddexp(np.logaddexp(between, above), below)
+        share = end.below - start.below
+        # Of near ones the difference has no digits left.
+        known = (share < _NEAR) & np.isfinite(start.size) & np.isfinite(end.size)
         with np.errstate(divide="ignore"):
-            together = np.log(np.maximum(end.below - start.below, 0.0))
+            together = np.log(np.maximum(np.where(known, apart / start.size, share), 0.0))
         return np.asarray(before + np.where(place < width, parted, together))
 
 

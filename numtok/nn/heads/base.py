@@ -101,6 +101,10 @@ class ValueHead(Head):
         A value that cannot be learnt becomes one that can, the nearest where the head is bounded.
         """
 
+    def sayable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """bool[N]: of which normalised values (float64[N]) the head can say the neighbourhood."""
+        return np.isfinite(values)
+
     @abstractmethod
     def build(self, width: int) -> "ValueReader":
         """The module for hidden states of that width."""

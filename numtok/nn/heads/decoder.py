@@ -91,6 +91,10 @@ class Decoder(ValueHead):
         tokens, _ = written(self.scheme, values)
         return np.concatenate([tokens, automaton(self.scheme).states(tokens)], axis=1)
 
+    def sayable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        _, beyond = written(self.scheme, values)
+        return ~beyond
+
     def build(self, width: int) -> ValueReader:
         scheme = self.scheme
         return DecoderReader(width, scheme, automaton(scheme), self._shape, self.masked)
