@@ -180,6 +180,7 @@ class Sink:
         self.bytes = 0
         self._hash = hashlib.sha256()
         self._failure: StoreError | None = None
+        self._named = False
         self._scratch = path.with_name(f".{path.name}.part")
         with reporting("write", path):
             self._fd: int | None = system.open_write(self._scratch)
@@ -225,8 +226,10 @@ class Sink:
                 fd, self._fd = self._fd, None
                 system.close(fd)
                 system.rename(self._scratch, self.path)
+                self._named = True
         except BaseException:
-            self.abort()
+            # Not what has the name: it is whole, or else the file that was there before.
+            self._drop_scratch()
             raise
 
     def _raise_failure(self) -> None:
@@ -235,15 +238,21 @@ class Sink:
             raise self._failure
 
     def abort(self) -> None:
-        """Leave no file. What the disk refuses to remove stays hidden and is never listed."""
+        """Leave no file but one that was there before. What the disk refuses to remove stays hidden
+        and is never listed."""
+        self._drop_scratch()
+        # A writer inside the block (pyarrow's, on its way out of an exception) may have closed us.
+        if self._named:
+            with suppress(OSError):
+                system.unlink(self.path)
+
+    def _drop_scratch(self) -> None:
         if self._fd is not None:
             fd, self._fd = self._fd, None
             with suppress(OSError):
                 system.close(fd)
-        # A writer inside the block (pyarrow's, on its way out of an exception) may have closed us.
-        for path in (self._scratch, self.path):
-            with suppress(OSError):
-                system.unlink(path)
+        with suppress(OSError):
+            system.unlink(self._scratch)
 
     def __enter__(self) -> Self:
         return self

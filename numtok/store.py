@@ -249,7 +249,10 @@ class Store:
                                 size = discard(folder, token) if remove else files.tree_size(folder)
                                 swept.append(Swept(folder, size))
                     finally:
-                        _unlock(path, lock)
+                        if remove or path.name not in entries:
+                            _unlock(path, lock)
+                        else:
+                            files.system.close(lock)
                 if remove and place != self.root:
                     _remove_if_empty(place, place.parent)
         return swept

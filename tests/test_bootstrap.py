@@ -159,6 +159,18 @@ def test_one_number_or_one_sample_has_figures_and_no_interval() -> None:
     assert figures(metrics("mae"), three) == {"mae": Figure(1.0, None, None, 3)}
 
 
+def test_a_metric_that_counts_one_number_or_one_sample_has_no_interval() -> None:
+    log_density = np.full(4, np.nan)
+    log_density[2] = -3.0
+    answers = noisy(0, 4)._replace(log_density=log_density)
+    assert figures(metrics("nll"), answers)["nll"] == Figure(3.0, None, None, 1)
+    log_density[3] = -4.0
+    found = figures(metrics("nll"), answers)["nll"]
+    assert (found.low, found.high, found.n) == (3.0, 4.0, 2)
+    together = answers._replace(sample=np.array([0, 1, 2, 2]))
+    assert figures(metrics("nll"), together)["nll"] == Figure(3.5, None, None, 2)
+
+
 def test_a_metric_without_its_columns_stands_beside_those_that_have_theirs() -> None:
     found = figures(metrics("nll", "mae"), noisy(0, 20))
     assert found["nll"] == Figure(None, None, None, 20)

@@ -66,10 +66,7 @@ def numtok(
     monkeypatch.chdir(tmp_path)
     for variable in ("NUMTOK_STORE", "NUMTOK_THREADS", "COLUMNS", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
-    before = {number: signal.getsignal(number) for number in SIGNALS}
     yield Shell(capsys, monkeypatch)
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 @pytest.fixture
@@ -562,6 +559,27 @@ def test_a_signal_is_not_lost_in_an_import(
 
     monkeypatch.setattr(Store, "artifacts", imports)
     assert numtok("ls") == Ran(code, "", message)
+
+
+def test_a_signal_that_comes_when_all_is_done_changes_nothing(
+    numtok: Shell, artifact: Artifact, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "late_import.py").write_text(f"import os\nos.kill({os.getpid()}, 15)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("numtok.cli._signals._PAUSE", 30)
+    plain = Store.artifacts
+    before = [signal.getsignal(number) for number in SIGNALS]
+
+    def imports(store: Store) -> list[Artifact]:
+        importlib.import_module("late_import")
+        return plain(store)
+
+    expected = numtok("ls")
+    monkeypatch.setattr(Store, "artifacts", imports)
+    assert numtok("ls") == expected
+    assert "late_import" in sys.modules
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
 @ENDS

@@ -506,6 +506,24 @@ def test_a_requirement_is_met_or_not(text: str, value: float | None, met: bool) 
     assert (verdict.report, verdict.value, verdict.met) == ("a@1", value, met)
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "told"),
+    [
+        ("r2>=0.99999999", 0.9999999, "a@1 has 0.9999999 where r2>=0.99999999 is required"),
+        ("mse<=12345678", 12345679.0, "a@1 has 1.23457e+07 where mse<=12345678 is required"),
+        ("r2>0.5", 0.5, "a@1 has 0.5 where r2>0.5 is required"),
+        ("nll<1e-7", 0.123456789, "a@1 has 0.123457 where nll<1e-07 is required"),
+        ("nll<5", None, "a@1 has no figure where nll<5 is required"),
+    ],
+)
+def test_what_is_required_is_told_with_the_digits_that_decide(
+    text: str, value: float | None, told: str
+) -> None:
+    requirement = Requirement.parse(text)
+    verdict = requirement.judge("a@1", {requirement.metric: Figure(value, None, None, 9)})
+    assert (verdict.met, verdict.told) == (False, told)
+
+
 def test_a_failed_requirement_exits_1_and_names_each_report(numtok: Run, store: Store) -> None:
     good, bad = (make(store, Fake("xval", noise=1)), make(store, Fake("p10", noise=90)))
     gates = "--require", "r2>=0.99", "--require", "nll<5"

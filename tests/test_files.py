@@ -109,20 +109,28 @@ def test_every_byte_is_written_however_short_the_writes(tmp_path: Path) -> None:
     assert faults.trace.count("write") > 5
 
 
+@pytest.mark.parametrize("there", [False, True], ids=["none before", "one before"])
 @pytest.mark.parametrize("kind", ["eio", "enospc", "torn"])
-def test_a_file_is_the_old_or_the_new_one_whatever_fails(tmp_path: Path, kind: str) -> None:
+def test_a_file_is_the_old_or_the_new_one_whatever_fails(
+    tmp_path: Path, kind: str, there: bool
+) -> None:
     with installed(Plan("trace")) as traced:
         files.write_atomic(tmp_path / "trial", b"new")
+    left = set()
     for at in points(kind, traced.trace):
         path = tmp_path / f"a{at}"
+        if there:
+            path.write_bytes(b"old")
         before = open_descriptors()
         with installed(Plan(kind, at=at)) as faults, pytest.raises(StoreError):
             files.write_atomic(path, b"new")
         assert faults.reached
         assert open_descriptors() == before
         # After the rename only the durability of the name is in doubt.
-        assert not path.exists() or path.read_bytes() == b"new"
+        left.add(path.read_bytes() if path.exists() else b"")
         assert not list(tmp_path.glob(".*"))
+    # A torn write is before the file has its name.
+    assert left == {b"old" if there else b""} | ({b"new"} if kind != "torn" else set())
 
 
 def test_no_write_goes_through_a_symbolic_link(tmp_path: Path) -> None:

@@ -393,6 +393,14 @@ def test_forced_and_identical_the_old_one_is_kept_and_said_to_be_the_same(store:
     assert hidden(store) == []
 
 
+def test_forced_where_a_file_was_lost_it_is_named(store: Store) -> None:
+    first = make(store)
+    (first.path / "part" / "unit-1.txt").unlink()
+    with pytest.raises(NegativeVerdict, match=r"differs in part/unit-1\.txt; "):
+        make(store, force=True)
+    assert hidden(store) == []
+
+
 def test_forced_and_different_the_files_are_named_and_the_old_one_is_kept(store: Store) -> None:
     first = make(store)
     before = contents(first.path)

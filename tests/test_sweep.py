@@ -98,6 +98,14 @@ def test_ways_of_their_own_stand_in_the_same_table(tmp_path: Path) -> None:
     assert [of_kind(tmp_path, kind) for kind in (DATA, ENCODED, MODEL)] == [1, 2, 6]
 
 
+def test_points_that_are_one_experiment_are_compared_once(tmp_path: Path) -> None:
+    also = '[[also]]\nencode.scheme = "xval"\ntrain.embedder = "scaled"\n'  # as it is
+    result = swept(tmp_path, GRID + also)
+    assert result.failed == []
+    (table,) = result.tables
+    assert [one.seeds for one in table.comparison.experiments] == [[0, 1], [0, 1]]
+
+
 def test_models_come_before_further_evaluations_of_one(tmp_path: Path) -> None:
     """So that runs side by side do not wait for one model."""
     splits = '[eval]\nsplit = ["test", "validation"]\n'

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numtok.stages import eval, train
 from numtok.store import Store
 from numtok.sweeps.file import read_sweep
-from numtok.sweeps.runs import Run
+from numtok.sweeps.runs import Failed, Run
 from numtok.sweeps.selection import Choice, Selection
 from tests.fakereports import Fake, make
 
@@ -28,6 +28,7 @@ class World:
     store: Store
     error: Error
     asked: list[list[Run]] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
 
     def __call__(self, runs: Sequence[Run]) -> dict[int, Path]:
         self.asked.append(list(runs))
@@ -50,7 +51,7 @@ class World:
             for index, point in enumerate(points)
         ]
         assert sweep.select is not None
-        return Selection(sweep, sweep.select, self, self.store).choose(runs)
+        return Selection(sweep, sweep.select, self, self.store, self.failed).choose(runs)
 
 
 @pytest.fixture
@@ -124,15 +125,14 @@ def test_where_all_failed_nothing_is_chosen(tmp_path: Path, store: Store) -> Non
     assert choices[1].chosen == "lr=1e-4"
 
 
-def test_why_a_candidate_has_no_figure_is_told(tmp_path: Path) -> None:
-    notes: list[str] = []
-    store = Store(tmp_path / "store", notes.append)
+def test_why_a_candidate_has_no_figure_is_told(tmp_path: Path, store: Store) -> None:
     world = World(store, lambda at: float(at["lr"]))
     _, choices = world.choose(tmp_path, 'lr = [1e-4]\n[select]\nmetric = "nll"\nover = "lr"\n')
     assert [one.chosen for one in choices] == [None, None]
-    assert len(notes) == 2
-    assert notes[0].endswith(" is not chosen: no nll, since there is no log density")
-    assert notes[0].startswith("run-0@")
+    assert [one.label for one in world.failed] == ["scheme=p1000, lr=1e-4", "scheme=xval, lr=1e-4"]
+    told = str(world.failed[0].problem)
+    assert told.endswith(" is not chosen: no nll, since there is no log density")
+    assert told.startswith("run-0@")
 
 
 CLIMB = "steps = [10, 20, 40, 80]\nlr = [1e-4, 2e-4, 3e-4, 4e-4, 5e-4]\n"

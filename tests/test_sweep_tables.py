@@ -16,7 +16,11 @@ from numtok.records import MODEL
 from numtok.reports import PREDICTIONS_FILE, REPORT
 from numtok.stages import eval_table, fit, table
 from numtok.stages._reports import Evaluation, read
+from numtok.stages.compare import Over
 from numtok.store import Store
+from numtok.sweeps.averages import averages
+from numtok.sweeps.file import read_sweep
+from numtok.sweeps.runs import Run
 from numtok.sweeps.sweep import Config, Result, run
 from tests import test_cli_store
 from tests.test_cli_store import Shell
@@ -156,6 +160,30 @@ def test_every_way_has_its_mean_over_the_data_sets(numtok: Shell) -> None:
     assert [row["label"] for row in found] == ["head=riemann", "head=pointwise"]
     found = json.loads(numtok("sweep", "sweep.toml", "--json").out)["averages"]
     assert found[1]["metrics"]["mse"]["mean"] == over.mean
+
+
+def test_a_metric_that_a_data_set_lacks_is_undefined_over_all() -> None:
+    text = (
+        '[gen]\ntask = "curves"\ncurve = ["line", "kink"]\nsamples = 60\n'
+        f'[train]\n{SMALL}head = ["riemann:4", "pointwise"]\n'
+    )
+    found = swept(text)
+    comparisons = [one.comparison for one in found.tables]
+    standings = [standing for one in comparisons for standing in one.parts[0].standings.values()]
+    lost, kept = list(standings[0])[:2]
+    for standing in standings[-2:]:
+        del standing[lost]
+    sweep = read_sweep(Path("sweep.toml"))
+    points = [{**data, **way} for data, _ in sweep.data for way, _ in sweep.train]
+    runs = [
+        Run(index, "", point, fit.Config(""), eval_table.Config("", ""))
+        for index, point in enumerate(points)
+    ]
+    refs = [one.reports[0] for comparison in comparisons for one in comparison.experiments]
+    reports = {index: Path("report", *ref.split("@")) for index, ref in enumerate(refs)}
+    averaged = averages(sweep, runs, reports, comparisons)
+    assert [one.metrics[lost] for one in averaged] == [Over(None, None, 2)] * 2
+    assert all(one.metrics[kept].mean is not None for one in averaged)
 
 
 def test_a_split_that_is_not_there_is_told_before_anything_is_fitted() -> None:

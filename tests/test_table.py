@@ -149,14 +149,12 @@ def test_numbers_that_are_not_written_as_numbers_are_noted(here: Path) -> None:
 @pytest.mark.parametrize("rows, noted", [(99, False), (100, True)])
 def test_a_category_that_names_rows_is_noted(here: Path, rows: int, noted: bool) -> None:
     lines = [f"H{row},{'ab'[row % 2]},{row}" for row in range(rows)]
-    (here / "a.csv").write_text("\n".join(["house,kind,y", *lines]))
-    assert (
-        made(Config("a.csv", "y")).file.notes
-        == [
-            f"'house' is a category of {rows:,} values in {rows:,} rows, each of them an input of its "
-            "own; if it names rows, leave it out (--drop house)"
-        ][:noted]
+    told = (
+        f"'house' is a category of {rows:,} values in {rows:,} rows, each of them an input of its "
+        "own; if it names rows, leave it out (--drop house)"
     )
+    (here / "a.csv").write_text("\n".join(["house,kind,y", *lines]))
+    assert made(Config("a.csv", "y")).file.notes == [told][:noted]
 
 
 def test_codes_that_are_read_as_numbers_are_noted(here: Path) -> None:

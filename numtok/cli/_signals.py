@@ -1,6 +1,8 @@
 """SIGINT and SIGTERM end a command by an exception, raised where nothing can swallow it."""
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 # What an exception in the midst of these would do. A module that is being imported may take any
@@ -14,14 +16,29 @@ class Terminated(BaseException):
     """SIGTERM came. Not an Exception: nothing on the way out may take it for a failure."""
 
 
-def raise_at_signals() -> None:
-    """Let a first SIGINT raise KeyboardInterrupt and a first SIGTERM Terminated, in this thread.
+_waiting: list[int] = []  # a signal whose exception is not raised yet
 
-    A second one ends the process at once. SIGINT stays ignored where it is, as under ``nohup``.
+
+@contextmanager
+def raising_at_signals() -> Iterator[None]:
+    """In the block a first SIGINT raises KeyboardInterrupt and a first SIGTERM Terminated, in the
+    main thread; a second one ends the process at once.
+
+    SIGINT stays ignored where it is, as under ``nohup``. A signal that still waits when the block
+    ends comes too late.
     """
-    signal.signal(signal.SIGTERM, _stop)
+    handled = [signal.SIGTERM]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _stop)
+        handled.append(signal.SIGINT)
+    before = {number: signal.signal(number, _stop) for number in handled}
+    before[signal.SIGALRM] = signal.signal(signal.SIGALRM, _again)
+    try:
+        yield
+    finally:
+        _waiting.clear()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -30,9 +47,14 @@ def _stop(number: int, frame: FrameType | None) -> None:
     _raise_soon(number, frame)
 
 
+def _again(number: int, frame: FrameType | None) -> None:
+    if _waiting:
+        _raise_soon(_waiting.pop(), frame)
+
+
 def _raise_soon(number: int, frame: FrameType | None) -> None:
     if _is_undisturbed(frame):
-        signal.signal(signal.SIGALRM, lambda _, later: _raise_soon(number, later))
+        _waiting.append(number)
         signal.setitimer(signal.ITIMER_REAL, _PAUSE)
     elif number == signal.SIGINT:
         raise KeyboardInterrupt

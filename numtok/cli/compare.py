@@ -63,9 +63,4 @@ def command(
     print_comparison(comparison, Format.JSON if json else format)
     failed = [one for one in comparison.verdicts if not one.met]
     if failed:
-        told = (
-            f"{one.report} has {'no figure' if one.value is None else f'{one.value:.6g}'} "
-            f"where {one.requirement} is required"
-            for one in failed
-        )
-        raise NegativeVerdict("not met: " + "; ".join(told))
+        raise NegativeVerdict("not met: " + "; ".join(one.told for one in failed))

@@ -21,7 +21,7 @@ import typer
 
 from numtok import __version__, cli
 from numtok.cli._shared import Invocation, one_line
-from numtok.cli._signals import Terminated, raise_at_signals
+from numtok.cli._signals import Terminated, raising_at_signals
 from numtok.cli._usage import told
 from numtok.config import FILE, Config, load
 from numtok.errors import NumtokError, StoreError, unknown
@@ -104,14 +104,14 @@ def _reflowed(text: str) -> str:
 
 def main() -> NoReturn:
     """Run the command line and exit with the code that the outcome has."""
-    raise_at_signals()
     # Threads that wait for each other spin, and where other work has taken a core they spin for
     # most of the time: training is then eight times slower. A shorter wait costs a fifth at worst.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     # Imports make half a million objects and no garbage; looking for it takes a tenth of a second.
     gc.set_threshold(100_000, 20, 100)
     try:
-        code = _run()
+        with raising_at_signals():
+            code = _run()
         # Here, where a failure can still be told; the interpreter only grumbles about it.
         sys.stdout.flush()
     except BrokenPipeError:

@@ -255,11 +255,22 @@ def figures(
         [metric.of_counted(answers) for metric in defined], answers, resamples, seed, level
     )
     by_spec = {
-        spec_of(metric): msgspec.structs.replace(figure, n=int(metric.counted(answers).sum()))
+        spec_of(metric): _counted(figure, metric.counted(answers), answers.sample)
         for metric, (figure, _) in zip(defined, found, strict=True)
     }
     nothing = Figure(None, None, None, len(answers.truth))
     return {spec_of(metric): by_spec.get(spec_of(metric), nothing) for metric in metrics}
+
+
+def _counted(
+    figure: Figure, counted: NDArray[np.bool_], sample: NDArray[np.int64] | None
+) -> Figure:
+    """The figure of some of the numbers (bool[n]); of one sample without an interval."""
+    n = int(counted.sum())
+    drawn = n if sample is None else len(np.unique(sample[counted]))
+    if drawn < 2:
+        return Figure(figure.value, None, None, n)
+    return msgspec.structs.replace(figure, n=n)
 
 
 def means(columns: Sequence[NDArray[np.float64]], answers: Answers) -> list[Figure]:

@@ -11,16 +11,17 @@ from numtok.metrics._weighted import Floats, dot
 from numtok.metrics.base import Answers, Metric
 
 _ALL_PAIRS = 500  # up to here all pairs are kept, as three matrices
+_BY_CLUSTERS = 1 << 20  # numbers times clusters, up to which pairs of clusters are kept
 
 Ranks = NDArray[np.int64]  # [n] dense, from 0: equal values have equal ranks
 
 
-def _ranks(values: Floats) -> Ranks:
+def _ranks(values: Floats | Ranks) -> Ranks:
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
-def _row_sums(x: Ranks, y: Ranks) -> Floats:
-    """For each i, the sum over j of sign(x_i - x_j) sign(y_i - y_j), in O(n log^2 n).
+def _row_sums(x: Ranks, y: Ranks, among: NDArray[np.bool_]) -> Floats:
+    """For each i, the sum over j ``among`` of sign(x_i - x_j) sign(y_i - y_j), in O(n log^2 n).
 
     Two ranks in x that differ do so first at one bit, the upper ones being alike: so each bit
     splits every block of ranks into a lower and an upper half, and every pair with x_i > x_j is
@@ -33,7 +34,7 @@ def _row_sums(x: Ranks, y: Ranks) -> Floats:
         upper = (x >> bit) & 1 == 1
         key = (x >> (bit + 1)) * width + y
         for side, sign in ((upper, 1), (~upper, -1)):
-            others, own = np.sort(key[~side]), key[side]
+            others, own = np.sort(key[~side & among]), key[side]
             start = own - y[side]
             smaller = np.searchsorted(others, own) - np.searchsorted(others, start)
             larger = np.searchsorted(others, start + width) - np.searchsorted(others, own, "right")
@@ -41,12 +42,20 @@ def _row_sums(x: Ranks, y: Ranks) -> Floats:
     return sums.astype(np.float64)
 
 
-def _pair_sums(x: Ranks, y: Ranks) -> Statistic:
-    """The sum over pairs (i, j) of w_i w_j sign(x_i - x_j) sign(y_i - y_j), as a statistic."""
+def _pair_sums(x: Ranks, y: Ranks, cluster: Ranks | None) -> Statistic:
+    """The sum over pairs (i, j) of w_i w_j sign(x_i - x_j) sign(y_i - y_j), as a statistic.
+
+    Numbers of one cluster have one weight.
+    """
     if len(x) <= _ALL_PAIRS:
         pairs = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y)).astype(float)
         return lambda weights: ((weights @ pairs) * weights).sum(axis=1)  # whole numbers: exact
-    rows = _row_sums(x, y)
+    if cluster is not None and len(x) * (count := int(cluster.max()) + 1) <= _BY_CLUSTERS:
+        rows_of = (_row_sums(x, y, cluster == each) for each in range(count))
+        between = np.stack([np.bincount(cluster, rows, count) for rows in rows_of])
+        first = np.unique(cluster, return_index=True)[1]
+        return lambda weights: ((weights[:, first] @ between) * weights[:, first]).sum(axis=1)
+    rows = _row_sums(x, y, np.ones(len(x), np.bool_))
     total = rows.sum()
     return lambda weights: 2 * dot(weights, rows) - total
 
@@ -56,10 +65,11 @@ class KendallTau(Metric):
     """Tau-b: concordant minus discordant pairs, over the geometric mean of the numbers of pairs
     that are not tied in the truth and not tied in the prediction.
 
-    The figure is exact for any n. Up to 500 numbers so is every bootstrap replicate. Above,
-    where one would take O(n log n) time, replicates are the first-order expansion about the
-    figure, in the weights (the Hajek projection of a U-statistic): what that leaves out is of
-    order 1/n, against an interval of order 1/sqrt(n).
+    The figure is exact for any n. Up to 500 numbers so is every bootstrap replicate, and where
+    numbers times clusters are at most a million. Above, where one would take O(n log n) time,
+    replicates are the first-order expansion about the figure, in the weights (the Hajek projection
+    of a U-statistic): of n numbers or clusters that are drawn it leaves out what is of order 1/n,
+    against an interval of order 1/sqrt(n).
 
     >>> KendallTau().plain(Answers.of([1, 2, 3, 4], [1, 3, 2, 4]))  # 5 pairs in order, 1 not
     0.6666666666666666
@@ -73,7 +83,8 @@ class KendallTau(Metric):
 
     def statistic(self, answers: Answers) -> Statistic:
         x, y = _ranks(answers.truth), _ranks(answers.prediction)
-        concordance, in_x, in_y = _pair_sums(x, y), _pair_sums(x, x), _pair_sums(y, y)
+        cluster = None if answers.sample is None else _ranks(answers.sample)
+        concordance, in_x, in_y = (_pair_sums(*both, cluster) for both in ((x, y), (x, x), (y, y)))
 
         def tau(weights: Floats) -> Floats:
             untied = np.sqrt(in_x(weights) * in_y(weights))

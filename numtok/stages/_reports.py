@@ -172,13 +172,11 @@ class Predictions:
         return [TARGET, *found] if several and TARGET not in found else found
 
     def groups(self, name: str) -> "dict[str, NDArray[np.int64]]":
-        """The rows of each value of a group, ``none`` for no value; UsageError if unknown."""
+        """The rows of each value of a group, as :func:`named`; UsageError if unknown."""
         if name not in self.group_names:
             raise unknown("group", name, self.group_names)
         own = GROUP + name in self.table.column_names
-        values = self.table.column(GROUP + name if own else name).fill_null("none").to_pylist()
-        column = np.array(values, object)
-        return {value: np.flatnonzero(column == value) for value in in_order(set(values))}
+        return named(self.table.column(GROUP + name if own else name))
 
     def clusters(self, rows: "NDArray[np.int64]") -> int | None:
         """As :func:`cluster_count` of some of them."""
@@ -216,6 +214,18 @@ class Predictions:
                 f"the rows of {self.ref} and {other.ref} are in other clusters, so they cannot be "
                 "drawn together; evaluate both models on one split of the same data"
             )
+
+
+def named(column: "pa.ChunkedArray[Any]") -> "dict[str, NDArray[np.int64]]":
+    """The rows of each value, in order; ``none`` for no value, or where a value is called so
+    ``(none)``."""
+    values = column.to_pylist()
+    nothing = "(none)" if "none" in values else "none"
+    told = np.array([nothing if value is None else value for value in values], object)
+    names, place = np.unique(told, return_inverse=True)
+    rows = np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place))[:-1])
+    found = dict(zip(names.tolist(), rows, strict=False))  # of nothing there is one empty part
+    return {value: found[value] for value in in_order(found)}
 
 
 def check_measures(metrics: Iterable[Metric], measures: Measures, ref: str) -> None:

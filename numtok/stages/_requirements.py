@@ -28,9 +28,16 @@ class Verdict(msgspec.Struct, frozen=True):
     """Whether one report meets one requirement; one whose figure is undefined does not."""
 
     requirement: str
+    limit: float
     report: str
     value: float | None
     met: bool
+
+    @property
+    def told(self) -> str:
+        """What the report has, and what it is to have."""
+        has = "no figure" if self.value is None else apart(self.value, self.limit)
+        return f"{self.report} has {has} where {self.requirement} is required"
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ class Requirement:
     limit: float
 
     def __str__(self) -> str:
-        return f"{self.metric}{self.sign}{self.limit:g}"
+        return f"{self.metric}{self.sign}{written(self.limit)}"
 
     @classmethod
     def parse(cls, text: str) -> "Requirement":
@@ -54,7 +61,7 @@ class Requirement:
         """The verdict on one report, from its figures over all numbers."""
         value = figures[self.metric].value
         met = value is not None and holds(value, self.sign, self.limit)
-        return Verdict(str(self), ref, value, met)
+        return Verdict(str(self), self.limit, ref, value, met)
 
 
 def limited(text: str, option: str, what: str, example: str) -> tuple[str, str, float]:
@@ -76,6 +83,24 @@ def limited(text: str, option: str, what: str, example: str) -> tuple[str, str, 
             f'as in {option} "{example}"'
         )
     return match[1], match[2], limit
+
+
+def written(limit: float) -> str:
+    """A limit with all its digits: ``0.99999999``, ``12``."""
+    return repr(limit).removesuffix(".0")
+
+
+def apart(value: float, limit: float) -> str:
+    """A figure with so many digits that it lies on the same side of the limit as it does.
+
+    >>> apart(0.98765432, 0.99), apart(0.9999999, 1.0)
+    ('0.987654', '0.9999999')
+    """
+    for digits in range(6, 17):
+        told = f"{value:.{digits}g}"
+        if (float(told) < limit) == (value < limit) and (float(told) > limit) == (value > limit):
+            return told
+    return repr(value)
 
 
 def holds(value: float, sign: str, limit: float) -> bool:

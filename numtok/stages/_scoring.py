@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from numtok.errors import DataError
 from numtok.metrics.base import Answers, Metric, figures
-from numtok.records import GROUP, in_order
+from numtok.records import GROUP
 from numtok.registry import spec_of
 from numtok.reports import Figures
-from numtok.stages._reports import TARGET, TrainMeans, cluster_count, clusters_told, scored
+from numtok.stages._reports import TARGET, TrainMeans, cluster_count, clusters_told, named, scored
 from numtok.stages._reports import answers as answers_of
 
 if TYPE_CHECKING:
@@ -181,8 +181,7 @@ def _parts(kept: "pa.Table") -> Iterator[tuple[tuple[str, str], NDArray[np.bool_
     groups = [name for name in kept.column_names if name.startswith(GROUP)]
     for column in (*([TARGET] if TARGET in kept.column_names else []), *groups):
         group = column.removeprefix(GROUP) if column in groups else ""
-        values = np.array(kept.column(column).fill_null("none").to_pylist(), object)
-        present = in_order(set(values.tolist()))
-        if (1 if group else 2) <= len(present) <= _MOST_GROUPS:
-            for value in present:
-                yield (group, value), values == value
+        found = named(kept.column(column))
+        if (1 if group else 2) <= len(found) <= _MOST_GROUPS:
+            for value, rows in found.items():
+                yield (group, value), np.isin(np.arange(len(kept)), rows)

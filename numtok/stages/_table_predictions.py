@@ -340,6 +340,7 @@ class TableEvaluation:
 
     def _notes(self, predictions: "pa.Table") -> Iterator[str]:
         yield from self.table.file.notes
+        yield from _often(self.table.file.target, predictions.column("truth").to_numpy())
         if any(map(self._is_held_back, self.loaded.fitted)):
             yield (
                 "These rows were held back from the train split, to know when to stop: good to "
@@ -347,7 +348,6 @@ class TableEvaluation:
             )
         if not self._is_learnt:
             yield "Of another table than that of the model; floors that learn rows are left out."
-        yield from _often(self.table.file.target, predictions.column("truth").to_numpy())
         bounded = next(iter(self.loaded.fitted.values())).model.head.bounded
         log_density = predictions.column("log_density").to_numpy()
         if not bounded and (beyond := int(np.isneginf(log_density).sum())):

@@ -15,7 +15,7 @@ from numtok.errors import DataError, UsageError, unknown
 from numtok.records import LOG_FILE, MODEL
 from numtok.reports import Figure
 from numtok.stages._reports import Evaluation
-from numtok.stages._requirements import holds, limited
+from numtok.stages._requirements import holds, limited, written
 from numtok.stages._spread import Spread, spread
 from numtok.store import Store
 
@@ -42,7 +42,7 @@ class Level:
     limit: float
 
     def __str__(self) -> str:
-        return f"{self.key}{self.sign}{self.limit:g}"
+        return f"{self.key}{self.sign}{written(self.limit)}"
 
     @classmethod
     def parse(cls, text: str) -> "Level":

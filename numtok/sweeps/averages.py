@@ -5,6 +5,7 @@ chosen: the best ``decoder:ud`` is one, whatever its base was on each data set.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,15 +37,19 @@ def averages(
         if (folder := reports.get(run.index)) is not None:
             way = {axis: value for axis, value in sweep.shared(run.point) if axis not in of_data}
             ways[f"{folder.parent.name}@{folder.name}"] = label_of(way)
-    found: dict[str, dict[str, list[float | None]]] = {}
+    found: dict[str, list[dict[str, float | None]]] = {}  # on each data set
     for comparison in comparisons:
         part = comparison.parts[0]
         for experiment in comparison.experiments if part.value is None else ():
-            figures = found.setdefault(ways[experiment.reports[0]], {})
-            for metric, standing in part.standings[experiment.label].items():
-                figures.setdefault(metric, []).append(standing.figure.value)
+            standings = part.standings[experiment.label]
+            values = {metric: standing.figure.value for metric, standing in standings.items()}
+            found.setdefault(ways[experiment.reports[0]], []).append(values)
+    # Which metrics a comparison has, its data decide; what one of them lacks is undefined.
+    metrics = list(dict.fromkeys(chain.from_iterable(chain.from_iterable(found.values()))))
     return [
-        Average(label, {metric: Over.of(values) for metric, values in figures.items()})
+        Average(
+            label, {metric: Over.of([one.get(metric) for one in figures]) for metric in metrics}
+        )
         for label, figures in found.items()
-        if max(map(len, figures.values())) > 1
+        if len(figures) > 1
     ]

@@ -194,7 +194,7 @@ class _Reader:
             train=self._trainings(),
             eval=tuple(evaluations),
             compare=compared,
-            budget=budgets[0] if budgets else None,
+            budget=self._named("train", budgets[0]) if budgets else None,
         )
         return replace(made, select=self._select(made), also=tuple(self._also()))
 

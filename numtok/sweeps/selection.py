@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from numtok.errors import DataError
 from numtok.metrics.base import METRICS
 from numtok.registry import spec_of
 from numtok.reports import REPORT
@@ -22,7 +23,7 @@ from numtok.stages._reports import Evaluation, Predictions, check_measures, read
 from numtok.stages.train import VALIDATION
 from numtok.store import Store
 from numtok.sweeps.plan import Select, Shared, Sweep, label_of
-from numtok.sweeps.runs import Run
+from numtok.sweeps.runs import Failed, Run
 
 #: Does runs, and gives the report of each by its index.
 Evaluate = Callable[[Sequence[Run]], Mapping[int, Path]]
@@ -59,6 +60,7 @@ class Selection:
     select: Select
     evaluate: Evaluate
     store: Store
+    failed: list[Failed]  # what has no figure to choose by is added
 
     def choose(self, runs: Sequence[Run]) -> tuple[list[Run], list[Choice]]:
         """The runs to evaluate on the split of the report, and how they were chosen."""
@@ -106,11 +108,14 @@ class Selection:
         metric = METRICS.build(self.select.metric)
         evaluations = [found[run.index] for run in runs if run.index in found]
         values = []
-        for one in evaluations:
+        for run in runs:
+            if (one := found.get(run.index)) is None:
+                continue
             check_measures([metric], one.report.measures, one.ref)
             answers = Predictions.read(one).answers
             if why := metric.why_undefined(answers):
-                self.store.note(f"{one.ref} is not chosen: no {spec_of(metric)}, since {why}")
+                told = f"{one.ref} is not chosen: no {spec_of(metric)}, since {why}"
+                self.failed.append(Failed(label_of(run.point), DataError(told)))
                 continue
             values.append(metric.plain(answers))
         if len(values) < len(runs):

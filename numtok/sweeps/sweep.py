@@ -71,12 +71,14 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     runner = Runner(store.root, side, progress, failed)
     choices: list[Choice] = []
     if sweep.select is not None:
-        runs, choices = Selection(sweep, sweep.select, runner, store).choose(runs)
+        runs, choices = Selection(sweep, sweep.select, runner, store, failed).choose(runs)
     reports = runner(runs)
     progress(Update("comparing"))
     tables = []
     for label in dict.fromkeys(run.table for run in runs):
-        paths = [reports[run.index] for run in runs if run.table == label and run.index in reports]
+        mine = [run.index for run in runs if run.table == label]
+        # Two points may be one experiment, where a default is written out.
+        paths = list(dict.fromkeys(reports[index] for index in mine if index in reports))
         if not paths:
             continue
         try:
