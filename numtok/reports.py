@@ -174,7 +174,8 @@ def predictions_schema(groups: Sequence[str], *, clusters: bool = False) -> "pa.
     id                  string, of the sample
     target              string, name of the target; "number" where a row has no targets
     position            int32, index of the number in the row
-    truth_literal       string, the digits as written
+    truth_literal       string, the digits as written; of a number that is no target and whose
+                        tokens do not keep them, Python's repr, integers without a point
     truth               float64, its value
     prediction_literal  string, as the scheme writes the prediction; null if invalid
     prediction          float64, null if invalid

@@ -57,6 +57,11 @@ class Samples:
         """Tokens of the longest row."""
         return int(self.lengths.max(initial=0))
 
+    def first_token(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64[k]: where in ``tokens`` the numbers of these indices begin."""
+        rows = np.searchsorted(self.number_rows, numbers, side="right") - 1
+        return np.asarray(self.token_rows[rows] + self.number_start[numbers], np.int64)
+
     def class_of(self, classes: Sequence[str]) -> NDArray[np.int64]:
         """[n] the index of each row's label among some classes; -1 where it is none of them."""
         found = pc.index_in(self.labels, value_set=pa.array(classes, pa.string()))

@@ -585,16 +585,21 @@ def test_intervals_are_of_whole_rows(world: World) -> None:
     assert measured(mse, answers) != measured(mse, answers._replace(sample=None))
 
 
-def test_rows_without_targets_are_asked_for_every_number(world: World) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "written"), [("xval", "{n}.5 -3"), ("p1000", "{n}.5 -3"), ("digits", "{n}.50 -3")]
+)
+def test_rows_without_targets_are_asked_for_every_number(
+    world: World, scheme: str, written: str
+) -> None:
     rows = [equation(n, str(n), f"{n}.50", "-3") for n in range(12)]
-    encoded = world.encoded("xval", world.write("plain", rows), split="test=0.5")
+    encoded = world.encoded(scheme, world.write("plain", rows), split="test=0.5")
     for objective in (None, "ar"):
         artifact = world.report(world.model(encoded, objective), encoded)
         report, found = read(artifact), table(artifact)
         assert report.numbers == len(found) == 3 * report.rows
         assert {row["target"] for row in found} == {"number"}
         assert [row["position"] for row in found] == [0, 1, 2] * report.rows
-        truths = [(f"{float(row['id']):.1f}", f"{row['id']}.5", "-3.0") for row in found[::3]]
+        truths = [(row["id"], *written.format(n=row["id"]).split()) for row in found[::3]]
         assert [row["truth_literal"] for row in found] == [one for three in truths for one in three]
         assert report.by_target == {}
 

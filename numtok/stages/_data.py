@@ -177,8 +177,7 @@ def learnt_values(samples: Samples, codec: Codec) -> Values:
 
     def beside_token(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         assert channel is not None
-        rows = np.searchsorted(samples.number_rows, numbers, side="right") - 1
-        at = samples.token_rows[rows] + samples.number_start[numbers]
+        at = samples.first_token(numbers)
         tokens = samples.tokens[at].astype(np.int64) - codec.number_first
         return np.where(wordy[tokens], np.float32(np.nan), channel[numbers])
 

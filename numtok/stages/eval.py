@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from numtok.artifact import Artifact
 from numtok.errors import DataError, UsageError
 from numtok.metrics.base import METRICS, Metric
+from numtok.nn.batches import ranges
 from numtok.nn.device import check_compiler
 from numtok.nn.steps import compile_passes
 from numtok.nn.training import device_of
@@ -37,6 +38,7 @@ from numtok.reports import (
     quantile_column,
 )
 from numtok.samples import Samples
+from numtok.schemes.base import Failure
 from numtok.stages._answer_evaluation import ANSWERS, AnswerEvaluation, answer_metrics
 from numtok.stages._arrow import nullable
 from numtok.stages._data import check_codec, read_learnt, read_split, splits
@@ -74,7 +76,7 @@ from numtok.stages._scoring import Progress, Scores, floor_figures, number_floor
 from numtok.stages._spreads import spreads
 from numtok.store import Store
 
-REVISION = 8
+REVISION = 9
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
@@ -376,12 +378,23 @@ class _Evaluation:
         )
 
     def _truth_literals(self) -> list[str]:
-        """As written; of a number that is no target Python's repr, since shards keep no more."""
+        """As written; of a number that is no target what its tokens keep of that, or Python's
+        ``repr``, integers without a point."""
         literals = self.samples.target_literal.to_pylist()
-        values = self.samples.numbers[self.asked.numbers].tolist()
+        if (self.asked.targets >= 0).all():
+            return [literals[target] for target in self.asked.targets.tolist()]
+        codec, samples, numbers = self.loaded.codec, self.samples, self.asked.numbers
+        others = [repr(value).removesuffix(".0") for value in samples.numbers[numbers].tolist()]
+        if codec.keeps_literals:
+            lengths = samples.number_length[numbers]
+            tokens = samples.tokens[ranges(samples.first_token(numbers), lengths)]
+            local = tokens.astype(np.uint32) - np.uint32(codec.number_first)
+            decoded = codec.decode_numbers(local, lengths)
+            for index in np.flatnonzero(decoded.failures == Failure.NONE).tolist():
+                others[index] = decoded.literal(index)
         return [
-            literals[target] if target >= 0 else repr(value)
-            for target, value in zip(self.asked.targets.tolist(), values, strict=True)
+            literals[target] if target >= 0 else other
+            for target, other in zip(self.asked.targets.tolist(), others, strict=True)
         ]
 
     def _outside(self) -> "pa.Array[Any]":
