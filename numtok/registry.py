@@ -36,6 +36,7 @@ T = TypeVar("T")
 LEARNT = {"learnt": True}
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_OF_MODELS = ("embedder", "head", "objective")  # what a model is made of, not its data
 _plugin_folders: list[Path] = []
 
 
@@ -164,9 +165,10 @@ class Registry(Generic[T]):
         kind = self[name]
         revision = getattr(kind, "revision", None)
         if settings.get("revision") != revision:
+            again = "train again" if self._what in _OF_MODELS else "encode the data again"
             raise UsageError(
                 f"{self._what} {name!r} was written at revision {settings.get('revision')!r}, this "
-                f"numtok has revision {revision!r}; encode the data again with this numtok"
+                f"numtok has revision {revision!r}; {again} with this numtok"
             )
         if settings.get("digest") != getattr(kind, "digest", None):
             raise UsageError(

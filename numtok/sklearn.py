@@ -54,7 +54,7 @@ _AT_ONCE = 1 << 13  # rows whose distributions are held at a time
 
 
 class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A perceptron with one of numtok's heads, fitted until the validation loss rises no more.
+    """A perceptron with one of numtok's heads, fitted until the validation loss falls no more.
 
     X is a 2-D array of numbers, or a data frame (pandas, polars) whose strings and categories are
     features as well. NaN, or null in a frame, is a missing value; infinities are refused. y is one

@@ -228,6 +228,7 @@ def test_show_as_json_is_the_manifest_and_the_files(numtok: Shell, artifact: Art
     shown = json.loads(numtok("show", "toy", "--json").out)
     assert shown["schema"] == 1
     assert shown["ref"] == artifact.ref
+    assert Path(shown["folder"]).samefile(artifact.path)
     assert shown["manifest"] == json.loads((artifact.path / MANIFEST).read_bytes())
     assert [file["path"] for file in shown["files"]][-1] == "scheme.json"
 

@@ -194,27 +194,27 @@ LINES: dict[str, tuple[bytes, str]] = {
     "a target that is no number": (
         b'{"text": "a 1 b", "targets": {"x": [[0, 3]]}}',
         "target 'x' at [0, 3] is 'a 1', not exactly one number; "
-        "give the span of a number as `numtok explain` reads it",
+        "give the span of a number as `numtok explain` reads it, up to behind its last character",
     ),
     "a target that is a part of a number": (
         '{"text": "é -12", "targets": {"x": [[3, 5]]}}'.encode(),
         "target 'x' at [3, 5] is '12', not exactly one number; "
-        "give the span of a number as `numtok explain` reads it",
+        "give the span of a number as `numtok explain` reads it, up to behind its last character",
     ),
     "a target that is two numbers": (
         b'{"text": "1 2", "targets": {"x": [[0, 3]]}}',
         "target 'x' at [0, 3] is '1 2', not exactly one number; "
-        "give the span of a number as `numtok explain` reads it",
+        "give the span of a number as `numtok explain` reads it, up to behind its last character",
     ),
     "a target backwards": (
         b'{"text": "a 1", "targets": {"x": [[3, 2]]}}',
         "target 'x' at [3, 2] is '', not exactly one number; "
-        "give the span of a number as `numtok explain` reads it",
+        "give the span of a number as `numtok explain` reads it, up to behind its last character",
     ),
     "a target of much text": (
         b'{"text": "' + b"a" * 99 + b'", "targets": {"x": [[0, 99]]}}',
         f"target 'x' at [0, 99] is '{'a' * 37}...', not exactly one number; "
-        "give the span of a number as `numtok explain` reads it",
+        "give the span of a number as `numtok explain` reads it, up to behind its last character",
     ),
     "a target outside": (
         '{"text": "é 1", "targets": {"x": [[2, 4]]}}'.encode(),
@@ -514,7 +514,8 @@ def invalid_utf8(*values: bytes) -> "pa.Array[Any]":
         (
             {"text": ["a 1", "b", "c"], "targets": [{"x": [[2, 3]]}, {"x": [[0, 1]]}, None]},
             "target 'x' at [0, 1] is 'b', not exactly one number; "
-            "give the span of a number as `numtok explain` reads it",
+            "give the span of a number as `numtok explain` reads it, up to behind its last "
+            "character",
             '{"text":"b","targets":{"x":[[0,1]]}}',
         ),
         (
@@ -710,7 +711,13 @@ SPLIT = (
         (
             "a.csv",
             2,
-            f"a.csv: cannot tell what kind of file this is; allowed are {KNOWN}, "
+            "a.csv is a table: `numtok table` reads CSV, to learn one column from others; for "
+            'text, write each row as a line {"text": "..."} of a .jsonl file',
+        ),
+        (
+            "a.xml",
+            2,
+            f"a.xml: cannot tell what kind of file this is; allowed are {KNOWN}, "
             "a folder of them, - and the REF of a data artifact",
         ),
         ("folder", 2, f"folder: no file in this folder ends in {KNOWN}"),
@@ -736,6 +743,7 @@ SPLIT = (
 def test_an_input_that_is_none(numtok: Shell, argument: str, code: int, message: str) -> None:
     put(GOOD, "good.jsonl")
     put(b"1,2\n", "a.csv")
+    put(b"<a/>", "a.xml")
     Path("folder").mkdir()
     put(b"", "folder/a.txt")
     put(GOOD, "folder/.a.jsonl")
@@ -1103,7 +1111,7 @@ def test_a_worker_fails_with_the_same_line_as_the_parent(numtok: Shell) -> None:
     put(gzip.compress(GOOD), "b.jsonl.gz")
     reason = (
         "target 'x' at [0, 1] is 'a', not exactly one number; "
-        "give the span of a number as `numtok explain` reads it"
+        "give the span of a number as `numtok explain` reads it, up to behind its last character"
     )
     ran = encode(numtok, "b.jsonl.gz", "a.jsonl.gz", "--workers", "2")
     failed(ran, 3, f"a.jsonl.gz, line 2: {reason}{SKIP}")

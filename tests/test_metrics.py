@@ -4,9 +4,11 @@ import doctest
 import importlib
 import math
 import statistics
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -428,6 +430,15 @@ def test_what_float64_cannot_hold_is_undefined_and_not_wrong() -> None:
     assert METRICS.build("mae").why_undefined(opposite) == (
         "an error is larger than float64 can hold"
     )
+
+
+def test_the_guide_has_every_metric_with_its_meaning() -> None:
+    guide = (Path(__file__).parents[1] / "docs" / "guide" / "evaluate.md").read_text()
+    for name in METRICS.names():
+        metric = METRICS.build(name)
+        told = sys.modules[type(metric).__module__].__doc__ or ""
+        what = told.splitlines()[0].removeprefix(f"{name}: ").rstrip(".")
+        assert f"| `{name}` | {metric.measures} | {what} | {metric.better} |" in guide
 
 
 # --- order -------------------------------------------------------------------------------------

@@ -134,6 +134,16 @@ def test_the_examples_of_the_guide_are_sweeps(tmp_path: Path) -> None:
 # --- tables ------------------------------------------------------------------------------------
 
 
+def test_budgets_are_climbed_beside_an_option_of_the_same_name(tmp_path: Path) -> None:
+    text = (
+        '[gen]\ntask = "orbits"\nsteps = ["0.3/0.4", "public"]\n[encode]\nscheme = "xval"\n'
+        '[train]\nsteps = [10, 20]\n[select]\nmetric = "mse"\nreach = 0.1\n'
+    )
+    sweep = read_sweep(written(tmp_path, text))
+    assert sweep.climbed == ["train.steps"]
+    assert all(sweep.climbed[0] in point for point, _ in sweep.train)
+
+
 def test_a_file_without_encode_is_of_tables(tmp_path: Path) -> None:
     sweep = read_sweep(
         written(

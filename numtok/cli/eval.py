@@ -71,7 +71,10 @@ def command(
         int | None, typer.Option(metavar="N", help="Only the first rows of the split.")
     ] = None,
     metric: Annotated[
-        list[str] | None, typer.Option(metavar="SPEC", help="One more: adjusted-r2,p=4 ...")
+        list[str] | None,
+        typer.Option(
+            metavar="SPEC", help="One more: adjusted-r2,p=4 ... (docs/guide/evaluate.md)."
+        ),
     ] = None,
     batch: Annotated[
         int,

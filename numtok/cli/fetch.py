@@ -85,7 +85,7 @@ def command(
         str | None,
         typer.Option(
             metavar="SHARES",
-            help="Of numeracy600k: by a hash of the id. Default: test=0.1667[,seed=0].",
+            help="Of numeracy600k: by a hash of the text. Default: test=0.1667[,seed=0].",
         ),
     ] = None,
     on_error: Annotated[

@@ -30,7 +30,8 @@ def command(context: typer.Context, ref: RefArgument, json: OneJsonOption = Fals
     manifest, files = artifact.manifest, artifact.files()
     plain = msgspec.to_builtins(manifest)
     if json:
-        print_json({"ref": artifact.ref, "manifest": plain, "files": msgspec.to_builtins(files)})
+        told = {"ref": artifact.ref, "folder": str(artifact.path), "manifest": plain}
+        print_json(told | {"files": msgspec.to_builtins(files)})
         return
     parents = [("made from", f"{one.kind} {one.where}") for one in manifest.parents]
     facts = [

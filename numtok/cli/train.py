@@ -153,7 +153,9 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Write a Chrome trace of 5 steps, print their costs."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Default: the data's and the preset's.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Default: the data's and the preset's; tables: the head's.")
+    ] = None,
     restart: RestartOption = False,
     force: ForceOption = False,
     format: FormatOption = Format.TABLE,

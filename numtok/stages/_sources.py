@@ -151,6 +151,11 @@ def _files_below(path: Path, store: Store) -> list[Path]:
             store.note(f"{path}: not read, since they do not end in {', '.join(FORMATS)}: {names}")
         return found
     if _format_of(path) is None:
+        if path.suffix in (".csv", ".tsv"):
+            raise UsageError(
+                f"{path} is a table: `numtok table` reads CSV, to learn one column from others; "
+                'for text, write each row as a line {"text": "..."} of a .jsonl file'
+            )
         raise UsageError(
             f"{path}: cannot tell what kind of file this is; allowed are {', '.join(FORMATS)}, "
             "a folder of them, - and the REF of a data artifact"

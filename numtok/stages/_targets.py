@@ -62,8 +62,8 @@ def _numbers_of(
         problem = (
             _outside(what, texts, row)
             if min(start, end) < 0
-            else f"{what} is {_shown(texts, start, end)}, not exactly one number; "
-            "give the span of a number as `numtok explain` reads it"
+            else f"{what} is {_shown(texts, start, end)}, not exactly one number; give the span of "
+            "a number as `numtok explain` reads it, up to behind its last character"
         )
         problems.setdefault(row, problem)
     return at
