@@ -11,7 +11,7 @@ from numtok.metrics._weighted import Floats, dot
 from numtok.metrics.base import Answers, Metric
 
 _ALL_PAIRS = 500  # up to here all pairs are kept, as three matrices
-_BY_CLUSTERS = 1 << 20  # numbers times clusters, up to which pairs of clusters are kept
+_FEW, _BY_CLUSTERS = 64, 1 << 20  # clusters, and numbers times them, up to which pairs are kept
 
 Ranks = NDArray[np.int64]  # [n] dense, from 0: equal values have equal ranks
 
@@ -50,7 +50,8 @@ def _pair_sums(x: Ranks, y: Ranks, cluster: Ranks | None) -> Statistic:
     if len(x) <= _ALL_PAIRS:
         pairs = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y)).astype(float)
         return lambda weights: ((weights @ pairs) * weights).sum(axis=1)  # whole numbers: exact
-    if cluster is not None and len(x) * (count := int(cluster.max()) + 1) <= _BY_CLUSTERS:
+    count = len(x) if cluster is None else int(cluster.max()) + 1
+    if cluster is not None and count <= min(_FEW, _BY_CLUSTERS // len(x)):
         rows_of = (_row_sums(x, y, cluster == each) for each in range(count))
         between = np.stack([np.bincount(cluster, rows, count) for rows in rows_of])
         first = np.unique(cluster, return_index=True)[1]
@@ -65,11 +66,11 @@ class KendallTau(Metric):
     """Tau-b: concordant minus discordant pairs, over the geometric mean of the numbers of pairs
     that are not tied in the truth and not tied in the prediction.
 
-    The figure is exact for any n. Up to 500 numbers so is every bootstrap replicate, and where
-    numbers times clusters are at most a million. Above, where one would take O(n log n) time,
-    replicates are the first-order expansion about the figure, in the weights (the Hajek projection
-    of a U-statistic): of n numbers or clusters that are drawn it leaves out what is of order 1/n,
-    against an interval of order 1/sqrt(n).
+    The figure is exact for any n. Up to 500 numbers so is every bootstrap replicate, and with up
+    to 64 clusters where numbers times clusters are at most a million. Above, where one would take
+    O(n log n) time, replicates are the first-order expansion about the figure, in the weights (the
+    Hajek projection of a U-statistic): of n numbers or clusters that are drawn it leaves out what
+    is of order 1/n, against an interval of order 1/sqrt(n).
 
     >>> KendallTau().plain(Answers.of([1, 2, 3, 4], [1, 3, 2, 4]))  # 5 pairs in order, 1 not
     0.6666666666666666

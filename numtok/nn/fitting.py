@@ -1,4 +1,4 @@
-"""Fitting a model to a table: AdamW, epoch by epoch, until the validation loss rises no more.
+"""Fitting a model to a table: AdamW, epoch by epoch, until the validation loss falls no more.
 
 The recipe of Decoding-based Regression, Appendix D: at most 300 epochs, a tenth
 of the train split held back, patience 5. A :class:`Fitting` knows nothing of
