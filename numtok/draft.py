@@ -117,11 +117,12 @@ class Draft:
         """Keep the artifact that is there, drop the draft, and say how the two differ."""
         there = {output.path: output for output in artifact.files()}
         # The bytes too, not only what is written of them: they may have been damaged since.
-        on_the_disk = {}
-        for path in there:
-            with suppress(StoreError):  # lost or unreadable: it differs
-                digest, size = files.sha256_file(artifact.path / path)
-                on_the_disk[path] = Output(path, size, digest)
+        on_the_disk = {
+            path: Output(path, size, digest)
+            for path in there
+            if (artifact.path / path).exists()  # what was lost differs
+            for digest, size in [files.sha256_file(artifact.path / path)]
+        }
         made = {output.path: output for output in outputs}
         discard(self.path, self.version)
         differing = sorted(

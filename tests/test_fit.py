@@ -314,6 +314,18 @@ def test_floors_are_fitted_to_rows_from_everywhere(
     assert floors["linear"]["mse"]["value"] < 0.2 * floors["mean"]["mse"]["value"]
 
 
+def test_a_head_of_the_unit_interval_learns_numbers_that_lie_there_as_they_are(
+    store: Store,
+) -> None:
+    path = store.root.parent / "shares.csv"
+    lines = [f"{x},{0.1 + x / 100},{'test' if x % 4 == 0 else 'train'}" for x in range(80)]
+    path.write_text("\n".join(["a,y,split", *lines]) + "\n")
+    table(TableConfig(str(path), "y"), store)
+    model = fitted(store, tiny("shares", head="riemann:8", normalize="none"))
+    metrics = report(evaluated(store, model, "shares"))["metrics"]
+    assert metrics["tailed-nll"]["value"] == pytest.approx(metrics["nll"]["value"], abs=0.1)
+
+
 def test_targets_that_come_again_and_again_are_told_of(store: Store) -> None:
     path = store.root.parent / "counts.csv"
     lines = [f"{x},{x % 3},{'test' if x % 4 == 0 else 'train'}" for x in range(80)]
@@ -408,8 +420,8 @@ def test_the_command_of_a_model_makes_it_again(numtok: Shell, store: Store) -> N
         (
             "train toy --head riemann:64 --normalize affine",
             2,
-            "--normalize affine is not possible with --head riemann:64, which says numbers of the "
-            "train split's range alone; leave it out, or give unit",
+            " targets outside of [0, 1], where --head riemann:64 says numbers; leave it out, or "
+            "give unit",
         ),
         ("train toy --head decoder:nd --normalize none", 2, "leave it out, or give unit"),
         ("train toy --head pointwise,sigmoid=yes --normalize scale:5", 2, "give unit"),

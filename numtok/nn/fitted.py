@@ -26,6 +26,7 @@ from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.registry import settings_of, spec_of
 
 _ROUNDING = 16  # spacings of float64: less apart are results of one number
+_ROUNDED = 1e-9  # of the unit interval
 _AT_ONCE = 1 << 14  # rows that go through the model at a time
 
 
@@ -135,14 +136,16 @@ class Preparation:
 
         Raises UsageError for a normalisation in which the head cannot say the numbers.
         """
-        if head.scaled and normalizer != head.normalizer:
-            raise UsageError(
-                f"--normalize {normalizer} is not possible with --head {spec_of(head)}, which says "
-                f"numbers of the train split's range alone; leave it out, or give {head.normalizer}"
-            )
         inputs = Inputs.fit(columns)
         scaling = fit(NORMALIZERS.build(normalizer), Moments.of(target))
         values = scaling.forward(target)
+        beyond = int(((values < -_ROUNDED) | (values > 1 + _ROUNDED)).sum())
+        if head.scaled and beyond:
+            raise UsageError(
+                f"--normalize {normalizer} puts {beyond:,} of {len(values):,} targets outside of "
+                f"[0, 1], where --head {spec_of(head)} says numbers; leave it out, or give "
+                f"{head.normalizer}"
+            )
         unsayable = int((~head.sayable(values)).sum())
         every = inputs.of(columns)
         if validation is None:

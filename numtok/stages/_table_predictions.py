@@ -230,8 +230,8 @@ class TableEvaluation:
         learnt_from, model = fitted.learnt_from, fitted.model
         tailed = exact
         if model.head.bounded and learnt_from.low < learnt_from.high:
-            mass = 1 / (learnt_from.rows + 1)
-            tailed = Tailed(exact, learnt_from.low, learnt_from.high, mass)
+            low, high = fitted.scaling.inverse(np.array([0.0, 1.0]))
+            tailed = Tailed(exact, low, high, 1 / (learnt_from.rows + 1))
         token_nll = np.full(len(truth), np.nan)
         learnt = model.head.learnt(fitted.scaling.forward(truth))
         with torch.no_grad():

@@ -353,7 +353,7 @@ class _Followed:
         share = end.below - start.below
         # Of near ones the difference has no digits left.
         known = (share < _NEAR) & np.isfinite(start.size) & np.isfinite(end.size)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             together = np.log(np.maximum(np.where(known, apart / start.size, share), 0.0))
         return np.asarray(before + np.where(place < width, parted, together))
 
