@@ -14,6 +14,7 @@ import torch
 
 from numtok.figures._drawing import default_size, image
 from numtok.figures._picture import Axis, Bars, Line, Panel, Picture, Points, Ticks
+from numtok.figures.density import Density
 from numtok.figures.truth import Truth
 from numtok.stages import eval_table, fit
 from numtok.stages.table import Config as TableConfig
@@ -207,6 +208,29 @@ def test_what_cannot_be_drawn_is_one_line(
     assert message in ran.err
     assert ran.err.count("\n") == 1
     assert not (folder / "a.png").exists()
+
+
+def test_a_density_is_drawn_over_the_rows_of_the_fold_that_models_have_in_common(
+    numtok: Shell, folder: Path
+) -> None:
+    store = Store(folder / "artifacts")
+    lines = ["x,y,split_0,split_1"]
+    for index in range(40):
+        splits = [["test", "train"][index % 4 != fold] for fold in (0, 1)]
+        lines.append(",".join([str(index), str(index % 7), *splits]))
+    (folder / "folds.csv").write_text("\n".join(lines) + "\n")
+    table(TableConfig("folds.csv", "y"), store)
+    for fold in (0, 1):
+        config = fit.Config(
+            "folds", "mlp,layers=1,width=8", head="mdn:2", epochs=2, fold=fold, name=f"of-{fold}"
+        )
+        fit.run(config, store, lambda update: None)
+    picture = Density().picture(["of-1", "folds"], store)
+    truth = next(mark for mark in picture.panels[0].marks if isinstance(mark, Points))
+    assert truth.x.tolist() == list(range(1, 40, 4))
+    ran = numtok("figure", "density", "of-0", "of-1", "folds", "--out", "a.png")
+    assert (ran.code, ran.out) == (2, "")
+    assert " was fitted to fold 1, of-0@" in ran.err and "give models of one fold" in ran.err
 
 
 def test_a_file_of_another_kind_or_in_no_folder_is_refused(numtok: Shell, folder: Path) -> None:

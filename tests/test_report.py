@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,9 @@ from numtok.cli._figures import amount, duration, interval, number, share
 from numtok.cli._report import _print_parts, skill
 from numtok.cli._shared import Format
 from numtok.published import names
+from numtok.records import in_order
 from numtok.reports import REPORT_FILE, Figure, Report
+from numtok.stages._reports import named
 from numtok.store import Store
 from tests.fakereports import Fake, make
 from tests.test_cli_store import Shell
@@ -83,6 +86,22 @@ def test_figures_over_valid_numbers_stand_beside_where_some_are_invalid(
     [row] = [line for line in lines if line.startswith("mse 200 ")]
     assert row.count("[") == 2
     assert "metric n all numbers" in words(numtok("report", xval.ref)[1])
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["none", None, "x", "none"], {"(none)": [1], "none": [0, 3], "x": [2]}),
+        ([None, "10", "9", None], {"9": [2], "10": [1], "none": [0, 3]}),
+        ([], {}),
+    ],
+)
+def test_rows_without_a_value_are_apart_from_those_called_none(
+    values: list[str | None], expected: dict[str, list[int]]
+) -> None:
+    found = named(pa.chunked_array([pa.array(values, pa.string())]))
+    assert list(found) == list(in_order(expected))
+    assert {value: rows.tolist() for value, rows in found.items()} == expected
 
 
 def test_groups_floors_and_skill_are_told(numtok: Run, xval: Artifact) -> None:

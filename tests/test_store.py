@@ -731,6 +731,17 @@ def test_an_artifact_elsewhere_is_not_removed(store: Store, tmp_path: Path) -> N
         store.remove(store.resolve(f"{tmp_path}/copy"))
 
 
+def test_what_a_sweep_would_take_is_only_named(store: Store) -> None:
+    place = make(store).path.parent
+    (place / ".lock-0123456789abcdef").write_bytes(b"")
+    before = hidden(store)
+    for _ in range(2):
+        named = [one.path.name for one in store.collect(remove=False)]
+        assert named == [".lock-0123456789abcdef"]
+        assert hidden(store) == before
+    assert [one.path.name for one in store.collect()] == named
+
+
 def test_a_sweep_takes_what_no_process_holds_and_nothing_else(store: Store) -> None:
     artifact = make(store)
     place = artifact.path.parent

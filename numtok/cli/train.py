@@ -17,7 +17,6 @@ from numtok.cli._shared import (
     typed,
 )
 
-_BUDGETS = ("steps", "tokens", "minutes")
 _OF_TABLES = ("normalize", "fold", "rows", "epochs", "patience", "validation")
 _OF_TEXTS = (
     "objective", "embedder", "steps", "tokens", "minutes", "accumulate", "recompute", "compile",
@@ -202,9 +201,9 @@ def command(
         return
     refuse(context, _OF_TABLES, "encoded data")
     from numtok.cli._trained import TrainingBar, print_result
-    from numtok.stages.train import Config, run
+    from numtok.stages.train import BUDGETS, Config, run
 
-    if typed(context, _BUDGETS):  # takes the place of another one in numtok.toml
+    if typed(context, BUDGETS):  # takes the place of another one in numtok.toml
         steps = given(context, "steps", steps)
         tokens = given(context, "tokens", tokens)
         minutes = given(context, "minutes", minutes)

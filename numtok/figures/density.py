@@ -63,8 +63,7 @@ class Density(Figure):
 
         source, table = tables[0], read_table_of(tables[0])
         feature = one_feature(source.ref, table.file)
-        draws, heads, settings = [], [], []
-        fold, columns, rows = None, None, None
+        fitted, heads, settings = [], [], []
         for model in models:
             if not is_regressor(model):
                 raise UsageError(
@@ -79,22 +78,23 @@ class Density(Figure):
                     f"{model.ref} was not fitted to the columns of {source.ref}; give a table "
                     "with the same ones"
                 )
-            its_fold, fitted = next(iter(loaded.fitted.items()))
-            if columns is None:
-                fold, rows = its_fold, table.split(self.split, its_fold)
-                rows = rows[some(len(rows), self.rows)]
-                columns = Columns(table.numbers, table.categories).take(rows)
-            elif its_fold != fold:
-                raise UsageError(
-                    f"{model.ref} was fitted to fold {its_fold}, {models[0].ref} to {fold}: their "
-                    "rows are not the same; give models of one fold"
-                )
-            random = np.random.default_rng(0)
-            draws.append(fitted.predictive(columns).sample(1, random)[:, 0])
+            fitted.append(next(iter(loaded.fitted.items())))
             heads.append(loaded.file.configuration["scheme"])
             told = {key: str(value) for key, value in loaded.file.configuration.items()}
             settings.append(told | {"seed": str(loaded.file.seed), "model": model.ref})
-        assert columns is not None and rows is not None
+        folds = [fold for fold, _ in fitted]
+        for model, fold in zip(models, folds, strict=True):
+            if fold != folds[0]:
+                raise UsageError(
+                    f"{model.ref} was fitted to fold {fold}, {models[0].ref} to {folds[0]}: their "
+                    "rows are not the same; give models of one fold"
+                )
+        rows = table.split(self.split, folds[0])
+        rows = rows[some(len(rows), self.rows)]
+        columns = Columns(table.numbers, table.categories).take(rows)
+        draws = [
+            one.predictive(columns).sample(1, np.random.default_rng(0))[:, 0] for _, one in fitted
+        ]
         return picture_of(
             (Axis(feature), table.file.target),
             (columns.numbers[:, 0], table.target[rows]),

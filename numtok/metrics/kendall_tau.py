@@ -50,8 +50,8 @@ def _pair_sums(x: Ranks, y: Ranks, cluster: Ranks | None) -> Statistic:
     if len(x) <= _ALL_PAIRS:
         pairs = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y)).astype(float)
         return lambda weights: ((weights @ pairs) * weights).sum(axis=1)  # whole numbers: exact
-    count = len(x) if cluster is None else int(cluster.max()) + 1
-    if cluster is not None and count <= min(_FEW, _BY_CLUSTERS // len(x)):
+    most = min(_FEW, _BY_CLUSTERS // len(x))
+    if cluster is not None and (count := int(cluster.max()) + 1) <= most:
         rows_of = (_row_sums(x, y, cluster == each) for each in range(count))
         between = np.stack([np.bincount(cluster, rows, count) for rows in rows_of])
         first = np.unique(cluster, return_index=True)[1]

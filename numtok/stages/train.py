@@ -55,6 +55,7 @@ from numtok.stages._training import Progress, Split, Training
 from numtok.store import Store
 
 REVISION = 2
+BUDGETS = ("steps", "tokens", "minutes")  # of which one says how long
 VALIDATION = "validation"  # the split that is looked at during training
 _CONTEXT = 16  # what a context that is not said is a multiple of: other data are a little longer
 

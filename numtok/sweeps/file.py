@@ -69,8 +69,8 @@ from numtok.sources.base import SOURCES, TableSource, TextSource
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 from numtok.stages._schemes import scheme_of
 from numtok.stages._until import Level
+from numtok.stages.train import BUDGETS
 from numtok.sweeps.plan import (
-    BUDGETS,
     Encodings,
     Point,
     Select,

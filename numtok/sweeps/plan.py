@@ -8,7 +8,6 @@ from numtok.nn.heads.base import HEADS
 from numtok.registry import name_of
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 
-BUDGETS = ("steps", "tokens", "minutes")
 #: What data are: inputs of ``encode``, or one REF of a table; or what makes them.
 Source = tuple[str, ...] | gen.Config | fetch.Config | table.Config
 #: Where on the axes: the value of each, as written, by the name of its option.

@@ -106,11 +106,9 @@ class Selection:
     def _measured(self, runs: list[Run], found: Mapping[int, Evaluation]) -> _Candidate | None:
         """None where a seed has failed or has no figure."""
         metric = METRICS.build(self.select.metric)
-        evaluations = [found[run.index] for run in runs if run.index in found]
+        there = [(run, found[run.index]) for run in runs if run.index in found]
         values = []
-        for run in runs:
-            if (one := found.get(run.index)) is None:
-                continue
+        for run, one in there:
             check_measures([metric], one.report.measures, one.ref)
             answers = Predictions.read(one).answers
             if why := metric.why_undefined(answers):
@@ -120,7 +118,7 @@ class Selection:
             values.append(metric.plain(answers))
         if len(values) < len(runs):
             return None
-        return _Candidate(runs, evaluations, sum(values) / len(values))
+        return _Candidate(runs, [one for _, one in there], sum(values) / len(values))
 
     def _badness(self, figure: float) -> float:
         return -figure if METRICS.build(self.select.metric).better == "higher" else figure
