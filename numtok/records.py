@@ -26,6 +26,7 @@ FIELD = "field"  # values on a grid of latitude and longitude at many times
 BEYOND_SIGHT = "beyond_sight"  # a count of encoded data and models (Scheme.beyond_sight)
 SCHEME_FILE = "scheme.json"  # of an encoded or model artifact: the codec
 LOG_FILE = "metrics.jsonl"  # of a model, of tables or of texts: what was logged as it learnt
+EXACT = "exact"  # in that log: the share of answers that are right; some schemes have none
 TRAIN = "train"  # the split that vocabularies and normalisations are fitted on
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 RESERVED = ("clipped", "rejected")  # names of files beside the splits' shards

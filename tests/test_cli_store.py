@@ -1,5 +1,6 @@
 """The commands on the store: what they print, where, and with which exit code."""
 
+import concurrent.futures
 import csv
 import importlib
 import io
@@ -9,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from multiprocessing import popen_spawn_posix
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import psutil
@@ -609,6 +612,56 @@ def test_a_worker_is_started_whole_before_a_signal_ends_the_run(
     assert numtok("ls") == Ran(code, "", message)
     assert whole
     assert not any(psutil.pid_exists(worker) for worker in whole)
+
+
+@ENDS
+def test_a_signal_waits_until_work_is_handed_over_to_a_thread(
+    numtok: Shell,
+    artifact: Artifact,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    code: int,
+    message: str,
+) -> None:
+    """Within ``wait`` the futures are locked, and their threads wait for who locked them."""
+    future: concurrent.futures.Future[None] = concurrent.futures.Future()
+    thread = threading.Thread(target=future.set_result, args=(None,), daemon=True)
+    within = concurrent.futures.wait.__globals__["_AcquireFutures"].__exit__.__code__
+
+    def at_the_end(frame: FrameType, event: str, argument: object) -> None:
+        if frame.f_code is within:
+            sys.settrace(None)
+            os.kill(os.getpid(), number)
+
+    def works(store: Store) -> None:
+        sys.settrace(at_the_end)
+        concurrent.futures.wait([future], timeout=60)
+
+    monkeypatch.setattr(Store, "artifacts", works)
+    assert numtok("ls") == Ran(code, "", message)
+    thread.start()
+    thread.join(10)
+    assert future.done()
+
+
+@ENDS
+def test_a_signal_on_the_brink_of_a_wait_ends_it(
+    numtok: Shell,
+    artifact: Artifact,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    code: int,
+    message: str,
+) -> None:
+    """As one that comes to another thread: nothing wakes the one that handles it."""
+
+    def works(store: Store) -> None:
+        later = threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), number))
+        later.start()
+        assert threading.Event().wait(60)
+
+    monkeypatch.setattr(Store, "artifacts", works)
+    assert numtok("ls") == Ran(code, "", message)
 
 
 # --- terminals and pipes -----------------------------------------------------------------------

@@ -772,7 +772,7 @@ def wait_for_receipts(folder: Path, count: int) -> int:
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path: Path, server: Server) -> None:
     place = serve(server, hourly(tmp_path, 8))
     # So that it is certainly not done before it is killed.
-    server.faults["/store.zarr/2m_temperature/20.0.0"] = ["slow"] * 4
+    server.faults["/store.zarr/2m_temperature/20.0.0"] = ["held"]
     with another_process(tmp_path, place) as running:
         wait_for_receipts(tmp_path, 3)
         running.kill()
@@ -845,8 +845,8 @@ def test_nothing_is_printed_of_what_ran_beside_the_object_that_failed(
     """zarr leaves its other requests running, which complain where nobody awaits them."""
     place = serve(server, hourly(tmp_path, 8))
     for index in (13, 14):
-        server.faults[f"/store.zarr/2m_temperature/{index}.0.0"] = ["slow"] * 8
-    server.faults["/store.zarr/2m_temperature/12.0.0"] = ["slow"] if interrupted else ["403"]
+        server.faults[f"/store.zarr/2m_temperature/{index}.0.0"] = ["held"]
+    server.faults["/store.zarr/2m_temperature/12.0.0"] = ["held"] if interrupted else ["403"]
     with another_process(tmp_path, place) as running:
         if interrupted:
             wait_for_receipts(tmp_path, 4)

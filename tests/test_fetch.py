@@ -47,12 +47,13 @@ SLOW = 0.6  # seconds
 class Server:
     """Files over HTTP; ``faults`` are what happens to the next requests of a path, in order: a
     status, ``half`` (the connection breaks), ``short`` (a byte less, and its length says so),
-    ``whole`` (no range), ``slow``."""
+    ``whole`` (no range), ``slow``, ``held`` (no answer before the server is closed)."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.faults: dict[str, list[str]] = {}
         self.asked: list[tuple[str, str | None]] = []
+        self._closed = threading.Event()
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -78,6 +79,8 @@ class Server:
             return
         if fault == "slow":
             time.sleep(SLOW)
+        if fault == "held":
+            self._closed.wait(60)
         content = self.files[path][: -1 if fault == "short" else None]
         begin = int(span.removeprefix("bytes=").rstrip("-")) if span and fault != "whole" else 0
         request.send_response(206 if begin else 200)
@@ -92,6 +95,7 @@ class Server:
             request.wfile.write(content[begin:end])
 
     def close(self) -> None:
+        self._closed.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()

@@ -135,6 +135,9 @@ def test_an_experiment_whose_logs_lack_the_figure_is_told_as_such(store: Store) 
     assert _reached(other) == ("not logged", "-", "-", "-")
     [mixed] = until([level], [("p1000", [with_it, without])], store)
     assert mixed.tokens is None
+    by_group = Level.parse("exact,operation=add>=0.1")
+    for alone in until([level, by_group], [("xval", [without])], store):
+        assert _reached(alone) == ("not logged", "-", "-", "-")
 
 
 def test_a_run_that_looked_at_nothing_is_refused(store: Store) -> None:

@@ -8,8 +8,13 @@ from types import FrameType
 # What an exception in the midst of these would do. A module that is being imported may take any
 # for an optional dependency that is not there, and Python drops those of its import locks: the
 # signal would be lost. A worker whose start is broken off prints a traceback, or is waited for.
-_UNDISTURBED = ("importlib._bootstrap", "concurrent.futures.process")
+_UNDISTURBED = {"importlib._bootstrap", "concurrent.futures.process", "threading.Thread.start"}
+# These hand work to a thread and wait for it. In a wait an exception does no harm; before and after
+# one it leaves a lock closed, and who ends the thread waits for ever, or work that nobody awaits.
+_HANDING_OVER = {"concurrent.futures._base", "zarr.core.sync"}
 _PAUSE = 0.01  # seconds until the next look whether they are over
+# Python sees a signal that comes on the brink of a wait when the wait is over, or at the next one.
+_BEAT = 1.0  # seconds
 
 
 class Terminated(BaseException):
@@ -32,6 +37,7 @@ def raising_at_signals() -> Iterator[None]:
         handled.append(signal.SIGINT)
     before = {number: signal.signal(number, _stop) for number in handled}
     before[signal.SIGALRM] = signal.signal(signal.SIGALRM, _again)
+    signal.setitimer(signal.ITIMER_REAL, _BEAT, _BEAT)
     try:
         yield
     finally:
@@ -55,7 +61,7 @@ def _again(number: int, frame: FrameType | None) -> None:
 def _raise_soon(number: int, frame: FrameType | None) -> None:
     if _is_undisturbed(frame):
         _waiting.append(number)
-        signal.setitimer(signal.ITIMER_REAL, _PAUSE)
+        signal.setitimer(signal.ITIMER_REAL, _PAUSE, _BEAT)
     elif number == signal.SIGINT:
         raise KeyboardInterrupt
     else:
@@ -63,8 +69,17 @@ def _raise_soon(number: int, frame: FrameType | None) -> None:
 
 
 def _is_undisturbed(frame: FrameType | None) -> bool:
+    undisturbed = _UNDISTURBED
+    if frame is not None and "threading.Condition.wait" not in _names(frame):
+        undisturbed = _UNDISTURBED | _HANDING_OVER
     while frame is not None:
-        if frame.f_globals.get("__name__") in _UNDISTURBED:
+        if not undisturbed.isdisjoint(_names(frame)):
             return True
         frame = frame.f_back
     return False
+
+
+def _names(frame: FrameType) -> set[str]:
+    """Of the module that runs, and of the function."""
+    module = str(frame.f_globals.get("__name__"))
+    return {module, f"{module}.{frame.f_code.co_qualname}"}

@@ -11,6 +11,7 @@ from numtok.grammar import Grammar
 from numtok.nn.batches import Batches, generator
 from numtok.nn.generation import Writer
 from numtok.nn.model import Model
+from numtok.records import EXACT
 from numtok.samples import Samples
 
 _ROWS = 512  # at most: of 90% the standard error is 1.3%
@@ -55,8 +56,8 @@ class ExactAnswers:
         """Of the rows, those whose answer the model writes token by token as it stands there, and
         then ends: ``{"exact": 0.5, "exact,operation=add": 0.25, ...}``."""
         exact = self._exact(model)
-        found = {"exact": float(exact.mean())}
-        return found | {f"exact,{part}": float(exact[of].mean()) for part, of in self.parts.items()}
+        parts = {f"{EXACT},{part}": float(exact[of].mean()) for part, of in self.parts.items()}
+        return {EXACT: float(exact.mean())} | parts
 
     def _exact(self, model: Model) -> NDArray[np.bool_]:
         """bool[n]: which of the rows."""

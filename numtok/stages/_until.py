@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from numtok.errors import DataError, UsageError, unknown
-from numtok.records import LOG_FILE, MODEL
+from numtok.records import EXACT, LOG_FILE, MODEL
 from numtok.reports import Figure
 from numtok.stages._reports import Evaluation
 from numtok.stages._requirements import holds, limited, written
@@ -74,15 +74,16 @@ def until(
 ) -> list[Until]:
     """Each experiment, given with its label, for one level after the other.
 
-    Raises UsageError for models that are not at hand or of tables, and for a figure that all of
-    their logs lack; DataError for runs that looked at no validation split.
+    Raises UsageError for models that are not at hand or of tables, and for a figure that is in none
+    of their logs and could not be; DataError for runs that looked at no validation split.
     """
     if not levels:
         return []
     logs = [(label, [_looks(one, store) for one in group]) for label, group in experiments]
     known = {key for _, group in logs for looks in group for key in looks[-1]} - _PLACES
     for level in levels:
-        if level.key not in known:
+        may_lack = EXACT not in known and level.key.partition(",")[0] == EXACT
+        if level.key not in known and not may_lack:
             raise unknown("figure of --until in the logs", level.key, known)
     return [_until(level, label, group) for level in levels for label, group in logs]
 
