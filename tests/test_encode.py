@@ -560,6 +560,20 @@ def test_shares_are_a_seeded_hash_of_the_id(tmp_path: Path) -> None:
     assert set(other["test"]) != set(first["test"])
 
 
+def test_rows_of_a_cluster_stay_together(tmp_path: Path) -> None:
+    made: list[dict[str, Any]] = [{"id": n, "text": "x"} for n in range(1000)]
+    store, path = Store(tmp_path), write(tmp_path / "a.jsonl", made)
+    by_id = splits(encode(store, path, split="test=0.3"))
+    for row in made[:400]:
+        row["cluster"] = f"patient-{row['id'] % 40}"
+    found = splits(encode(store, write(path, made), split="test=0.3"))
+    met = {name: {int(row) % 40 for row in ids if int(row) < 400} for name, ids in found.items()}
+    assert met["test"] and met["train"] and met["test"].isdisjoint(met["train"])
+    for name in ("test", "train"):
+        alone = [[row for row in one[name] if int(row) >= 400] for one in (found, by_id)]
+        assert alone[0] == alone[1] != []
+
+
 def test_a_row_that_says_its_split_is_not_moved_by_shares(tmp_path: Path) -> None:
     made: list[dict[str, Any]] = [{"id": n, "text": "x", "split": "train"} for n in range(50)]
     path = write(tmp_path / "a.jsonl", made)

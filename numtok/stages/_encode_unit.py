@@ -108,8 +108,12 @@ class Screening:
         if self.rule is None:
             return own.filled(TRAIN)
         ids = batch.rows.ids.to_pylist()
+        clusters = batch.rows.clusters or Categories(everywhere - 1, [])
         return Categories.of(
-            [own.at(row) or self.rule.split_of(ids[row]) for row in range(len(batch))]
+            [
+                own.at(row) or self.rule.split_of(clusters.at(row) or ids[row])
+                for row in range(len(batch))
+            ]
         )
 
     def resolved(self, unit: Unit, find: Callable[[Texts], Spans]) -> Iterator[Found]:

@@ -11,10 +11,10 @@ from numtok.records import SPLIT_RULE, TRAIN, is_split
 
 @dataclass(frozen=True)
 class SplitRule:
-    """``test=0.1,seed=3``: shares of the rows by a seeded hash of the id; the rest is train.
+    """``test=0.1,seed=3``: shares of the rows by a seeded hash of a key; the rest is train.
 
-    The choice depends on the id and the seed alone, so rows keep their split when others are
-    added or removed.
+    The choice depends on the key and the seed alone, so rows keep their split when others are
+    added or removed, and rows of one key are together: their id, or the cluster they belong to.
     """
 
     shares: Mapping[str, float]
@@ -56,9 +56,9 @@ class SplitRule:
         """What versions are taken over."""
         return {"shares": dict(self.shares), "seed": self.seed}
 
-    def split_of(self, row_id: str) -> str:
-        """The split of a row."""
-        digest = hashlib.blake2b(row_id.encode(), digest_size=8, key=str(self.seed).encode())
+    def split_of(self, key: str) -> str:
+        """The split of the rows with that key."""
+        digest = hashlib.blake2b(key.encode(), digest_size=8, key=str(self.seed).encode())
         place = int.from_bytes(digest.digest(), "big") / 2**64
         for name, share in self.shares.items():
             place -= share

@@ -151,7 +151,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             else encoding.settings(),
             "file_formats": [source.format for source in sources],
             "file_splits": [source.split for source in sources],
-            "split": rule.settings() if rule else None,
+            "split": {**rule.settings(), "by": "cluster or id"} if rule else None,
             "seed": rule.seed if rule else None,
             "text_field": config.text_field,
             "max_line": config.max_line,
