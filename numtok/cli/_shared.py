@@ -51,7 +51,8 @@ InputsArgument = Annotated[
     ),
 ]
 SplitOption = Annotated[
-    str | None, typer.Option(metavar="SHARES", help="test=0.1[,seed=S]: by a hash of the id.")
+    str | None,
+    typer.Option(metavar="SHARES", help="test=0.1[,seed=S]: by a hash of the cluster or the id."),
 ]
 NumeralsOption = Annotated[
     str | None,
