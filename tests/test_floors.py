@@ -27,6 +27,7 @@ from tests.fakemodels import codec, samples
 TRAIN = [f"{a} and {37 * a % 41} give {3 * a - 2 * (37 * a % 41) + 0.5}" for a in range(40)]
 TEST = ["4 and 7 give 2.5", "100 and 1 give 300", "2 and 8 give -9.123456"]
 EVERY = 3  # numbers of each row
+Values = NDArray[np.float64]
 
 
 @pytest.fixture(autouse=True)
@@ -313,9 +314,8 @@ def test_where_rows_are_not_alike_nothing_is_fitted(test: list[str], train: list
 
 
 def test_features_are_the_numbers_that_are_no_target() -> None:
-    found = _floors._features(rows("p1000", TEST, 0, 2))
-    assert found is not None
-    assert found.tolist() == [[7], [1], [8]]
+    found = _floors._others(rows("p1000", TEST, 0, 2), np.array([0, 2]))
+    assert found.tolist() == [[7], [8]]
 
 
 def test_every_target_name_has_a_fit_of_its_own() -> None:
@@ -354,19 +354,32 @@ def test_floors_do_not_depend_on_how_the_model_is_asked(places: tuple[int, ...])
 
 
 def test_a_number_that_is_two_targets_has_the_features_of_one() -> None:
-    found = _floors._features(samples("p1000", TEST[:1], targets=[2, 2]))
-    assert found is not None
+    found = _floors._others(samples("p1000", TEST[:1], targets=[2, 2]), np.arange(1))
     assert found.tolist() == [[4, 7]]
 
 
-def test_the_rows_that_are_fitted_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first of them alone; the rest is another line."""
+def test_the_rows_that_are_fitted_have_a_limit_and_are_from_everywhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learnt: list[list[float]] = []
+
+    def fit(x: Values, y: Values, asked: Values) -> Values:
+        learnt.append(y.tolist())
+        return np.zeros(len(asked))
+
+    monkeypatch.setattr(_floors, "linear", fit)
+    monkeypatch.setattr(_floors, "_FITTED_ON", 40)
     other = [f"{n} and {n * n} give 77" for n in range(40)]
-    train = rows("p1000", [*TRAIN, *other], 2)
-    test = rows("p1000", TEST, 2)
-    assert floors(test, train)["linear"] != pytest.approx([-1.5, 298.5, -9.5])
-    monkeypatch.setattr(_floors, "_FITTED_ON", len(TRAIN))
-    assert floors(test, train)["linear"] == pytest.approx([-1.5, 298.5, -9.5])
+    floors(rows("p1000", TEST, 2), rows("p1000", [*TRAIN, *other], 2))
+    [values] = learnt
+    assert len(values) == 40
+    assert 10 < values.count(77) < 30
+
+
+def test_rows_with_very_many_numbers_are_not_fitted() -> None:
+    many = " ".join(map(str, range(_floors._MOST_FEATURES + 2)))
+    made = samples("p1000", [many], targets=[0])
+    assert _floors._others(made, np.arange(1)).shape == (1, 0)
 
 
 # --- several targets of one name, floors of rows -------------------------------------------------
@@ -392,7 +405,7 @@ def test_of_several_targets_of_a_name_each_is_fitted_on_the_numbers_before_it() 
     test = last_of_each_list([lines(number, 0.5) for number in range(5)])
     truth = test.numbers[test.targets]
     assert _floors._gaps(test, np.arange(4)).tolist() == [3, 4, 3, 4]
-    features, asked = _floors._Beside(train, test).features(np.arange(9), np.arange(2))
+    features, asked = _floors._beside((train, np.arange(9)), (test, np.arange(2)))
     assert (features.shape, asked.tolist()) == ((9, 3), [[0, 0.5, 1], [2.5, 4, 5.5]])
     assert floors(test, train)["linear"] == pytest.approx(truth)
 

@@ -27,7 +27,6 @@ boosted
 
 import hashlib
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from importlib.util import find_spec
 
 import numpy as np
@@ -35,7 +34,7 @@ from numpy.typing import NDArray
 
 from numtok.codec import Codec
 from numtok.config import threads
-from numtok.nn.batches import ranges
+from numtok.nn.batches import generator, ranges
 from numtok.samples import Samples
 from numtok.schemes.base import Failure
 from numtok.stages._predict import AUTOREGRESSIVE, Asked, target_names
@@ -47,6 +46,7 @@ _FITTED_ON = 200_000  # targets of one name in the train split, at most
 _MOST_FEATURES = 256
 _MOST_BEFORE = 16  # numbers before a target
 _MOST_BOOSTED = 16
+_Targets = tuple[Samples, NDArray[np.int64]]  # some of its targets, by their indices
 _boosted: dict[bytes, NDArray[np.float64]] = {}  # predictions, by what they were made of
 
 
@@ -78,13 +78,12 @@ def floors(
     yield "nearest", _nearest(train, names, samples.numbers[asked.numbers])
     if (asked.targets < 0).any():
         return  # every number in turn: each would need a fit of its own
-    beside = _Beside(train.head(_FITTED_ON), samples)
     fits = {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
     for floor, fit in fits.items():
         values = np.full(len(names), np.nan)
         for name in np.unique(names):
             mine = np.flatnonzero(names == name)
-            values[mine] = _fitted(fit, beside, name, asked.targets[mine])
+            values[mine] = _fitted(fit, train, samples, name, asked.targets[mine])
         if not np.isnan(values).all():
             yield floor, values
 
@@ -107,14 +106,14 @@ def _places(samples: Samples) -> NDArray[np.int64]:
 
 
 def _fitted(
-    fit: Fit, beside: "_Beside", name: str, asked: NDArray[np.int64]
+    fit: Fit, train: Samples, samples: Samples, name: str, asked: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """What a fit to the targets of one name predicts for the targets ``asked`` [n]."""
     values = np.full(len(asked), np.nan)
-    train = beside.train
     targets = np.flatnonzero(train.target_name.to_numpy(zero_copy_only=False) == name)
-    targets = targets[:_FITTED_ON]
-    x, features = beside.features(targets, asked)
+    if len(targets) > _FITTED_ON:  # from everywhere: rows may be in order of what they say
+        targets = np.sort(generator(0, "floors", name).permutation(targets)[:_FITTED_ON])
+    x, features = _beside((train, targets), (samples, asked))
     y = train.numbers[train.targets[targets]]
     usable = np.isfinite(x).all(axis=1) & np.isfinite(y)
     known = np.isfinite(features).all(axis=1)
@@ -123,43 +122,28 @@ def _fitted(
     return values
 
 
-class _Beside:
-    """What stands beside targets, in rows to learn from and in others that are asked about."""
-
-    def __init__(self, train: Samples, samples: Samples) -> None:
-        self.train, self.samples = train, samples
-
-    def features(
-        self, learnt: NDArray[np.int64], asked: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """float64[m, k] and [n, k] of targets of one name, by their indices in the two."""
-        sides = (self.train, learnt), (self.samples, asked)
-        before = 0
-        if any(len(np.unique(s.target_row[of])) < len(of) for s, of in sides):
-            before = int(min(_gaps(s, of).min(initial=_MOST_BEFORE) for s, of in sides))
-        shared = [
-            name
-            for name in sorted(self.train.floors.keys() & self.samples.floors.keys())
-            if all(np.isfinite(s.floors[name][of]).all() for s, of in sides)
-        ]
-        if before:
-            found = [_before(s, of, before) for s, of in sides]
-        else:
-            pairs = zip(sides, self._rows, strict=True)
-            found = [rows[s.target_row[of]] for (s, of), rows in pairs]
-        first, second = (
-            np.column_stack([x, *(s.floors[name][of] for name in shared)])
-            for x, (s, of) in zip(found, sides, strict=True)
-        )
-        return first, second
-
-    @cached_property
-    def _rows(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The features of rows; none unless both have as many."""
-        train, samples = _features(self.train), _features(self.samples)
-        if train is None or samples is None or train.shape[1] != samples.shape[1]:
-            return np.empty((len(self.train), 0)), np.empty((len(self.samples), 0))
-        return train, samples
+def _beside(*sides: _Targets) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """float64[m, k] and [n, k]: what stands beside targets of one name, in rows to learn from and
+    in others that are asked about."""
+    before = 0
+    if any(len(np.unique(s.target_row[of])) < len(of) for s, of in sides):
+        before = int(min(_gaps(s, of).min(initial=_MOST_BEFORE) for s, of in sides))
+    if before:
+        found = [_before(s, of, before) for s, of in sides]
+    else:
+        found = [_others(s, s.target_row[of]) for s, of in sides]
+        if found[0].shape[1] != found[1].shape[1]:
+            found = [np.empty((len(of), 0)) for _, of in sides]
+    shared = [
+        name
+        for name in sorted(sides[0][0].floors.keys() & sides[1][0].floors.keys())
+        if all(np.isfinite(s.floors[name][of]).all() for s, of in sides)
+    ]
+    first, second = (
+        np.column_stack([x, *(s.floors[name][of] for name in shared)])
+        for x, (s, of) in zip(found, sides, strict=True)
+    )
+    return first, second
 
 
 def _gaps(samples: Samples, targets: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -234,18 +218,21 @@ def _nearest(
     return found
 
 
-def _features(samples: Samples) -> NDArray[np.float64] | None:
-    """float64[n, k]: the numbers of each row that are no target.
-
-    None unless all rows have the same, small number of them.
-    """
-    other = np.ones(len(samples.numbers), np.bool_)
-    other[samples.targets] = False
-    before = np.concatenate([[0], np.cumsum(other)])[samples.number_rows]
-    counts = np.diff(before)
-    if not len(counts) or counts.min() != counts.max() or not 0 < counts[0] <= _MOST_FEATURES:
-        return None
-    return samples.numbers[other].reshape(len(samples), -1)
+def _others(samples: Samples, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """float64[n, k]: the numbers of some rows that are no target; k is 0 unless all of these have
+    the same, small number of them."""
+    begin = samples.number_rows[rows]
+    counts = samples.number_rows[rows + 1] - begin
+    first, end = (np.searchsorted(samples.target_row, rows, side) for side in ("left", "right"))
+    none = np.empty((len(rows), 0))
+    if (counts - (end - first)).max(initial=0) > _MOST_FEATURES:
+        return none
+    numbers = ranges(begin, counts)
+    other = np.isin(numbers, samples.targets[ranges(first, end - first)], invert=True)
+    found = np.bincount(np.repeat(np.arange(len(rows)), counts), other, len(rows))
+    if not len(found) or found.min() != found.max() or not 0 < found[0] <= _MOST_FEATURES:
+        return none
+    return samples.numbers[numbers[other]].reshape(len(rows), -1)
 
 
 def linear(
