@@ -776,6 +776,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path: Path, serve
     with another_process(tmp_path, place) as running:
         wait_for_receipts(tmp_path, 3)
         running.kill()
+    server.faults.clear()  # it may have asked for none of these
     done = wait_for_receipts(tmp_path, 3)
     assert done < 8
     server.asked.clear()
