@@ -521,11 +521,12 @@ def test_a_bug_shows_its_traceback_and_exits_70(
 
 
 ENDS = pytest.mark.parametrize(
-    ("number", "code", "message"),
+    ("number", "ended"),
     [
-        (signal.SIGINT, 130, "numtok: interrupted\n"),
-        (signal.SIGTERM, 143, "numtok: terminated\n"),
+        (signal.SIGINT, Ran(130, "", "numtok: interrupted\n")),
+        (signal.SIGTERM, Ran(143, "", "numtok: terminated\n")),
     ],
+    ids=["SIGINT", "SIGTERM"],
 )
 
 
@@ -535,11 +536,10 @@ def test_a_signal_has_its_exit_code(
     artifact: Artifact,
     monkeypatch: pytest.MonkeyPatch,
     number: signal.Signals,
-    code: int,
-    message: str,
+    ended: Ran,
 ) -> None:
     monkeypatch.setattr(Store, "artifacts", lambda store: os.kill(os.getpid(), number))
-    assert numtok("ls") == Ran(code, "", message)
+    assert numtok("ls") == ended
 
 
 @ENDS
@@ -549,10 +549,9 @@ def test_a_signal_is_not_lost_in_an_import(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     number: signal.Signals,
-    code: int,
-    message: str,
+    ended: Ran,
 ) -> None:
-    name = f"with_an_optional_dependency_{code}"
+    name = f"with_an_optional_dependency_{ended.code}"
     tries = f"try:\n    os.kill({os.getpid()}, {number})\nexcept BaseException:\n    pass\n"
     (tmp_path / f"{name}.py").write_text(f"import os\n{tries}whole = True\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -562,7 +561,7 @@ def test_a_signal_is_not_lost_in_an_import(
         time.sleep(60)
 
     monkeypatch.setattr(Store, "artifacts", imports)
-    assert numtok("ls") == Ran(code, "", message)
+    assert numtok("ls") == ended
 
 
 def test_a_signal_that_comes_when_all_is_done_changes_nothing(
@@ -592,8 +591,7 @@ def test_a_worker_is_started_whole_before_a_signal_ends_the_run(
     artifact: Artifact,
     monkeypatch: pytest.MonkeyPatch,
     number: signal.Signals,
-    code: int,
-    message: str,
+    ended: Ran,
 ) -> None:
     launch = getattr(popen_spawn_posix.Popen, "_launch")  # noqa: B009 (not in the stubs)
     whole: list[int] = []
@@ -609,7 +607,7 @@ def test_a_worker_is_started_whole_before_a_signal_ends_the_run(
 
     monkeypatch.setattr(popen_spawn_posix.Popen, "_launch", interrupted)
     monkeypatch.setattr(Store, "artifacts", works)
-    assert numtok("ls") == Ran(code, "", message)
+    assert numtok("ls") == ended
     assert whole
     assert not any(psutil.pid_exists(worker) for worker in whole)
 
@@ -620,8 +618,7 @@ def test_a_signal_waits_until_work_is_handed_over_to_a_thread(
     artifact: Artifact,
     monkeypatch: pytest.MonkeyPatch,
     number: signal.Signals,
-    code: int,
-    message: str,
+    ended: Ran,
 ) -> None:
     """Within ``wait`` the futures are locked, and their threads wait for who locked them."""
     future: concurrent.futures.Future[None] = concurrent.futures.Future()
@@ -638,7 +635,7 @@ def test_a_signal_waits_until_work_is_handed_over_to_a_thread(
         concurrent.futures.wait([future], timeout=60)
 
     monkeypatch.setattr(Store, "artifacts", works)
-    assert numtok("ls") == Ran(code, "", message)
+    assert numtok("ls") == ended
     thread.start()
     thread.join(10)
     assert future.done()
@@ -650,8 +647,7 @@ def test_a_signal_on_the_brink_of_a_wait_ends_it(
     artifact: Artifact,
     monkeypatch: pytest.MonkeyPatch,
     number: signal.Signals,
-    code: int,
-    message: str,
+    ended: Ran,
 ) -> None:
     """As one that comes to another thread: nothing wakes the one that handles it."""
 
@@ -661,7 +657,7 @@ def test_a_signal_on_the_brink_of_a_wait_ends_it(
         assert threading.Event().wait(60)
 
     monkeypatch.setattr(Store, "artifacts", works)
-    assert numtok("ls") == Ran(code, "", message)
+    assert numtok("ls") == ended
 
 
 # --- terminals and pipes -----------------------------------------------------------------------
