@@ -26,7 +26,7 @@ boosted
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 
 import numpy as np
@@ -79,11 +79,11 @@ def floors(
     if (asked.targets < 0).any():
         return  # every number in turn: each would need a fit of its own
     fits = {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
-    for floor, fit in fits.items():
-        values = np.full(len(names), np.nan)
-        for name in np.unique(names):
-            mine = np.flatnonzero(names == name)
-            values[mine] = _fitted(fit, train, samples, name, asked.targets[mine])
+    found = np.full((len(fits), len(names)), np.nan)
+    for name in np.unique(names):
+        mine = names == name
+        found[:, mine] = _fitted(list(fits.values()), train, samples, name, asked.targets[mine])
+    for floor, values in zip(fits, found, strict=True):
         if not np.isnan(values).all():
             yield floor, values
 
@@ -106,10 +106,10 @@ def _places(samples: Samples) -> NDArray[np.int64]:
 
 
 def _fitted(
-    fit: Fit, train: Samples, samples: Samples, name: str, asked: NDArray[np.int64]
+    fits: Sequence[Fit], train: Samples, samples: Samples, name: str, asked: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """What a fit to the targets of one name predicts for the targets ``asked`` [n]."""
-    values = np.full(len(asked), np.nan)
+    """float64[fits, n]: what each fit to the targets of one name predicts for those ``asked``."""
+    values = np.full((len(fits), len(asked)), np.nan)
     targets = np.flatnonzero(train.target_name.to_numpy(zero_copy_only=False) == name)
     if len(targets) > _FITTED_ON:  # from everywhere: rows may be in order of what they say
         targets = np.sort(generator(0, "floors", name).permutation(targets)[:_FITTED_ON])
@@ -118,7 +118,8 @@ def _fitted(
     usable = np.isfinite(x).all(axis=1) & np.isfinite(y)
     known = np.isfinite(features).all(axis=1)
     if x.shape[1] and usable.sum() > x.shape[1] and known.any():
-        values[known] = fit(x[usable], y[usable], features[known])
+        for place, fit in enumerate(fits):
+            values[place, known] = fit(x[usable], y[usable], features[known])
     return values
 
 
