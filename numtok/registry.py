@@ -324,6 +324,15 @@ def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
     return name, positional or None, options
 
 
+def name_in(spec: str) -> str:
+    """The name that a spec begins with, of things to be built or not.
+
+    >>> name_in("numvalue:mlp,digits=18")
+    'numvalue'
+    """
+    return spec.partition(",")[0].partition(":")[0]
+
+
 def name_of(thing: object) -> str:
     """The registry name of an object: the name of the file that defines its class."""
     return type(thing).__module__.rpartition(".")[2].replace("_", "-")

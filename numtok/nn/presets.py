@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from numtok.errors import UsageError, unknown
 from numtok.nn.bigru import Bigru
 from numtok.nn.mlp import Mlp
-from numtok.registry import parse_spec
+from numtok.registry import name_in, parse_spec
 
 T = TypeVar("T", "Preset | Bigru", Mlp)
 
@@ -80,7 +80,7 @@ def shortest(spec: str) -> str:
     >>> shortest("nano,width=64,layers=4"), shortest("mlp,layers=3,width=256")
     ('nano,width=64', 'mlp')
     """
-    name = spec.partition(",")[0]
+    name = name_in(spec)
     usual: Preset | Bigru | Mlp = TRUNKS[name] if name in TRUNKS else PRESETS[name]
     chosen = trunk(spec) if name in TRUNKS else preset(spec)
     parts = [name]

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -10,12 +10,10 @@ from numtok.errors import UsageError
 from numtok.metrics.base import METRICS
 from numtok.published import Cell, Column, Table, published
 from numtok.records import SHIFTED
+from numtok.registry import name_in
 from numtok.reports import Figure, Figures, Report
 from numtok.stages._reports import Evaluation
 from numtok.stages._spread import Spread, spread
-
-# Columns that are no metric, but what a model costs, and what they can be.
-_COSTS = {"tokens-per-number": (0.0, math.inf), "train-hours": (0.0, math.inf)}
 
 
 class Beside(msgspec.Struct, frozen=True):
@@ -108,7 +106,7 @@ def _row(table: Table, report: Report) -> str:
     """The row that a report belongs into: of its data set, preset, embedder or scheme."""
     data = report.data.partition("@")[0]
     sets = (name for name in table.rows if data == name or data.endswith(f"-{name}"))
-    scheme = report.scheme.partition(",")[0].partition(":")[0]
+    scheme = name_in(report.scheme)
     parts = (str(report.configuration.get(key)).partition(",")[0] for key in ("preset", "embedder"))
     known = (table.row_of[one] for one in (*parts, scheme) if one in table.row_of)
     row = next(sets, next(known, scheme))
@@ -146,18 +144,32 @@ def _measured(group: Sequence[Evaluation], column: Column) -> Spread | None:
     known = [figure for figure in figures if figure is not None]
     if len(known) < len(figures):
         return None
-    return spread(known, _COSTS.get(column.metric) or METRICS.build(column.metric).bounds)
+    is_cost = column.metric in _COSTS
+    return spread(known, (0.0, math.inf) if is_cost else METRICS.build(column.metric).bounds)
 
 
 def _figure(evaluation: Evaluation, column: Column) -> Figure | None:
+    if column.metric in _COSTS:
+        return _COSTS[column.metric](evaluation)
+    part = _part(evaluation.report, column)
+    return (evaluation.report.metrics if part is None else part).get(column.metric)
+
+
+def _tokens_per_number(evaluation: Evaluation) -> Figure:
     report = evaluation.report
-    if column.metric == "tokens-per-number":
-        return Figure(report.costs.tokens_per_number, None, None, report.numbers)
-    if column.metric == "train-hours":
-        seconds = evaluation.timing.train_seconds
-        return None if seconds is None else Figure(seconds / 3600, None, None, report.rows)
-    part = _part(report, column)
-    return (report.metrics if part is None else part).get(column.metric)
+    return Figure(report.costs.tokens_per_number, None, None, report.numbers)
+
+
+def _train_hours(evaluation: Evaluation) -> Figure | None:
+    seconds = evaluation.timing.train_seconds
+    return None if seconds is None else Figure(seconds / 3600, None, None, evaluation.report.rows)
+
+
+# Columns that are no metric, but what a model costs, which is never below zero.
+_COSTS: Mapping[str, Callable[[Evaluation], Figure | None]] = {
+    "tokens-per-number": _tokens_per_number,
+    "train-hours": _train_hours,
+}
 
 
 def _settings(table: Table, report: Report, row: str | None) -> Iterator[tuple[str, str, str]]:
@@ -166,4 +178,4 @@ def _settings(table: Table, report: Report, row: str | None) -> Iterator[tuple[s
     for key, there in (table.setup | exact).items():
         here = str(report.configuration.get(key, "not stated"))
         # Elsewhere without settings of its own: mlm of mlm,share=0.3.
-        yield key, here if key in exact else here.partition(",")[0].partition(":")[0], there
+        yield key, here if key in exact else name_in(here), there

@@ -23,6 +23,7 @@ from numtok.nupa.answers import check_rule, score
 from numtok.nupa.keys import FRACTION, KEYS
 from numtok.nupa.notation import DIGITS_OF_FLOAT32, in_notation
 from numtok.records import DATA, GROUP, Row
+from numtok.registry import name_in
 from numtok.reports import REPORT
 from numtok.schemes.base import SCHEMES
 from numtok.stages._nupa_tables import MEASURES, Scored, Tables, tables
@@ -135,7 +136,7 @@ def _groups(predictions: Predictions) -> list[str]:
 
 def _digits(scheme: str) -> int:
     """How many digits the numbers of a scheme are known to; 0: all that it writes."""
-    name = scheme.partition(",")[0].partition(":")[0]
+    name = name_in(scheme)
     return DIGITS_OF_FLOAT32 if name in SCHEMES.names() and SCHEMES[name].channel else 0
 
 
