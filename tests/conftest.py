@@ -19,6 +19,7 @@ settings.register_profile("long", _COMMON, max_examples=3000)
 settings.load_profile("default")
 
 os.environ.pop("NUMTOK_STORE", None)  # the store of whoever runs the tests is not theirs
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as the command has it (numtok/cli/main.py)
 
 
 @pytest.fixture(scope="session", autouse=True)

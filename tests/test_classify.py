@@ -387,14 +387,14 @@ REFUSED_INIT = {
     ("--objective", "classify,causal=no"): "--objective classify,causal=no does not go with --init "
     "{init}, where each place sees the earlier tokens alone (ar); leave causal out",
     ("--preset", "nano,layers=1,width=48,heads=2"): "--init {init} has another shape: its "
-    "embedder.table.weight is ({tokens}, 32), here it is ({tokens}, 48); give the --preset (with "
-    "context=N) and --embedder that `numtok show {init}` says",
+    "embedder.table.weight is ({tokens}, 32), here it is ({tokens}, 48); leave --preset and "
+    "--embedder out: they are that model's",
     ("--preset", "nano,layers=1,width=32,heads=4"): "--init {init} has another shape: its number "
-    "of heads is 2, here it is 4; give the --preset (with context=N) and --embedder that `numtok "
-    "show {init}` says",
+    "of heads is 2, here it is 4; leave --preset and --embedder out: they are that "
+    "model's",
     ("--preset", "nano,layers=1,width=32,heads=2,positions=sinusoidal"): "--init {init} has "
-    "another shape: its trunk.positions is (16, 32), here it is None; give the --preset (with "
-    "context=N) and --embedder that `numtok show {init}` says",
+    "another shape: its trunk.positions is (16, 32), here it is None; leave --preset and "
+    "--embedder out: they are that model's",
     ("--head", "mdn:5"): "--head mdn:5 says numbers, --objective classify,causal=yes labels, by a "
     "linear map; leave --head out",
 }  # fmt: skip
@@ -423,7 +423,7 @@ def test_the_way_positions_are_told_has_to_agree_where_it_has_no_weights(
         trained(store, data, preset=TINY + ",positions=sinusoidal", init=first.ref)
     assert str(found.value).startswith(
         f"--init {first.ref} has another shape: its way of telling positions is rotary, here it "
-        "is sinusoidal; give the --preset"
+        "is sinusoidal; leave --preset"
     )
 
 

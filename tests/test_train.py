@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file
 from numtok.artifact import Artifact, verify
 from numtok.cli._trained import TrainingBar
 from numtok.cli.train import command
-from numtok.errors import NumtokError, StoreError, TrainingFailed, UsageError
+from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, UsageError
 from numtok.nn.device import matmul_rate
 from numtok.nn.model import Model
 from numtok.nn.presets import preset
@@ -431,6 +431,37 @@ def test_init_brings_the_context_unless_the_preset_says_one(store: Store) -> Non
     assert [one.context for one in contexts] == [16, 9, 9]
 
 
+def test_init_brings_preset_embedder_and_head(store: Store) -> None:
+    own = {"preset": TINY + ",positions=rotary", "embedder": "fourier", "head": "mdn:3"}
+    first = train(store, tiny(**own))
+    second = train(store, tiny(preset=None, init=first.ref, name="second"))
+    assert second.name == "second"
+    one, other = (read_model(model, CPU) for model in (first, second))
+    assert other.model.settings == one.model.settings
+    told = {key: other.trained.configuration[key] for key in own}
+    assert told == {key: one.trained.configuration[key] for key in own}
+    said = run(tiny(**own, init=first.ref, name="second"), store, lambda update: None)
+    assert (said.made, said.artifact) == (False, second)
+    assert train(store, tiny(preset=None, init=first.ref, seed=1)).name == "arithmetic-xval-nano"
+
+
+def test_init_refuses_rows_of_more_tokens_than_it_has_learnt_places(
+    store: Store, tmp_path: Path
+) -> None:
+    short = texts(store, tmp_path, [{"id": f"{n}", "text": f"x = {n}"} for n in range(9)])
+    first = train(store, Config(short.ref, preset=TINY + ",context=8", steps=1, name="first"))
+    rows: list[dict[str, object]]
+    rows = [{"id": f"{n}", "text": f"x = {n}" + " = x" * 4} for n in range(9)]
+    long = texts(store, tmp_path, rows, scheme=None, like=first.ref, name="long")
+    for size in (None, TINY, TINY + ",context=32"):
+        with pytest.raises(DataError) as caught:
+            train(store, Config(long.ref, preset=size, init=first.ref, steps=1, name="second"))
+        assert str(caught.value) == (
+            f"{long.ref} has a row of 19 tokens, and --init {first.ref} has learnt 8 places; "
+            "shorten such rows, or begin with a model whose preset has context=19"
+        )
+
+
 def test_init_may_change_the_objective(store: Store) -> None:
     first = train(store, tiny(preset=TINY + ",context=7"))
     second = tiny(preset=TINY + ",context=7", init=first.ref, objective="ar", name="second")
@@ -809,7 +840,7 @@ def test_a_row_longer_than_the_context_is_refused(
     ref = store.resolve("arithmetic-xval").ref
     message = (
         f"{ref} has a row of {tokens} tokens, --preset {size} reads {tokens - 1}; "
-        f"write --preset {size},context={tokens}"
+        f"give the preset context={tokens}"
     )
     assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
     assert numtok(*run, "--preset", f"{TINY},context={tokens}").code == 0
@@ -843,9 +874,7 @@ def test_init_refuses_another_encoding(numtok: Shell, store: Store) -> None:
 
 def test_init_refuses_another_shape(numtok: Shell, store: Store) -> None:
     first = trained(numtok).out.strip()
-    advice = (
-        f"give the --preset (with context=N), --embedder and --head that `numtok show {first}` says"
-    )
+    advice = "leave --preset, --embedder and --head out: they are that model's"
     for more, name, there, here in (
         (("--preset", "nano,layers=1,width=48,heads=2"), "embedder.table.weight", "32", "48"),
         (("--preset", f"{TINY},context=9"), "trunk.positions", (16, 32), (9, 32)),

@@ -134,7 +134,9 @@ def command(
     init: Annotated[
         str | None,
         typer.Option(
-            metavar="MODEL", help="Begin with the weights of this model; classify: its trunk's."
+            metavar="MODEL",
+            help="Begin with the weights of this model; classify: its trunk's. Preset, embedder "
+            "and head are its own, too.",
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
@@ -209,7 +211,7 @@ def command(
         minutes = given(context, "minutes", minutes)
     config = Config(
         encoded=data,
-        preset=preset or "nano",
+        preset=preset,
         objective=objective,
         embedder=embedder,
         head=head,

@@ -5,7 +5,9 @@ from typing import Any
 
 import torch
 
-from numtok.errors import UsageError
+from numtok.artifact import Artifact
+from numtok.codec import Codec
+from numtok.errors import DataError, UsageError
 from numtok.nn.bigru import Bigru
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.model import Model
@@ -19,14 +21,21 @@ _SHARED = ("scheme", "normalize", "text_tokenizer")  # of a configuration
 _BODY = ("embedder.", "trunk.")  # of the names of the weights that a model of labels begins with
 
 
+def usual_parts(codec: Codec, init: LoadedModel | None) -> dict[str, str]:
+    """What preset, embedder and head are unless they are said: those of the model begun with."""
+    own = {"preset": "nano", "embedder": codec.scheme.embedder, "head": codec.scheme.head}
+    there = {} if init is None else init.trained.configuration
+    return {part: there.get(part, usual) for part, usual in own.items()}
+
+
 def check_trunk(spec: str, init: LoadedModel) -> None:
     """Raise UsageError where the preset ``spec`` is of another kind of trunk."""
     kinds = "a transformer", "a BiGRU"
     here, there = isinstance(preset(spec), Bigru), init.model.settings.bigru is not None
     if here != there:
         raise UsageError(
-            f"--init {init.artifact.ref} is {kinds[there]}, --preset {spec} {kinds[here]}; give "
-            f"the --preset that `numtok show {init.artifact.ref}` says"
+            f"--init {init.artifact.ref} is {kinds[there]}, --preset {spec} {kinds[here]}; leave "
+            "--preset out: it is that model's"
         )
 
 
@@ -53,6 +62,17 @@ def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:
             f"({spec_of(there.objective)}); leave causal out"
         )
     return replace(made, causal=causal)
+
+
+def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
+    """Raise DataError where the longest row has more tokens than the model has learnt places."""
+    shape = init.model.settings.shape
+    if shape is not None and shape.positions == "learned" and longest > shape.context:
+        raise DataError(
+            f"{encoded.ref} has a row of {longest:,} tokens, and --init {init.artifact.ref} has "
+            f"learnt {shape.context:,} places; shorten such rows, or begin with a model whose "
+            f"preset has context={longest}"
+        )
 
 
 def told(init: LoadedModel) -> dict[str, Any]:
@@ -87,13 +107,10 @@ def begin_with(model: Model, init: LoadedModel) -> None:
     # What has no weights of its own comes after them: it only says how they are used.
     for name, here, there in [*sorted(shapes), *_used(model, init.model)]:
         if here != there:
-            head = "and --embedder" if labels else "--embedder and --head"
-            comma = "" if labels else ","
-            context = " (with context=N)" if model.settings.shape else ""
+            parts = "--preset and --embedder" if labels else "--preset, --embedder and --head"
             raise UsageError(
                 f"--init {init.artifact.ref} has another shape: its {name} is {there}, here it is "
-                f"{here}; give the --preset{context}{comma} {head} that "
-                f"`numtok show {init.artifact.ref}` says"
+                f"{here}; leave {parts} out: they are that model's"
             )
     for name in own:
         own[name].copy_(others[name])

@@ -35,12 +35,19 @@ from numtok.nn.training import WHOLE_STEP, Execution, Recipe, device_of, naming_
 from numtok.nn.vocabulary import Vocabulary
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.records import BEYOND_SIGHT, ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TRAIN
-from numtok.registry import settings_of, spec_of
+from numtok.registry import name_in, settings_of, spec_of
 from numtok.samples import Samples
 from numtok.stages._checkpoint import Finished, drop_checkpoint, read_finished, write_finished
 from numtok.stages._classes import learnt_classes
 from numtok.stages._data import has_targets, learnt_values, read_codec, read_split, splits
-from numtok.stages._init import begin_with, check_trunk, objective_of, told
+from numtok.stages._init import (
+    begin_with,
+    check_length,
+    check_trunk,
+    objective_of,
+    told,
+    usual_parts,
+)
 from numtok.stages._models import (
     MODEL_FILE,
     WEIGHTS,
@@ -64,13 +71,13 @@ _CONTEXT = 16  # what a context that is not said is a multiple of: other data ar
 class Config:
     """What ``numtok train`` was asked for; of ``steps``, ``tokens`` and ``minutes`` one at most.
 
-    None of ``objective``, ``embedder``, ``head`` and ``learning_rate`` means the default: for the
-    objective ``mlm:targets`` where rows have targets and ``mlm`` otherwise, the scheme's embedder
-    and head (none where labels are learnt), the preset's rate.
+    None of ``preset``, ``embedder`` and ``head`` means that of ``init``, or without one ``nano``
+    and the scheme's own (no head where labels are learnt); of ``objective`` ``mlm:targets`` where
+    rows have targets and ``mlm`` otherwise; of ``learning_rate`` the preset's.
     """
 
     encoded: str
-    preset: str = "nano"
+    preset: str | None = None
     objective: str | None = None
     embedder: str | None = None
     head: str | None = None
@@ -130,12 +137,6 @@ class Config:
                 f"--precision {self.precision!r} is not possible; allowed are auto, float32 and "
                 "bfloat16"
             )
-        for option in ("recompute", "compile"):
-            if getattr(self, option) and isinstance(preset(self.preset), Bigru):
-                raise UsageError(
-                    f"--{option} is for transformers, and --preset {self.preset} is none; leave it "
-                    "out"
-                )
         check_name(self.name)
 
     @property
@@ -169,7 +170,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     plan = _Plan.of(config, encoded, codec, store)
     with store.draft(
         MODEL,
-        config.name or f"{encoded.name}-{config.preset.partition(',')[0]}",
+        config.name or f"{encoded.name}-{name_in(plan.preset)}",
         plan.settings,
         plan.parents,
         plan.command,
@@ -185,22 +186,22 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             return Result(draft, made=False)
         if plan.device.type == "cpu":
             keep_freed_memory()
-        memory = naming_memory(_less_memory(config))
+        memory = naming_memory(_less_memory(plan))
         with memory, ExitStack() as spools:
             reading = _Reading(encoded, lambda: spools.enter_context(store.spool()), store.note)
             artifact, costs = _made(draft, plan, codec, reading, progress)
             return Result(artifact, made=True, costs=costs)
 
 
-def _less_memory(config: Config) -> str:
+def _less_memory(plan: "_Plan") -> str:
     """With what memory is out, and what needs less of it."""
-    parts = config.accumulate
+    config, parts = plan.config, plan.config.accumulate
     had, less = f"--batch {config.batch}", []
     if parts > 1:
         had += f" --accumulate {parts}"
     if parts < config.batch:
         less.append(f"--accumulate {min(2 * parts, config.batch)}, the same steps in smaller parts")
-    if not config.recompute and not isinstance(preset(config.preset), Bigru):
+    if not config.recompute and not isinstance(preset(plan.preset), Bigru):
         less.append("--recompute, the same steps in more time")
     return f"{had}; give " + ", or ".join([*less, "a smaller --preset"])
 
@@ -225,6 +226,7 @@ class _Plan:
     init: LoadedModel | None
     device: torch.device
     bfloat16: bool
+    preset: str
     embedder: str
     head: str | None
     objective: str
@@ -246,7 +248,10 @@ class _Plan:
                     f"--init {init.artifact.ref} was trained on another encoding than "
                     f"{encoded.ref}; `numtok encode --like {init.artifact.ref}` encodes data for it"
                 )
-            check_trunk(config.preset, init)
+        usual = usual_parts(codec, init)
+        size = config.preset or usual["preset"]
+        if init is not None:
+            check_trunk(size, init)
             objective = objective_of(spec, objective, init)
         plan = cls(
             config,
@@ -254,14 +259,20 @@ class _Plan:
             init,
             device,
             config.precision == "bfloat16" or (config.precision == "auto" and able),
+            size,
             # As short as they can be said, so that two spellings are one experiment.
-            spec_of(EMBEDDERS.build(config.embedder or codec.scheme.embedder)),
-            _head(config, codec, objective),
+            spec_of(EMBEDDERS.build(config.embedder or usual["embedder"])),
+            _head(config.head, usual["head"], codec, objective),
             spec_of(objective),
-            preset(config.preset).learning_rate if rate is None else rate,
+            preset(size).learning_rate if rate is None else rate,
             None if config.curriculum is None else Curriculum.read(Path(config.curriculum)),
         )
         # What cannot be is refused now, before anything is begun.
+        for option in ("recompute", "compile"):
+            if getattr(config, option) and isinstance(preset(size), Bigru):
+                raise UsageError(
+                    f"--{option} is for transformers, and --preset {size} is none; leave it out"
+                )
         if config.compile:
             check_compiler()
         plan.recipe(config.steps or 1)
@@ -280,7 +291,7 @@ class _Plan:
     def command(self) -> list[str]:
         """The command line that makes the model again."""
         config = self.config
-        words = ["numtok", "train", self.encoded.ref, "--preset", config.preset]
+        words = ["numtok", "train", self.encoded.ref, "--preset", self.preset]
         words += ["--objective", self.objective, "--embedder", self.embedder]
         words += [] if self.head is None else ["--head", self.head]
         for unit, value in config.budget.items():
@@ -304,7 +315,7 @@ class _Plan:
         settings = {
             "stage": "train",
             "revision": REVISION,
-            "preset": asdict(preset(config.preset)),
+            "preset": asdict(preset(self.preset)),
             "embedder": settings_of(EMBEDDERS.build(self.embedder)),
             "objective": settings_of(OBJECTIVES.build(self.objective)),
             "budget": config.budget,
@@ -339,7 +350,7 @@ class _Plan:
             "scheme": codec.scheme.title,
             "normalize": spec_of(codec.normalizer.normalizer),
             "text_tokenizer": spec_of(codec.text_tokenizer),
-            "preset": shortest(self.config.preset),
+            "preset": shortest(self.preset),
             "embedder": self.embedder,
             "head": self.head,
             "objective": self.objective,
@@ -382,7 +393,7 @@ class _Plan:
     ) -> ModelSettings:
         """With ``context`` where the preset names none."""
         return ModelSettings.of(
-            preset(self.config.preset),
+            preset(self.preset),
             vocabulary=codec.vocabulary_size,
             context=context,
             embedder=self.embedder,
@@ -401,16 +412,16 @@ class _Plan:
         return model
 
 
-def _head(config: Config, codec: Codec, objective: Objective) -> str | None:
+def _head(given: str | None, usual: str, codec: Codec, objective: Objective) -> str | None:
     """How numbers come out, None where labels do; UsageError for a head that cannot be."""
     if objective.requires() == "label":
-        if config.head is not None:
+        if given is not None:
             raise UsageError(
-                f"--head {config.head} says numbers, --objective {spec_of(objective)} labels, by "
+                f"--head {given} says numbers, --objective {spec_of(objective)} labels, by "
                 "a linear map; leave --head out"
             )
         return None
-    head = HEADS.build(config.head or codec.scheme.head)
+    head = HEADS.build(given or usual)
     if codec.scheme.channel and not isinstance(head, ValueHead):
         raise UsageError(
             f"--head {spec_of(head)} cannot read {spec_of(codec.scheme)}, whose tokens alone do "
@@ -500,16 +511,18 @@ def _unseen(plan: _Plan, codec: Codec, note: Callable[[str], None]) -> int:
 
 def _context(plan: _Plan, longest: int) -> int:
     """The most tokens that the model reads; DataError where the longest row has more."""
-    config, chosen = plan.config, preset(plan.config.preset)
+    chosen = preset(plan.preset)
     if isinstance(chosen, Bigru):
         return longest  # or more
     context = chosen.context or -(-longest // _CONTEXT) * _CONTEXT
     if plan.init is not None and not chosen.context:
         context = max(longest, plan.init.model.settings.context)
+    if plan.init is not None:
+        check_length(longest, plan.encoded, plan.init)
     if longest > context:
         raise DataError(
-            f"{plan.encoded.ref} has a row of {longest:,} tokens, --preset {config.preset} reads "
-            f"{context:,}; write --preset {config.preset},context={longest}"
+            f"{plan.encoded.ref} has a row of {longest:,} tokens, --preset {plan.preset} reads "
+            f"{context:,}; give the preset context={longest}"
         )
     return context
 
