@@ -21,10 +21,11 @@ from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.probes import Confidence
 from numtok.stages import probe
 from numtok.stages._continuity import variation
+from numtok.stages._memory_rows import row_of
 from numtok.stages._models import LoadedModel, Trained
 from numtok.stages._probed_confidence import Asked, Probed, confidence
 from numtok.stages._probes import read
-from numtok.stages._swept_row import geometric, row_of
+from numtok.stages._swept_row import geometric
 from tests import fakemodels, test_cli_store
 from tests.test_cli_store import Shell
 from tests.test_eval import World, quiet

@@ -48,6 +48,35 @@ def answer_metrics() -> list[Metric]:
     return [METRICS.build(spec) for spec in _METRICS]
 
 
+def written_answers(
+    loaded: LoadedModel,
+    samples: Samples,
+    asked: NDArray[np.int64],
+    constrained: bool,
+    longest: int,
+    batch: int,
+    note: Callable[[str], None],
+) -> Iterator[tuple[NDArray[np.int64], Written]]:
+    """What a model writes behind the ``answer_start`` of some rows, with their places in ``asked``;
+    ``longest`` as in :class:`Writer`. Where memory is out, fewer are read at a time."""
+    codec = loaded.codec
+    writer = Writer(loaded.model, codec, Grammar(codec.scheme), constrained, longest)
+    batches = Batches(samples, learnt_values(samples, codec), batch)
+    memory: Cache | None = None  # serves all batches
+
+    def write(places: NDArray[np.int64]) -> Written:
+        nonlocal memory
+        written, memory = writer.write(batches.of(asked[places]), memory)
+        return written
+
+    def forget() -> None:
+        nonlocal memory
+        memory = None
+
+    lengths = samples.answer_start[asked].astype(np.int64) + 1 + longest
+    yield from Room.of(loaded.model, batch, _TOKENS).batches(lengths, write, note, forget)
+
+
 @dataclass(frozen=True)
 class AnswerEvaluation:
     """One model on one split, in memory. ``more`` are metrics that were asked for."""
@@ -96,30 +125,15 @@ class AnswerEvaluation:
     def predictions(
         self, progress: Callable[[int, int], None], note: Callable[[str], None]
     ) -> "pa.Table":
-        """The rows of predictions.parquet. Where memory is out, fewer are read at a time."""
-        samples, loaded = self.samples, self.loaded
-        grammar = Grammar(loaded.codec.scheme)
-        writer = Writer(loaded.model, loaded.codec, grammar, self.constrained, self.longest)
-        batches = Batches(samples, learnt_values(samples, loaded.codec), self.batch)
-        starts = samples.answer_start[self.asked]
-        texts, ended = np.empty(len(starts), object), np.empty(len(starts), np.bool_)
-        memory: Cache | None = None  # serves all batches
-
-        def write(places: NDArray[np.int64]) -> Written:
-            nonlocal memory
-            written, memory = writer.write(batches.of(self.asked[places]), memory)
-            return written
-
-        def forget() -> None:
-            nonlocal memory
-            memory = None
-
-        lengths = starts.astype(np.int64) + 1 + self.longest
-        room, done = Room.of(loaded.model, self.batch, _TOKENS), 0
-        for places, written in room.batches(lengths, write, note, forget):
+        """The rows of predictions.parquet."""
+        count, done = len(self.asked), 0
+        texts, ended = np.empty(count, object), np.empty(count, np.bool_)
+        for places, written in written_answers(
+            self.loaded, self.samples, self.asked, self.constrained, self.longest, self.batch, note
+        ):
             texts[places], ended[places] = self._texts(written, self.asked[places]), written.ended
             done += len(places)
-            progress(done, len(starts))
+            progress(done, count)
         return self._table(texts, ended)
 
     def _texts(self, written: Written, rows: NDArray[np.int64]) -> list[str]:

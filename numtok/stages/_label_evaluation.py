@@ -45,6 +45,23 @@ def label_metrics() -> list[Metric]:
     return [METRICS.build(spec) for spec in _METRICS]
 
 
+def log_probabilities(
+    loaded: LoadedModel, samples: Samples, batch: int, note: Callable[[str], None]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """Some rows at a time, and the log-probabilities [rows, classes] of their labels. Where memory
+    is out, fewer are read at a time."""
+    model = loaded.model
+    batches = Batches(samples, learnt_values(samples, loaded.codec), batch)
+
+    def labels(rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        with torch.no_grad():
+            example = ended(batches.of(rows), model.objective.causal)
+            log_BC: NDArray[np.float32] = model.class_log_probabilities(example).cpu().numpy()
+        return log_BC
+
+    yield from Room.of(model, batch, _TOKENS).batches(samples.lengths, labels, note)
+
+
 @dataclass(frozen=True)
 class LabelEvaluation:
     """One model of labels on one split, in memory. ``more`` are metrics that were asked for."""
@@ -86,21 +103,12 @@ class LabelEvaluation:
     def predictions(
         self, progress: Callable[[int, int], None], note: Callable[[str], None]
     ) -> "pa.Table":
-        """The rows of predictions.parquet. Where memory is out, fewer are read at a time."""
-        samples, model = self.samples, self.loaded.model
-        batches = Batches(samples, learnt_values(samples, self.loaded.codec), self.batch)
+        """The rows of predictions.parquet."""
+        samples, done = self.samples, 0
         place = samples.class_of(self.classes)
         best, log_true = np.empty(len(samples), np.int64), np.empty(len(samples))
-
-        def guesses(rows: NDArray[np.int64]) -> Guesses:
-            with torch.no_grad():
-                example = ended(batches.of(rows), model.objective.causal)
-                log_BC = model.class_log_probabilities(example).cpu().numpy()
-            return Guesses.of(log_BC, place[rows])
-
-        room, done = Room.of(model, self.batch, _TOKENS), 0
-        for rows, found in room.batches(samples.lengths, guesses, note):
-            best[rows], log_true[rows] = found
+        for rows, log_BC in log_probabilities(self.loaded, samples, self.batch, note):
+            best[rows], log_true[rows] = Guesses.of(log_BC, place[rows])
             done += len(rows)
             progress(done, len(samples))
         return self._table(Guesses(best, log_true))

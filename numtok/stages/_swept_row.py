@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from numtok.codec import Codec, Texts
+from numtok.codec import Codec
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 from numtok.registry import spec_of
@@ -84,30 +84,6 @@ def written_alike(
         if "." not in codec.literals(tokens.astype(np.uint32), starts, lengths)[number]:
             return Numerals.of_literals([repr(one).removesuffix(".0") for one in values.tolist()])
     return Numerals(values)
-
-
-def row_of(text: str, codec: Codec) -> Samples:
-    """One text as a row of encoded data."""
-    texts = Texts.of(pa.array([text], pa.string()))
-    encoded = codec.encode(texts, codec.find(texts))
-    nothing = np.zeros(0, np.int64)
-    return Samples(
-        ids=pa.array(["text"], pa.string()),
-        tokens=encoded.tokens,
-        token_rows=encoded.token_rows.astype(np.int64),
-        number_rows=encoded.number_rows.astype(np.int64),
-        numbers=encoded.numbers,
-        number_start=encoded.number_start,
-        number_length=encoded.number_length,
-        channel=encoded.channel,
-        targets=nothing,
-        target_row=nothing,
-        target_name=pa.array([], pa.string()),
-        target_literal=pa.array([], pa.string()),
-        answer_start=encoded.marks,
-        labels=pa.nulls(1, pa.string()),
-        groups={},
-    )
 
 
 def swept_row(samples: Samples, row: int, number: int, codec: Codec, numerals: Numerals) -> Samples:

@@ -8,7 +8,7 @@ of labels is asked for labels (``_label_evaluation``), and one that writes whole
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -48,16 +48,11 @@ from numtok.stages._label_evaluation import LabelEvaluation, label_metrics
 from numtok.stages._models import (
     LoadedModel,
     check_reads,
-    is_causal,
     read_model,
-    says_labels,
 )
 from numtok.stages._options import check_name
 from numtok.stages._predict import (
     AUTOREGRESSIVE,
-    LEFT_TO_RIGHT,
-    PARALLEL,
-    POINTS,
     Asked,
     Options,
     Predicted,
@@ -74,6 +69,7 @@ from numtok.stages._reports import (
 )
 from numtok.stages._scoring import Progress, Scores, floor_figures, number_floors, score
 from numtok.stages._spreads import spreads
+from numtok.stages._ways import check_way, measures_of, options_of
 from numtok.store import Store
 
 REVISION = 9
@@ -95,11 +91,9 @@ _IN_GROUPS = (
 class Config:
     """What ``numtok eval`` was asked for.
 
-    ``fill`` is for masked models ``parallel`` (None means that) or ``left-to-right``; ``answers``,
-    for autoregressive ones, has them write each row's answer as text. ``decode``
-    is ``constrained`` by the scheme's grammar or ``free``. ``point``, ``draws`` and ``batch`` as
-    in ``_predict.Options``; the size of a batch is no setting of the report, since predictions
-    do not depend on it, and densities in the last bits alone.
+    ``fill``, ``decode``, ``point``, ``draws`` and ``batch`` as in ``_ways.Way``; the size of a
+    batch is no setting of the report, since predictions do not depend on it, and densities in the
+    last bits alone.
     """
 
     model: str
@@ -119,20 +113,9 @@ class Config:
     force: bool = False
 
     def __post_init__(self) -> None:
-        for option, allowed in (
-            ("fill", (None, PARALLEL, LEFT_TO_RIGHT, ANSWERS)),
-            ("decode", ("constrained", "free")),
-            ("point", POINTS),
-        ):
-            if getattr(self, option) not in allowed:
-                raise UsageError(
-                    f"--{option} {getattr(self, option)!r} is not possible; allowed are "
-                    f"{', '.join(filter(None, allowed))}"
-                )
-        for option, least in (("draws", 0), ("batch", 1), ("rows", 1)):
-            value = getattr(self, option)
-            if value is not None and value < least:
-                raise UsageError(f"--{option} {value} is not possible; at least {least}")
+        check_way(self)
+        if self.rows is not None and self.rows < 1:
+            raise UsageError(f"--rows {self.rows} is not possible; at least 1")
         check_name(self.name)
 
 
@@ -157,10 +140,10 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     if config.split not in splits(encoded):
         read_split(encoded, config.split)  # says which splits there are
     more = [METRICS.build(spec) for spec in config.metrics]
-    measures = _measures(config, model)
+    measures = measures_of(config, model)
     check_measures(more, measures, model.ref)
     metrics = [*_USUAL[measures](), *more]
-    options = _options(config, model) if measures == "numbers" else None
+    options = options_of(config, model) if measures == "numbers" else None
     fill = config.fill if options is None else options.fill
     settings = {
         "stage": "eval",
@@ -227,43 +210,6 @@ _USUAL: Mapping[Measures, Callable[[], list[Metric]]] = {
     "labels": label_metrics,
     "answers": answer_metrics,
 }
-
-
-def _measures(config: Config, model: Artifact) -> Measures:
-    """What is predicted; UsageError for options that are for something else."""
-    if says_labels(model):
-        _check_unused(config, ("fill", "decode", "point", "draws"), f"{model.ref} predicts labels")
-        return "labels"
-    if config.fill != ANSWERS:
-        return "numbers"
-    if not is_causal(model):
-        raise UsageError(
-            f"--fill {ANSWERS} is for autoregressive models; {model.ref} is masked, give "
-            f"{PARALLEL} or {LEFT_TO_RIGHT}"
-        )
-    _check_unused(config, ("point", "draws"), f"--fill {ANSWERS} writes texts")
-    return "answers"
-
-
-def _options(config: Config, model: Artifact) -> Options:
-    fill = config.fill or PARALLEL
-    if is_causal(model):
-        if config.fill is not None:
-            raise UsageError(
-                f"--fill {config.fill} is for masked models; {model.ref} is "
-                f"autoregressive, leave it away or give {ANSWERS}"
-            )
-        fill = AUTOREGRESSIVE
-    constrained = config.decode == "constrained"
-    return Options(fill, constrained, config.point, config.draws, config.batch)
-
-
-def _check_unused(config: Config, options: Sequence[str], told: str) -> None:
-    """UsageError for what says how numbers are read, where none are."""
-    for option in options:
-        value = getattr(config, option)
-        if value != getattr(Config, option):  # the default
-            raise UsageError(f"--{option} {value} is for numbers; {told}, leave it away")
 
 
 def _command(

@@ -32,6 +32,7 @@ from numtok.probes import (
 )
 from numtok.records import ENCODED, MODEL, TRAIN
 from numtok.stages._data import check_codec, read_learnt, read_split, splits
+from numtok.stages._memory_rows import row_of
 from numtok.stages._models import LoadedModel, read_model, says_labels
 from numtok.stages._options import check_name
 from numtok.stages._probed_confidence import Asked, confidence
@@ -49,7 +50,6 @@ from numtok.stages._probed_tokens import tokens
 from numtok.stages._probes import publish
 from numtok.stages._regressors import is_regressor
 from numtok.stages._scoring import Progress
-from numtok.stages._swept_row import row_of
 from numtok.store import Store
 
 REVISION = 1

@@ -1,0 +1,361 @@
+"""Predict: a model, and rows of text with numbers that nobody knows -> what the model says of them.
+
+Where ``eval`` compares with true numbers, there are none here. So nothing is measured and no
+artifact is made: rows come in, and go out with what was said of them.
+
+A number that is asked for is written ``[?]``. A masked model fills in all of a row together, an
+autoregressive one each behind the text before it, its own numbers among that. A model of labels is
+asked for the label of each row, and with ``--fill answers`` an autoregressive one writes on where
+the text ends.
+"""
+
+import io
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, cast
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from numtok.codec import Spans, Texts
+from numtok.errors import DataError, UsageError
+from numtok.nn.training import device_of
+from numtok.nupa.notation import DIGITS_OF_FLOAT32
+from numtok.records import MODEL
+from numtok.registry import spec_of
+from numtok.reports import QUANTILES, quantile_column
+from numtok.samples import Samples
+from numtok.schemes.base import LOSSES
+from numtok.stages._answer_evaluation import written_answers
+from numtok.stages._label_evaluation import log_probabilities
+from numtok.stages._lines import UNREADABLE, problem_of, reason_of
+from numtok.stages._memory_rows import rows_of
+from numtok.stages._models import LoadedModel, check_reads, read_model
+from numtok.stages._predict import Options, Predictor
+from numtok.stages._regressors import is_regressor
+from numtok.stages._ways import check_way, measures_of, options_of
+from numtok.store import Store
+
+HOLE = "[?]"
+_PLACEHOLDER = "1"  # what stands there while it is not known; nothing looks at it
+_ROWS = 1024  # read at a time
+
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok predict`` was asked for: a ``_ways.Way`` of asking a model."""
+
+    model: str
+    fill: str | None = None
+    decode: str = "constrained"
+    point: str = "mode"
+    draws: int = 0
+    batch: int = 256
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        check_way(self)
+
+
+class Asked(NamedTuple):
+    """A row: where it stands, for messages, what it is as JSON, and its text."""
+
+    where: str
+    line: bytes
+    text: str
+
+    @classmethod
+    def of_text(cls, text: str) -> "Asked":
+        """A text alone."""
+        return cls(repr(text), msgspec.json.encode({"text": text}), text)
+
+
+class Said(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a model says of a row; of the fields, those that it was asked for.
+
+    ``text`` is the row's with the numbers filled in, as far as they are numbers; ``numbers`` have
+    ``literal`` and ``value``, both null where what was said is no number, and the quantiles of the
+    predictive distribution where there is one.
+    """
+
+    text: str | None = None
+    numbers: list[dict[str, Any]] | None = None
+    label: str | None = None
+    probability: float | None = None
+    answer: str | None = None
+    ended: bool | None = None  # the model said so; else the answer was stopped
+
+
+def read_rows(path: str, text_field: str = "text") -> Iterator[Asked]:
+    """The rows of a file of JSONL, plain, ``.gz`` or ``.zst``; of standard input for ``-``.
+
+    Raises UsageError for a file that is not there, DataError for a line that is no row.
+    """
+    decoder = msgspec.json.Decoder(_row_type(text_field))
+    shown = "standard input" if path == "-" else path
+    try:
+        with _opened(path) as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield _read(f"{shown}:{number}", line.strip(), decoder, text_field)
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file; check the path") from None
+    except OSError as error:
+        raise DataError(f"{shown} cannot be read: {' '.join(str(error).split())}") from error
+
+
+def run(
+    config: Config, store: Store, rows: Iterable[Asked], note: Note
+) -> Iterator[tuple[Asked, Said]]:
+    """Each row with what the model says of it, some rows at a time, in order.
+
+    Raises UsageError for what the model cannot be asked, DataError for rows without a ``[?]``, or
+    too long, TrainingFailed (no memory).
+    """
+    model = store.resolve(config.model, kinds={MODEL})
+    if is_regressor(model):
+        raise UsageError(
+            f"{model.ref} is a model of tables, predict reads texts; numtok.sklearn predicts the "
+            "rows of tables"
+        )
+    measures = measures_of(config, model)
+    options = options_of(config, model) if measures == "numbers" else None
+    loaded = read_model(model, device_of(config.device))
+    if options is not None and not loaded.model.objective.causal:
+        _check_length_is_known(loaded)
+    asking = _Asking(loaded, options, config.decode == "constrained", config.batch, note)
+    say = {"numbers": asking.numbers, "labels": asking.labels, "answers": asking.answers}[measures]
+    left = iter(rows)
+    while some := list(islice(left, _ROWS)):
+        yield from zip(some, say(some), strict=True)
+
+
+def outgoing(row: Asked, said: Said) -> bytes:
+    """The row's line as it was, with ``predicted`` as its last field.
+
+    >>> outgoing(Asked.of_text("it is [?]"), Said(text="it is 7"))
+    b'{"text":"it is [?]","predicted":{"text":"it is 7"}}\\n'
+    """
+    return row.line[:-1] + b',"predicted":' + msgspec.json.encode(said) + b"}\n"
+
+
+def _check_length_is_known(loaded: LoadedModel) -> None:
+    scheme = loaded.codec.scheme
+    if scheme.tokens_per_number is None:
+        raise UsageError(
+            f"{loaded.artifact.ref} is masked and reads as many masks as a number has tokens, "
+            f"which with {spec_of(scheme)} nobody knows of a number that is not there; ask an "
+            "autoregressive model (--objective ar), or one of a scheme with as many for all"
+        )
+
+
+def _opened(path: str) -> BinaryIO:
+    if path == "-":
+        return sys.stdin.buffer
+    if Path(path).is_dir():
+        raise UsageError(f"{path} is a folder; name a file of JSONL, or - for standard input")
+    return cast(BinaryIO, io.BufferedReader(pa.input_stream(path)))
+
+
+def _row_type(text_field: str) -> type[msgspec.Struct]:
+    there = ("predicted", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET)
+    return msgspec.defstruct("Row", [("text", str), there], rename={"text": text_field})
+
+
+def _read(where: str, line: bytes, decoder: "msgspec.json.Decoder[Any]", text_field: str) -> Asked:
+    try:
+        row = decoder.decode(line)
+    except UNREADABLE as error:
+        raise DataError(f"{where}: {reason_of(line, error)}") from None
+    if problem := problem_of(line, decoder):
+        raise DataError(f"{where}: {problem}")
+    if row.predicted is not msgspec.UNSET:
+        raise DataError(f"{where}: the row has a field predicted, which would be lost; rename it")
+    return Asked(where, line, row.text)
+
+
+@dataclass
+class _Draft:
+    """A row whose holes are filled one after the other."""
+
+    row: Asked
+    pieces: list[str]  # the text around its holes: one more than these
+    said: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, row: Asked) -> "_Draft":
+        pieces = row.text.split(HOLE)
+        if len(pieces) == 1:
+            raise DataError(
+                f"{row.where}: its text has no {HOLE}; write {HOLE} for each number that is asked "
+                "for, or have an autoregressive model write on with --fill answers"
+            )
+        return cls(row, pieces)
+
+    @property
+    def text(self) -> str:
+        """As far as its numbers are said, and those that are none left as they were."""
+        known = [one["literal"] or HOLE for one in self.said]
+        known += [HOLE] * (len(self.pieces) - 1 - len(known))
+        return "".join(map("".join, zip(self.pieces, [*known, ""], strict=True)))
+
+    @property
+    def before(self) -> str | None:
+        """The text before the next hole; None where there is none, or one before is not filled."""
+        count = len(self.said)
+        if count == len(self.pieces) - 1 or (count and self.said[-1]["literal"] is None):
+            return None
+        known = [one["literal"] for one in self.said]
+        return "".join(map("".join, zip(self.pieces, [*known, ""], strict=False)))
+
+
+_NOTHING = {"literal": None, "value": None}
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """A model that is asked; ``options`` for numbers alone."""
+
+    loaded: LoadedModel
+    options: Options | None
+    constrained: bool
+    batch: int
+    note: Note
+
+    def numbers(self, rows: Sequence[Asked]) -> list[Said]:
+        drafts = [_Draft.of(row) for row in rows]
+        if not self.loaded.model.objective.causal:
+            said = iter(self._numbers(rows, [draft.pieces for draft in drafts]))
+            for draft in drafts:
+                draft.said = list(islice(said, len(draft.pieces) - 1))
+        # Else each behind what was said before it.
+        while going := [(one, one.before) for one in drafts if one.before is not None]:
+            texts = [(before, "") for _, before in going if before is not None]
+            said = iter(self._numbers([one.row for one, _ in going], texts))
+            for draft, _ in going:
+                draft.said.append(next(said))
+        for draft in drafts:
+            draft.said += [_NOTHING] * (len(draft.pieces) - 1 - len(draft.said))
+        return [Said(text=draft.text, numbers=draft.said) for draft in drafts]
+
+    def labels(self, rows: Sequence[Asked]) -> list[Said]:
+        samples = self._samples(rows, [row.text for row in rows])
+        found: list[Said] = [Said()] * len(rows)
+        for places, log_BC in log_probabilities(self.loaded, samples, self.batch, self.note):
+            for place, log_C in zip(places.tolist(), log_BC, strict=True):
+                best = int(log_C.argmax())
+                label = self.loaded.model.settings.classes[best]
+                found[place] = Said(label=label, probability=float(np.exp(log_C[best])))
+        return found
+
+    def answers(self, rows: Sequence[Asked]) -> list[Said]:
+        codec, longest = self.loaded.codec, self.loaded.model.settings.context
+        samples = self._samples(rows, [row.text for row in rows], answers=True)
+        found: list[Said] = [Said()] * len(rows)
+        for places, written in written_answers(
+            self.loaded, samples, np.arange(len(rows)), self.constrained, longest, self.batch,
+            self.note,
+        ):  # fmt: skip
+            for k, place in enumerate(places.tolist()):
+                tokens = written.tokens[k][written.tokens[k] >= 0].astype(np.uint32)
+                starts, lengths = written.numbers(k)
+                channel = written.values[k][starts] if codec.scheme.channel else None
+                literals = codec.literals(tokens, starts, lengths, channel)
+                if channel is not None:
+                    literals = _shortened(literals)
+                answer = codec.joined(tokens, starts, lengths, literals, errors="replace")
+                found[place] = Said(answer=answer, ended=bool(written.ended[k]))
+        return found
+
+    def _numbers(
+        self, rows: Sequence[Asked], texts: Sequence[Sequence[str]]
+    ) -> list[dict[str, Any]]:
+        """Of all holes; ``texts`` are the pieces around those of each row."""
+        assert self.options is not None
+        codec, options = self.loaded.codec, self.options
+        samples = self._samples(rows, [_PLACEHOLDER.join(pieces) for pieces in texts], texts)
+        predicted = Predictor(self.loaded, samples, options).run(lambda *_: None, self.note)
+        # What comes from float32, or from a mean of many numbers, has no digits of its own.
+        made = self.loaded.model.value_head is not None or options.point != "mode"
+        literals = predicted.literals.tolist()
+        if made or codec.scheme.channel:
+            literals = _shortened(literals)
+        return [
+            _number(literal, value, quantiles)
+            for literal, value, quantiles in zip(
+                literals, predicted.values.tolist(), predicted.quantiles, strict=True
+            )
+        ]
+
+    def _samples(
+        self,
+        rows: Sequence[Asked],
+        texts: Sequence[str],
+        pieces: Sequence[Sequence[str]] = (),
+        *,
+        answers: bool = False,
+    ) -> Samples:
+        codec = self.loaded.codec
+        data = Texts.of(pa.array(texts, pa.string()))
+        spans = codec.find(data)
+        targets = _holes(rows, pieces, data, spans)
+        encoded = codec.encode(data, spans, data.rows[1:] if answers else None)
+        lost = np.isin(encoded.outcomes, LOSSES)
+        lost[targets] = False
+        if lost.any():
+            self.note(
+                f"{int(lost.sum()):,} numbers of the rows from {rows[0].where} on are beyond what "
+                f"{spec_of(codec.scheme)} writes; they are read as the nearest that it does"
+            )
+        samples = rows_of(encoded, targets)
+        check_reads(self.loaded, samples, rows[int(samples.lengths.argmax())].where)
+        return samples
+
+
+def _holes(
+    rows: Sequence[Asked], texts: Sequence[Sequence[str]], data: Texts, spans: Spans
+) -> NDArray[np.int64]:
+    """Which numbers stand for holes; DataError where one would be no number by itself."""
+    ends = zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)
+    numbers = {span: number for number, span in enumerate(ends)}
+    found = []
+    for row, pieces, begin in zip(rows, texts, data.rows.tolist(), strict=False):
+        at = begin
+        for k, piece in enumerate(pieces[:-1]):
+            at += len(piece.encode())
+            end = at + len(_PLACEHOLDER)
+            if (at, end) not in numbers:
+                raise DataError(
+                    f"{row.where}: {piece[-9:] + HOLE + pieces[k + 1][:9]!r} has {HOLE} where no "
+                    "number can be read by itself; put spaces around it"
+                )
+            found.append(numbers[at, end])
+            at = end
+    return np.array(found, np.int64)
+
+
+def _number(literal: str | None, value: float, quantiles: NDArray[np.float64]) -> dict[str, Any]:
+    if literal is None:
+        return _NOTHING
+    known = zip(QUANTILES, quantiles.tolist(), strict=True)
+    told = {quantile_column(level): value for level, value in known if np.isfinite(value)}
+    return {"literal": literal, "value": value} | told
+
+
+def _shortened(literals: Sequence[str | None]) -> list[Any]:
+    """With as many digits as float32 has."""
+
+    def short(literal: str | None) -> str | None:
+        try:
+            return None if literal is None else f"{float(literal):.{DIGITS_OF_FLOAT32}g}"
+        except ValueError:  # tokens that have no value
+            return literal
+
+    return [short(literal) for literal in literals]
