@@ -12,10 +12,11 @@ the text ends.
 import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -104,7 +105,7 @@ def read_rows(path: str, text_field: str = "text") -> Iterator[Asked]:
         with _opened(path) as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    yield _read(f"{shown}:{number}", line.strip(), decoder, text_field)
+                    yield _read(f"{shown}:{number}", line.strip(), decoder)
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file; check the path") from None
     except OSError as error:
@@ -156,12 +157,12 @@ def _check_length_is_known(loaded: LoadedModel) -> None:
         )
 
 
-def _opened(path: str) -> BinaryIO:
+def _opened(path: str) -> AbstractContextManager[Iterable[bytes]]:
     if path == "-":
-        return sys.stdin.buffer
+        return nullcontext(sys.stdin.buffer)
     if Path(path).is_dir():
         raise UsageError(f"{path} is a folder; name a file of JSONL, or - for standard input")
-    return cast(BinaryIO, io.BufferedReader(pa.input_stream(path)))
+    return io.BufferedReader(pa.input_stream(path))
 
 
 def _row_type(text_field: str) -> type[msgspec.Struct]:
@@ -169,7 +170,7 @@ def _row_type(text_field: str) -> type[msgspec.Struct]:
     return msgspec.defstruct("Row", [("text", str), there], rename={"text": text_field})
 
 
-def _read(where: str, line: bytes, decoder: "msgspec.json.Decoder[Any]", text_field: str) -> Asked:
+def _read(where: str, line: bytes, decoder: "msgspec.json.Decoder[Any]") -> Asked:
     try:
         row = decoder.decode(line)
     except UNREADABLE as error:
