@@ -291,7 +291,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
     fitted = numtok("train", "t.csv", "--target", "y", "--epochs", "1", *store).out.split()[-1]
     (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b'{"text": "[?]"}\n' * 99)[:-12])
     for words, code, told in (
-        ((p1000,), 2, "predict reads one of FILE and --text; give a file of JSONL, - or a text"),
+        ((p1000,), 2, "predict reads one of FILE and --text; give a file of rows, - or a text"),
         ((p1000, "a.jsonl"), 2, f"a.jsonl: {GONE}"),
         ((p1000, "."), 2, ". is a folder; name a file of JSONL, or - for standard input"),
         (
@@ -306,8 +306,9 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
         ((digits, "--text", HOLE), 2, f"{digits} is masked and reads as many masks as a number has "
          "tokens, which with digits nobody knows of a number that is not there; ask an "
          "autoregressive model (--objective ar), or one of a scheme with as many for all"),
-        ((fitted, "--text", HOLE), 2, f"{fitted} is a model of tables, predict reads texts; "
-         "numtok.sklearn predicts the rows of tables"),
+        ((p1000, "--text", HOLE, "--fold", "1"), 2, "--fold means nothing for a model of texts; "
+         "leave it out"),
+        ((fitted, "--text", HOLE), 2, "--text means nothing for a model of tables; leave it out"),
     ):  # fmt: skip
         ran = numtok("predict", *words, *store)
         assert (ran.code, ran.out, ran.err) == (code, "", f"numtok: {told}\n")

@@ -11,11 +11,14 @@ from numtok.cli._progress import Count, Live
 from numtok.cli._shared import Format, Size, open_store, print_json, print_made
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.progress import ProgressColumn
 
     from numtok.artifact import Artifact
     from numtok.stages._table_predictions import TableOptions
     from numtok.stages.fit import Result, Update
+    from numtok.store import Store
 
 _FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
 
@@ -77,6 +80,15 @@ def eval_table(context: typer.Context, progress: Count, **options: Any) -> "Arti
     from numtok.stages.eval_table import Config, run
 
     return run(Config(**options), open_store(context), progress).artifact
+
+
+def predicted_rows(
+    store: "Store", model: str, path: str, fold: int | None, options: "TableOptions", device: str
+) -> "Iterator[bytes]":
+    """The rows of a file with what a model of tables says of them, as lines of CSV."""
+    from numtok.stages.predict_table import Config, outgoing, run
+
+    return map(outgoing, run(Config(model, path, fold, options, device), store))
 
 
 class _FittingBar(Live):

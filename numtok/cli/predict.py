@@ -5,8 +5,11 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import open_store
+from numtok.cli._shared import open_store, refuse
 from numtok.errors import UsageError
+
+_OF_TEXTS = ("text", "text_field", "fill", "decode", "batch")
+_OF_TABLES = ("fold", "temperature", "top_k", "top_p")
 
 
 def command(
@@ -15,7 +18,9 @@ def command(
     file: Annotated[
         str | None,
         typer.Argument(
-            metavar="FILE", help="JSONL with a text in each line, plain, .gz, .zst; - for stdin."
+            metavar="FILE",
+            help="Texts: JSONL with one in each line, plain, .gz, .zst; - for standard input. "
+            "Tables: CSV or Parquet, without the target.",
         ),
     ] = None,
     text: Annotated[
@@ -36,11 +41,31 @@ def command(
         str, typer.Option(help="constrained by the scheme's grammar, or free.")
     ] = "constrained",
     point: Annotated[
-        str, typer.Option(help="mode (greedy), or the distribution's median, mean.")
-    ] = "mode",
+        str | None,
+        typer.Option(
+            help="mode (greedy), or the distribution's median, mean; tables: raft, too. Default: "
+            "mode; tables: median."
+        ),
+    ] = None,
     draws: Annotated[
-        int, typer.Option(metavar="N", help="Numbers drawn where a distribution is not exact.")
+        int,
+        typer.Option(
+            metavar="N",
+            help="Numbers drawn where a distribution has no exact form; tables: in its place.",
+        ),
     ] = 0,
+    temperature: Annotated[
+        float, typer.Option(metavar="T", help="Tables, with --draws: of a decoder's tokens.")
+    ] = 1.0,
+    top_k: Annotated[
+        int, typer.Option(metavar="K", help="Likewise: only the K likeliest tokens. 0: all.")
+    ] = 0,
+    top_p: Annotated[
+        float, typer.Option(metavar="P", help="Likewise: only the likeliest that make up P.")
+    ] = 1.0,
+    fold: Annotated[
+        int | None, typer.Option(metavar="K", help="Tables: whose model of several.")
+    ] = None,
     batch: Annotated[
         int, typer.Option(metavar="ROWS", help="Rows at a time; fewer where memory is out.")
     ] = 256,
@@ -48,20 +73,31 @@ def command(
 ) -> None:
     """Say the numbers that are not known, written [?] in a text; or its label, or how it goes on.
 
-    Each row comes out as it was, as JSON, with a field predicted.
+    Each row comes out as it was, as JSON, with a field predicted. Of a table's file, rows come out
+    as CSV with columns more.
 
     Example: numtok predict mine-xval-nano --text "it is [?] degrees at noon"
     """
+    from numtok.cli._fitted import options_of, predicted_rows
     from numtok.cli._progress import Count
+    from numtok.records import MODEL
+    from numtok.stages._regressors import is_regressor
     from numtok.stages.predict import Asked, Config, outgoing, read_rows, run
 
     if (file is None) == (not text):
-        raise UsageError("predict reads one of FILE and --text; give a file of JSONL, - or a text")
-    rows = map(Asked.of_text, text) if text else read_rows(str(file), text_field)
-    config = Config(model, fill, decode, point, draws, batch, device)
+        raise UsageError("predict reads one of FILE and --text; give a file of rows, - or a text")
     store = open_store(context)
+    if is_regressor(store.resolve(model, kinds={MODEL})):
+        refuse(context, _OF_TEXTS, "a model of tables")
+        options = options_of(point or "median", draws, temperature, top_k, top_p)
+        lines = predicted_rows(store, model, str(file), fold, options, device)
+    else:
+        refuse(context, _OF_TABLES, "a model of texts")
+        rows = map(Asked.of_text, text) if text else read_rows(str(file), text_field)
+        config = Config(model, fill, decode, point or "mode", draws, batch, device)
+        lines = (outgoing(row, said) for row, said in run(config, store, rows, store.note))
     with Count(context.obj.quiet) as progress:
-        for done, (row, said) in enumerate(run(config, store, rows, store.note), 1):
-            sys.stdout.buffer.write(outgoing(row, said))
+        for done, line in enumerate(lines, 1):
+            sys.stdout.buffer.write(line)
             progress.show("predicting", done, None)
     sys.stdout.flush()

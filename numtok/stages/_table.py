@@ -87,8 +87,7 @@ def target_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.
     """
     column = _plain(column)
     if pa.types.is_string(column.type):
-        wrong = pc.invert(pc.match_substring_regex(column, _NUMBER))
-        if (row := _first(wrong)) is not None:
+        if (row := first_word(column)) is not None:
             raise DataError(
                 f"{where}: the target {name!r} is {column[row].as_py()!r} in row {row + 1}; a "
                 "target is a number in every row; correct it, or name another column by --target"
@@ -192,6 +191,11 @@ def write_columns(folder: Path, columns: Columns) -> dict[str, int]:
     return found
 
 
+def first_word(column: "pa.Array[Any]") -> int | None:
+    """The first row of strings that is neither a number nor missing; None where none is."""
+    return _first(pc.invert(pc.match_substring_regex(column, _NUMBER)))
+
+
 def _kind(values: "pa.Array[Any]") -> Kind:
     return "number" if pa.types.is_floating(values.type) else "category"
 
@@ -239,7 +243,6 @@ def _nearly_numbers(name: str, column: "pa.ChunkedArray[Any]") -> str | None:
     like = pc.sum(pc.match_substring_regex(column, _LIKE_NUMBER)).as_py()
     if not like or 2 * like < len(column):
         return None
-    numbers = pc.match_substring_regex(column, _NUMBER)
-    if (row := _first(pc.invert(numbers))) is None:
+    if (row := first_word(column)) is None:
         return f"{name!r} is a category, because its numbers are stored as strings"
     return f"{name!r} is a category, because {column[row].as_py()!r} in row {row + 1} is no number"

@@ -42,7 +42,7 @@ from numtok.stages._table_data import VALIDATION, learnt_rows
 from numtok.tables import Table
 
 POINTS = ("median", "mean", "mode", "raft")
-_AT_ONCE = 512  # rows whose distributions are held at a time
+AT_ONCE = 512  # rows whose distributions are held at a time
 _FITTED_ON = 200_000  # rows that floors are fitted on, at most
 _GRID = 100  # values that an expectation over a grid is taken over
 _OFTEN = 0.1  # of the targets
@@ -82,6 +82,34 @@ class TableOptions:
             raise UsageError(
                 "--point raft needs densities, which draws have not; leave --draws out"
             )
+
+    def used(self, exact: Predictive, model: str, fold: int, first: int) -> Predictive:
+        """What points and quantiles are of: the distribution itself, or numbers drawn from it, by
+        the fold and the first of its rows.
+
+        Raises UsageError for tokens of a ``model`` that has none.
+        """
+        if not self.draws:
+            return exact
+        random, sampling = generator(0, "draws", fold, first), self.sampling
+        if isinstance(exact, Decoded):
+            return Samples(exact.drawn(self.draws, random, sampling))
+        if sampling != Sampling():
+            raise UsageError(
+                "--temperature, --top-k and --top-p change the tokens that a decoder draws; "
+                f"{model} has none, so leave them out"
+            )
+        return Samples(exact.sample(self.draws, random))
+
+    def values(self, used: Predictive, n: int, learnt_from: LearntFrom) -> NDArray[np.float64]:
+        """float64[n]: the points of ``n`` rows."""
+        if self.point == "raft":
+            grid = np.linspace(learnt_from.low, learnt_from.high, _GRID)
+            return over_grid(used, n, grid)
+        if self.point == "median" and isinstance(used, Samples):
+            return harrell_davis(used.values)
+        values: NDArray[np.float64] = getattr(used, self.point)()
+        return values
 
 
 class _Part(NamedTuple):
@@ -159,8 +187,8 @@ class TableEvaluation:
         total, done = sum(len(part.rows) for part in parts), 0
         made: list[dict[str, Any]] = []
         for part in parts:
-            for first in range(0, len(part.rows), _AT_ONCE):
-                rows = part.rows[first : first + _AT_ONCE]
+            for first in range(0, len(part.rows), AT_ONCE):
+                rows = part.rows[first : first + AT_ONCE]
                 made.append(self._predicted(part, rows, first))
                 done += len(rows)
                 progress(done, total)
@@ -178,10 +206,8 @@ class TableEvaluation:
         inputs = fitted.inputs.of(Columns(self.table.numbers, self.table.categories).take(rows))
         parameters = fitted.parameters(inputs)
         exact = fitted.model.reader.predictive(parameters, fitted.calibration, fitted.scaling)
-        used = exact
-        if self.options.draws:
-            used = self._drawn(exact, generator(0, "draws", part.fold, first))
-        values = self._point(used, len(rows), fitted.learnt_from)
+        used = self.options.used(exact, self.loaded.artifact.ref, part.fold, first)
+        values = self.options.values(used, len(rows), fitted.learnt_from)
         valid = np.isfinite(values)
         quantiles = used.quantiles(QUANTILES)
         return {
@@ -201,27 +227,6 @@ class TableEvaluation:
             **{quantile_column(level): quantiles[:, i] for i, level in enumerate(QUANTILES)},
             **self._likelihoods(fitted, exact, parameters, truth),
         }
-
-    def _drawn(self, exact: Predictive, random: np.random.Generator) -> Samples:
-        count, sampling = self.options.draws, self.options.sampling
-        if isinstance(exact, Decoded):
-            return Samples(exact.drawn(count, random, sampling))
-        if sampling != Sampling():
-            raise UsageError(
-                "--temperature, --top-k and --top-p change the tokens that a decoder draws; "
-                f"{self.loaded.artifact.ref} has none, so leave them out"
-            )
-        return Samples(exact.sample(count, random))
-
-    def _point(self, used: Predictive, n: int, learnt_from: LearntFrom) -> NDArray[np.float64]:
-        point = self.options.point
-        if point == "raft":
-            grid = np.linspace(learnt_from.low, learnt_from.high, _GRID)
-            return over_grid(used, n, grid)
-        if point == "median" and isinstance(used, Samples):
-            return harrell_davis(used.values)
-        values: NDArray[np.float64] = getattr(used, point)()
-        return values
 
     def _likelihoods(
         self, fitted: Fitted, exact: Predictive, parameters: Tensor, truth: NDArray[np.float64]

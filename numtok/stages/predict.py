@@ -38,7 +38,6 @@ from numtok.stages._lines import UNREADABLE, problem_of, reason_of
 from numtok.stages._memory_rows import rows_of
 from numtok.stages._models import LoadedModel, check_reads, read_model
 from numtok.stages._predict import Options, Predictor
-from numtok.stages._regressors import is_regressor
 from numtok.stages._ways import check_way, measures_of, options_of
 from numtok.store import Store
 
@@ -121,11 +120,6 @@ def run(
     too long, TrainingFailed (no memory).
     """
     model = store.resolve(config.model, kinds={MODEL})
-    if is_regressor(model):
-        raise UsageError(
-            f"{model.ref} is a model of tables, predict reads texts; numtok.sklearn predicts the "
-            "rows of tables"
-        )
     measures = measures_of(config, model)
     options = options_of(config, model) if measures == "numbers" else None
     loaded = read_model(model, device_of(config.device))

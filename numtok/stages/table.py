@@ -8,7 +8,6 @@ import hashlib
 import io
 import re
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +16,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet as pq
 
-from numtok import files
 from numtok.artifact import Artifact, Parent
-from numtok.errors import DataError, UsageError, unknown
+from numtok.errors import UsageError, unknown
 from numtok.records import TABLE
 from numtok.stages._options import check_name
 from numtok.stages._sources import as_name
@@ -33,14 +30,13 @@ from numtok.stages._table import (
     target_column,
     write_columns,
 )
+from numtok.stages._table_file import check_format, check_names, parsed, read_csv, read_file
 from numtok.store import Store
 
 REVISION = 1
 SPLIT = "test=0.2,validation=0.1"
-FORMATS = (".csv", ".parquet")
 _SPLIT_COLUMN = re.compile(r"split(_[0-9]+)?")
 _CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # what no number begins with
-_MOST = (1 << 31) - 2  # bytes: Arrow infers types from one block, whose size is an int32
 
 
 @dataclass(frozen=True)
@@ -65,11 +61,7 @@ class Config:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        if not self.path.endswith(FORMATS):
-            raise UsageError(
-                f"{self.path}: cannot tell what kind of table this is; allowed are "
-                f"{' and '.join(FORMATS)}"
-            )
+        check_format(self.path)
         if self.features and self.drop:
             raise UsageError("--features and --drop exclude each other; give one of them")
         for option, names in (("--features", self.features), ("--drop", self.drop)):
@@ -91,7 +83,7 @@ def run(config: Config, store: Store) -> Result:
     Raises UsageError, DataError (naming the column, and the row where it is one) and StoreError.
     """
     started = time.monotonic()
-    data = _read(Path(config.path))
+    data = read_file(Path(config.path))
     rule = SplitRule.parse(config.split or SPLIT)
     settings = {
         "stage": "table",
@@ -116,54 +108,12 @@ def run(config: Config, store: Store) -> Result:
     ) as draft:
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
-        columns = _columns(config, _parsed(config.path, data), rule)
+        columns = _columns(config, parsed(config.path, data), rule)
         if config.path.endswith(".csv"):
             columns = replace(columns, notes=(*columns.notes, *_codes(data, columns)))
         counts = write_columns(draft.path, columns)
         artifact = draft.publish(counts, {"seconds": time.monotonic() - started})
         return Result(artifact.ref, artifact, made=True)
-
-
-def _read(path: Path) -> bytes:
-    if not path.is_file():
-        what = "this is a folder; name a file in it" if path.is_dir() else "there is no such file"
-        raise UsageError(f"{path}: {what}; check the path")
-    if (size := path.stat().st_size) > _MOST:
-        raise DataError(f"{path} has {size:,} bytes; a table may have {_MOST:,}")
-    return files.read_bytes(path, _MOST)
-
-
-def _parsed(path: str, data: bytes) -> "pa.Table":
-    """The file as it is; DataError for what is no table.
-
-    In CSV, Arrow takes empty fields and words such as NA, NaN and null for missing, in text too.
-    """
-    try:
-        if path.endswith(".parquet"):
-            source = pa.BufferReader(data)
-            return pq.ParquetFile(source, page_checksum_verification=True).read()
-        if not data.strip():
-            raise DataError(f"{path} is empty; a table needs a header and rows")
-        table = _read_csv(data, pyarrow.csv.ConvertOptions(strings_can_be_null=True))
-        _ = table.column_names  # are decoded only here
-        return table
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: the name of a column is not UTF-8; save the file as UTF-8"
-        ) from error
-    except (pa.ArrowException, OSError) as error:
-        why = " ".join(str(error).split())
-        what = "Parquet" if path.endswith(".parquet") else "CSV (a header, fields between commas)"
-        raise DataError(f"{path}: cannot be read as {what}: {why}; write it again") from error
-
-
-def _read_csv(data: bytes, options: "pyarrow.csv.ConvertOptions") -> "pa.Table":
-    return pyarrow.csv.read_csv(
-        pa.BufferReader(data),
-        pyarrow.csv.ReadOptions(block_size=len(data) + 1),  # types are inferred from one block
-        pyarrow.csv.ParseOptions(newlines_in_values=True),
-        options,
-    )
 
 
 def _codes(data: bytes, columns: Columns) -> Iterator[str]:
@@ -172,7 +122,7 @@ def _codes(data: bytes, columns: Columns) -> Iterator[str]:
     if not names:
         return
     texts = dict.fromkeys(names, pa.string())
-    written = _read_csv(data, pyarrow.csv.ConvertOptions(include_columns=names, column_types=texts))
+    written = read_csv(data, pyarrow.csv.ConvertOptions(include_columns=names, column_types=texts))
     for name in names:
         row = pc.index(pc.match_substring_regex(written[name], _CODE), True).as_py()
         if row >= 0:
@@ -185,7 +135,7 @@ def _codes(data: bytes, columns: Columns) -> Iterator[str]:
 def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> Columns:
     """The columns that the settings name, checked."""
     path, names = config.path, table.column_names
-    _check_names(path, names)
+    check_names(path, names)
     for option, given in (
         ("target", [config.target]),
         ("feature", config.features),
@@ -217,13 +167,6 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> Columns:
         hashed = [rule.split_of(str(row)) for row in range(len(target))]
         assigned = {"split": pa.array(hashed, pa.string())}
     return Columns(path, config.target, target, features, assigned, tuple(notes))
-
-
-def _check_names(path: str, names: Sequence[str]) -> None:
-    for name, count in Counter(names).items():
-        if count > 1:
-            shown = f"the column {name!r}" if name else "a column without a name"
-            raise DataError(f"{path} has {shown} {count} times; give each column a name of its own")
 
 
 def _no_feature(name: str, names: Sequence[str], column: "pa.ChunkedArray[Any]") -> str | None:

@@ -68,6 +68,7 @@ from numtok.published import published
 from numtok.sources.base import SOURCES, TableSource, TextSource
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 from numtok.stages._schemes import scheme_of
+from numtok.stages._table_file import FORMATS
 from numtok.stages._until import Level
 from numtok.stages.train import BUDGETS
 from numtok.sweeps.plan import (
@@ -283,7 +284,7 @@ class _Reader:
                 raise UsageError(
                     f"{self.path}: of tables data is a REF, a file, or a list of these, got {one!r}"
                 )
-            elif one.endswith(table.FORMATS):
+            elif one.endswith(FORMATS):
                 if "target" not in self._table("table"):
                     raise UsageError(
                         f"{self.path}: {one} needs a table [table] with target, the column that "
@@ -293,7 +294,7 @@ class _Reader:
                     yield {**point, **more}, made
             elif Path(one).is_file():
                 raise UsageError(
-                    f"{self.path}: {one} is no table ({' or '.join(table.FORMATS)}), and texts "
+                    f"{self.path}: {one} is no table ({' or '.join(FORMATS)}), and texts "
                     "need [encode] with a scheme"
                 )
             else:

@@ -1,0 +1,75 @@
+"""A user's own file with a table in it, CSV or Parquet, as it is."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from numtok import files
+from numtok.errors import DataError, UsageError
+
+FORMATS = (".csv", ".parquet")
+_MOST = (1 << 31) - 2  # bytes: Arrow infers types from one block, whose size is an int32
+
+
+def check_format(path: str) -> None:
+    """Raise UsageError for a file that is named neither CSV nor Parquet."""
+    if not path.endswith(FORMATS):
+        raise UsageError(
+            f"{path}: cannot tell what kind of table this is; allowed are {' and '.join(FORMATS)}"
+        )
+
+
+def read_file(path: Path) -> bytes:
+    """Its bytes; UsageError where there is none, DataError where it is too large."""
+    if not path.is_file():
+        what = "this is a folder; name a file in it" if path.is_dir() else "there is no such file"
+        raise UsageError(f"{path}: {what}; check the path")
+    if (size := path.stat().st_size) > _MOST:
+        raise DataError(f"{path} has {size:,} bytes; a table may have {_MOST:,}")
+    return files.read_bytes(path, _MOST)
+
+
+def parsed(path: str, data: bytes) -> "pa.Table":
+    """The file as it is; DataError for what is no table.
+
+    In CSV, Arrow takes empty fields and words such as NA, NaN and null for missing, in text too.
+    """
+    try:
+        if path.endswith(".parquet"):
+            source = pa.BufferReader(data)
+            return pq.ParquetFile(source, page_checksum_verification=True).read()
+        if not data.strip():
+            raise DataError(f"{path} is empty; a table needs a header and rows")
+        table = read_csv(data, pyarrow.csv.ConvertOptions(strings_can_be_null=True))
+        _ = table.column_names  # are decoded only here
+        return table
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: the name of a column is not UTF-8; save the file as UTF-8"
+        ) from error
+    except (pa.ArrowException, OSError) as error:
+        why = " ".join(str(error).split())
+        what = "Parquet" if path.endswith(".parquet") else "CSV (a header, fields between commas)"
+        raise DataError(f"{path}: cannot be read as {what}: {why}; write it again") from error
+
+
+def read_csv(data: bytes, options: "pyarrow.csv.ConvertOptions") -> "pa.Table":
+    """CSV as Arrow reads it; raises as Arrow does."""
+    return pyarrow.csv.read_csv(
+        pa.BufferReader(data),
+        pyarrow.csv.ReadOptions(block_size=len(data) + 1),  # types are inferred from one block
+        pyarrow.csv.ParseOptions(newlines_in_values=True),
+        options,
+    )
+
+
+def check_names(path: str, names: Sequence[str]) -> None:
+    """Raise DataError for two columns of one name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            shown = f"the column {name!r}" if name else "a column without a name"
+            raise DataError(f"{path} has {shown} {count} times; give each column a name of its own")
