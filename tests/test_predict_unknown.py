@@ -293,6 +293,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
     for words, code, told in (
         ((p1000,), 2, "predict reads one of FILE and --text; give a file of rows, - or a text"),
         ((p1000, "a.jsonl"), 2, f"a.jsonl: {GONE}"),
+        ((p1000, "t.csv"), 2, "t.csv is a table, this is a model of texts; give it JSONL of texts"),
         ((p1000, "."), 2, ". is a folder; name a file of JSONL, or - for standard input"),
         (
             (p1000, "cut.jsonl.gz"),

@@ -38,6 +38,7 @@ from numtok.stages._lines import UNREADABLE, problem_of, reason_of
 from numtok.stages._memory_rows import rows_of
 from numtok.stages._models import LoadedModel, check_reads, read_model
 from numtok.stages._predict import Options, Predictor
+from numtok.stages._table_file import FORMATS
 from numtok.stages._ways import check_way, measures_of, options_of
 from numtok.store import Store
 
@@ -154,6 +155,8 @@ def _check_length_is_known(loaded: LoadedModel) -> None:
 def _opened(path: str) -> AbstractContextManager[Iterable[bytes]]:
     if path == "-":
         return nullcontext(sys.stdin.buffer)
+    if path.endswith(FORMATS):
+        raise UsageError(f"{path} is a table, this is a model of texts; give it JSONL of texts")
     if Path(path).is_dir():
         raise UsageError(f"{path} is a folder; name a file of JSONL, or - for standard input")
     return io.BufferedReader(pa.input_stream(path))
