@@ -295,7 +295,7 @@ def test_init_of_another_trunk_or_shape_is_refused(
         (
             gru,
             TINY + ",layers=2",
-            f"--init {gru} has another shape: its trunk.back.1.bias_hh_l0 is None, here it is "
+            f"--init {gru} has another shape: its trunk.back.1.bias_hh_l0 is not there, here it is "
             f"(48,); {leave}",
         ),
     ):

@@ -393,7 +393,7 @@ REFUSED_INIT = {
     "of heads is 2, here it is 4; leave --preset and --embedder out: they are that "
     "model's",
     ("--preset", "nano,layers=1,width=32,heads=2,positions=sinusoidal"): "--init {init} has "
-    "another shape: its trunk.positions is (16, 32), here it is None; leave --preset and "
+    "another shape: its trunk.positions is (16, 32), here it is not there; leave --preset and "
     "--embedder out: they are that model's",
     ("--head", "mdn:5"): "--head mdn:5 says numbers, --objective classify,causal=yes labels, by a "
     "linear map; leave --head out",

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,42 @@ def test_words_that_look_like_numbers_stay_words(numtok: Shell) -> None:
         assert float(one["predicted"]) != float(other["predicted"])
 
 
+def test_a_row_is_read_alike_whatever_is_beside_it(numtok: Shell) -> None:
+    """Arrow tells kinds of columns from all their rows: booleans, dates, endless numbers."""
+    spelt = ("True", "False", "unknown", "2024-01-01", "inf", "7")
+    rows = [[n, spelt[n % 6], spelt[n % 2], 50 * (n % 6) + n] for n in range(60)]
+    path = write("kinds.csv", ["size", "kind", "new", "price"], rows)
+    model = numtok("train", path, "--target", "price", "--epochs", "9", "--batch", "4").out.strip()
+    write("all.csv", ["size", "kind", "new"], [row[:3] for row in rows])
+    known = [one["predicted"] for one in records(numtok("predict", model, "all.csv"))]
+    for n in range(6):
+        write("one.csv", ["size", "kind", "new"], [rows[n][:3]])
+        (alone,) = records(numtok("predict", model, "one.csv"))
+        assert alone["predicted"] == known[n]
+    # A word in a column that had none, and booleans and dates of Parquet.
+    write("word.csv", ["size", "kind", "new"], [rows[0][:3], [1, "True", "perhaps"]])
+    assert records(numtok("predict", model, "word.csv"))[0]["predicted"] == known[0]
+    kinds = {0: pa.array([True]), 3: pa.array([date(2024, 1, 1)]), 5: pa.array([7])}
+    for n, kind in kinds.items():
+        columns = {"size": pa.array([n]), "kind": kind, "new": pa.array([spelt[n % 2]])}
+        pq.write_table(pa.table(columns), "one.parquet")
+        assert records(numtok("predict", model, "one.parquet"))[0]["predicted"] == known[n]
+
+
+def test_whatever_stands_in_a_field_comes_out(numtok: Shell) -> None:
+    model = fitted(numtok)
+    odd = ["a\rb", "a\nb", 'say "a"', "x" * 200_000, "\udcff", ""]
+    header = ["note", *FEATURES]
+    with Path("odd.csv").open("w", newline="", errors="surrogateescape") as file:
+        csv.writer(file).writerows([header, *([one, *ROWS[0][:4]] for one in odd)])
+    parsed: list[list[str]] = []
+    ran = predict_table.run(predict_table.Config(model, "odd.csv"), Store(Path("artifacts")))
+    text = b"".join(map(predict_table.outgoing, ran)).decode("utf-8", "surrogateescape")
+    parsed = list(csv.reader(io.StringIO(text, newline="")))
+    assert [one[0] for one in parsed] == ["note", *odd]
+    assert len({tuple(one[5:]) for one in parsed[1:]}) == 1
+
+
 def test_parquet_is_read_as_csv_is(numtok: Shell) -> None:
     model = fitted(numtok)
     write("asked.csv", FEATURES, [row[:4] for row in ROWS])
@@ -123,7 +160,8 @@ def test_parquet_is_read_as_csv_is(numtok: Shell) -> None:
     csv_rows = records(numtok("predict", model, "asked.csv"))
     rows = records(numtok("predict", model, "asked.parquet"))
     assert [one["predicted"] for one in rows] == [one["predicted"] for one in csv_rows]
-    assert rows[0] == csv_rows[0] | {"new": "True"}
+    sizes, known = ([float(one.pop("size") or -1) for one in some] for some in (rows, csv_rows))
+    assert (sizes, rows) == (known, csv_rows)
 
 
 def test_one_of_several_models_has_to_be_named(numtok: Shell) -> None:
@@ -151,13 +189,22 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell) -> None:
     write("twice.csv", [*FEATURES, "kind"], [[*row, "flat"] for row in rows])
     write("words.csv", FEATURES, [*rows, ["large", "flat", "a", "true"]])
     write("endless.csv", FEATURES, [["inf", "flat", "a", "true"]])
+    words = pa.array(["flat", "flat"])
+    of = {"size": pa.array(["1", "1e999"]), "kind": words, "code": words, "new": words}
+    pq.write_table(pa.table(of), "endless.parquet")
+    of["size"] = pa.array([1, 2])
+    pq.write_table(pa.table(of | {"kind": pa.array([[1], [2]])}), "lists.parquet")
+    far = pa.array([[10**15], [1]], pa.list_(pa.timestamp("s")))
+    pq.write_table(pa.table(of | {"more": far}), "long.parquet")
+    write("semicolons.csv", [";".join(FEATURES)], [["1;flat;a;true"]])
     Path("asked.jsonl").write_text('{"size": 3}\n')
     for words, code, told in (
         (("gone.csv",), 2, "gone.csv: there is no such file; check the path"),
         (("asked.jsonl",), 2, "asked.jsonl: cannot tell what kind of table this is; allowed are "
          ".csv and .parquet"),
-        (("short.csv",), 2, f"short.csv has no column 'code', 'new'; {model} was fitted to size "
-         "(number), kind (category), code (category), new (category); give a file with these"),
+        (("short.csv",), 2, "short.csv has no column 'code', 'new', but 'size', 'kind'; "
+         f"{model} was fitted to size (number), kind (category), code (category), new "
+         "(category); give a file with these"),
         (("said.csv",), 2, "said.csv has a column 'predicted', which predictions are called; "
          "rename it"),
         (("twice.csv",), 3, "twice.csv has the column 'kind' 2 times; give each column a name of "
@@ -165,7 +212,18 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell) -> None:
         (("words.csv",), 3, "words.csv: the feature 'size' is 'large' in row 61, and was a number "
          "for the model; correct it, or leave the field empty"),
         (("endless.csv",), 3, "endless.csv: the feature 'size' is inf in row 1; features are "
-         "finite or missing; correct it, or leave the column out (--drop size)"),
+         "finite or missing; correct it"),
+        (("endless.parquet",), 3, "endless.parquet: the feature 'size' is inf in row 2; features "
+         "are finite or missing; correct it"),
+        (("lists.parquet",), 3, "lists.parquet: the column 'kind' is of type list<element: int64>; "
+         "features are numbers, booleans and strings; write it as one of these"),
+        (("long.parquet",), 3, "long.parquet: the column 'more' cannot be written as text, "
+         "Python int too large to convert to C int; leave it out"),
+        (("semicolons.csv",), 2, "semicolons.csv has no column 'size', 'kind', 'code', 'new', but "
+         f"'size;kind;code;new'; are fields separated by commas?; {model} was fitted to size "
+         "(number), kind (category), code (category), new (category); give a file with these"),
+        (("-",), 2, "tables are not read from standard input; name a CSV or Parquet file"),
+        (("short.csv", "--draws", "-1"), 2, "--draws -1 is not possible; at least 0"),
         (("short.csv", "--fold", "3"), 2, f"{model} has no fold 3; give --fold K, of which there "
          "is 0"),
         (("short.csv", "--batch", "3"), 2, "--batch means nothing for a model of tables; leave it "

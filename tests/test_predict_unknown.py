@@ -3,7 +3,9 @@
 import gzip
 import io
 import json
+import os
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -182,6 +184,11 @@ def test_answers_are_those_of_eval(world: World, scheme: str) -> None:
     rows = of_test_split(asking)
     found = asked(world, model, *(row["text"][: row["answer_start"]] for row in rows),
                   fill="answers")  # fmt: skip
+    # Rows that have their answers are asked as if they had not.
+    path = world.write("with-answers", rows)
+    lines = predict.read_rows(path)
+    config = Config(model.ref, fill="answers")
+    assert [one for _, one in predict.run(config, world.store, lines, print)] == found
     compared = 0
     for row, one in zip(rows, found, strict=True):
         true = report[row["id"]]
@@ -192,16 +199,25 @@ def test_answers_are_those_of_eval(world: World, scheme: str) -> None:
     assert compared > 3 or scheme == "xval"
 
 
+def test_a_pipe_is_read_as_a_file_is(world: World, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    row = b'{"text": "3 + [?] = 7"}\n'
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(row,))
+    writer.start()
+    (read,) = predict.read_rows(str(tmp_path / "pipe"))
+    writer.join()
+    assert read.line == row.strip()
+
+
 def test_numbers_out_of_range_are_told(world: World) -> None:
-    model = world.by_chance(world.encoded("p1000"), "mlm")
-    notes: list[str] = []
     texts = [f"3 + {HOLE} = 7", f"1e80 + {HOLE} = 2e90"]
-    rows = map(Asked.of_text, texts)
-    assert len(list(predict.run(Config(model.ref), world.store, rows, notes.append))) == 2
-    assert notes == [
-        f"2 numbers of the rows from '3 + {HOLE} = 7' on are beyond what p1000 writes; they are "
-        "read as the nearest that it does"
-    ]
+    told = f"of the numbers in rows from '3 + {HOLE} = 7' on 2 cannot be written in "
+    nearest = ", and the nearest that can is read"
+    for scheme, objective in (("p1000", "mlm"), ("p1000", "ar")):
+        model = world.by_chance(world.encoded(scheme), objective, text=-20.0)
+        rows, notes = map(Asked.of_text, texts), list[str]()
+        assert len(list(predict.run(Config(model.ref), world.store, rows, notes.append))) == 2
+        assert notes == [told + scheme + nearest]
 
 
 # --- the command -------------------------------------------------------------------------------
@@ -248,6 +264,12 @@ REFUSED = {
     '{"text": "3 + x[?] = 7"}': (3, f"a.jsonl:2: '3 + x[?] = 7' {BY_ITSELF}"),
     '{"text": "3 + 1[?] = 7"}': (3, f"a.jsonl:2: '3 + 1[?] = 7' {BY_ITSELF}"),
     '{"text": "3 + -[?] = 7"}': (3, f"a.jsonl:2: '3 + -[?] = 7' {BY_ITSELF}"),
+    '{"text": "3 + [?]5 = 7"}': (3, f"a.jsonl:2: '3 + [?]5 = 7' {BY_ITSELF}"),
+    '{"text": "3 + [?][?]"}': (3, f"a.jsonl:2: '3 + [?][?]' {BY_ITSELF}"),
+    '{"text": "[?]", "answer_start": 4}': (
+        3,
+        "a.jsonl:2: answer_start is 4, the text has 3 characters",
+    ),
     '{"text": 3}': (3, "a.jsonl:2: Expected `str`, got `int` - at `$.text`; it must be a string"),
     '{"id": "3"}': (
         3,
@@ -264,21 +286,23 @@ REFUSED = {
     ),
     '{"text": "' + "is " * 80 + '[?]"}': (
         3,
-        "a.jsonl:2 has a row of 243 tokens, {model} reads 32; train with a --preset of more "
+        "a.jsonl:2 has a row of 243 tokens, {model} reads {context}; train with a --preset of more "
         "context",
     ),
 }
 
 
+@pytest.mark.parametrize("objective", ["mlm", "ar"])
 @pytest.mark.parametrize("line", REFUSED)
 def test_rows_that_cannot_be_asked_are_told_in_one_line(
-    numtok: Shell, world: World, tmp_path: Path, line: str
+    numtok: Shell, world: World, tmp_path: Path, line: str, objective: str
 ) -> None:
-    model = world.by_chance(world.encoded("p1000"), "mlm")
+    model = world.by_chance(world.encoded("p1000"), objective, text=-20.0)
     (tmp_path / "a.jsonl").write_text(f'{{"text": "1 + [?] = 7"}}\n{line}\n', "utf-8")
     ran = numtok("predict", model.ref, "a.jsonl", "--store", str(world.store.root))
     code, message = REFUSED[line]
-    assert (ran.code, ran.err) == (code, f"numtok: {message.format(model=model.ref)}\n")
+    told = message.format(model=model.ref, context=32 if objective == "mlm" else 31)
+    assert (ran.code, ran.err) == (code, f"numtok: {told}\n")
 
 
 def test_what_a_model_cannot_be_asked_is_told_in_one_line(
@@ -287,6 +311,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
     store = ("--store", str(world.store.root))
     p1000 = world.by_chance(world.encoded("p1000"), "mlm").ref
     digits = world.by_chance(world.encoded("digits"), "mlm").ref
+    ar = world.by_chance(world.encoded("digits"), "ar").ref
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{n},{n * n}\n" for n in range(40)), "utf-8")
     fitted = numtok("train", "t.csv", "--target", "y", "--epochs", "1", *store).out.split()[-1]
     (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b'{"text": "[?]"}\n' * 99)[:-12])
@@ -294,6 +319,16 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
         ((p1000,), 2, "predict reads one of FILE and --text; give a file of rows, - or a text"),
         ((p1000, "a.jsonl"), 2, f"a.jsonl: {GONE}"),
         ((p1000, "t.csv"), 2, "t.csv is a table, this is a model of texts; give it JSONL of texts"),
+        ((p1000, "--text", HOLE, "--text-field", "a"), 2, "--text-field means nothing for --text; "
+         "leave it out"),
+        ((p1000, "x.jsonl", "--text-field", "predicted"), 2, "--text-field 'predicted' is not "
+         "possible: the field has a meaning of its own, or no name; name the field that holds the "
+         "text"),
+        ((p1000, "--text", "\udcff " + HOLE), 2, "--text '\\udcff [?]' is not UTF-8; write it as "
+         "UTF-8"),
+        ((p1000, "--text", "long " * 20), 3, f"'{'long ' * 8} ...': {NO_HOLE}"),
+        ((ar, "--text", f"3 + {HOLE}", "--fill", "answers"), 3, "'3 + [?]': its text has a [?], "
+         "which --fill answers does not fill; leave one of them out"),
         ((p1000, "."), 2, ". is a folder; name a file of JSONL, or - for standard input"),
         (
             (p1000, "cut.jsonl.gz"),

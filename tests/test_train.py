@@ -462,6 +462,14 @@ def test_init_refuses_rows_of_more_tokens_than_it_has_learnt_places(
         )
 
 
+def test_init_refuses_a_model_of_tables(numtok: Shell, store: Store, tmp_path: Path) -> None:
+    Path("t.csv").write_text("x,y\n" + "".join(f"{n},{n * n}\n" for n in range(40)), "utf-8")
+    ref = numtok("train", "t.csv", "--target", "y", "--epochs", "1").out.split()[-1]
+    ran = trained(numtok, "--init", ref)
+    message = f"--init {ref} is a model of tables; begin with one of texts"
+    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
+
+
 def test_init_may_change_the_objective(store: Store) -> None:
     first = train(store, tiny(preset=TINY + ",context=7"))
     second = tiny(preset=TINY + ",context=7", init=first.ref, objective="ar", name="second")
@@ -878,7 +886,7 @@ def test_init_refuses_another_shape(numtok: Shell, store: Store) -> None:
     for more, name, there, here in (
         (("--preset", "nano,layers=1,width=48,heads=2"), "embedder.table.weight", "32", "48"),
         (("--preset", f"{TINY},context=9"), "trunk.positions", (16, 32), (9, 32)),
-        (("--head", "scalar,layers=1"), "value_head.module.0.bias", (128,), None),
+        (("--head", "scalar,layers=1"), "value_head.module.0.bias", (128,), "not there"),
     ):
         ran = trained(numtok, "--init", first, *more)
         shapes = f"its {name} is {there}, here it is {here};"

@@ -14,7 +14,7 @@ _OF_TABLES = ("fold", "temperature", "top_k", "top_p")
 
 def command(
     context: typer.Context,
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="REF of a model of texts.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="REF of a model.")],
     file: Annotated[
         str | None,
         typer.Argument(
@@ -86,6 +86,8 @@ def command(
 
     if (file is None) == (not text):
         raise UsageError("predict reads one of FILE and --text; give a file of rows, - or a text")
+    if text:
+        refuse(context, ("text_field",), "--text")
     store = open_store(context)
     if is_regressor(store.resolve(model, kinds={MODEL})):
         refuse(context, _OF_TEXTS, "a model of tables")

@@ -108,6 +108,7 @@ def begin_with(model: Model, init: LoadedModel) -> None:
     for name, here, there in [*sorted(shapes), *_used(model, init.model)]:
         if here != there:
             parts = "--preset and --embedder" if labels else "--preset, --embedder and --head"
+            there, here = ("not there" if one is None else one for one in (there, here))
             raise UsageError(
                 f"--init {init.artifact.ref} has another shape: its {name} is {there}, here it is "
                 f"{here}; leave {parts} out: they are that model's"

@@ -50,7 +50,7 @@ class Columns:
 
 
 def feature_column(
-    where: str, name: str, column: "pa.ChunkedArray[Any]"
+    where: str, name: str, column: "pa.ChunkedArray[Any]", *, may_drop: bool = True
 ) -> "tuple[pa.Array[Any], str | None]":
     """A column as a feature, and a note where a reader might expect another kind.
 
@@ -59,6 +59,7 @@ def feature_column(
     """
     column = _plain(column)
     kind = column.type
+    drop = f"out (--drop {name})"
     if pa.types.is_boolean(kind):
         return pc.if_else(column, "true", "false").combine_chunks(), None
     if pa.types.is_string(kind):
@@ -66,15 +67,16 @@ def feature_column(
     if not _is_number(kind):
         what = "holds text that is not UTF-8" if pa.types.is_binary(kind) else f"is of type {kind}"
         raise DataError(
-            f"{where}: the column {name!r} {what}; {_FEATURES}; write it as one of these, or "
-            f"leave it out (--drop {name})"
+            f"{where}: the column {name!r} {what}; {_FEATURES}; write it as one of these"
+            + (f", or leave it {drop}" if may_drop else "")
         )
     values = column.cast(pa.float64(), safe=False).combine_chunks()
     values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
     if (row := _first(pc.is_inf(values))) is not None:
         raise DataError(
             f"{where}: the feature {name!r} is {values[row].as_py()} in row {row + 1}; features "
-            f"are finite or missing; correct it, or leave the column out (--drop {name})"
+            f"are finite or missing; correct it"
+            + (f", or leave the column {drop}" if may_drop else "")
         )
     return values, f"{name!r} has {_LARGE}" if _is_large(column) else None
 

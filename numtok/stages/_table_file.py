@@ -33,10 +33,11 @@ def read_file(path: Path) -> bytes:
     return files.read_bytes(path, _MOST)
 
 
-def parsed(path: str, data: bytes) -> "pa.Table":
+def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
     """The file as it is; DataError for what is no table.
 
-    In CSV, Arrow takes empty fields and words such as NA, NaN and null for missing, in text too.
+    Columns of a CSV named among ``words`` are read as strings, whatever is in them. Arrow takes
+    empty fields and words such as NA, NaN and null for missing, in text too.
     """
     try:
         if path.endswith(".parquet"):
@@ -44,7 +45,9 @@ def parsed(path: str, data: bytes) -> "pa.Table":
             return pq.ParquetFile(source, page_checksum_verification=True).read()
         if not data.strip():
             raise DataError(f"{path} is empty; a table needs a header and rows")
-        table = read_csv(data, pyarrow.csv.ConvertOptions(strings_can_be_null=True))
+        strings = dict.fromkeys(words, pa.string())
+        options = pyarrow.csv.ConvertOptions(strings_can_be_null=True, column_types=strings)
+        table = read_csv(data, options)
         _ = table.column_names  # are decoded only here
         return table
     except UnicodeDecodeError as error:
@@ -61,7 +64,9 @@ def read_csv(data: bytes, options: "pyarrow.csv.ConvertOptions") -> "pa.Table":
     """CSV as Arrow reads it; raises as Arrow does."""
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
-        pyarrow.csv.ReadOptions(block_size=len(data) + 1),  # types are inferred from one block
+        # Types are inferred from one block. Threads, of which there would be little to do in one,
+        # were still there now and then when the process ended, and aborted it.
+        pyarrow.csv.ReadOptions(use_threads=False, block_size=len(data) + 1),
         pyarrow.csv.ParseOptions(newlines_in_values=True),
         options,
     )

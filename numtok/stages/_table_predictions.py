@@ -73,6 +73,8 @@ class TableOptions:
                 f"--point {self.point!r} is not possible for a table; allowed are "
                 f"{', '.join(POINTS)}"
             )
+        if self.draws < 0:
+            raise UsageError(f"--draws {self.draws} is not possible; at least 0")
         if self.draws == 0 and self.sampling != Sampling():
             raise UsageError(
                 "--temperature, --top-k and --top-p change how numbers are drawn; give --draws N "

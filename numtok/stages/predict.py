@@ -12,7 +12,7 @@ the text ends.
 import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -45,6 +45,8 @@ from numtok.store import Store
 HOLE = "[?]"
 _PLACEHOLDER = "1"  # what stands there while it is not known; nothing looks at it
 _ROWS = 1024  # read at a time
+_SHOWN = 40  # characters of a text in a message, at most
+_PACKED = {".gz": "gzip", ".zst": "zstd"}
 
 Note = Callable[[str], None]
 
@@ -71,11 +73,17 @@ class Asked(NamedTuple):
     where: str
     line: bytes
     text: str
+    answer_start: int | None = None  # in code points; None: the text's end
 
     @classmethod
     def of_text(cls, text: str) -> "Asked":
-        """A text alone."""
-        return cls(repr(text), msgspec.json.encode({"text": text}), text)
+        """A text alone; UsageError for one that is no Unicode."""
+        try:
+            line = msgspec.json.encode({"text": text})
+        except UnicodeEncodeError:
+            raise UsageError(f"--text {text!r} is not UTF-8; write it as UTF-8") from None
+        shown = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
+        return cls(repr(shown), line, text)
 
 
 class Said(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -152,19 +160,40 @@ def _check_length_is_known(loaded: LoadedModel) -> None:
         )
 
 
-def _opened(path: str) -> AbstractContextManager[Iterable[bytes]]:
+@contextmanager
+def _opened(path: str) -> Iterator[Iterable[bytes]]:
+    """Its lines, also of a pipe."""
     if path == "-":
-        return nullcontext(sys.stdin.buffer)
+        yield sys.stdin.buffer
+        return
     if path.endswith(FORMATS):
         raise UsageError(f"{path} is a table, this is a model of texts; give it JSONL of texts")
     if Path(path).is_dir():
         raise UsageError(f"{path} is a folder; name a file of JSONL, or - for standard input")
-    return io.BufferedReader(pa.input_stream(path))
+    packing = _PACKED.get(Path(path).suffix)
+    with Path(path).open("rb") as raw:
+        if packing is None:
+            yield raw
+        else:
+            unpacked = pa.CompressedInputStream(pa.PythonFile(raw, "r"), packing)
+            yield io.BufferedReader(unpacked)
 
 
 def _row_type(text_field: str) -> type[msgspec.Struct]:
-    there = ("predicted", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET)
-    return msgspec.defstruct("Row", [("text", str), there], rename={"text": text_field})
+    if text_field in ("", "predicted", "answer_start"):
+        raise UsageError(
+            f"--text-field {text_field!r} is not possible: the field has a meaning of its own, or "
+            "no name; name the field that holds the text"
+        )
+    return msgspec.defstruct(
+        "Row",
+        [
+            ("text", str),
+            ("predicted", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET),
+            ("answer_start", int | None, None),
+        ],
+        rename={"text": text_field},
+    )
 
 
 def _read(where: str, line: bytes, decoder: "msgspec.json.Decoder[Any]") -> Asked:
@@ -176,7 +205,11 @@ def _read(where: str, line: bytes, decoder: "msgspec.json.Decoder[Any]") -> Aske
         raise DataError(f"{where}: {problem}")
     if row.predicted is not msgspec.UNSET:
         raise DataError(f"{where}: the row has a field predicted, which would be lost; rename it")
-    return Asked(where, line, row.text)
+    if row.answer_start is not None and not 0 <= row.answer_start <= len(row.text):
+        raise DataError(
+            f"{where}: answer_start is {row.answer_start}, the text has {len(row.text)} characters"
+        )
+    return Asked(where, line, row.text, row.answer_start)
 
 
 @dataclass
@@ -229,14 +262,16 @@ class _Asking:
 
     def numbers(self, rows: Sequence[Asked]) -> list[Said]:
         drafts = [_Draft.of(row) for row in rows]
+        whole = self._with_holes(rows, [draft.pieces for draft in drafts])
         if not self.loaded.model.objective.causal:
-            said = iter(self._numbers(rows, [draft.pieces for draft in drafts]))
+            said = iter(self._numbers(whole))
             for draft in drafts:
                 draft.said = list(islice(said, len(draft.pieces) - 1))
         # Else each behind what was said before it.
         while going := [(one, one.before) for one in drafts if one.before is not None]:
             texts = [(before, "") for _, before in going if before is not None]
-            said = iter(self._numbers([one.row for one, _ in going], texts))
+            of_rows = [one.row for one, _ in going]
+            said = iter(self._numbers(self._with_holes(of_rows, texts, tell=False)))
             for draft, _ in going:
                 draft.said.append(next(said))
         for draft in drafts:
@@ -255,7 +290,14 @@ class _Asking:
 
     def answers(self, rows: Sequence[Asked]) -> list[Said]:
         codec, longest = self.loaded.codec, self.loaded.model.settings.context
-        samples = self._samples(rows, [row.text for row in rows], answers=True)
+        for row in rows:
+            if HOLE in row.text[: row.answer_start]:
+                raise DataError(
+                    f"{row.where}: its text has a {HOLE}, which --fill answers does not fill; "
+                    "leave one of them out"
+                )
+        texts = [row.text[: row.answer_start] for row in rows]
+        samples = self._samples(rows, texts, answers=True)
         found: list[Said] = [Said()] * len(rows)
         for places, written in written_answers(
             self.loaded, samples, np.arange(len(rows)), self.constrained, longest, self.batch,
@@ -272,13 +314,10 @@ class _Asking:
                 found[place] = Said(answer=answer, ended=bool(written.ended[k]))
         return found
 
-    def _numbers(
-        self, rows: Sequence[Asked], texts: Sequence[Sequence[str]]
-    ) -> list[dict[str, Any]]:
-        """Of all holes; ``texts`` are the pieces around those of each row."""
+    def _numbers(self, samples: Samples) -> list[dict[str, Any]]:
+        """Of all targets."""
         assert self.options is not None
         codec, options = self.loaded.codec, self.options
-        samples = self._samples(rows, [_PLACEHOLDER.join(pieces) for pieces in texts], texts)
         predicted = Predictor(self.loaded, samples, options).run(lambda *_: None, self.note)
         # What comes from float32, or from a mean of many numbers, has no digits of its own.
         made = self.loaded.model.value_head is not None or options.point != "mode"
@@ -292,6 +331,12 @@ class _Asking:
             )
         ]
 
+    def _with_holes(
+        self, rows: Sequence[Asked], texts: Sequence[Sequence[str]], *, tell: bool = True
+    ) -> Samples:
+        """``texts`` are the pieces around the holes of each row, which become targets."""
+        return self._samples(rows, [_PLACEHOLDER.join(one) for one in texts], texts, tell=tell)
+
     def _samples(
         self,
         rows: Sequence[Asked],
@@ -299,6 +344,7 @@ class _Asking:
         pieces: Sequence[Sequence[str]] = (),
         *,
         answers: bool = False,
+        tell: bool = True,
     ) -> Samples:
         codec = self.loaded.codec
         data = Texts.of(pa.array(texts, pa.string()))
@@ -307,10 +353,10 @@ class _Asking:
         encoded = codec.encode(data, spans, data.rows[1:] if answers else None)
         lost = np.isin(encoded.outcomes, LOSSES)
         lost[targets] = False
-        if lost.any():
+        if tell and lost.any():
             self.note(
-                f"{int(lost.sum()):,} numbers of the rows from {rows[0].where} on are beyond what "
-                f"{spec_of(codec.scheme)} writes; they are read as the nearest that it does"
+                f"of the numbers in rows from {rows[0].where} on {int(lost.sum()):,} cannot be "
+                f"written in {spec_of(codec.scheme)}, and the nearest that can is read"
             )
         samples = rows_of(encoded, targets)
         check_reads(self.loaded, samples, rows[int(samples.lengths.argmax())].where)
@@ -330,9 +376,10 @@ def _holes(
             at += len(piece.encode())
             end = at + len(_PLACEHOLDER)
             if (at, end) not in numbers:
+                before, behind = HOLE.join(pieces[: k + 1])[-9:], HOLE.join(pieces[k + 1 :])[:9]
                 raise DataError(
-                    f"{row.where}: {piece[-9:] + HOLE + pieces[k + 1][:9]!r} has {HOLE} where no "
-                    "number can be read by itself; put spaces around it"
+                    f"{row.where}: {before + HOLE + behind!r} has {HOLE} where no number can be "
+                    "read by itself; put spaces around it"
                 )
             found.append(numbers[at, end])
             at = end

@@ -5,7 +5,8 @@ As ``predict`` does for texts: nothing is measured and no artifact is made.
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -14,7 +15,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 from numpy.typing import NDArray
 
 from numtok.errors import DataError, UsageError
@@ -25,12 +25,12 @@ from numtok.records import MODEL
 from numtok.reports import QUANTILES, quantile_column
 from numtok.stages._regressors import LoadedRegressor, read_regressor
 from numtok.stages._table import feature_column, first_word
-from numtok.stages._table_file import check_format, check_names, parsed, read_csv, read_file
+from numtok.stages._table_file import check_format, check_names, parsed, read_file
 from numtok.stages._table_predictions import AT_ONCE, TableOptions
 from numtok.store import Store
-from numtok.tables import Feature
 
 PREDICTED = "predicted"
+_SHOWN = 12  # names of columns in a message, at most
 COLUMNS = (PREDICTED, *map(quantile_column, QUANTILES))
 
 
@@ -51,6 +51,8 @@ class Config:
     device: str = "auto"
 
     def __post_init__(self) -> None:
+        if self.path == "-":
+            raise UsageError("tables are not read from standard input; name a CSV or Parquet file")
         check_format(self.path)
 
 
@@ -63,8 +65,9 @@ def run(config: Config, store: Store) -> Iterator[list[str]]:
     loaded = read_regressor(model, device_of(config.device))
     fold, fitted = _fold(config, loaded)
     data = read_file(Path(config.path))
-    table = parsed(config.path, data)
-    columns = _features(config.path, data, table, loaded)
+    words = [one.name for one in loaded.file.features if one.kind == "category"]
+    table = parsed(config.path, data, words)
+    columns = _features(config.path, table, loaded, fitted)
     records = _records(config.path, data, table)
     header = next(records)
     for name in COLUMNS:
@@ -95,67 +98,92 @@ def _fold(config: Config, loaded: LoadedRegressor) -> tuple[int, Fitted]:
     return fold, loaded.fitted[fold]
 
 
-def _features(path: str, data: bytes, table: "pa.Table", loaded: LoadedRegressor) -> Columns:
+def _features(path: str, table: "pa.Table", loaded: LoadedRegressor, fitted: Fitted) -> Columns:
     """The features of a file, in the model's order and of its kinds."""
-    wanted = loaded.file.features
-    check_names(path, table.column_names)
-    lacking = [repr(one.name) for one in wanted if one.name not in table.column_names]
-    if lacking:
+    wanted, there = loaded.file.features, table.column_names
+    check_names(path, there)
+    if lacking := [one.name for one in wanted if one.name not in there]:
+        commas = "; are fields separated by commas?" if len(there) == 1 else ""
         raise UsageError(
-            f"{path} has no column {', '.join(lacking)}; {loaded.artifact.ref} was fitted to "
+            f"{path} has no column {_listed(lacking)}, but {_listed(there)}{commas}; "
+            f"{loaded.artifact.ref} was fitted to "
             f"{', '.join(f'{one.name} ({one.kind})' for one in wanted)}; give a file with these"
         )
-    numbers: list[NDArray[np.float64]] = []
-    categories: list[pa.Array[Any]] = []
-    for one in wanted:
-        if one.kind == "number":
-            numbers.append(_number(path, one, table))
-        else:
-            categories.append(_category(path, one, data, table))
-    stacked = np.column_stack(numbers) if numbers else np.empty((len(table), 0))
-    return Columns(stacked, categories)
+    numbers = [_number(path, one.name, table) for one in wanted if one.kind == "number"]
+    categories = [one.name for one in wanted if one.kind == "category"]
+    return Columns(
+        np.column_stack(numbers) if numbers else np.empty((len(table), 0)),
+        [
+            _category(path, name, table, known)
+            for name, known in zip(categories, fitted.inputs.values, strict=True)
+        ],
+    )
 
 
-def _number(path: str, feature: Feature, table: "pa.Table") -> NDArray[np.float64]:
-    if pa.types.is_null(table[feature.name].type):
-        return np.full(len(table), np.nan)
-    column, _ = feature_column(path, feature.name, table[feature.name])
-    if pa.types.is_string(column.type):
-        if (row := first_word(column)) is not None:
-            raise DataError(
-                f"{path}: the feature {feature.name!r} is {column[row].as_py()!r} in row "
-                f"{row + 1}, and was a number for the model; correct it, or leave the field empty"
-            )
-        column = pc.utf8_trim_whitespace(column).cast(pa.float64())
-    values: NDArray[np.float64] = column.fill_null(float("nan")).to_numpy()
-    return values
+def _listed(names: Sequence[str]) -> str:
+    more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+    return ", ".join([*map(repr, names[:_SHOWN]), *more])
 
 
-def _category(path: str, feature: Feature, data: bytes, table: "pa.Table") -> "pa.Array[Any]":
-    """Words that look like numbers here are words still."""
-    name, column = feature.name, table[feature.name]
+def _number(path: str, name: str, table: "pa.Table") -> NDArray[np.float64]:
+    """Numbers that are written as strings are read, nothing is missing."""
+    column = table[name]
     if pa.types.is_null(column.type):
-        return pa.nulls(len(table), pa.string())
-    words, _ = feature_column(path, name, column)
-    if pa.types.is_string(words.type):
-        return words
-    if path.endswith(".csv"):
-        only = pyarrow.csv.ConvertOptions(
-            strings_can_be_null=True, include_columns=[name], column_types={name: pa.string()}
-        )
-        return read_csv(data, only)[name].combine_chunks()
-    return column.cast(pa.string()).combine_chunks()
+        return np.full(len(table), np.nan)
+    values, _ = feature_column(path, name, column, may_drop=False)
+    if pa.types.is_string(values.type):
+        trimmed = pc.utf8_trim_whitespace(values)
+        words = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+        if (row := first_word(words)) is not None:
+            raise DataError(
+                f"{path}: the feature {name!r} is {words[row].as_py()!r} in row {row + 1}, and was "
+                "a number for the model; correct it, or leave the field empty"
+            )
+        read = pa.chunked_array([words.cast(pa.float64())])
+        values, _ = feature_column(path, name, read, may_drop=False)
+    numbers: NDArray[np.float64] = values.fill_null(float("nan")).to_numpy()
+    return numbers
+
+
+def _category(path: str, name: str, table: "pa.Table", known: Sequence[str]) -> "pa.Array[Any]":
+    """Words, spelt as the model knows them: which columns are booleans depends on what else is in a
+    file, and True is true then."""
+    column = table[name]
+    is_word = pa.types.is_boolean(column.type) or pa.types.is_dictionary(column.type)
+    if not is_word:
+        with suppress(pa.ArrowException):  # what is no word is told below
+            column = column.cast(pa.string())
+    words, _ = feature_column(path, name, column, may_drop=False)
+    spelt = {word.lower(): word for word in known if word.lower() in ("true", "false")}
+    found = set(pc.unique(words).to_pylist()) - {None}
+    other = {word: spelt[word.lower()] for word in found - set(known) if word.lower() in spelt}
+    for word, same in other.items():
+        words = pc.if_else(pc.equal(words, word), same, words)
+    return words
 
 
 def _records(path: str, data: bytes, table: "pa.Table") -> Iterator[list[str]]:
     """The header and the rows, as they are written in a CSV."""
     if path.endswith(".csv"):
+        csv.field_size_limit(len(data) + 1)
         text = data.decode("utf-8-sig", "surrogateescape")
         yield from filter(None, csv.reader(io.StringIO(text, newline="")))
         return
+    columns = [_written(path, name, table[name]) for name in table.column_names]
     yield list(table.column_names)
-    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+    for row in zip(*columns, strict=True):
         yield ["" if value is None else str(value) for value in row]
+
+
+def _written(path: str, name: str, column: "pa.ChunkedArray[Any]") -> list[Any]:
+    with suppress(pa.ArrowException):  # of lists and the like
+        column = column.cast(pa.string())
+    try:
+        return list(column.to_pylist())
+    except (pa.ArrowException, OverflowError, ValueError) as error:
+        raise DataError(
+            f"{path}: the column {name!r} cannot be written as text, {error}; leave it out"
+        ) from error
 
 
 def outgoing(record: list[str]) -> bytes:
@@ -165,5 +193,5 @@ def outgoing(record: list[str]) -> bytes:
     b'7,"a, b",1.5\\n'
     """
     line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(record)
-    return line.getvalue().encode("utf-8", "surrogateescape")
+    csv.writer(line).writerow(record)  # whose lines end with \r\n: else a \r is not quoted
+    return line.getvalue().removesuffix("\r\n").encode("utf-8", "surrogateescape") + b"\n"

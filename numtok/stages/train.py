@@ -57,6 +57,7 @@ from numtok.stages._models import (
     write_model,
 )
 from numtok.stages._options import check_name
+from numtok.stages._regressors import is_regressor
 from numtok.stages._trace import Cost
 from numtok.stages._training import Progress, Split, Training
 from numtok.store import Store
@@ -242,7 +243,12 @@ class _Plan:
         rate = config.learning_rate
         init = None
         if config.init:
-            init = read_model(store.resolve(config.init, kinds={MODEL}), torch.device("cpu"))
+            begun = store.resolve(config.init, kinds={MODEL})
+            if is_regressor(begun):
+                raise UsageError(
+                    f"--init {begun.ref} is a model of tables; begin with one of texts"
+                )
+            init = read_model(begun, torch.device("cpu"))
             if init.codec.digest != codec.digest:
                 raise UsageError(
                     f"--init {init.artifact.ref} was trained on another encoding than "
