@@ -42,6 +42,30 @@ ColumnOption = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Its column. Default: by the groups of the data."),
 ]
+DecodeOption = Annotated[str, typer.Option(help="constrained by the scheme's grammar, or free.")]
+PointOption = Annotated[
+    str | None,
+    typer.Option(
+        help="The prediction: mode (greedy), or the distribution's median, mean; tables: raft, "
+        "too. Default: mode; tables: median."
+    ),
+]
+DrawsOption = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        help="Numbers drawn where a distribution has no exact form; tables: in its place.",
+    ),
+]
+TemperatureOption = Annotated[
+    float, typer.Option(metavar="T", help="Tables, with --draws: of a decoder's tokens.")
+]
+TopKOption = Annotated[
+    int, typer.Option(metavar="K", help="Likewise: only the K likeliest tokens. 0: all.")
+]
+TopPOption = Annotated[
+    float, typer.Option(metavar="P", help="Likewise: only the likeliest that make up P.")
+]
 InputsArgument = Annotated[
     list[str],
     typer.Argument(

@@ -8,11 +8,17 @@ import typer
 from numtok.cli._shared import (
     AgainstOption,
     ColumnOption,
+    DecodeOption,
+    DrawsOption,
     ForceOption,
     Format,
     FormatOption,
     JsonOption,
+    PointOption,
     RestartOption,
+    TemperatureOption,
+    TopKOption,
+    TopPOption,
     open_store,
     refuse,
 )
@@ -41,32 +47,12 @@ def command(
             "Autoregressive ones: answers, which are written as text and compared as a whole."
         ),
     ] = None,
-    decode: Annotated[
-        str, typer.Option(help="constrained by the scheme's grammar, or free.")
-    ] = "constrained",
-    point: Annotated[
-        str | None,
-        typer.Option(
-            help="The prediction: mode (greedy), or the distribution's median, mean; tables: raft, "
-            "too. Default: mode; tables: median."
-        ),
-    ] = None,
-    draws: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Numbers drawn where a distribution has no exact form; tables: in its place.",
-        ),
-    ] = 0,
-    temperature: Annotated[
-        float, typer.Option(metavar="T", help="Tables, with --draws: of a decoder's tokens.")
-    ] = 1.0,
-    top_k: Annotated[
-        int, typer.Option(metavar="K", help="Likewise: only the K likeliest tokens. 0: all.")
-    ] = 0,
-    top_p: Annotated[
-        float, typer.Option(metavar="P", help="Likewise: only the likeliest that make up P.")
-    ] = 1.0,
+    decode: DecodeOption = "constrained",
+    point: PointOption = None,
+    draws: DrawsOption = 0,
+    temperature: TemperatureOption = 1.0,
+    top_k: TopKOption = 0,
+    top_p: TopPOption = 1.0,
     rows: Annotated[
         int | None, typer.Option(metavar="N", help="Only the first rows of the split.")
     ] = None,

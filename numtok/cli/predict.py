@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import open_store, refuse
+from numtok.cli._shared import (
+    DecodeOption,
+    DrawsOption,
+    PointOption,
+    TemperatureOption,
+    TopKOption,
+    TopPOption,
+    open_store,
+    refuse,
+)
 from numtok.errors import UsageError
 
 _OF_TEXTS = ("text", "text_field", "fill", "decode", "batch")
@@ -37,32 +46,12 @@ def command(
             "answers, which are written where the text ends."
         ),
     ] = None,
-    decode: Annotated[
-        str, typer.Option(help="constrained by the scheme's grammar, or free.")
-    ] = "constrained",
-    point: Annotated[
-        str | None,
-        typer.Option(
-            help="mode (greedy), or the distribution's median, mean; tables: raft, too. Default: "
-            "mode; tables: median."
-        ),
-    ] = None,
-    draws: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Numbers drawn where a distribution has no exact form; tables: in its place.",
-        ),
-    ] = 0,
-    temperature: Annotated[
-        float, typer.Option(metavar="T", help="Tables, with --draws: of a decoder's tokens.")
-    ] = 1.0,
-    top_k: Annotated[
-        int, typer.Option(metavar="K", help="Likewise: only the K likeliest tokens. 0: all.")
-    ] = 0,
-    top_p: Annotated[
-        float, typer.Option(metavar="P", help="Likewise: only the likeliest that make up P.")
-    ] = 1.0,
+    decode: DecodeOption = "constrained",
+    point: PointOption = None,
+    draws: DrawsOption = 0,
+    temperature: TemperatureOption = 1.0,
+    top_k: TopKOption = 0,
+    top_p: TopPOption = 1.0,
     fold: Annotated[
         int | None, typer.Option(metavar="K", help="Tables: whose model of several.")
     ] = None,
@@ -98,7 +87,8 @@ def command(
         rows = map(Asked.of_text, text) if text else read_rows(str(file), text_field)
         config = Config(model, fill, decode, point or "mode", draws, batch, device)
         lines = (outgoing(row, said) for row, said in run(config, store, rows, store.note))
-    with Count(context.obj.quiet) as progress:
+    # In a terminal the lines are progress enough, and a bar would stand among them.
+    with Count(context.obj.quiet or sys.stdout.isatty()) as progress:
         for done, line in enumerate(lines, 1):
             sys.stdout.buffer.write(line)
             progress.show("predicting", done, None)

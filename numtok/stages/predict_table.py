@@ -126,7 +126,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _number(path: str, name: str, table: "pa.Table") -> NDArray[np.float64]:
-    """Numbers that are written as strings are read, nothing is missing."""
+    """Numbers that are written as strings are read, of which an empty one is missing."""
     column = table[name]
     if pa.types.is_null(column.type):
         return np.full(len(table), np.nan)
