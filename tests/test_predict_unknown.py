@@ -55,6 +55,7 @@ WAYS: list[tuple[str, str, dict[str, Any]]] = [
     ("fp15", "ar", {}),
     ("digits", "ar", {}),
     ("digits", "ar", {"decode": "free"}),
+    ("numvalue", "numvalue", {}),
     ("digits", "ar", {"draws": 8, "point": "mean"}),
 ]
 
