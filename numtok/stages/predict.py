@@ -231,20 +231,17 @@ class _Draft:
         return cls(row, pieces)
 
     @property
-    def text(self) -> str:
-        """As far as its numbers are said, and those that are none left as they were."""
+    def before(self) -> str:
+        """The text before the next hole, or all of it; numbers that are none stay holes."""
         known = [one["literal"] or HOLE for one in self.said]
-        known += [HOLE] * (len(self.pieces) - 1 - len(known))
-        return "".join(map("".join, zip(self.pieces, [*known, ""], strict=True)))
+        pairs = zip(self.pieces, [*known, ""], strict=False)
+        return "".join(piece + number for piece, number in pairs)
 
     @property
-    def before(self) -> str | None:
-        """The text before the next hole; None where there is none, or one before is not filled."""
-        count = len(self.said)
-        if count == len(self.pieces) - 1 or (count and self.said[-1]["literal"] is None):
-            return None
-        known = [one["literal"] for one in self.said]
-        return "".join(map("".join, zip(self.pieces, [*known, ""], strict=False)))
+    def goes_on(self) -> bool:
+        """Whether there is a hole left, and each before it is filled."""
+        is_left = len(self.said) < len(self.pieces) - 1
+        return is_left and all(one["literal"] is not None for one in self.said)
 
 
 _NOTHING = {"literal": None, "value": None}
@@ -268,15 +265,14 @@ class _Asking:
             for draft in drafts:
                 draft.said = list(islice(said, len(draft.pieces) - 1))
         # Else each behind what was said before it.
-        while going := [(one, one.before) for one in drafts if one.before is not None]:
-            texts = [(before, "") for _, before in going if before is not None]
-            of_rows = [one.row for one, _ in going]
-            said = iter(self._numbers(self._with_holes(of_rows, texts, tell=False)))
-            for draft, _ in going:
-                draft.said.append(next(said))
+        while going := [draft for draft in drafts if draft.goes_on]:
+            texts = [(draft.before, "") for draft in going]
+            samples = self._with_holes([draft.row for draft in going], texts, tell=False)
+            for draft, number in zip(going, self._numbers(samples), strict=True):
+                draft.said.append(number)
         for draft in drafts:
             draft.said += [_NOTHING] * (len(draft.pieces) - 1 - len(draft.said))
-        return [Said(text=draft.text, numbers=draft.said) for draft in drafts]
+        return [Said(text=draft.before, numbers=draft.said) for draft in drafts]
 
     def labels(self, rows: Sequence[Asked]) -> list[Said]:
         samples = self._samples(rows, [row.text for row in rows])
