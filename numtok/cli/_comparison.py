@@ -243,11 +243,16 @@ def _print_costs(comparison: "Comparison", format: Format) -> None:
 
 
 def _print_until(comparison: "Comparison", format: Format) -> None:
-    """A table for each level."""
+    """One table of all levels, each under a heading."""
+    rows = []
     for level in dict.fromkeys(one.level for one in comparison.until):
+        rows.append([f"{level}:", "", "", "", ""])
+        rows += [
+            [f"  {one.label}", *_reached(one)] for one in comparison.until if one.level == level
+        ]
+    if rows:
         head = ("experiment", "seeds", "tokens", "least", "most")
-        rows = [(one.label, *_reached(one)) for one in comparison.until if one.level == level]
-        print_figures(f"until {level} on the validation split", head, rows, format)
+        print_figures("tokens until the validation split had", head, rows, format)
 
 
 def _reached(one: "Until") -> tuple[str, str, str, str]:
