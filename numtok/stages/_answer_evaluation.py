@@ -8,14 +8,13 @@ behind the true text before it.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.artifact import Artifact
+from numtok.codec import Codec
 from numtok.errors import DataError
 from numtok.grammar import Grammar
 from numtok.metrics.base import METRICS, Answers, Metric
@@ -23,11 +22,11 @@ from numtok.nn.batches import Batches
 from numtok.nn.generation import Writer, Written
 from numtok.nn.transformer import Cache
 from numtok.nupa.notation import DIGITS_OF_FLOAT32, in_notation
-from numtok.records import CLUSTER, GROUP
 from numtok.reports import Report, Texts, answer_predictions_schema
 from numtok.samples import Samples
-from numtok.stages._data import learnt_values, read_split
-from numtok.stages._models import LoadedModel, check_reads
+from numtok.stages._data import learnt_values
+from numtok.stages._evaluated import Evaluated
+from numtok.stages._models import LoadedModel
 from numtok.stages._reports import TrainMeans
 from numtok.stages._room import Room
 from numtok.stages._scoring import Progress, floor_figures, score
@@ -79,36 +78,32 @@ def written_answers(
 
 @dataclass(frozen=True)
 class AnswerEvaluation:
-    """One model on one split, in memory. ``more`` are metrics that were asked for."""
+    """Of a model that writes answers. ``more`` are metrics that were asked for."""
 
-    loaded: LoadedModel
-    encoded: Artifact
-    split: str
-    samples: Samples
+    evaluated: Evaluated
     constrained: bool
     batch: int
     more: Sequence[Metric]
 
     @classmethod
     def of(
-        cls,
-        loaded: LoadedModel,
-        encoded: Artifact,
-        split: str,
-        rows: int | None,
-        constrained: bool,
-        batch: int,
-        more: Sequence[Metric],
+        cls, evaluated: Evaluated, constrained: bool, batch: int, more: Sequence[Metric]
     ) -> "AnswerEvaluation":
-        """Raises DataError for rows that are too long, and where none has an answer."""
-        samples = read_split(encoded, split).head(rows)
-        check_reads(loaded, samples, f"split {split!r} of {encoded.ref}")
-        if (samples.answer_start < 0).all():
+        """Raises DataError where no row has an answer."""
+        if (evaluated.samples.answer_start < 0).all():
             raise DataError(
-                f"split {split!r} of {encoded.ref} has no row with answer_start, so nobody knows "
-                "where an answer begins; encode data with answer_start"
+                f"{evaluated} has no row with answer_start, so nobody knows where an answer "
+                "begins; encode data with answer_start"
             )
-        return cls(loaded, encoded, split, samples, constrained, batch, more)
+        return cls(evaluated, constrained, batch, more)
+
+    @property
+    def samples(self) -> Samples:
+        return self.evaluated.samples
+
+    @property
+    def codec(self) -> Codec:
+        return self.evaluated.loaded.codec
 
     @cached_property
     def asked(self) -> NDArray[np.int64]:
@@ -129,7 +124,13 @@ class AnswerEvaluation:
         count, done = len(self.asked), 0
         texts, ended = np.empty(count, object), np.empty(count, np.bool_)
         for places, written in written_answers(
-            self.loaded, self.samples, self.asked, self.constrained, self.longest, self.batch, note
+            self.evaluated.loaded,
+            self.samples,
+            self.asked,
+            self.constrained,
+            self.longest,
+            self.batch,
+            note,
         ):
             texts[places], ended[places] = self._texts(written, self.asked[places]), written.ended
             done += len(places)
@@ -143,7 +144,7 @@ class AnswerEvaluation:
             tokens = written.tokens[place]
             tokens = tokens[tokens >= 0].astype(np.uint32)
             starts, lengths = written.numbers(place)
-            channel = written.values[place][starts] if self.loaded.codec.scheme.channel else None
+            channel = written.values[place][starts] if self.codec.scheme.channel else None
             found.append(self._text(tokens, starts, lengths, channel, self.truths[row][1]))
         return found
 
@@ -157,7 +158,7 @@ class AnswerEvaluation:
     ) -> str:
         """Tokens as text. Numbers of schemes that write values are put into the notation of the
         true ones (``true``), each into that of the one at its place."""
-        codec = self.loaded.codec
+        codec = self.codec
         literals = codec.literals(tokens, starts, lengths, channel)
         if not codec.keeps_literals:
             told = [*true, *[true[-1] if true else ""] * len(literals)]
@@ -178,14 +179,13 @@ class AnswerEvaluation:
             literals = [known.get(number, "") for number in numbers.tolist()]
             if not all(literals):  # shards keep the literals of targets alone
                 channel = None if samples.channel is None else samples.channel[numbers]
-                codec = self.loaded.codec
                 told = (
-                    codec.literals(tokens, starts, lengths, channel)
-                    if codec.keeps_literals
+                    self.codec.literals(tokens, starts, lengths, channel)
+                    if self.codec.keeps_literals
                     else map(repr, samples.numbers[numbers].tolist())
                 )
                 literals = [one or other for one, other in zip(literals, told, strict=True)]
-            text = self.loaded.codec.joined(tokens, starts, lengths, literals)
+            text = self.codec.joined(tokens, starts, lengths, literals)
             truths[row] = text, literals
         return truths
 
@@ -210,51 +210,28 @@ class AnswerEvaluation:
         )
 
     def _table(self, texts: NDArray[np.object_], ended: NDArray[np.bool_]) -> "pa.Table":
-        samples, asked = self.samples, pa.array(self.asked)
-        columns: dict[str, Any] = {
-            "id": samples.ids.take(asked),
+        columns = {
             "answer": pa.array([text for text, _ in self.truths.values()], pa.string()),
             "prediction": pa.array(texts.tolist(), pa.string()),
             "ended": pa.array(ended),
-        } | {GROUP + name: column.take(asked) for name, column in samples.groups.items()}
-        if samples.clusters is not None:
-            columns[CLUSTER] = samples.clusters.take(asked)
-        schema = answer_predictions_schema(
-            list(samples.groups), clusters=samples.clusters is not None
-        )
-        return pa.table(
-            [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
-        )
+        }
+        return self.evaluated.table(columns, answer_predictions_schema, pa.array(self.asked))
 
     def report(self, table: "pa.Table", progress: Progress) -> Report:
         """Every figure of the report, from the rows of predictions.parquet."""
-        loaded, trained = self.loaded, self.loaded.trained
         few = list(map(METRICS.build, _IN_GROUPS))
-        ref = loaded.artifact.ref
+        ref = self.evaluated.loaded.artifact.ref
         scores = score(table, answer_metrics(), few, self.more, TrainMeans(None), ref, progress)
         floors, _ = floor_figures([*few, *self.more], scores, self._floors(scores.answers))
         answered = scores.metrics["answered"].value
-        return Report(
-            model=ref,
-            name=loaded.artifact.name,
-            data=self.encoded.ref,
-            split=self.split,
-            scheme=loaded.codec.scheme.title,
-            configuration=trained.configuration,
-            seed=trained.seed,
+        return self.evaluated.report(
+            scores,
+            floors,
+            self.samples.number_length,
+            self._notes(),
             decoding={"fill": ANSWERS, "decode": "constrained" if self.constrained else "free"},
-            rows=len(self.samples),
             numbers=table.num_rows,
             invalid=0.0 if answered is None else 1 - answered,
-            off_grammar=None,
-            train_mean=None,
-            metrics=scores.metrics,
-            valid_metrics={},
-            by_target={},
-            groups=scores.groups,
-            floors=floors,
-            costs=loaded.costs(self.samples.number_length),
-            notes=[*scores.notes, *self._notes()],
             texts=Texts(self.longest, int(pc.sum(pc.invert(table.column("ended"))).as_py())),
         )
 
@@ -273,7 +250,7 @@ class AnswerEvaluation:
     def _notes(self) -> Iterator[str]:
         if lacking := len(self.samples) - len(self.asked):
             yield f"Not asked: {lacking:,} rows without answer_start."
-        if not self.loaded.codec.keeps_literals:
+        if not self.codec.keeps_literals:
             yield (
                 "The scheme writes values: numbers of an answer are given in the notation of the "
                 "true ones at their places."

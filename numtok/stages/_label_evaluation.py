@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,6 @@ from numtok.errors import DataError
 from numtok.metrics.base import METRICS, Answers, Metric
 from numtok.nn.batches import Batches
 from numtok.nn.objectives.base import ended
-from numtok.records import CLUSTER, GROUP
 from numtok.reports import (
     FEW_CLASSES,
     Confused,
@@ -26,9 +24,10 @@ from numtok.reports import (
 )
 from numtok.samples import Samples
 from numtok.stages._arrow import nullable
-from numtok.stages._data import learnt_data, learnt_values, read_split
+from numtok.stages._data import learnt_data, learnt_values
+from numtok.stages._evaluated import Evaluated
 from numtok.stages._label_floors import FITTED_ON, Guesses, Words, label_floors
-from numtok.stages._models import LoadedModel, check_reads
+from numtok.stages._models import LoadedModel
 from numtok.stages._reports import TrainMeans
 from numtok.stages._room import Room
 from numtok.stages._scoring import Progress, floor_figures, score
@@ -64,41 +63,30 @@ def log_probabilities(
 
 @dataclass(frozen=True)
 class LabelEvaluation:
-    """One model of labels on one split, in memory. ``more`` are metrics that were asked for."""
+    """Of a model of labels. ``more`` are metrics that were asked for."""
 
-    loaded: LoadedModel
-    encoded: Artifact
-    split: str
-    samples: Samples
+    evaluated: Evaluated
     learnt: Artifact | None  # what the model learnt from
     batch: int
     more: Sequence[Metric]
 
     @classmethod
     def of(
-        cls,
-        loaded: LoadedModel,
-        encoded: Artifact,
-        store: Store,
-        split: str,
-        rows: int | None,
-        batch: int,
-        more: Sequence[Metric],
+        cls, evaluated: Evaluated, store: Store, batch: int, more: Sequence[Metric]
     ) -> "LabelEvaluation":
-        """Raises DataError for rows that are too long, and where none has a label."""
-        samples = read_split(encoded, split).head(rows)
-        check_reads(loaded, samples, f"split {split!r} of {encoded.ref}")
-        if samples.labels.null_count == len(samples):
-            raise DataError(
-                f"split {split!r} of {encoded.ref} has no row with a label; "
-                "evaluate on rows with labels"
-            )
-        learnt = learnt_data(loaded.artifact, encoded, store)
-        return cls(loaded, encoded, split, samples, learnt, batch, more)
+        """Raises DataError where no row has a label."""
+        if evaluated.samples.labels.null_count == len(evaluated.samples):
+            raise DataError(f"{evaluated} has no row with a label; evaluate on rows with labels")
+        learnt = learnt_data(evaluated.loaded.artifact, evaluated.encoded, store)
+        return cls(evaluated, learnt, batch, more)
+
+    @property
+    def samples(self) -> Samples:
+        return self.evaluated.samples
 
     @property
     def classes(self) -> tuple[str, ...]:
-        return self.loaded.model.settings.classes
+        return self.evaluated.loaded.model.settings.classes
 
     def predictions(
         self, progress: Callable[[int, int], None], note: Callable[[str], None]
@@ -107,68 +95,44 @@ class LabelEvaluation:
         samples, done = self.samples, 0
         place = samples.class_of(self.classes)
         best, log_true = np.empty(len(samples), np.int64), np.empty(len(samples))
-        for rows, log_BC in log_probabilities(self.loaded, samples, self.batch, note):
+        for rows, log_BC in log_probabilities(self.evaluated.loaded, samples, self.batch, note):
             best[rows], log_true[rows] = Guesses.of(log_BC, place[rows])
             done += len(rows)
             progress(done, len(samples))
         return self._table(Guesses(best, log_true))
 
     def _table(self, guesses: Guesses) -> "pa.Table":
-        samples = self.samples
-        columns: dict[str, Any] = {
-            "id": samples.ids,
-            "label": samples.labels,
+        columns = {
+            "label": self.samples.labels,
             "prediction": pa.array(self.classes, pa.string()).take(pa.array(guesses.best)),
             "log_probability": nullable(guesses.log_true),
-        } | {GROUP + name: column for name, column in samples.groups.items()}
-        if samples.clusters is not None:
-            columns[CLUSTER] = samples.clusters
-        schema = label_predictions_schema(
-            list(samples.groups), clusters=samples.clusters is not None
-        )
-        return pa.table(
-            [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
-        )
+        }
+        return self.evaluated.table(columns, label_predictions_schema)
 
     def report(self, table: "pa.Table", progress: Progress) -> Report:
         """Every figure of the report, from the rows of predictions.parquet."""
-        loaded, samples = self.loaded, self.samples
         few = list(map(METRICS.build, _IN_GROUPS))
-        ref = loaded.artifact.ref
+        ref = self.evaluated.loaded.artifact.ref
         scores = score(table, label_metrics(), few, self.more, TrainMeans(None), ref, progress)
         every = [*label_metrics(), *self.more]
         floors, _ = floor_figures(every, scores, self._floors(scores.answers, progress))
-        trained = loaded.trained
         unseen = self._unseen()
         confusion, complete = _confusion(scores.answers, self.classes)
-        return Report(
-            model=ref,
-            name=loaded.artifact.name,
-            data=self.encoded.ref,
-            split=self.split,
-            scheme=loaded.codec.scheme.title,
-            configuration=trained.configuration,
-            seed=trained.seed,
+        return self.evaluated.report(
+            scores,
+            floors,
+            self.samples.number_length,
+            self._notes(floors, unseen),
             decoding={"label": "read at the last real place"},
-            rows=len(samples),
             numbers=len(scores.answers.truth),
             invalid=0.0,
-            off_grammar=None,
-            train_mean=None,
-            metrics=scores.metrics,
-            valid_metrics={},
-            by_target={},
-            groups=scores.groups,
-            floors=floors,
-            costs=loaded.costs(samples.number_length),
-            notes=[*scores.notes, *self._notes(floors, unseen)],
             labels=Labels(list(self.classes), len(unseen), scores.left_out, confusion, complete),
         )
 
     def _floors(self, answers: Answers, progress: Progress) -> Iterator[tuple[str, Answers]]:
         if self.learnt is not None:
             labelled = np.flatnonzero(self.samples.labels.is_valid().to_numpy(False))
-            asked = Words(self.encoded, self.split, labelled)
+            asked = Words(self.evaluated.encoded, self.evaluated.split, labelled)
             yield from label_floors(answers, asked, self.learnt, self.classes, progress)
 
     def _unseen(self) -> list[str]:
@@ -188,7 +152,7 @@ class LabelEvaluation:
         if self.learnt is None:
             yield "What the model learnt from is not at hand: no floors."
         if "tfidf" in floors:
-            rows = int(self.loaded.artifact.manifest.counts["rows"])
+            rows = int(self.evaluated.loaded.artifact.manifest.counts["rows"])
             yield (
                 "tfidf is logistic regression on words and numbers, fitted to "
                 f"{min(rows, FITTED_ON):,} of {rows:,} rows of the train split."

@@ -26,7 +26,7 @@ from numtok.nn.batches import ranges
 from numtok.nn.device import check_compiler
 from numtok.nn.steps import compile_passes
 from numtok.nn.training import device_of
-from numtok.records import CLUSTER, ENCODED, GROUP, MODEL, TRAIN
+from numtok.records import ENCODED, MODEL, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.reports import (
     QUANTILES,
@@ -42,14 +42,11 @@ from numtok.schemes.base import Failure
 from numtok.stages._answer_evaluation import ANSWERS, AnswerEvaluation, answer_metrics
 from numtok.stages._arrow import nullable
 from numtok.stages._data import check_codec, read_learnt, read_split, splits
+from numtok.stages._evaluated import Evaluated
 from numtok.stages._floors import floors as all_floors
 from numtok.stages._floors import target_means
 from numtok.stages._label_evaluation import LabelEvaluation, label_metrics
-from numtok.stages._models import (
-    LoadedModel,
-    check_reads,
-    read_model,
-)
+from numtok.stages._models import LoadedModel, read_model
 from numtok.stages._options import check_name
 from numtok.stages._predict import (
     AUTOREGRESSIVE,
@@ -174,23 +171,15 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         loaded = read_model(model, device)  # only now: a report that is there needs no weights
         if config.compile:
             compile_passes(loaded.model)
+        evaluated = Evaluated.of(loaded, encoded, config.split, config.rows)
         evaluation: LabelEvaluation | AnswerEvaluation | _Evaluation
         if options is not None:
-            evaluation = _Evaluation.of(config, loaded, encoded, store, options, metrics)
+            evaluation = _Evaluation.of(evaluated, config, store, options, metrics)
         elif measures == "labels":
-            evaluation = LabelEvaluation.of(
-                loaded, encoded, store, config.split, config.rows, config.batch, more
-            )
+            evaluation = LabelEvaluation.of(evaluated, store, config.batch, more)
         else:
-            evaluation = AnswerEvaluation.of(
-                loaded,
-                encoded,
-                config.split,
-                config.rows,
-                config.decode == "constrained",
-                config.batch,
-                more,
-            )
+            constrained = config.decode == "constrained"
+            evaluation = AnswerEvaluation.of(evaluated, constrained, config.batch, more)
         started = time.monotonic()
         table = evaluation.predictions(partial(progress, "predicting"), store.note)
         seconds = time.monotonic() - started
@@ -233,50 +222,46 @@ def _command(
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """One model on one split, in memory."""
+    """Of a model of numbers."""
 
+    evaluated: Evaluated
     config: Config
-    loaded: LoadedModel
-    encoded: Artifact
-    samples: Samples
     train: Samples | None  # where the floors are fitted
-    train_mean: float | None
     predictor: Predictor
     metrics: list[Metric]
 
     @classmethod
     def of(
         cls,
+        evaluated: Evaluated,
         config: Config,
-        loaded: LoadedModel,
-        encoded: Artifact,
         store: Store,
         options: Options,
         metrics: list[Metric],
     ) -> "_Evaluation":
-        samples = read_split(encoded, config.split).head(config.rows)
-        check_reads(loaded, samples, f"split {config.split!r} of {encoded.ref}")
+        """Raises DataError where no number is asked for."""
+        loaded, encoded = evaluated.loaded, evaluated.encoded
         train = read_learnt(loaded.artifact, encoded, store)
         finite = None if train is None else int(np.isfinite(train.numbers).sum())
         split = loaded.trained.calibrated_on
         looked_at = split and read_learnt(loaded.artifact, encoded, store, split)
         apart = spreads(loaded, looked_at, options) if looked_at else {}
-        predictor = Predictor(loaded, samples, options, finite, apart)
+        predictor = Predictor(loaded, evaluated.samples, options, finite, apart)
         if not len(predictor.asked.numbers):
-            raise DataError(
-                f"split {config.split!r} of {encoded.ref} has no number to predict; "
-                "evaluate on rows with numbers"
-            )
-        return cls(
-            config,
-            loaded,
-            encoded,
-            samples,
-            train,
-            loaded.trained.train_mean,
-            predictor,
-            metrics,
-        )
+            raise DataError(f"{evaluated} has no number to predict; evaluate on rows with numbers")
+        return cls(evaluated, config, train, predictor, metrics)
+
+    @property
+    def loaded(self) -> LoadedModel:
+        return self.evaluated.loaded
+
+    @property
+    def samples(self) -> Samples:
+        return self.evaluated.samples
+
+    @property
+    def train_mean(self) -> float | None:
+        return self.loaded.trained.train_mean
 
     @property
     def asked(self) -> Asked:
@@ -292,7 +277,6 @@ class _Evaluation:
         samples, asked = self.samples, self.asked
         rows = asked.rows[asked.queries]
         columns: dict[str, Any] = {
-            "id": samples.ids.take(rows),
             "target": target_names(samples, asked),
             "position": asked.numbers - samples.number_rows[rows],
             "truth_literal": self._truth_literals(),
@@ -314,14 +298,7 @@ class _Evaluation:
         }
         for index, level in enumerate(QUANTILES):
             columns[quantile_column(level)] = nullable(predicted.quantiles[:, index])
-        columns |= {GROUP + name: column.take(rows) for name, column in samples.groups.items()}
-        if samples.clusters is not None:
-            columns[CLUSTER] = samples.clusters.take(rows)
-        schema = predictions_schema(list(samples.groups), clusters=samples.clusters is not None)
-        return pa.table(
-            [pa.array(columns[name]).cast(schema.field(name).type) for name in schema.names],
-            schema=schema,
-        )
+        return self.evaluated.table(columns, predictions_schema, pa.array(rows))
 
     def _truth_literals(self) -> list[str]:
         """As written; of a number that is no target what its tokens keep of that, or Python's
@@ -353,37 +330,25 @@ class _Evaluation:
 
     def report(self, table: "pa.Table", progress: Progress) -> Report:
         """Every figure of the report, from the rows of predictions.parquet."""
-        loaded, config, asked = self.loaded, self.config, self.asked
         few = list(map(METRICS.build, _IN_GROUPS))
-        more = list(map(METRICS.build, config.metrics))
+        more = list(map(METRICS.build, self.config.metrics))
         means = TrainMeans(self.train_mean, {} if self.train is None else target_means(self.train))
-        scores = score(table, self.metrics, few, more, means, loaded.artifact.ref, progress)
+        ref = self.loaded.artifact.ref
+        scores = score(table, self.metrics, few, more, means, ref, progress)
         floors, target_floors = floor_figures(
             [*few, *more], scores, number_floors(scores, self._floors()), self.samples.floors
         )
-        trained = loaded.trained
         constrained = self.predictor.options.constrained
-        return Report(
-            model=loaded.artifact.ref,
-            name=loaded.artifact.name,
-            data=self.encoded.ref,
-            split=config.split,
-            scheme=loaded.codec.scheme.title,
-            configuration=trained.configuration,
-            seed=trained.seed,
+        return self.evaluated.report(
+            scores,
+            floors,
+            self.samples.number_length[self.asked.numbers],
+            self._notes(scores, floors),
             decoding=self._decoding(),
-            rows=len(self.samples),
-            numbers=len(asked.numbers),
+            numbers=len(self.asked.numbers),
             invalid=float(1 - scores.answers.valid.mean()),
             off_grammar=1 - pc.mean(table.column("on_grammar")).as_py() if constrained else None,
             train_mean=self.train_mean,
-            metrics=scores.metrics,
-            valid_metrics=scores.valid_metrics,
-            by_target=scores.by_target,
-            groups=scores.groups,
-            floors=floors,
-            costs=loaded.costs(self.samples.number_length[asked.numbers]),
-            notes=[*scores.notes, *self._notes(scores, floors)],
             target_means=dict(means.of_target),
             target_floors=target_floors,
         )
