@@ -197,6 +197,7 @@ class Codec:
         number_start: NDArray[np.int32],
         number_length: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
+        errors: str = "strict",
     ) -> str:
         """One row back to text, each number as its decoded literal (raw, not normalised).
 
@@ -204,12 +205,15 @@ class Codec:
             uint32[tokens of the row], ids of the whole vocabulary.
         number_start, number_length, channel
             [numbers of the row], as encoded.
+        errors
+            As of :meth:`joined`.
 
-        A number whose tokens have no value is written by its tokens, ``[NUM:+OVERFLOW]``.
+        A number whose tokens have no value is written by its characters where tokens have some,
+        ``883e``, and else by its tokens, ``[NUM:+OVERFLOW]``.
         Raises ValueError where a token outside the numbers is no text token.
         """
         literals = self.literals(tokens, number_start, number_length, channel)
-        return self.joined(tokens, number_start, number_length, literals)
+        return self.joined(tokens, number_start, number_length, literals, errors)
 
     @property
     def keeps_literals(self) -> bool:
@@ -231,7 +235,7 @@ class Codec:
         ends = np.cumsum(number_length)
         return [
             self.written_number(number_tokens[end - length : end])
-            if decoded.failures[index]
+            if decoded.failures[index] and decoded.written is None
             else decoded.literal(index)
             for index, (end, length) in enumerate(
                 zip(ends.tolist(), number_length.tolist(), strict=True)

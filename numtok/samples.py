@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,15 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.errors import DataError, StoreError
 from numtok.records import CLUSTER, FLOOR, GROUP
+
+
+class Answer(NamedTuple):
+    """The tokens of an answer, from its first one on, and its numbers."""
+
+    tokens: NDArray[np.uint32]
+    number_start: NDArray[np.int32]  # [k]
+    number_length: NDArray[np.int32]  # [k]
+    numbers: NDArray[np.int64]  # [k] which of the split's they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +70,18 @@ class Samples:
         """int64[k]: where in ``tokens`` the numbers of these indices begin."""
         rows = np.searchsorted(self.number_rows, numbers, side="right") - 1
         return np.asarray(self.token_rows[rows] + self.number_start[numbers], np.int64)
+
+    def answer(self, row: int) -> "Answer":
+        """The answer of a row that has an ``answer_start``."""
+        start, (first, end) = int(self.answer_start[row]), self.token_rows[row : row + 2].tolist()
+        numbers = np.arange(*self.number_rows[row : row + 2].tolist())
+        numbers = numbers[self.number_start[numbers] >= start]
+        return Answer(
+            self.tokens[first + start : end].astype(np.uint32),
+            (self.number_start[numbers] - start).astype(np.int32),
+            self.number_length[numbers],
+            numbers,
+        )
 
     def class_of(self, classes: Sequence[str]) -> NDArray[np.int64]:
         """[n] the index of each row's label among some classes; -1 where it is none of them."""

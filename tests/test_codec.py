@@ -243,6 +243,31 @@ def test_a_number_without_a_value_is_written_by_its_tokens() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("scheme", "tokens", "expected"),
+    [
+        ("digits", "8 8 3 e", "883e"),
+        ("digits", "8 8 3 , 5", "883,5"),
+        ("digits:3", "883 .", "883."),
+        ("digits:3,reverse=yes", "345 12 e", "12345e"),
+        ("numvalue", "8 8 3", "883"),
+        ("numvalue", "<num> 1 . 5 e 1 2", "1.5e12"),
+        ("numerologic", "{ 3 : 8 8 3", "883"),
+        ("p1000", "602 E-1", "[NUM:602][NUM:E-1]"),  # tokens without characters
+    ],
+)
+def test_what_is_no_number_is_read_by_its_characters(
+    scheme: str, tokens: str, expected: str
+) -> None:
+    """As a model may write it without a grammar; texts are scored by what stands there."""
+    one = codec(scheme)
+    names = one.scheme.vocabulary()
+    local = np.array([names.index(token) for token in tokens.split()], np.uint32)
+    length = np.array([len(local)], np.int32)
+    assert one.decode_numbers(local, length).failures == [Failure.MALFORMED]
+    assert one.decode(local + np.uint32(one.number_first), 0 * length, length) == expected
+
+
 def test_a_special_token_within_the_text_is_an_error() -> None:
     nothing = np.empty(0, np.int32)
     for token in (0, codec("p10").number_first):

@@ -652,15 +652,16 @@ def test_what_a_row_of_the_paper_was_made_with_is_compared_to_the_last_setting(
         Fake("numvalue", settings=passes | {"embedder": "numvalue:mlp"}),
         Fake("numvalue", settings=passes | {"embedder": "numvalue:mlp,auxiliary=no"}),
         Fake("numvalue", settings=passes | {"embedder": "numvalue:scalar", "preset": "nano"}),
+        Fake("digits", settings=plain | {"objective": "ar:answer"}),
     ]
     refs = [make(store, fake, f"nupa-{index}").ref for index, fake in enumerate(fakes)]
     _, out, _ = numtok("compare", *refs, "--json", "--against", "numvalue/table1")
     found = json.loads(out)["against"]
     assert [cell["column"] for cell in found["cells"]] == [
         "Exact Match", "Digit Match", "d-Length",
-    ] * 6  # fmt: skip
+    ] * 7  # fmt: skip
     assert [cell["cell"]["value"] for cell in found["cells"][::3]] == [
-        "0.687", "0.687", "0.633", "0.720", "0.720", "0.724",
+        "0.687", "0.687", "0.633", "0.720", "0.720", "0.724", "0.687",
     ]  # fmt: skip
     labels = [cell["label"] for cell in found["cells"][::3]]
     assert found["differs"] == [
@@ -668,6 +669,7 @@ def test_what_a_row_of_the_paper_was_made_with_is_compared_to_the_last_setting(
         f"embedder is numvalue:mlp,auxiliary=no for {labels[4]}, in the paper numvalue:mlp.",
         f"preset is nano for {labels[5]}, in the paper gpt2.",
         f"embedder is numvalue:scalar for {labels[5]}, in the paper numvalue.",
+        f"objective is ar:answer for {labels[6]}, in the paper ar.",
     ]
 
 

@@ -304,7 +304,7 @@ def test_the_schedule_of_value_aware_is_there() -> None:
     path = Path(__file__).resolve().parents[1] / "pipelines/curricula/value-aware.toml"
     found = Curriculum.read(path)
     assert found.title == (
-        "5586474 of digits=1..3; 7962412 of digits=4..5 1, digits=1..3 0.25; "
-        "8340750 of digits=6..7 1, digits=1..5 0.25; restart"
+        "5586474 of digits=1..3; 7962412 of digits=4..5 1, digits=1..3 0.048; "
+        "8340750 of digits=6..7 1, digits=1..5 0.098; restart"
     )
     assert found.starts(85507) == [0, 21822, 52926, 85507]

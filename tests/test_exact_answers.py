@@ -12,7 +12,8 @@ import pytest
 from numtok.artifact import Artifact
 from numtok.cli._shared import Format
 from numtok.cli._trained import print_result
-from numtok.nn.batches import Batches
+from numtok.nn.batches import Batch, Batches
+from numtok.nn.generation import Writer, Written
 from numtok.records import LOG_FILE
 from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import compare, encode, eval, gen, train
@@ -125,14 +126,56 @@ def test_rows_without_an_answer_are_not_asked(store: Store) -> None:
     assert ExactAnswers.of(none, batches, codec, 16) is None
 
 
-def test_answers_are_the_tokens_behind_the_prompt(store: Store) -> None:
-    data = encoded(store, "digits")
+@pytest.mark.parametrize("scheme", ["digits", "p1000", "numvalue", "numerologic"])
+def test_answers_are_the_tokens_behind_the_prompt(store: Store, scheme: str) -> None:
+    data = encoded(store, scheme)
     codec, samples = read_codec(data), read_split(data, "validation")
     found = ExactAnswers.of(samples, Batches(samples, learnt_values(samples, codec), 16), codec, 16)
     assert found is not None and len(found.rows) == len(samples)
     for row, answer in zip(found.rows.tolist(), found.answers, strict=True):
-        tokens = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
-        assert answer[answer >= 0].tolist() == tokens[samples.answer_start[row] :].tolist()
+        text, start = samples.answer(row).tokens, int(samples.answer_start[row])
+        own = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
+        assert text.tolist() == own[start:].tolist()
+        assert answer == codec.decode(*samples.answer(row)[:3])
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"), [("the count", 1), ("the first digit", 0), ("the end", 0)]
+)
+def test_counts_of_numerologic_are_not_held_against_an_answer(
+    store: Store, monkeypatch: pytest.MonkeyPatch, of: str, expected: float
+) -> None:
+    """A model that writes every answer, but for one thing: ``{1:5}`` as ``{7:5}``, as ``{1:7}``."""
+    data = encoded(store, "numerologic")
+    codec, samples = read_codec(data), read_split(data, "validation")
+    batches = Batches(samples, learnt_values(samples, codec), 16)
+    found = ExactAnswers.of(samples, batches, codec, 16)
+    assert found is not None
+    seven = codec.number_first + codec.scheme.vocabulary().index("7")
+    colon = codec.number_first + codec.scheme.vocabulary().index(":")
+
+    def write(writer: Writer, batch: Batch, memory: object) -> tuple[Written, object]:
+        tokens = np.full((len(batch.tokens), writer.longest), -1)
+        begins = np.zeros(tokens.shape, np.bool_)
+        for place, row in enumerate(asked):
+            own, starts, _, _ = samples.answer(row)
+            tokens[place, : len(own)] = own
+            begins[place, starts] = True
+            counted = np.flatnonzero(own == colon)[0]
+            if of != "the end":
+                tokens[place, counted + (1 if of == "the first digit" else -1)] = seven
+        asked.clear()
+        ended = np.full(len(tokens), of != "the end")
+        ends = writer._ends(tokens, begins)
+        return Written(tokens, begins, ends, np.ones(tokens.shape, np.float32), ended), memory
+
+    # Answers that have a 7 there would be right by chance.
+    keep = [k for k, answer in enumerate(found.answers) if answer[0] != "7"]
+    some = replace(found, rows=found.rows[keep], answers=[found.answers[k] for k in keep])
+    asked = some.rows.tolist()
+    some = replace(some, size=len(asked), parts={})
+    monkeypatch.setattr(Writer, "write", write)
+    assert some.shares(fakemodels.model("numerologic", "ar")) == {"exact": expected}
 
 
 def test_groups_are_told_where_they_have_a_few_values_of_many_rows(
@@ -168,4 +211,4 @@ def test_long_answers_are_fewer_rows(store: Store, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("numtok.stages._exact_answers._TOKENS", 60)
     few = ExactAnswers.of(samples, batches, codec, 16)
     assert whole is not None and few is not None
-    assert 1 <= len(few.rows) == 60 // (few.answers.shape[1] + 1) < len(whole.rows)
+    assert 1 <= len(few.rows) == 60 // (few.longest + 1) < len(whole.rows)

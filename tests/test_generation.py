@@ -214,5 +214,7 @@ def test_numbers_of_an_answer_are_told_apart() -> None:
     starts[0, [0, 3, 7]] = True
     told = writer(model("p1000", "ar"), "p1000")
     written = Written(tokens, starts, told._ends(tokens, starts), starts * 1.0, np.array([True]))
-    begins, lengths = written.numbers(0)
+    own, begins, lengths, channel = written.answer(0)
+    assert own.tolist() == tokens[0, :-1].tolist()
     assert (begins.tolist(), lengths.tolist()) == ([0, 3, 7], [3, 3, 3])
+    assert channel.tolist() == [1.0, 1.0, 1.0]

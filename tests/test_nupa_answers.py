@@ -50,6 +50,7 @@ RATIOS = "add_Fraction_Fraction_Fraction"
         ("1.23e45", "1.23e5", (False, False, 4, 5, 1, 1)),  # exponents from the right
         ("1.23e4", "11.2e4", (False, False, 3, 4, 0, 2)),
         ("1.5e3", "1.5E3", (True, True, 3, 3, 0, 0)),
+        ("5.0e-1", "5.00e-1", (False, True, 3, 3, 1, 1)),
     ],
 )
 @pytest.mark.parametrize("rule", answers.RULES)
@@ -93,6 +94,12 @@ def test_an_answer_is_found_by_a_rule(
             assert got == Score(False, False, False, 0.0, digits, digits)
         else:
             assert (got.valid, got.exact) == (True, expected)
+
+
+def test_signs_of_exponents_are_left_out_of_values_too_unless_strict() -> None:
+    for said, equal in (("5.00e1", True), ("5.0e1", True), ("50.0e1", False)):
+        assert score("5.0e-1", said, "published").equal is equal
+        assert not score("5.0e-1", said, "strict").equal
 
 
 def test_numbers_too_long_to_be_worked_out_are_not_the_same() -> None:

@@ -6,7 +6,11 @@ from torch import Tensor, nn
 
 
 class Gated(nn.Module):
-    """[N, D] to [N, D] through 4 D, without biases (Value-Aware, Table 5, which says no size)."""
+    """[N, D] to [N, D] through 4 D, without biases (Value-Aware, Table 5, which says no size).
+
+    Weights begin as normal numbers of deviation 1 / sqrt(inputs), of which the paper says nothing,
+    so what comes out is about as long as what goes in.
+    """
 
     def __init__(self, width: int) -> None:
         super().__init__()

@@ -33,11 +33,16 @@ class Written:
     values: NDArray[np.float32]  # [n, W] the channel beside a number's first token, else 1
     ended: NDArray[np.bool_]  # [n] the model said so; else it was stopped
 
-    def numbers(self, row: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Where the numbers of an answer begin, and how many tokens each has."""
+    def answer(
+        self, row: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
+        """The tokens of an answer, where its numbers begin, how many tokens each has, and the
+        channel beside each."""
+        tokens = self.tokens[row]
         starts = np.flatnonzero(self.starts[row]).astype(np.int32)
         ends = np.flatnonzero(self.ends[row]).astype(np.int32) + 1
-        return starts, ends - starts
+        written = tokens[tokens >= 0].astype(np.uint32)
+        return written, starts, ends - starts, self.values[row, starts]
 
 
 @dataclass(frozen=True, eq=False)

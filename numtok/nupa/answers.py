@@ -85,13 +85,13 @@ def score(truth: str, generated: str | None, rule: str) -> Score:
     found = None if generated is None else _found(generated, form, rule)
     if found is None:
         return Score(False, False, False, 0.0, digits, digits)
-    got = found.groups()
+    got, said = found.groups(), (truth, found[0])
     exact = got == parts and (rule != "strict" or _sign(found[0]) == _sign(truth))
     lengths = [len(one) - len(other) for one, other in zip(got, parts, strict=True)]
     return Score(
         True,
         exact,
-        exact or _are_equal(truth, found[0] if rule == "strict" else _unsigned(found[0])),
+        exact or _are_equal(*(one if rule == "strict" else _unsigned(one) for one in said)),
         _matched(form, got, parts) / digits,
         abs(sum(lengths)),
         sum(map(abs, lengths)),

@@ -17,6 +17,7 @@ from numtok.schemes._literals import CHARACTERS, EXTRAS, Spelt, WrittenScheme, s
 from numtok.schemes.base import Decoded, Encoded, Failure, Next
 
 BEGIN, EXTRA = "begin", "extra"  # states: nothing read yet; NAN or an infinity
+_BROKEN = "broken"  # what no number begins with; nothing may follow
 _DIGITS, _POINT, _PERCENT = 10, CHARACTERS.index("."), CHARACTERS.index("%")  # the first ten: 0-9
 _EXPONENT, _SIGNS = (tuple(map(CHARACTERS.index, some)) for some in ("eE", "+-\u2212"))
 
@@ -162,17 +163,17 @@ class MarkedScheme(WrittenScheme):
         return Next(allowed, may_end=name in self.follows.whole)
 
     def _read(self, tokens: Sequence[int]) -> tuple[str, str]:
-        """The state after some tokens, and the literal in them; no state's name for what no number
-        begins with."""
-        name, literal = BEGIN, ""
+        """The state after some tokens, and the literal in them; of what no number begins with all
+        characters but those of counts."""
+        name, literal, broken = BEGIN, "", False
         for token in tokens:
             after = self._after.get(name, {})
             if token not in after:
-                return "", literal
-            name = after[token]
+                broken, after = True, self._after[BEGIN]  # with a mark another part may begin
+            name = after.get(token, _BROKEN)
             if token < len(CHARACTERS) and name not in self.follows.silent:
                 literal += CHARACTERS[token]
-        return name, literal
+        return _BROKEN if broken else name, literal
 
     @cached_property
     def _after(self) -> dict[str, dict[int, str]]:

@@ -68,7 +68,8 @@ class Decoded:
 
     values: NDArray[np.float64]  # [n], NaN where a failure is set (and for NaN itself)
     failures: NDArray[np.uint8]  # [n] Failure
-    written: tuple[str, ...] | None = field(default=None)  # literals, where tokens keep them
+    #: Literals, where tokens keep them; of what is no number the characters that there are.
+    written: tuple[str, ...] | None = field(default=None)
 
     def literal(self, index: int) -> str:
         """The literal of one number: as written where the tokens say so, else Python's ``repr``."""

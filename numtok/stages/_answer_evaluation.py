@@ -141,11 +141,7 @@ class AnswerEvaluation:
         """What was written, as text."""
         found = []
         for place, row in enumerate(rows.tolist()):
-            tokens = written.tokens[place]
-            tokens = tokens[tokens >= 0].astype(np.uint32)
-            starts, lengths = written.numbers(place)
-            channel = written.values[place][starts] if self.codec.scheme.channel else None
-            found.append(self._text(tokens, starts, lengths, channel, self.truths[row][1]))
+            found.append(self._text(*written.answer(place), self.truths[row][1]))
         return found
 
     def _text(
@@ -175,7 +171,7 @@ class AnswerEvaluation:
         samples, known = self.samples, self._known_literals()
         truths = {}
         for row in self.asked.tolist():
-            tokens, starts, lengths, numbers = self._answer(row)
+            tokens, starts, lengths, numbers = samples.answer(row)
             literals = [known.get(number, "") for number in numbers.tolist()]
             if not all(literals):  # shards keep the literals of targets alone
                 channel = None if samples.channel is None else samples.channel[numbers]
@@ -192,22 +188,6 @@ class AnswerEvaluation:
     def _known_literals(self) -> dict[int, str]:
         samples = self.samples
         return dict(zip(samples.targets.tolist(), samples.target_literal.to_pylist(), strict=True))
-
-    def _answer(
-        self, row: int
-    ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-        """The tokens of a true answer, where its numbers begin in it, how many tokens each has,
-        and which of the split's they are."""
-        samples, start = self.samples, int(self.samples.answer_start[row])
-        first, end = samples.token_rows[row : row + 2].tolist()
-        numbers = np.arange(*samples.number_rows[row : row + 2].tolist())
-        numbers = numbers[samples.number_start[numbers] >= start]
-        return (
-            samples.tokens[first + start : end].astype(np.uint32),
-            (samples.number_start[numbers] - start).astype(np.int32),
-            samples.number_length[numbers],
-            numbers,
-        )
 
     def _table(self, texts: NDArray[np.object_], ended: NDArray[np.bool_]) -> "pa.Table":
         columns = {
@@ -240,7 +220,7 @@ class AnswerEvaluation:
         rounds. The table is in the order of ``asked``."""
         perfect = []
         for row, (_, literals) in self.truths.items():
-            tokens, starts, lengths, numbers = self._answer(row)
+            tokens, starts, lengths, numbers = self.samples.answer(row)
             channel = self.samples.channel
             beside = None if channel is None else channel[numbers]
             perfect.append(self._text(tokens, starts, lengths, beside, literals))

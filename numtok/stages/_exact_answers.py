@@ -28,7 +28,8 @@ class ExactAnswers:
     codec: Codec
     grammar: Grammar
     rows: NDArray[np.int64]  # [n], the shortest prompt first
-    answers: NDArray[np.int64]  # [n, W] the true tokens, -1 behind each answer's end
+    answers: list[str]  # n true ones, as the codec reads their tokens back
+    longest: int  # tokens of the longest of them
     size: int  # rows that are written together
     parts: dict[str, NDArray[np.bool_]]  # [n] each: the rows of `group=value`
 
@@ -45,16 +46,13 @@ class ExactAnswers:
         most = max(1, min(_ROWS, _TOKENS // (width + 1)))
         rows = asked[generator(0, "answers").permutation(len(asked))[:most]]
         rows = rows[np.argsort(samples.answer_start[rows], kind="stable")]
-        starts = samples.token_rows[rows] + samples.answer_start[rows]
-        at = starts[:, None] + np.arange(width)
-        inside = at < samples.token_rows[rows + 1][:, None]
-        tokens = samples.tokens[np.where(inside, at, 0)].astype(np.int64)
-        answers, parts = np.where(inside, tokens, -1), _parts(samples, rows)
-        return cls(batches, codec, Grammar(codec.scheme), rows, answers, size, parts)
+        answers = [codec.decode(*samples.answer(row)[:3]) for row in rows.tolist()]
+        parts = _parts(samples, rows)
+        return cls(batches, codec, Grammar(codec.scheme), rows, answers, width, size, parts)
 
     def shares(self, model: Model) -> dict[str, float]:
-        """Of the rows, those whose answer the model writes token by token as it stands there, and
-        then ends: ``{"exact": 0.5, "exact,operation=add": 0.25, ...}``."""
+        """Of the rows, those whose answer the model writes as it stands there, and then ends:
+        ``{"exact": 0.5, "exact,operation=add": 0.25, ...}``. Numbers obey the scheme's grammar."""
         exact = self._exact(model)
         parts = {f"{EXACT},{part}": float(exact[of].mean()) for part, of in self.parts.items()}
         return {EXACT: float(exact.mean())} | parts
@@ -62,15 +60,18 @@ class ExactAnswers:
     def _exact(self, model: Model) -> NDArray[np.bool_]:
         """bool[n]: which of the rows."""
         model.eval()
-        width = self.answers.shape[1]
         # One token more than any answer: who writes on is wrong.
-        writer = Writer(model, self.codec, self.grammar, True, width + 1)
+        writer = Writer(model, self.codec, self.grammar, True, self.longest + 1)
         exact, memory = np.zeros(len(self.rows), np.bool_), None
         for first in range(0, len(self.rows), self.size):
             some = slice(first, first + self.size)
             written, memory = writer.write(self.batches.of(self.rows[some]), memory)
-            same = (written.tokens[:, :width] == self.answers[some]).all(axis=1)
-            exact[some] = same & written.ended
+            exact[some] = [
+                ended and self.codec.decode(*written.answer(place), errors="replace") == true
+                for place, (ended, true) in enumerate(
+                    zip(written.ended.tolist(), self.answers[some], strict=True)
+                )
+            ]
         return exact
 
 

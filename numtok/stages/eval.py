@@ -69,7 +69,7 @@ from numtok.stages._spreads import spreads
 from numtok.stages._ways import check_way, measures_of, options_of
 from numtok.store import Store
 
-REVISION = 9
+REVISION = 10
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",

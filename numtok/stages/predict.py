@@ -300,11 +300,9 @@ class _Asking:
             self.note,
         ):  # fmt: skip
             for k, place in enumerate(places.tolist()):
-                tokens = written.tokens[k][written.tokens[k] >= 0].astype(np.uint32)
-                starts, lengths = written.numbers(k)
-                channel = written.values[k][starts] if codec.scheme.channel else None
+                tokens, starts, lengths, channel = written.answer(k)
                 literals = codec.literals(tokens, starts, lengths, channel)
-                if channel is not None:
+                if codec.scheme.channel:
                     literals = _shortened(literals)
                 answer = codec.joined(tokens, starts, lengths, literals, errors="replace")
                 found[place] = Said(answer=answer, ended=bool(written.ended[k]))
