@@ -290,6 +290,7 @@ def test_nothing_is_detached() -> None:
     assert reached(losses.token) == {"embedder", "f", "trunk", "token_head"}
     assert reached(losses.projected.token) == {"embedder", "f", "trunk", "token_head", "projection"}
     assert reached(losses.projected.reconstruction) == {"embedder", "f", "trunk", "projection"}
+    assert not losses.projected.others.requires_grad
     assert not losses.projected.embedding_norm.requires_grad
     assert not losses.projected.projection_norm.requires_grad
 
@@ -310,6 +311,22 @@ def test_the_lengths_that_are_logged_are_those_of_the_vectors() -> None:
     assert losses.projected is not None
     lengths = values_of(cast(Prefixed, of.embedder), *TEXTS).norm(dim=1)
     torch.testing.assert_close(losses.projected.embedding_norm, lengths.mean())
+
+
+def test_what_is_logged_tells_whether_the_vectors_of_numbers_are_alike() -> None:
+    """With one vector for all numbers the loss is the same for another number's."""
+    of = model(SCHEME, "numvalue", embedder="numvalue:mlp")
+    _, example = example_of()
+    told = of.losses(of.given(example)).projected
+    assert told is not None
+    assert abs(told.others.item() - told.reconstruction.item()) > 1e-3
+    with torch.no_grad():
+        for name, parameter in of.embedder.named_parameters():
+            if name.startswith("encoder."):
+                parameter.fill_(1.0 if name == "encoder.out.bias" else 0.0)
+    told = of.losses(of.given(example)).projected
+    assert told is not None
+    torch.testing.assert_close(told.others, told.reconstruction)
 
 
 # --- training -----------------------------------------------------------------------------------
@@ -345,8 +362,11 @@ def test_a_batch_in_parts_is_the_same_step(objective: str, accumulate: int) -> N
     for found, expected in zip(parts.model.parameters(), whole.model.parameters(), strict=True):
         assert found.grad is not None and expected.grad is not None
         torch.testing.assert_close(found.grad, expected.grad, rtol=1e-3, atol=1e-6)
-    assert parts.validate(example) == pytest.approx(whole.validate(example), rel=1e-3)
-    assert parts.means() == pytest.approx(whole.means(), rel=1e-3)
+    told = [[of.validate(example), of.means()] for of in (parts, whole)]
+    for one in (*told[0], *told[1]):  # at the end of a part another number is the next one
+        assert one.pop("reconstruction_of_others") > 0
+    for found_means, means in zip(*told, strict=True):
+        assert found_means == pytest.approx(means, rel=1e-3)
 
 
 def test_a_run_that_goes_on_is_the_run_that_never_stopped() -> None:

@@ -25,7 +25,10 @@ from tests.test_train import records, train
 one_thread = test_train.one_thread
 
 TASKS = "add_Integer+add_Float+add_Fraction+add_ScientificNotation"
-PARTS = ("token_loss", "projected_loss", "reconstruction_loss", "embedding_norm", "projection_norm")
+PARTS = (
+    "token_loss", "projected_loss", "reconstruction_loss", "reconstruction_of_others",
+    "embedding_norm", "projection_norm",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -182,12 +182,16 @@ class ProjectedLosses(NamedTuple):
         L_proj, a mean over the tokens; 0 where there is no second pass.
     reconstruction
         L_rec without its weight, a mean over the prefixes that were projected.
+    others
+        The same of each proj(h) and the f(x) of another number, the next one in what is read at
+        once: where it is as small, all f are alike, and the reconstruction says nothing.
     embedding_norm, projection_norm
-        The mean lengths of f(x) and proj(h), over the same; nothing is learnt by them.
+        The mean lengths of f(x) and proj(h), over the same. Nothing is learnt by these three.
     """
 
     token: Tensor
     reconstruction: Tensor
+    others: Tensor
     embedding_norm: Tensor
     projection_norm: Tensor
 
@@ -325,8 +329,11 @@ class Model(nn.Module):
             again_BLD = self.trunk(seen_BLD, given.real, None)
             logits = self._first_head(given.predicting(again_BLD)).float()
             token = _cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
-        cosine_P = F.cosine_similarity(projected_PD.float(), value_PD.float(), dim=1)
-        each = (1 - cosine_P, *(one.detach().norm(dim=1) for one in (value_PD, projected_PD)))
+        f_PD, proj_PD = value_PD.float(), projected_PD.float()
+        own_P = 1 - F.cosine_similarity(proj_PD, f_PD, dim=1)
+        f_PD, proj_PD = f_PD.detach(), proj_PD.detach()
+        others_P = 1 - F.cosine_similarity(proj_PD, f_PD.roll(-1, dims=0), dim=1)
+        each = (own_P, others_P, f_PD.norm(dim=1), proj_PD.norm(dim=1))
         # The mean of nothing is not defined; its sum is 0.
         means = (one.mean() if len(at_P) else one.sum() for one in each)
         return first._replace(projected=ProjectedLosses(token, *means))

@@ -29,7 +29,10 @@ _OF_VALUES = ("embedder.encoder.",)  # the names of what makes the vectors of pr
 _SHORTEST = 16  # tokens to which rows are padded at least, where each length costs a recording
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
 #: Of models that project prefixes, besides; the reconstruction without its weight.
-_PROJECTED = ("projected_loss", "reconstruction_loss", "embedding_norm", "projection_norm")
+_PROJECTED = (
+    "projected_loss", "reconstruction_loss", "reconstruction_of_others", "embedding_norm",
+    "projection_norm",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ class NumValue(Objective):
     cross-entropy. L_rec is 1 - cos(proj(h), f(x)), its mean over what was projected. Nothing is
     detached: L_proj reaches the trunk by both passes and the projection, and f where it stands in
     the first; L_rec draws f to proj(h) as much as proj(h) to f. A cosine leaves the lengths of both
-    free, so those are logged. When the model writes, f(x) stands in the prompt, and proj(h) where
-    it has written ``<num>`` itself.
+    free, and is met, too, where every number has the same f; so the lengths are logged, and the
+    same loss of each proj(h) with the f of another number. When the model writes, f(x) stands in
+    the prompt, and proj(h) where it has written ``<num>`` itself.
 
     loss
         ``all``: every token is learnt. ``answer``: those from ``answer_start`` on, in both passes.
@@ -39,7 +40,7 @@ class NumValue(Objective):
         The learning rate of f, with the same warm-up and cosine as that of everything else.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "Value-Aware, Section 3.2 and Table 5"
     causal: ClassVar[bool] = True
     positional: ClassVar[str] = "loss"
