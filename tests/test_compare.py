@@ -16,11 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok.artifact import Artifact
+from numtok.cli._comparison import _apart
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
-from numtok.reports import ADDED, PREDICTIONS_FILE, REPORT_FILE, Figure
+from numtok.metrics.base import Answers
+from numtok.reports import ADDED, PREDICTIONS_FILE, REPORT_FILE, Figure, Figures
 from numtok.stages._requirements import Requirement
 from numtok.stages._spread import Spread, spread, t_test
-from numtok.stages.compare import Comparison, Config, run
+from numtok.stages.compare import Comparison, Config, Difference, run
 from numtok.store import Store
 from tests.fakereports import METRIC_NAMES, Fake, make
 from tests.test_cli_store import Shell
@@ -383,6 +385,66 @@ def test_a_floor_is_told_once_where_the_reports_agree(store: Store) -> None:
         ("quantisation", ["p10"]),
         ("mean", []),
     ]
+
+
+def test_floors_of_one_scheme_that_do_not_agree_go_by_the_experiments(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a scheme keeps values normalised in two ways."""
+    plain, logs = Fake("p10"), Fake("p10", settings={"normalize": "signed-log"})
+    figures = Fake._figures
+
+    def rounded(fake: Fake, answers: Answers) -> Figures:
+        off = 0.5 if "normalize" in fake.settings and fake.noise else 0.0
+        exact = bool(np.allclose(answers.prediction - answers.truth, len(fake.scheme) / 100))
+        return figures(fake, answers._replace(prediction=answers.prediction + off * exact))
+
+    monkeypatch.setattr(Fake, "_figures", rounded)
+    found = compared(store, plain, logs, Fake("p1000"))
+    first, second, _ = (one.label for one in found.experiments)
+    assert [(floor.name, floor.schemes) for floor in found.parts[0].floors] == [
+        ("quantisation", [first]),
+        ("quantisation", [second]),
+        ("quantisation", ["p1000"]),
+        ("mean", []),
+    ]
+    assert len({first, second}) == 2
+
+
+def test_the_same_figure_for_each_seed_is_said_to_tell_little(numtok: Run, store: Store) -> None:
+    told = "Without an interval: the same for each seed, and so few do not say how far others"
+    for noise_of_seeds, expected in ((0.0, True), (10.0, False)):
+        fakes = [Fake(seed=seed, noise=noise_of_seeds) for seed in (0, 1)]
+        refs = [make(store, fake, f"r-{fake.seed}-{fake.noise}").ref for fake in fakes]
+        _, out, _ = numtok("compare", *refs)
+        assert (told in " ".join(out.split())) is expected
+
+
+def test_an_interval_that_is_marked_does_not_look_as_if_it_held_0() -> None:
+    difference = Difference(0.073, 0.004, 0.84, 0.073, True, None)
+    assert _apart(difference) == "0.073 [0.004, 0.840] *"
+    negative = Difference(-0.073, -0.84, -0.004, -0.073, True, None)
+    assert _apart(negative) == "-0.073 [-0.840, -0.004] *"
+    within = Difference(0.073, -0.004, 0.84, 0.073, False, None)
+    assert _apart(within) == "0.073 [-0.0, 0.8]" or _apart(within) == "0.073 [0.0, 0.8]"
+
+
+def test_reports_of_numbers_and_of_answers_do_not_compare(store: Store) -> None:
+    numbers = make(store, Fake(), "numbers")
+    answers = make(store, Fake(seed=1), "answers")
+    path = answers.path / REPORT_FILE
+    told = msgspec.json.decode(path.read_bytes()) | {"texts": {"longest": 3, "stopped": 0}}
+    path.write_bytes(msgspec.json.encode(told))
+    for refs, kinds in (
+        ((numbers, answers), ("numbers", "answers")),
+        ((answers, numbers), ("answers", "numbers")),
+    ):
+        with pytest.raises(UsageError) as caught:
+            run(Config(tuple(one.ref for one in refs)), store)
+        assert str(caught.value) == (
+            f"{refs[0].ref} is of {kinds[0]} and {refs[1].ref} of {kinds[1]}, which do not "
+            "compare; evaluate them alike (answers are what `numtok eval --fill answers` asks for)"
+        )
 
 
 # --- what is refused ---------------------------------------------------------------------------

@@ -212,8 +212,13 @@ def test_a_phase_of_all_rows_is_a_run_over_all_rows_in_another_order(
         ),
         (
             "[[phase]]\nrows = [{ were = {} }]",
-            "Object contains unknown field 'were' - at 'phase[0].rows[0]'",
+            "phase 1: rows 1: unknown key 'were'; did you mean 'where'? known: weight, where",
         ),
+        (
+            "[[phase]]\nrows = [{}]\n[[phase]]\nlenght = 1",
+            "phase 2: unknown key 'lenght'; did you mean 'length'? known: length, rows",
+        ),
+        ("[data]", "unknown key 'data'; known: phase, restart"),
     ],
 )
 def test_files_that_are_no_curriculum_are_one_line(tmp_path: Path, text: str, told: str) -> None:

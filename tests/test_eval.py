@@ -429,6 +429,9 @@ def test_the_distribution_says_what_it_is_of(world: World) -> None:
     assert told("p1000", "mlm:targets") == exact
     assert told("fp15", "ar") == exact  # one token, one pass
     assert told("p1000", "ar") == (f"{exact}; density by the truth's tokens, no quantiles")
+    assert told("digits", "ar") == (
+        "token probabilities of literals, which are no density, no quantiles"
+    )
     gaussian = told("xval", "mlm:targets")
     assert gaussian.startswith("Gaussian around the head's prediction")
     assert gaussian.endswith(", measured on the train split: there was no validation split")

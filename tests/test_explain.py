@@ -167,10 +167,18 @@ def test_explain_prints_csv_and_md(numtok: Shell) -> None:
     assert ran.out.splitlines()[2].startswith("| xval | [NUM] | -60.2 | 1 | ")
 
 
-def refused(number: str, reads: str, policy: str = "default") -> str:
+THOUSANDS = "--numerals default,thousands=yes reads it as one"
+
+
+def refused(
+    number: str,
+    reads: str,
+    policy: str = "default",
+    remedy: str = "docs/NUMERALS.md has the rules",
+) -> str:
     return (
         f"{number!r} is not exactly one number under the numeral policy {policy!r}, "
-        f"which reads {reads} in it; docs/NUMERALS.md has the rules"
+        f"which reads {reads} in it; {remedy}"
     )
 
 
@@ -183,7 +191,7 @@ def refused(number: str, reads: str, policy: str = "default") -> str:
         (["5 "], refused("5 ", "5")),
         (["5."], refused("5.", "5")),
         (["1.2.3"], refused("1.2.3", "no number")),
-        (["1,234"], refused("1,234", "1, 234")),
+        (["1,234"], refused("1,234", "1, 234", remedy=THOUSANDS)),
         (["x5"], refused("x5", "no number")),
         (["é5"], refused("é5", "no number")),
         (["NaN"], refused("NaN", "no number")),

@@ -263,6 +263,33 @@ def test_draws_take_the_place_of_the_distribution_and_depend_on_how_they_are_dra
     assert spread[1] < spread[0] / 2
 
 
+def test_of_draws_the_median_is_the_middle_quantile(store: Store) -> None:
+    model = fitted(store, tiny(head="decoder:nd,length=2"))
+    made = evaluated(store, model, name="drawn", options=TableOptions("median", 16))
+    drawn = pq.read_table(made.path / "predictions.parquet")
+    assert drawn.column("q50").equals(drawn.column("prediction"))
+    assert np.all(np.subtract(drawn.column("q95"), drawn.column("q05")) > 0)
+
+
+def test_a_crps_that_far_tails_rule_is_told(store: Store) -> None:
+    """What ``decoder:ud`` says of its largest exponents is little, but 1e99 times it is much."""
+    model = fitted(store, tiny(head="decoder:ud"))
+    for name, options, told in (
+        ("exact", TableOptions(), True),
+        ("drawn", TableOptions(draws=16, sampling=Sampling(top_p=0.1)), False),
+    ):
+        found = report(evaluated(store, model, name=name, options=options))
+        ruled = found["metrics"]["crps"]["value"] > 10 * found["metrics"]["mae"]["value"]
+        assert ruled == told
+        notes = [note for note in found["notes"] if note.startswith("crps is ")]
+        assert len(notes) == told
+        if told:
+            assert notes[0].endswith(
+                "little probability, but far beyond the targets, rules it; --draws N with --top-p "
+                "0.9 leaves such out."
+            )
+
+
 def test_an_expectation_over_a_grid_weighs_by_density() -> None:
     from numtok.distributions.intervals import Intervals
 

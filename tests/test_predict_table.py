@@ -235,3 +235,17 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell) -> None:
     ):  # fmt: skip
         ran = numtok("predict", model, *words)
         assert (ran.code, ran.out, ran.err) == (code, "", f"numtok: {told}\n")
+
+
+def test_nothing_is_written_where_options_cannot_be(numtok: Shell) -> None:
+    """Not the header either: the output may be a file that was good."""
+    model = fitted(numtok)
+    write("rows.csv", FEATURES, [row[:4] for row in ROWS])
+    ran = numtok("predict", model, "rows.csv", "--draws", "5", "--top-p", "0.9")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"change the tokens that a decoder draws; {model} has none" in ran.err
+    write("none.csv", FEATURES, [])
+    limit = csv.field_size_limit()
+    ran = numtok("predict", model, "none.csv")
+    assert (ran.code, ran.out.count("\n")) == (0, 1)
+    assert csv.field_size_limit() == limit  # of all that this process reads

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok.artifact import Artifact
+from numtok.errors import DataError
 from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
 from numtok.stages import encode, eval, gen, predict, train
 from numtok.stages.predict import HOLE, Asked, Config, Said, outgoing
@@ -291,6 +292,25 @@ REFUSED = {
         "context",
     ),
 }
+
+
+def test_a_percent_sign_goes_along_with_a_number_that_takes_it(world: World) -> None:
+    path = world.store.root.parent / "percent.jsonl"
+    texts = [{"id": str(n), "text": f"{n} and {n}%", "split": "train"} for n in range(20)]
+    path.write_text("".join(json.dumps(text) + "\n" for text in texts))
+    config = encode.Config((f"train={path}",), "p10", numerals="default,percent=yes")
+    encoded = encode.run(config, world.store, quiet).artifact
+    assert encoded is not None
+    how = train.Config(encoded.ref, preset=TINY, objective="mlm", steps=2, batch=8)
+    model = train.run(how, world.store, quiet).artifact
+    with pytest.raises(DataError) as caught:
+        asked(world, model, "3 and [?]%")
+    assert str(caught.value) == (
+        "'3 and [?]%': '3 and [?]%' has [?] where no number can be read by itself; a % is part of "
+        "the number here, so write [?] in place of both"
+    )
+    [said] = asked(world, model, "3 and [?]")
+    assert said.text is not None
 
 
 @pytest.mark.parametrize("objective", ["mlm", "ar"])

@@ -227,6 +227,10 @@ def test_what_is_under_way_is_told(tmp_path: Path) -> None:
     changes = ("train.seed=1", "train.warmup=[2, 0.05, 3]")
     run(Config(str(path), changes), store_of(tmp_path), told.append)
     assert told[2].what == "3 runs on test, 1 of them there already, 2 cannot be"
+    assert [one.what for one in told[3:5]] == [
+        f"warmup={rate}: --warmup {rate}.0 is not possible; it is 0 or more, below 1"
+        for rate in (2, 3)
+    ]
 
 
 # --- choosing ----------------------------------------------------------------------------------

@@ -302,7 +302,7 @@ BAD_TABLES = [
     ("x,y,split\n1,1,0\n2,2,1\n", "the split column 'split' is of type int64; it holds names such "
      "as train and test; write these, or leave it out (--drop split)", ": "),
     ("x,y\n1,2\n2\n", "cannot be read as CSV (a header, fields between commas): CSV parse error: "
-     "Row #3: "
+     "row 2: "
      "Expected 2 columns, got 1: 2; write it again", ": "),
     ("", "empty; a table needs a header and rows", " is "),
 ]  # fmt: skip

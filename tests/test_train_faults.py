@@ -8,6 +8,7 @@ them. ``pytest -s`` prints points reached over points existing.
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -43,7 +44,12 @@ data, numtok, one_thread = test_train.data, test_train.numtok, test_train.one_th
 
 
 def silent(note: str) -> None:
-    raise AssertionError(f"nothing should be said: {note}")
+    if not re.fullmatch(r"goes on at step \d+ of \d+", note):
+        raise AssertionError(f"nothing should be said: {note}")
+
+
+def stopped(step: int, steps: int) -> str:
+    return f"numtok: stopped at step {step} of {steps}; the same command goes on\n"
 
 
 # --- one way of training -----------------------------------------------------------------------
@@ -166,7 +172,9 @@ class Forks:
         command, signals = command_of(config), (signal.SIGKILL,)
         for step in steps:
             (ended,) = self(Attempt(str(root), command, step=step, signals=signals))
-            assert (ended.code, ended.err) == (-signal.SIGKILL, ""), ended
+            assert ended.code == -signal.SIGKILL, ended
+            for line in ended.err.splitlines():
+                silent(line.removeprefix("numtok: "))
             assert ended.steps[-1] == step
 
 
@@ -559,7 +567,7 @@ def test_an_interrupt_is_answered_by_a_checkpoint(
 ) -> None:
     root = undisturbed.start(tmp_path / "artifacts")
     (ended,) = forks(Attempt(str(root), command_of(LONG), step=5, signals=(number,)))
-    assert ended == Ended(code, [1, 2, 3, 4, 5], "", line)
+    assert ended == Ended(code, [1, 2, 3, 4, 5], "", stopped(5, 12) + line)
     assert steps_kept(root) == 5
     assert check_goes_on(undisturbed, root) == 5
 
@@ -576,7 +584,22 @@ def test_the_same_command_goes_on_after_an_interrupt(
         (130, [1, 2, 3, 4]), (143, list(range(5, 13))), (0, []),
     ]  # fmt: skip
     assert contents(Store(root).resolve(ended[2].out)) == undisturbed.whole
-    assert ended[2].err.startswith("trained\n")
+    assert ended[2].err.startswith("numtok: goes on at step 12 of 12\ntrained\n")
+
+
+def test_what_follows_the_last_step_can_be_cut_short(
+    undisturbed: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = undisturbed.start(tmp_path / "artifacts")
+
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("numtok.stages.train._calibration", cut)
+        with pytest.raises(KeyboardInterrupt):
+            run(LONG, Store(root), lambda update: None)
+    assert check_goes_on(undisturbed, root) == 12
 
 
 def test_a_second_signal_ends_the_process_at_once(
@@ -643,8 +666,10 @@ def test_an_interrupt_from_outside_is_answered_at_any_time(
             time.sleep(0.01)
         running.send_signal(number)
         out, err = running.communicate(timeout=60)
-    assert (running.returncode, out, err.decode()) == (code, b"", line)
     kept = steps_kept(root)
+    told = stopped(kept, 1500).replace("1500", "1,500")
+    told = told.replace(f"step {kept}", f"step {kept:,}")
+    assert (running.returncode, out, err.decode()) == (code, b"", told + line)
     assert 500 < kept < 1500  # not the one that was seen: the signal made another
     artifact, updates = undisturbed.train(root)
     assert updates[0].step > kept

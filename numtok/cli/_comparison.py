@@ -181,7 +181,7 @@ def _p(difference: "Difference | None") -> str:
 def _apart(difference: "Difference | None") -> str:
     if difference is None or difference.value is None:
         return "-"
-    text = interval(difference.value, difference.low, difference.high)
+    text = interval(difference.value, difference.low, difference.high, apart=difference.significant)
     return f"{text} *" if difference.significant else text
 
 
@@ -199,6 +199,16 @@ def _legend(comparison: "Comparison") -> Iterator[str]:
         yield "Intervals of one seed: 95%, bootstrap over the samples; not over seeds."
     if "seeds" in kinds:
         yield "Intervals of several seeds: 95%, Student's t for the mean over the seeds."
+    if any(
+        standing.figure.interval == "seeds" and not standing.figure.deviation
+        for part in comparison.parts
+        for standings in part.standings.values()
+        for standing in standings.values()
+    ):
+        yield (
+            "Without an interval: the same for each seed, and so few do not say how far others "
+            "would be off."
+        )
     if len(comparison.experiments) > 1:
         yield (
             f"Differences are from the best by {next(iter(comparison.metrics))}: 95%, paired "

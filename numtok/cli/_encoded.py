@@ -39,7 +39,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
             "further"
         )
     if counts["rejected"]:
-        notes.append("every rejected row is in rejected-*.jsonl")
+        notes.append(f"every rejected row is in {result.artifact.path}/rejected-*.jsonl")
     print_made(title, result.ref, rows, format, quiet, notes)
 
 

@@ -50,14 +50,21 @@ def figure(found: "Figure | Spread | None") -> str:
     return interval(found.value, found.low, found.high)
 
 
-def interval(value: float, low: float | None, high: float | None) -> str:
-    """As :func:`figure`; the value alone where the interval is unknown or has no width."""
+def interval(value: float, low: float | None, high: float | None, *, apart: bool = False) -> str:
+    """As :func:`figure`; the value alone where the interval is unknown or has no width. With
+    ``apart`` no end that is not 0 looks like it.
+
+    >>> interval(0.073, 0.004, 0.84), interval(0.073, 0.004, 0.84, apart=True)
+    ('0.073 [0.0, 0.8]', '0.073 [0.004, 0.840]')
+    """
     if low is None or high is None:
         return number(value)
     largest = max(abs(value), abs(low), abs(high))
     if high - low <= 1e-12 * largest:  # no more than rounding
         return number(value)
     digits = -math.floor(math.log10((high - low) / 3))
+    if apart and (least := min(abs(low), abs(high))):
+        digits = max(digits, -math.floor(math.log10(least)))
     if not 1e-3 <= largest < 1e5:
         exponent = math.floor(math.log10(largest))
         places = min(15, max(1, digits + exponent))

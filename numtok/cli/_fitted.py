@@ -9,6 +9,7 @@ from numtok.artifact import TIMING
 from numtok.cli._figures import number, share
 from numtok.cli._progress import Count, Live
 from numtok.cli._shared import Format, Size, open_store, print_json, print_made
+from numtok.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +26,14 @@ _FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
 
 def table_of(context: typer.Context, path: str, target: str) -> str:
     """The REF of the table that a user's file is, which is made if it is not there."""
+    from numtok.stages._table_file import FORMATS
     from numtok.stages.table import Config, run
 
+    if not path.endswith(FORMATS):
+        raise UsageError(
+            f"--target is for a table's file ({' or '.join(FORMATS)}), and {path} is none; leave "
+            "--target out"
+        )
     result = run(Config(path, target), open_store(context))
     if not context.obj.quiet:
         print(f"numtok: {path} is the table {result.artifact.ref}", file=sys.stderr)

@@ -16,6 +16,7 @@ A TOML file has them. Rows are chosen by their groups, and may come back in late
     ]
 """
 
+import re
 import tomllib
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
@@ -28,11 +29,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.errors import UsageError
+from numtok.errors import UsageError, unknown
 from numtok.registry import Interval
 from numtok.samples import Samples
 
 REVISION = 2  # of what is made of a file
+_STRANGE_KEY = re.compile(
+    r"Object contains unknown field `(.*?)`(?: - at `\$\.phase\[(\d+)\](?:\.rows\[(\d+)\])?`)?"
+)
 #: Values of a group that are taken: one, several, or the integers of a range such as ``1..3``.
 Wanted = str | int | list[str | int]
 
@@ -104,7 +108,8 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             found = msgspec.convert(tomllib.loads(content), cls)
             found._check()
         except (tomllib.TOMLDecodeError, msgspec.ValidationError, ValueError) as error:
-            raise UsageError(f"--curriculum {path}: {_line(error)}") from error
+            told = _strange_key(str(error)) or _line(error)
+            raise UsageError(f"--curriculum {path}: {told}") from error
         return found
 
     def _check(self) -> None:
@@ -190,6 +195,20 @@ def _is_among(value: str, wanted: Wanted) -> bool:
 
 def _told(wanted: Wanted, between: str = ", ") -> str:
     return between.join(map(str, wanted)) if isinstance(wanted, list) else str(wanted)
+
+
+def _strange_key(message: str) -> str | None:
+    """Of msgspec's message about a key that there is not which are known, and in which phase it
+    is, counted from 1 as in other messages."""
+    found = _STRANGE_KEY.fullmatch(message)
+    if found is None:
+        return None
+    key, phase, row = found.groups()
+    of = Curriculum if phase is None else Phase if row is None else Rows
+    where = "" if phase is None else f"phase {int(phase) + 1}: "
+    where += "" if row is None else f"rows {int(row) + 1}: "
+    known = [field.name for field in msgspec.structs.fields(of)]
+    return f"{where}{unknown('key', key, known)}"
 
 
 def _line(error: Exception) -> str:

@@ -252,6 +252,31 @@ def _scan(data, rows, xval, thousands, percent, starts, ends, row_counts):  # ty
     return found
 
 
+_WITH_OPTIONS = (
+    NumeralPolicy(thousands=True),
+    NumeralPolicy(percent=True),
+    NumeralPolicy(thousands=True, percent=True),
+)
+
+
+def policy_for(text: str) -> NumeralPolicy | None:
+    """Of policies with options the first that reads a text as exactly one number, where the default
+    one does not; None where none does.
+
+    >>> policy_for("1,594.86").spec(), policy_for("12"), policy_for("a")
+    ('default,thousands=yes', None, None)
+    """
+    data = np.frombuffer(text.encode(errors="replace"), np.uint8)
+
+    def reads(policy: NumeralPolicy) -> bool:
+        starts, ends, _ = scan(data, np.array([0, len(data)], np.int32), policy)
+        return (starts.tolist(), ends.tolist()) == ([0], [len(data)])
+
+    if reads(NumeralPolicy()):
+        return None
+    return next(filter(reads, _WITH_OPTIONS), None)
+
+
 def scan(
     data: NDArray[np.uint8], rows: NDArray[np.int32], policy: NumeralPolicy
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:

@@ -1,5 +1,6 @@
 """A user's own file with a table in it, CSV or Parquet, as it is."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from numtok import files
 from numtok.errors import DataError, UsageError
 
 FORMATS = (".csv", ".parquet")
+_ROW = re.compile("Row #([0-9]+)")  # in Arrow's messages, where the header is the first
 _MOST = (1 << 31) - 2  # bytes: Arrow infers types from one block, whose size is an int32
 
 
@@ -55,7 +57,7 @@ def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
             f"{path}: the name of a column is not UTF-8; save the file as UTF-8"
         ) from error
     except (pa.ArrowException, OSError) as error:
-        why = " ".join(str(error).split())
+        why = _ROW.sub(lambda row: f"row {int(row[1]) - 1}", " ".join(str(error).split()))
         what = "Parquet" if path.endswith(".parquet") else "CSV (a header, fields between commas)"
         raise DataError(f"{path}: cannot be read as {what}: {why}; write it again") from error
 

@@ -46,6 +46,7 @@ AT_ONCE = 512  # rows whose distributions are held at a time
 _FITTED_ON = 200_000  # rows that floors are fitted on, at most
 _GRID = 100  # values that an expectation over a grid is taken over
 _OFTEN = 0.1  # of the targets
+_RULED = 10  # times the error of the predictions: a CRPS that says nothing of them
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class TableOptions:
         100 evenly spaced values of the train split's range, each by the probability of what is
         nearest to it (Lukasik et al. 2025, who take that of its tokens).
     draws
-        Numbers drawn in place of the exact distribution; 0: none. Then the median is that of
-        Harrell and Davis.
+        Numbers drawn in place of the exact distribution; 0: none. Then the median and all other
+        quantiles are those of Harrell and Davis.
     sampling
         How a decoder draws them.
     """
@@ -112,6 +113,12 @@ class TableOptions:
             return harrell_davis(used.values)
         values: NDArray[np.float64] = getattr(used, self.point)()
         return values
+
+    def quantiles(self, used: Predictive) -> NDArray[np.float64]:
+        """float64[n, levels]: those that are kept, ``QUANTILES``."""
+        if isinstance(used, Samples):
+            return np.stack([harrell_davis(used.values, level) for level in QUANTILES], axis=1)
+        return used.quantiles(QUANTILES)
 
 
 class _Part(NamedTuple):
@@ -211,7 +218,7 @@ class TableEvaluation:
         used = self.options.used(exact, self.loaded.artifact.ref, part.fold, first)
         values = self.options.values(used, len(rows), fitted.learnt_from)
         valid = np.isfinite(values)
-        quantiles = used.quantiles(QUANTILES)
+        quantiles = self.options.quantiles(used)
         return {
             "id": rows.astype(str).astype(object),
             "target": np.full(len(rows), self.table.file.target, object),
@@ -362,6 +369,7 @@ class TableEvaluation:
                 f"{beyond:,} of {predictions.num_rows:,} targets are beyond what this head says, "
                 "so that likelihoods are infinite; give one that reaches further."
             )
+        yield from _ruled_by_tails(predictions)
         outside = int(pc.sum(predictions.column("outside")).as_py() or 0)
         if outside:
             told = f"{outside:,} of {predictions.num_rows:,} targets lie outside the range of the "
@@ -372,6 +380,20 @@ class TableEvaluation:
                 if bounded
                 else "."
             )
+
+
+def _ruled_by_tails(predictions: "pa.Table") -> Iterator[str]:
+    """A note where CRPS is of little probability far out, not of what is predicted: that of a
+    distribution around its point is at most about the error of the point."""
+    known = predictions.filter(pc.is_finite(predictions.column("crps")))
+    known = known.filter(known.column("valid"))
+    truth, said, crps = (known.column(name).to_numpy() for name in ("truth", "prediction", "crps"))
+    if len(crps) and crps.mean() > _RULED * (error := np.abs(said - truth).mean()):
+        yield (
+            f"crps is {crps.mean():.3g} where predictions are off by {error:.3g}: little "
+            "probability, but far beyond the targets, rules it; --draws N with --top-p 0.9 leaves "
+            "such out."
+        )
 
 
 def _often(target: str, truth: NDArray[np.float64]) -> Iterator[str]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.codec import Spans, Texts
+from numtok.numerals.scan import policy_for
 from numtok.stages._rows import NO_ANSWER, NO_TARGETS, Categories, Rows, Targets, outside
 from numtok.stages._values import byte_places
 
@@ -62,8 +63,8 @@ def _numbers_of(
         problem = (
             _outside(what, texts, row)
             if min(start, end) < 0
-            else f"{what} is {_shown(texts, start, end)}, not exactly one number; give the span of "
-            "a number as `numtok explain` reads it, up to behind its last character"
+            else f"{what} is {_shown(texts, start, end)}, not exactly one number; "
+            + _remedy(texts.data[start:end].tobytes().decode())
         )
         problems.setdefault(row, problem)
     return at
@@ -100,6 +101,13 @@ def _at(values: NDArray[np.int32], at: NDArray[np.int64]) -> NDArray[np.int32]:
 
 def _outside(what: str, texts: Texts, row: int) -> str:
     return outside(what, texts.data[texts.rows[row] : texts.rows[row + 1]].tobytes().decode())
+
+
+def _remedy(text: str) -> str:
+    """What to do about a span that is not exactly one number."""
+    if (policy := policy_for(text)) is not None:
+        return f"--numerals {policy.spec()} reads it as one"
+    return "give the span of a number as `numtok explain` reads it, up to behind its last character"
 
 
 def _shown(texts: Texts, start: int, end: int) -> str:

@@ -177,6 +177,7 @@ class Training:
         batch_workers: int,
         checkpoint_steps: int | None,
         progress: Progress,
+        note: Callable[[str], None],
     ) -> None:
         self.draft = draft
         self.train = train
@@ -188,6 +189,7 @@ class Training:
         self.batch_workers = batch_workers
         self.checkpoint_steps = checkpoint_steps
         self.progress = progress
+        self.note = note
         self.records: list[dict[str, Any]] = []  # the lines of metrics.jsonl
         self.seconds = 0.0  # of training, earlier runs included
         self._numbers_a_token = len(train.samples.numbers) / max(1, len(train.samples.tokens))
@@ -203,6 +205,7 @@ class Training:
             trainer.load(checkpoint.tensors, checkpoint.plain)
             self.records = list(checkpoint.plain["records"])
             self.seconds = float(checkpoint.plain["seconds"])
+            self.note(f"goes on at step {trainer.step:,} of {steps:,}")
         self._loop(trainer)
         return trainer
 
@@ -302,10 +305,13 @@ class Training:
                 due = time.monotonic() - saved > _CHECKPOINT_SECONDS
                 if self.checkpoint_steps:
                     due = trainer.step % self.checkpoint_steps == 0
-                if stop or due:
+                if stop or due or done:  # what follows the last step can be cut short, too
                     self._save(trainer)
                     saved = time.monotonic()
                 if stop:
+                    self.note(
+                        f"stopped at step {trainer.step:,} of {steps:,}; the same command goes on"
+                    )
                     signals.deliver()
 
     def _record(self, split: str, trainer: Trainer, figures: dict[str, float]) -> None:

@@ -8,6 +8,7 @@ other test samples; how much seeds differ is said by the standard deviation, and
 by Student's t-test over the seeds, which papers print.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
@@ -172,6 +173,7 @@ def run(config: Config, store: Store) -> Comparison:
     evaluations = [read(store.resolve(ref, {REPORT})) for ref in config.reports]
     requirements = [Requirement.parse(text) for text in config.require]
     levels = [Level.parse(text) for text in config.until]
+    _check_alike(evaluations)
     metrics = _metrics(config.metrics, evaluations)
     _check_measures([*metrics, *(METRICS.build(one.metric) for one in requirements)], evaluations)
     groups = grouped(evaluations)
@@ -197,7 +199,7 @@ def run(config: Config, store: Store) -> Comparison:
         group=config.by,
         experiments=experiments,
         parts=[
-            _part(value, where, measured, metrics, _floors(groups, config.by, value))
+            _part(value, where, measured, metrics, _floors(labelled, config.by, value))
             for value, where in rows.items()
         ],
         over_folds={} if config.by is not None else _over_folds(measured, metrics),
@@ -221,6 +223,18 @@ def _metrics(specs: Sequence[str], evaluations: Sequence[Evaluation]) -> list[Me
     }
     usual = [metric for metric in map(METRICS.build, DEFAULT) if spec_of(metric) in defined]
     return usual or [METRICS.build(name) for name in evaluations[0].report.metrics or DEFAULT]
+
+
+def _check_alike(evaluations: Sequence[Evaluation]) -> None:
+    """UsageError where reports are of different things, which no metric measures together."""
+    first = evaluations[0]
+    for other in evaluations[1:]:
+        if other.report.measures != first.report.measures:
+            raise UsageError(
+                f"{first.ref} is of {first.report.measures} and {other.ref} of "
+                f"{other.report.measures}, which do not compare; evaluate them alike (answers are "
+                "what `numtok eval --fill answers` asks for)"
+            )
 
 
 def _check_measures(metrics: Sequence[Metric], evaluations: Sequence[Evaluation]) -> None:
@@ -309,10 +323,11 @@ def _apart(
 
 
 def _floors(
-    groups: Sequence[Sequence[Evaluation]], by: str | None, value: str | None
+    labelled: Sequence[tuple[str, Sequence[Evaluation]]], by: str | None, value: str | None
 ) -> list[Floor]:
-    """Each floor once where all reports agree, else once for the schemes that agree."""
-    reports = [group[0].report for group in groups]
+    """Each floor once where all reports agree, else once for the schemes that agree; where those of
+    one scheme do not, they go by the labels of the experiments."""
+    reports = [group[0].report for _, group in labelled]
     floors: list[dict[str, Figures]] = [{} for _ in reports]
     if by is None:
         floors = [report.floors for report in reports]
@@ -320,19 +335,25 @@ def _floors(
         floors = [report.target_floors.get(value, {}) for report in reports]
     found = []
     for name in dict.fromkeys(name for one in floors for name in one):
-        schemes: dict[bytes, list[str]] = {}
+        agree: dict[bytes, list[int]] = {}
         figures: dict[bytes, Figures] = {}
         # Some may have more metrics than others, where more were asked for.
         shared = set.intersection(*(set(one[name]) for one in floors if name in one))
-        for report, one in zip(reports, floors, strict=True):
+        for index, one in enumerate(floors):
             if name in one:
                 told = {metric: one[name][metric] for metric in shared}
                 key = msgspec.json.encode(told, order="deterministic")
-                schemes.setdefault(key, []).append(report.scheme)
+                agree.setdefault(key, []).append(index)
                 figures[key] = figures.get(key, {}) | one[name]
-        for key, those in schemes.items():
+        schemes = [{reports[index].scheme for index in those} for those in agree.values()]
+        times = Counter(scheme for some in schemes for scheme in some)
+        for key, those in agree.items():
+            names = [
+                labelled[index][0] if times[reports[index].scheme] > 1 else reports[index].scheme
+                for index in those
+            ]
             everyone = len(those) == len(reports)
-            found.append(Floor(name, [] if everyone else list(dict.fromkeys(those)), figures[key]))
+            found.append(Floor(name, [] if everyone else list(dict.fromkeys(names)), figures[key]))
     return found
 
 

@@ -69,7 +69,7 @@ from numtok.stages._spreads import spreads
 from numtok.stages._ways import check_way, measures_of, options_of
 from numtok.store import Store
 
-REVISION = 10
+REVISION = 11
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
@@ -375,13 +375,17 @@ class _Evaluation:
         """What NLL, CRPS and quantiles are of."""
         loaded, options = self.loaded, self.predictor.options
         assert loaded.model.head is not None
+        literal = loaded.model.value_head is None and loaded.codec.scheme.tokens_per_number is None
         told = loaded.model.head.describe() + (" of its target" if self.predictor.spreads else "")
         if loaded.codec.scheme.splits:
             told += ", of the mantissa, times powers of ten by the probabilities of their tokens"
         if loaded.trained.calibrated_on == TRAIN:
             told += ", measured on the train split: there was no validation split"
         if loaded.model.value_head is None and self.predictor.support is None:
-            told += "; density by the truth's tokens, "
+            if literal:
+                told = "token probabilities of literals, which are no density, "
+            else:
+                told += "; density by the truth's tokens, "
             told += f"quantiles from {options.draws} draws" if options.draws else "no quantiles"
         return told
 

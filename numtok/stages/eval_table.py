@@ -23,7 +23,7 @@ from numtok.stages._table_data import read_table_of
 from numtok.stages._table_predictions import TableEvaluation, TableOptions
 from numtok.store import Store
 
-REVISION = 4
+REVISION = 5
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each fold and for floors.
 _METRICS = (
     "r2", "mse", "mae", "median-relative-error", "kendall-tau", "relative-mse", "nll",

@@ -7,7 +7,7 @@ import numpy as np
 from numtok.errors import UsageError
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
+from numtok.numerals.scan import policy_for, scan
 from numtok.schemes.base import SCHEMES, Failure, Outcome, Scheme
 from numtok.stages._schemes import scheme_of
 
@@ -48,9 +48,12 @@ def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
     starts, ends, _ = scan(data, np.array([0, len(data)], np.int32), policy)
     if len(starts) != 1 or (starts[0], ends[0]) != (0, len(data)):
         found = [data[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True)]
+        other = policy_for(number)
+        told = "docs/NUMERALS.md has the rules"
+        told = told if other is None else f"--numerals {other.spec()} reads it as one"
         raise UsageError(
             f"{number!r} is not exactly one number under the numeral policy {policy.spec()!r}, "
-            f"which reads {', '.join(found) or 'no number'} in it; docs/NUMERALS.md has the rules"
+            f"which reads {', '.join(found) or 'no number'} in it; {told}"
         )
     return Numerals.read(Literals(data, starts, ends))
 

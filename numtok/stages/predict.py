@@ -343,7 +343,7 @@ class _Asking:
         codec = self.loaded.codec
         data = Texts.of(pa.array(texts, pa.string()))
         spans = codec.find(data)
-        targets = _holes(rows, pieces, data, spans)
+        targets = _holes(rows, pieces, data, spans, percent=codec.policy.percent)
         encoded = codec.encode(data, spans, data.rows[1:] if answers else None)
         lost = np.isin(encoded.outcomes, LOSSES)
         lost[targets] = False
@@ -358,9 +358,15 @@ class _Asking:
 
 
 def _holes(
-    rows: Sequence[Asked], texts: Sequence[Sequence[str]], data: Texts, spans: Spans
+    rows: Sequence[Asked],
+    texts: Sequence[Sequence[str]],
+    data: Texts,
+    spans: Spans,
+    *,
+    percent: bool,
 ) -> NDArray[np.int64]:
-    """Which numbers stand for holes; DataError where one would be no number by itself."""
+    """Which numbers stand for holes; DataError where one would be no number by itself. ``percent``:
+    a number takes its sign along."""
     ends = zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)
     numbers = {span: number for number, span in enumerate(ends)}
     found = []
@@ -371,9 +377,12 @@ def _holes(
             end = at + len(_PLACEHOLDER)
             if (at, end) not in numbers:
                 before, behind = HOLE.join(pieces[: k + 1])[-9:], HOLE.join(pieces[k + 1 :])[:9]
+                remedy = "put spaces around it"
+                if percent and behind.startswith("%"):
+                    remedy = f"a % is part of the number here, so write {HOLE} in place of both"
                 raise DataError(
                     f"{row.where}: {before + HOLE + behind!r} has {HOLE} where no number can be "
-                    "read by itself; put spaces around it"
+                    f"read by itself; {remedy}"
                 )
             found.append(numbers[at, end])
             at = end

@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -75,16 +75,24 @@ def run(config: Config, store: Store) -> Iterator[list[str]]:
             raise UsageError(
                 f"{config.path} has a column {name!r}, which predictions are called; rename it"
             )
+    blocks = _predicted(config.options, columns, loaded, fold, fitted)
+    begun = list(islice(blocks, 1))  # what cannot be is refused before anything is written
     yield [*header, *COLUMNS]
-    for first in range(0, len(columns.numbers), AT_ONCE):
-        rows = np.arange(first, min(first + AT_ONCE, len(columns.numbers)))
-        used = config.options.used(
-            fitted.predictive(columns.take(rows)), loaded.artifact.ref, fold, first
-        )
-        values = config.options.values(used, len(rows), fitted.learnt_from)
-        made = np.column_stack([values, used.quantiles(QUANTILES)])
+    for made in chain(begun, blocks):
         for said, record in zip(made.tolist(), islice(records, len(made)), strict=True):
             yield [*record, *(repr(value) if np.isfinite(value) else "" for value in said)]
+
+
+def _predicted(
+    options: TableOptions, columns: Columns, loaded: LoadedRegressor, fold: int, fitted: Fitted
+) -> Iterator[NDArray[np.float64]]:
+    """float64[rows, 1 + quantiles]: some rows after the other."""
+    for first in range(0, len(columns.numbers), AT_ONCE):
+        rows = np.arange(first, min(first + AT_ONCE, len(columns.numbers)))
+        exact = fitted.predictive(columns.take(rows))
+        used = options.used(exact, loaded.artifact.ref, fold, first)
+        values = options.values(used, len(rows), fitted.learnt_from)
+        yield np.column_stack([values, options.quantiles(used)])
 
 
 def _fold(config: Config, loaded: LoadedRegressor) -> tuple[int, Fitted]:
@@ -165,7 +173,7 @@ def _category(path: str, name: str, table: "pa.Table", known: Sequence[str]) -> 
 def _records(path: str, data: bytes, table: "pa.Table") -> Iterator[list[str]]:
     """The header and the rows, as they are written in a CSV."""
     if path.endswith(".csv"):
-        csv.field_size_limit(len(data) + 1)
+        csv.field_size_limit(max(csv.field_size_limit(), len(data) + 1))
         text = data.decode("utf-8-sig", "surrogateescape")
         yield from filter(None, csv.reader(io.StringIO(text, newline="")))
         return

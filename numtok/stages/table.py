@@ -85,13 +85,14 @@ def run(config: Config, store: Store) -> Result:
     started = time.monotonic()
     data = read_file(Path(config.path))
     rule = SplitRule.parse(config.split or SPLIT)
+    chosen = rule != SplitRule.parse(SPLIT)  # who writes the default out has the same table
     settings = {
         "stage": "table",
         "revision": REVISION,
         "format": Path(config.path).suffix,
         "target": config.target,
-        "split": rule.settings() if config.split else None,
-        "seed": rule.seed if config.split else None,
+        "split": rule.settings() if chosen else None,
+        "seed": rule.seed if chosen else None,
         "features": list(config.features),
         "drop": sorted(config.drop),
     }

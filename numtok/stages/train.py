@@ -470,6 +470,7 @@ def _train(
         batch_workers=config.batch_workers,
         checkpoint_steps=config.checkpoint_steps,
         progress=progress,
+        note=reading.note,
     )
     costs = training.profile(config.profile) if config.profile else ()
     trainer = training.run(config.budget)

@@ -189,6 +189,9 @@ class Runner:
             jobs = "one" if self.side.jobs == 1 else min(self.side.jobs, len(left))
             told += f"; {jobs} at a time{self.side.note}"
         self.progress(Update(told, found, len(runs)))
+        for run, _, problem in outcomes:
+            if problem is not None:  # now, not in hours
+                self.progress(Update(f"{label_of(run.point)}: {problem}", found, len(runs)))
         started = time.monotonic()
         work = RunUnit(self.root, self.side.threads)
         for outcome in run_units(work, _in_rounds(left), self.side.jobs):
