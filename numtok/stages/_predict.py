@@ -33,6 +33,7 @@ from numtok.nn.steps import LeftToRight, Parallel, Prompts, Steps
 from numtok.nn.transformer import Cache
 from numtok.normalizers.base import Chained, Scaling
 from numtok.numerals.column import resolution
+from numtok.nupa.notation import DIGITS_OF_FLOAT32
 from numtok.reports import QUANTILES
 from numtok.samples import Samples
 from numtok.schemes.base import Failure, Scheme
@@ -321,8 +322,7 @@ class Predictor:
             if self.options.point != "mode":
                 values[part] = getattr(predictive, self.options.point)()
         if self.options.point != "mode":
-            valid = np.isfinite(values)
-            literals = np.array([repr(value) for value in values.tolist()], object)
+            valid, literals = np.isfinite(values), _said(values)
         literals[~valid] = None
         values[~valid] = np.nan
         return Predicted(
@@ -360,13 +360,13 @@ class Predictor:
         decoded = codec.decode_numbers(tokens, reading.lengths, channel)
         valid = (decoded.failures == Failure.NONE) & np.isfinite(decoded.values)
         values = decoded.values
-        literals = np.array([decoded.literal(i) for i in range(len(values))], object)
-        if reading.parameters is not None and not codec.scheme.channel:
+        if reading.parameters is None:
+            return values, np.array(list(map(decoded.literal, range(len(values)))), object), valid
+        if not codec.scheme.channel:
             # The tokens say that it is a number, the value head says which.
             values = codec.normalizer.inverse(model.value_point(reading.parameters))
             valid &= np.isfinite(values)
-            literals = np.array([repr(value) for value in values.tolist()], object)
-        return values, literals, valid
+        return values, _said(values), valid
 
     @property
     def _only_path(self) -> bool:
@@ -483,3 +483,9 @@ def _resolutions(samples: Samples) -> NDArray[np.float64]:
         if np.isfinite(samples.numbers[number]):
             found[number] = resolution(literal)
     return found
+
+
+def _said(values: NDArray[np.float64]) -> NDArray[np.object_]:
+    """Literals of values that come from float32, or from a mean of many numbers, and so have no
+    digits of their own: as many as float32 has."""
+    return np.array([f"{value:.{DIGITS_OF_FLOAT32}g}" for value in values.tolist()], object)

@@ -89,8 +89,8 @@ class Config:
     """What ``numtok eval`` was asked for.
 
     ``fill``, ``decode``, ``point``, ``draws`` and ``batch`` as in ``_ways.Way``; the size of a
-    batch is no setting of the report, since predictions do not depend on it, and densities in the
-    last bits alone.
+    batch is no setting of the report, since predictions and densities depend on it in the last bits
+    of float32 alone.
     """
 
     model: str

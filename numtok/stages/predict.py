@@ -311,18 +311,11 @@ class _Asking:
     def _numbers(self, samples: Samples) -> list[dict[str, Any]]:
         """Of all targets."""
         assert self.options is not None
-        codec, options = self.loaded.codec, self.options
-        predicted = Predictor(self.loaded, samples, options).run(lambda *_: None, self.note)
-        # What comes from float32, or from a mean of many numbers, has no digits of its own.
-        made = self.loaded.model.value_head is not None or options.point != "mode"
-        literals = predicted.literals.tolist()
-        if made or codec.scheme.channel:
-            literals = _shortened(literals)
+        predicted = Predictor(self.loaded, samples, self.options).run(lambda *_: None, self.note)
+        found = predicted.literals.tolist(), predicted.values.tolist(), predicted.quantiles
         return [
             _number(literal, value, quantiles)
-            for literal, value, quantiles in zip(
-                literals, predicted.values.tolist(), predicted.quantiles, strict=True
-            )
+            for literal, value, quantiles in zip(*found, strict=True)
         ]
 
     def _with_holes(
