@@ -40,7 +40,7 @@ class NumValue(Objective):
         The learning rate of f, with the same warm-up and cosine as that of everything else.
     """
 
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 1
     source: ClassVar[str] = "Value-Aware, Section 3.2 and Table 5"
     causal: ClassVar[bool] = True
     positional: ClassVar[str] = "loss"
