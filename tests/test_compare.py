@@ -429,6 +429,29 @@ def test_an_interval_that_is_marked_does_not_look_as_if_it_held_0() -> None:
     assert _apart(within) == "0.073 [-0.0, 0.8]" or _apart(within) == "0.073 [0.0, 0.8]"
 
 
+def test_differences_are_from_whatever_is_asked_for(numtok: Run, store: Store) -> None:
+    fakes = [Fake("p10", noise=1.0), Fake("p1000", noise=5.0), Fake("xval", noise=9.0)]
+    refs = [make(store, fake, f"of-{fake.scheme}").ref for fake in fakes]
+    for asked in ("xval", refs[2], "of-xval"):
+        found = run(Config(tuple(refs), ("mae",), reference=asked), store)
+        assert found.reference == found.parts[0].reference == "xval"
+        plain = run(Config(tuple(refs), ("mae",)), store)
+        assert (plain.reference, plain.parts[0].reference) == (None, "p10")
+        there = found.parts[0].standings["p10"]["mae"].difference
+        back = plain.parts[0].standings["xval"]["mae"].difference
+        assert there is not None and back is not None
+        assert there.value is not None and back.value is not None
+        assert there.value == pytest.approx(-back.value) and there.significant
+    _, out, _ = numtok("compare", *refs, "--metric", "mae", "--reference", "xval")
+    assert "difference from xval" in out and "Differences are from xval: 95%" in out
+    code, out, err = numtok("compare", *refs, "--reference", "xvla")
+    assert (code, out) == (2, "")
+    assert err == (
+        "numtok: unknown experiment of --reference 'xvla'; did you mean 'xval'? known: p10, p1000, "
+        "xval\n"
+    )
+
+
 def test_reports_of_numbers_and_of_answers_do_not_compare(store: Store) -> None:
     numbers = make(store, Fake(), "numbers")
     answers = make(store, Fake(seed=1), "answers")

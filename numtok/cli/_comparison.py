@@ -210,8 +210,9 @@ def _legend(comparison: "Comparison") -> Iterator[str]:
             "would be off."
         )
     if len(comparison.experiments) > 1:
+        best = f"the best by {next(iter(comparison.metrics))}"
         yield (
-            f"Differences are from the best by {next(iter(comparison.metrics))}: 95%, paired "
+            f"Differences are from {comparison.reference or best}: 95%, paired "
             "bootstrap over the samples, the metric averaged over these seeds; * marks an interval "
             "without 0: other samples would hardly turn it, other seeds might."
         )

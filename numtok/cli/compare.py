@@ -34,6 +34,12 @@ def command(
             help='"loss<=0.5": tokens until the validation split had that; repeatable.',
         ),
     ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REPORT", help="Differences are from this one, or its label. Default: the best."
+        ),
+    ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="GROUP", help="A table for each value of a group.")
     ] = None,
@@ -58,6 +64,7 @@ def command(
         against=against,
         column=column,
         until=tuple(until or ()),
+        reference=reference,
     )
     comparison = run(config, open_store(context))
     print_comparison(comparison, Format.JSON if json else format)

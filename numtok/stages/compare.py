@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.errors import UsageError
+from numtok.errors import UsageError, unknown
 from numtok.metrics.base import METRICS, Answers, Metric, figures, paired_over_seeds
 from numtok.records import FOLD
 from numtok.registry import spec_of
@@ -43,7 +43,8 @@ DEFAULT = ("r2", "signed-log-r2", "median-relative-error", "relative-error-over,
 @dataclass(frozen=True)
 class Config:
     """``by`` names a group, ``against`` and ``column`` a published table and its column; ``until``
-    are levels of what was logged of the validation split."""
+    are levels of what was logged of the validation split. ``reference`` is the experiment that
+    differences are from, by its label or a report of it; None: the best."""
 
     reports: tuple[str, ...]
     metrics: tuple[str, ...] = ()
@@ -52,6 +53,7 @@ class Config:
     against: str | None = None
     column: str | None = None
     until: tuple[str, ...] = ()
+    reference: str | None = None
 
     def __post_init__(self) -> None:
         if self.column is not None and self.against is None:
@@ -138,8 +140,9 @@ class Comparison(msgspec.Struct, frozen=True):
     ``measures`` what there are so many of: "numbers", "labels" or "answers".
 
     ``over_folds`` is by label and metric, empty where the reports have no several folds.
-    ``until`` has each level for each experiment. ``notes`` are what a reader must know: one
-    sentence each.
+    ``until`` has each level for each experiment. ``reference`` is the label of the experiment that
+    differences were asked for from; None: they are from the best. ``notes`` are what a reader must
+    know: one sentence each.
     """
 
     split: str
@@ -154,6 +157,7 @@ class Comparison(msgspec.Struct, frozen=True):
     measures: str
     until: list[Until]
     notes: list[str]
+    reference: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +196,7 @@ def run(config: Config, store: Store) -> Comparison:
         else {value: where for value, where in first.groups(config.by).items()}
     )
     labelled = [(one.label, group) for one, group in zip(experiments, groups, strict=True)]
+    reference = None if config.reference is None else _place(config.reference, labelled)
     return Comparison(
         split=evaluations[0].report.split,
         numbers=len(first.answers.truth),
@@ -199,7 +204,7 @@ def run(config: Config, store: Store) -> Comparison:
         group=config.by,
         experiments=experiments,
         parts=[
-            _part(value, where, measured, metrics, _floors(labelled, config.by, value))
+            _part(value, where, measured, metrics, reference, _floors(labelled, config.by, value))
             for value, where in rows.items()
         ],
         over_folds={} if config.by is not None else _over_folds(measured, metrics),
@@ -208,7 +213,16 @@ def run(config: Config, store: Store) -> Comparison:
         measures=first.answers.measures,
         until=until(levels, labelled, store),
         notes=[] if (count := first.clusters(everywhere)) is None else [clusters_told(count)],
+        reference=None if reference is None else labelled[reference][0],
     )
+
+
+def _place(given: str, labelled: Sequence[tuple[str, Sequence[Evaluation]]]) -> int:
+    """Which experiment has this label, or a report with this REF or name; UsageError for none."""
+    for index, (label, group) in enumerate(labelled):
+        if given == label or any(given in (one.ref, one.ref.partition("@")[0]) for one in group):
+            return index
+    raise unknown("experiment of --reference", given, [label for label, _ in labelled])
 
 
 def _metrics(specs: Sequence[str], evaluations: Sequence[Evaluation]) -> list[Metric]:
@@ -247,6 +261,7 @@ def _part(
     rows: NDArray[np.int64],
     measured: Sequence[_Measured],
     metrics: Sequence[Metric],
+    chosen: int | None,
     floors: list[Floor],
 ) -> Part:
     answers = [[one.answers.take(rows) for one in each.predictions] for each in measured]
@@ -259,7 +274,7 @@ def _part(
         spreads.append(
             {name: spread([one[name] for one in found], bounds[name]) for name in found[0]}
         )
-    best = _best(metrics[0], spreads)
+    best = _best(metrics[0], spreads) if chosen is None else chosen
     standings = {
         each.label: {
             spec_of(metric): Standing(
