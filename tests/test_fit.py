@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -389,6 +390,13 @@ def test_targets_beyond_what_a_head_writes_are_told_of(numtok: Shell, store: Sto
 
 def test_a_file_becomes_a_table_and_a_model_in_one_command(numtok: Shell, store: Store) -> None:
     made = numtok(*shlex.split(f"train toy.csv --target y --head mdn:2 --preset {TINY} --epochs 2"))
+    told = dict(
+        re.findall(
+            r"^(epochs|  whose weights are kept|validation loss there) +(\S+)$", made.err, re.M
+        )
+    )
+    assert told["epochs"] == "2" and told["  whose weights are kept"] in ("1", "2")
+    assert float(told["validation loss there"]) < 10
     assert made.code == 0
     assert made.out.startswith("toy-mdn-2@")
     assert "numtok: toy.csv is the table toy@" in made.err
