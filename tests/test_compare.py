@@ -466,7 +466,8 @@ def test_reports_of_numbers_and_of_answers_do_not_compare(store: Store) -> None:
             run(Config(tuple(one.ref for one in refs)), store)
         assert str(caught.value) == (
             f"{refs[0].ref} is of {kinds[0]} and {refs[1].ref} of {kinds[1]}, which do not "
-            "compare; evaluate them alike (answers are what `numtok eval --fill answers` asks for)"
+            "compare; name reports of one kind (`numtok eval --fill answers` makes those of "
+            "answers)"
         )
 
 

@@ -243,11 +243,14 @@ def _check_alike(evaluations: Sequence[Evaluation]) -> None:
     """UsageError where reports are of different things, which no metric measures together."""
     first = evaluations[0]
     for other in evaluations[1:]:
-        if other.report.measures != first.report.measures:
+        kinds = first.report.measures, other.report.measures
+        if kinds[0] != kinds[1]:
+            remedy = "name reports of one kind"
+            if "answers" in kinds:
+                remedy += " (`numtok eval --fill answers` makes those of answers)"
             raise UsageError(
-                f"{first.ref} is of {first.report.measures} and {other.ref} of "
-                f"{other.report.measures}, which do not compare; evaluate them alike (answers are "
-                "what `numtok eval --fill answers` asks for)"
+                f"{first.ref} is of {kinds[0]} and {other.ref} of {kinds[1]}, which do not "
+                f"compare; {remedy}"
             )
 
 
