@@ -286,8 +286,8 @@ def test_a_crps_that_far_tails_rule_is_told(store: Store) -> None:
         assert len(notes) == told
         if told:
             assert notes[0].endswith(
-                "little probability, but far beyond the targets, rules it; --draws N with --top-p "
-                "0.9 leaves such out."
+                "little probability, but far beyond the targets, rules it; --draws N, of a decoder "
+                "with --top-p 0.9, leaves such out."
             )
 
 

@@ -391,8 +391,8 @@ def _ruled_by_tails(predictions: "pa.Table") -> Iterator[str]:
     if len(crps) and crps.mean() > _RULED * (error := np.abs(said - truth).mean()):
         yield (
             f"crps is {crps.mean():.3g} where predictions are off by {error:.3g}: little "
-            "probability, but far beyond the targets, rules it; --draws N with --top-p 0.9 leaves "
-            "such out."
+            "probability, but far beyond the targets, rules it; --draws N, of a decoder with "
+            "--top-p 0.9, leaves such out."
         )
 
 

@@ -82,12 +82,6 @@ def run(config: Config, store: Store) -> Found:
     """Raises UsageError for what is not of NUPA, DataError for answers that do not fit the data,
     and StoreError."""
     if config.answers is None:
-        artifact = store.resolve(config.ref)
-        if artifact.kind == DATA:
-            raise UsageError(
-                f"{artifact.ref} are data, which have no answers; give a report, or --answers FILE "
-                "with them"
-            )
         artifact = store.resolve(config.ref, kinds={REPORT})
         evaluation = read(artifact)
         if evaluation.report.texts is not None:
