@@ -189,22 +189,18 @@ def _legend(comparison: "Comparison") -> Iterator[str]:
     directions = (f"{metric} {better}" for metric, better in comparison.metrics.items())
     yield f"Better is: {', '.join(directions)}."
     yield from comparison.notes
-    kinds = {
-        standing.figure.interval
+    spreads = [
+        standing.figure
         for part in comparison.parts
         for standings in part.standings.values()
         for standing in standings.values()
-    }
+    ]
+    kinds = {spread.interval for spread in spreads}
     if "bootstrap" in kinds:
         yield "Intervals of one seed: 95%, bootstrap over the samples; not over seeds."
     if "seeds" in kinds:
         yield "Intervals of several seeds: 95%, Student's t for the mean over the seeds."
-    if any(
-        standing.figure.interval == "seeds" and not standing.figure.deviation
-        for part in comparison.parts
-        for standings in part.standings.values()
-        for standing in standings.values()
-    ):
+    if any(spread.interval == "seeds" and not spread.deviation for spread in spreads):
         yield (
             "Without an interval: the same for each seed, and so few do not say how far others "
             "would be off."

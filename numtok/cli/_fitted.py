@@ -126,14 +126,14 @@ def _print_result(result: "Result", format: Format, quiet: bool) -> None:
         print_json({"ref": artifact.ref, "made": result.made, "counts": counts, "timing": timing})
         return
     fits = [fold.fit for fold in read_regressor_file(artifact).folds]
-    kept = sorted({fit.best_epoch for fit in fits})
+    kept = [fit.best_epoch for fit in fits]
     rows: list[tuple[str, object]] = [
         ("folds", counts["folds"]),
         ("parameters", counts["parameters"]),
         ("  in the head", share(counts["head_parameters"] / counts["parameters"])),
         ("rows", counts["rows"]),
         ("epochs", counts["epochs"]),
-        ("  whose weights are kept", " to ".join(map(str, dict.fromkeys((kept[0], kept[-1]))))),
+        ("  whose weights are kept", " to ".join(map(str, sorted({min(kept), max(kept)})))),
         ("validation loss there", number(sum(fit.best_loss for fit in fits) / len(fits))),
         ("steps", counts["steps"]),
         ("seconds", round(timing["seconds"], 1)),

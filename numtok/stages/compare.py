@@ -97,9 +97,10 @@ class Floor(msgspec.Struct, frozen=True):
 class Part(msgspec.Struct, frozen=True):
     """All test samples (``value`` is None), or those with one value of the group.
 
-    ``standings`` are by label and metric. ``reference`` is the label of the best
-    experiment by the first metric (of the first one, where neither direction is better); None
-    where the metric is undefined for all. Of groups ``floors`` are those of targets alone.
+    ``standings`` are by label and metric. ``reference`` is the label of the
+    experiment that differences are from: the one asked for, or the best by the first metric (the
+    first one, where neither direction is better); None where the metric is undefined for all. Of
+    groups ``floors`` are those of targets alone.
     ``clusters`` is how many intervals are over, None where rows stand for themselves.
     """
 
@@ -277,25 +278,25 @@ def _part(
         spreads.append(
             {name: spread([one[name] for one in found], bounds[name]) for name in found[0]}
         )
-    best = _best(metrics[0], spreads) if chosen is None else chosen
+    base = _best(metrics[0], spreads) if chosen is None else chosen
     standings = {
         each.label: {
             spec_of(metric): Standing(
                 spreads[index][spec_of(metric)],
                 None
-                if best in (None, index)
+                if base in (None, index)
                 else _apart(
                     metric,
                     answers[index],
-                    answers[best],
-                    t_test(spreads[index][spec_of(metric)], spreads[best][spec_of(metric)]),
+                    answers[base],
+                    t_test(spreads[index][spec_of(metric)], spreads[base][spec_of(metric)]),
                 ),
             )
             for metric in metrics
         }
         for index, each in enumerate(measured)
     }
-    reference = None if best is None else measured[best].label
+    reference = None if base is None else measured[base].label
     clusters = measured[0].predictions[0].clusters(rows)
     return Part(value, len(rows), clusters, reference, standings, floors)
 

@@ -375,14 +375,13 @@ class _Evaluation:
         """What NLL, CRPS and quantiles are of."""
         loaded, options = self.loaded, self.predictor.options
         assert loaded.model.head is not None
-        literal = loaded.model.value_head is None and loaded.codec.scheme.tokens_per_number is None
         told = loaded.model.head.describe() + (" of its target" if self.predictor.spreads else "")
         if loaded.codec.scheme.splits:
             told += ", of the mantissa, times powers of ten by the probabilities of their tokens"
         if loaded.trained.calibrated_on == TRAIN:
             told += ", measured on the train split: there was no validation split"
         if loaded.model.value_head is None and self.predictor.support is None:
-            if literal:
+            if loaded.codec.scheme.tokens_per_number is None:
                 told = "token probabilities of literals, which are no density, "
             else:
                 told += "; density by the truth's tokens, "

@@ -390,12 +390,12 @@ def _number(literal: str | None, value: float, quantiles: NDArray[np.float64]) -
     return {"literal": literal, "value": value} | told
 
 
-def _shortened(literals: Sequence[str | None]) -> list[Any]:
+def _shortened(literals: Sequence[str]) -> list[str]:
     """With as many digits as float32 has."""
 
-    def short(literal: str | None) -> str | None:
+    def short(literal: str) -> str:
         try:
-            return None if literal is None else f"{float(literal):.{DIGITS_OF_FLOAT32}g}"
+            return f"{float(literal):.{DIGITS_OF_FLOAT32}g}"
         except ValueError:  # tokens that have no value
             return literal
 
