@@ -1,0 +1,237 @@
+"""Whatever a stored file has become, numtok says so in one line and goes no further.
+
+Each case damages one file of a store (``tests/damage.py``) and runs what reads it. The quick tests
+take a sample of the cases, the slow ones all.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests import fakefields
+from tests.damage import Damage, damages
+from tests.forks import ROOT, Ended, Forks, forking
+
+SECONDS, MEBIBYTES = 10.0, 1536.0
+SAMPLED = 40  # one in so many cases is among the quick ones
+NANO = ("--preset", "nano,layers=1,width=16,heads=2", "--batch", "32", "--steps", "4")
+MLP = ("--preset", "mlp,layers=1,width=16", "--epochs", "2")
+# Two of the rows cannot be read; one has a number that p1000 cannot write.
+ROWS = [
+    {
+        "id": index,
+        "text": f"a {index}.5 b {index}e3 c {'1e300' if index == 7 else index}",
+        "targets": {"a": [[2, 2 + len(f"{index}.5")]]},
+        "floors": {"a": {"before": [index - 1.0]}},
+        "label": "yes" if index % 3 else "no",
+        "group": {"half": index // 20},
+        "cluster": index // 4,
+        "split": "train" if index % 2 else "test",
+    }
+    for index in range(40)
+] + [{"text": 5}, {"text": "nothing", "label": []}]
+BUILD = (
+    ("gen", "arithmetic", "--operands", "2", "--samples", "200"),
+    ("encode", "--scheme", "xval", "arithmetic"),
+    ("encode", "--scheme", "p1000", "arithmetic"),
+    ("encode", "--scheme", "digits", "arithmetic"),
+    ("encode", "--scheme", "p1000", "--on-error", "skip", "odd.jsonl"),
+    ("train", "arithmetic-xval", *NANO, "--name", "value"),
+    ("train", "arithmetic-p1000", *NANO, "--name", "token", "--objective", "ar"),
+    ("train", "arithmetic-digits", *NANO, "--name", "writer", "--objective", "ar:answer"),
+    ("train", "odd-p1000", *NANO, "--name", "judge", "--objective", "classify"),
+    ("eval", "value", "arithmetic-xval", "--name", "values"),
+    ("eval", "writer", "arithmetic-digits", "--fill", "answers", "--name", "answers"),
+    ("eval", "judge", "odd-p1000", "--name", "labels"),
+    ("probe", "value", "arithmetic-xval", "--name", "line"),
+    ("table", "rows.csv", "--target", "y", "--split", "test=0.3"),
+    ("train", "rows", *MLP, "--head", "riemann:16", "--name", "fitted"),
+    ("eval", "fitted", "rows", "--name", "fits"),
+)
+EVAL = {
+    "value": ("eval", "value", "arithmetic-xval"),
+    "token": ("eval", "token", "arithmetic-p1000"),
+    "writer": ("eval", "writer", "arithmetic-digits", "--fill", "answers"),
+    "judge": ("eval", "judge", "odd-p1000"),
+    "fitted": ("eval", "fitted", "rows"),
+}
+COMPARE = (("compare", "{name}"), ("report", "{name}"))
+WEATHER = (
+    "gen",
+    "temperature",
+    "--from",
+    "field",
+    "--samples",
+    "20",
+    "--stations",
+    "4",
+    "--days",
+    "1",
+)
+# Of each file what reads it.
+READERS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "data/arithmetic/*/train-00000.jsonl": (("encode", "--scheme", "p10", "arithmetic"),),
+    "data/arithmetic/*/manifest.json": (("encode", "--scheme", "p10", "arithmetic"),),
+    "data/arithmetic/*/files.jsonl": (("encode", "--scheme", "p10", "arithmetic"),),
+    "encoded/arithmetic-xval/*/train-00000.parquet": (("train", "arithmetic-xval", *NANO),),
+    "encoded/arithmetic-xval/*/test-00000.parquet": (EVAL["value"],),
+    "encoded/arithmetic-xval/*/scheme.json": (("train", "arithmetic-xval", *NANO), EVAL["value"]),
+    "encoded/arithmetic-xval/*/manifest.json": (EVAL["value"], ("show", "arithmetic-xval")),
+    "encoded/arithmetic-xval/*/files.jsonl": (EVAL["value"], ("verify", "arithmetic-xval")),
+    "encoded/odd-p1000/*/train-00000.parquet": (
+        ("train", "odd-p1000", *NANO),
+        ("train", "odd-p1000", *NANO, "--objective", "classify"),
+    ),
+    "encoded/odd-p1000/*/test-00000.parquet": (EVAL["judge"],),
+    "encoded/odd-p1000/*/scheme.json": (("encode", "--like", "odd-p1000", "rows.jsonl"),),
+    "encoded/arithmetic-digits/*/test-00000.parquet": (EVAL["writer"],),
+    "model/value/*/model.json": (EVAL["value"],),
+    "model/value/*/scheme.json": (EVAL["value"],),
+    "model/value/*/weights.safetensors": (EVAL["value"],),
+    "model/value/*/timing.json": (EVAL["value"],),
+    "model/value/*/metrics.jsonl": (("compare", "values", "--until", "loss<=1"),),
+    "model/value/*/manifest.json": (EVAL["value"], ("lineage", "value")),
+    "model/judge/*/model.json": (EVAL["judge"],),
+    "model/token/*/model.json": (EVAL["token"],),
+    "model/writer/*/model.json": (EVAL["writer"],),
+    "model/fitted/*/regressor.json": (EVAL["fitted"],),
+    "model/fitted/*/weights.safetensors": (EVAL["fitted"],),
+    "model/fitted/*/timing.json": (EVAL["fitted"],),
+    "report/values/*/report.json": COMPARE,
+    "report/values/*/predictions.parquet": (*COMPARE, ("faults", "values")),
+    "report/values/*/timing.json": COMPARE,
+    "report/values/*/manifest.json": (*COMPARE, ("ls",)),
+    "report/answers/*/report.json": COMPARE,
+    "report/answers/*/predictions.parquet": COMPARE,
+    "report/labels/*/report.json": COMPARE,
+    "report/labels/*/predictions.parquet": COMPARE,
+    "report/fits/*/report.json": COMPARE,
+    "report/fits/*/predictions.parquet": COMPARE,
+    "probe/line/*/probe.json": (("figure", "sweep", "line", "--out", "line.png"),),
+    "probe/line/*/points.parquet": (("figure", "sweep", "line", "--out", "line.png"),),
+    "probe/line/*/seen.parquet": (("figure", "sweep", "line", "--out", "line.png"),),
+    "table/rows/*/table.json": (("train", "rows", *MLP),),
+    "table/rows/*/rows-00000.parquet": (("train", "rows", *MLP), EVAL["fitted"]),
+    "table/rows/*/manifest.json": (("train", "rows", *MLP),),
+    "field/field/*/field.zarr/zarr.json": (WEATHER,),
+    "field/field/*/field.zarr/2m_temperature/zarr.json": (WEATHER,),
+    "field/field/*/field.zarr/2m_temperature/c.0.0.0": (WEATHER,),
+}
+
+
+def build(folder: Path) -> None:
+    """A store with an artifact of each kind, in ``folder / artifacts``."""
+    folder.mkdir()
+    (folder / "odd.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    (folder / "rows.jsonl").write_text('{"text": "one 1.5 and 2"}\n')
+    lines = [f"{x},{x * x % 7},{'uvw'[x % 3]},{1.5 * x + x % 3}" for x in range(60)]
+    (folder / "rows.csv").write_text("\n".join(["a,b,c,y", *lines]))
+    script = "import json, sys; from tests.test_damage import _build; _build()"
+    subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "NUMTOK_THREADS": "1"},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    times = fakefields.hours(20 * 24)
+    fakefields.make(folder / "artifacts", times, fakefields.waves(times, 256))
+
+
+def _build() -> None:
+    from numtok.cli import main
+
+    os.fsync = lambda fd: None
+    for command in BUILD:
+        sys.argv = ["numtok", "-q", *command]
+        try:
+            main.main()
+        except SystemExit as stop:
+            if stop.code:
+                raise
+
+
+@dataclass(frozen=True)
+class World:
+    """A folder with a whole store, and what runs numtok in copies of it."""
+
+    folder: Path
+    forks: Forks
+
+    def run(self, damaged: str, damage: Damage, copy: Path, command: tuple[str, ...]) -> Ended:
+        shutil.copytree(self.folder, copy, copy_function=os.link)
+        try:
+            path = self.path(damaged)
+            damage.inflict(copy / path.relative_to(self.folder))
+            name = damaged.split("/")[1]
+            words = [word.format(name=name) for word in command]
+            if words[0] in ("eval", "train", "encode", "gen"):
+                words += ["--name", "new"]
+            return self.forks(copy, *words, limit=SECONDS)
+        finally:
+            shutil.rmtree(copy)
+
+    def path(self, pattern: str) -> Path:
+        (found,) = (self.folder / "artifacts").glob(pattern)
+        return found
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("damage") / "whole"
+    build(folder)
+    with forking(folder, [one for some in READERS.values() for one in some]) as forks:
+        yield World(folder, forks)
+
+
+def wrong(ended: Ended, file: str) -> str | None:
+    """What is not as it has to be where a file was refused or nothing was found wrong."""
+    if ended.seconds > SECONDS or ended.code < 0:
+        return f"took {ended.seconds:.1f} s, exit {ended.code}"
+    if ended.mebibytes > MEBIBYTES:
+        return f"took {ended.mebibytes:.0f} MiB"
+    if ended.code in (0, 1):
+        return None if "Traceback" not in ended.err else ended.err
+    lines = [line for line in ended.err.splitlines() if line.startswith("numtok: ")]
+    if ended.code not in (2, 3, 4) or len(lines) != 1 or "Traceback" in ended.err:
+        return f"exit {ended.code}: {ended.err[-1500:]}"
+    return None if file in lines[0] else f"does not name {file}: {lines[0]}"
+
+
+def check(world: World, pattern: str, copy: Path, of: int) -> None:
+    """Some of the cases of a file: one in so many."""
+    name = pattern.rpartition("/")[2]
+    found = []
+    for damage in damages(world.path(pattern)):
+        if zlib.crc32(f"{pattern} {damage.name}".encode()) % of:
+            continue
+        codes = []
+        for command in READERS[pattern]:
+            ended = world.run(pattern, damage, copy, command)
+            codes.append(ended.code)
+            if problem := wrong(ended, name):
+                found.append(f"{damage.name}: numtok {command[0]}: {problem}")
+        if damage.refused and not set(codes) & {2, 3, 4}:
+            found.append(f"{damage.name}: believed")
+    assert not found, "\n".join([f"{len(found)} cases", *found])
+
+
+@pytest.mark.parametrize("pattern", READERS)
+def test_a_damaged_file_is_refused_in_one_line(world: World, tmp_path: Path, pattern: str) -> None:
+    check(world, pattern, tmp_path / "copy", SAMPLED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", READERS)
+def test_a_file_damaged_in_any_way_is_refused_in_one_line(
+    world: World, tmp_path: Path, pattern: str
+) -> None:
+    check(world, pattern, tmp_path / "copy", 1)
