@@ -16,7 +16,7 @@ tokens are those of the escaped text, so no text is ever taken for a special.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -56,11 +56,31 @@ class Texts(NamedTuple):
     rows: NDArray[np.int32]  # [n + 1]
 
     @classmethod
-    def of(cls, column: "pa.Array[Any]") -> "Texts":
-        """An Arrow string column without nulls, not copied."""
+    def of(cls, texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> "Texts":
+        """Texts from a list of strings, or from an Arrow column of strings of any layout.
+
+        The bytes of an Arrow array of strings, large ones too, are not copied; other layouts
+        (string views, dictionaries, chunks) are brought into that form first. What pyarrow takes
+        for a column, as those of pandas and polars, goes as well.
+        Raises DataError where it is no column of strings, has a null, or holds more than 2 GiB.
+        """
+        column = _string_column(texts)
+        if not len(column):
+            return cls(np.empty(0, np.uint8), np.zeros(1, np.int32))
         _, offsets, data = column.buffers()
-        rows = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
-        return cls(np.frombuffer(data or b"", np.uint8), rows)
+        large = pa.types.is_large_string(column.type)
+        rows = np.frombuffer(offsets, np.int64 if large else np.int32)
+        rows = rows[column.offset : column.offset + len(column) + 1]
+        characters = np.frombuffer(data or b"", np.uint8)
+        if large:
+            first, last = int(rows[0]), int(rows[-1])
+            if last - first > np.iinfo(np.int32).max:
+                raise DataError(
+                    f"the texts have {last - first} bytes together, at most "
+                    f"{np.iinfo(np.int32).max} are possible; take slices of the column"
+                )
+            characters, rows = characters[first:last], rows - first
+        return cls(characters, rows.astype(np.int32, copy=False))
 
 
 class Spans(NamedTuple):
@@ -415,6 +435,43 @@ def unescape(text: str) -> str:
     [NUM] and [\PAD]
     """
     return _ESCAPED.sub(r"\1", text)
+
+
+def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> Any:
+    """The texts as one Arrow array, string or large_string, without nulls."""
+    column: Any = texts
+    if not isinstance(column, pa.Array | pa.ChunkedArray):
+        if isinstance(texts, str | bytes):
+            raise DataError("texts are one string, a list or a column of strings is needed: [text]")
+        try:
+            column = pa.array(texts)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise DataError(
+                f"texts cannot be read as a column of strings ({error}); give a list of str, or an "
+                "Arrow column"
+            ) from None
+    if column.null_count == 0 and pa.types.is_string(column.type) and isinstance(column, pa.Array):
+        return column
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    readable = (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+    # Of an empty list, and of one of None alone, nobody knows the type.
+    if not readable and not pa.types.is_null(kind):
+        raise DataError(
+            f"texts are a column of {column.type}, one of strings is needed; cast it, or take "
+            "another column"
+        )
+    column = column.cast(pa.large_string())  # where chunks may be any size together
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if column.null_count:  # asked here, since a dictionary may hold a null itself
+        row = column.is_null().index(True).as_py()
+        raise DataError(
+            f"text {row} is null, and {column.null_count} are in all; leave such rows out, "
+            'or fill them with ""'
+        )
+    return column
 
 
 def _in_answer(spans: Spans, marks: NDArray[np.int32] | None) -> NDArray[np.bool_]:
