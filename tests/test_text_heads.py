@@ -11,6 +11,8 @@ import pytest
 import torch
 
 from numtok.artifact import Artifact
+from numtok.nn.heads._point import PointReader
+from numtok.nn.heads.riemann import _RiemannReader
 from numtok.stages import eval as evaluation
 from numtok.stages import train as training
 from numtok.stages._data import learnt_values, read_codec, read_split
@@ -20,12 +22,14 @@ from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
 from numtok.store import Store
-from tests import test_train
+from tests import fakeheads, test_cli_store, test_train
+from tests.test_cli_store import Shell
 
 TINY = "nano,layers=1,width=32,heads=2"
 HEADS = ("scalar", "pointwise,sigmoid=yes", "mdn:5", "riemann:256", "decoder:nd", "decoder:ud")
 
 
+numtok = test_cli_store.numtok
 one_thread = test_train.one_thread
 
 
@@ -158,3 +162,32 @@ def test_training_with_a_decoder_head_learns_its_numbers(store: Store) -> None:
     losses = [one["value_loss"] for one in map(json.loads, lines) if one["split"] == "train"]
     assert losses[0] == pytest.approx(3 * np.log(4), rel=0.15)  # nothing known of three digits
     assert losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize("head", ["pointwise,sigmoid=yes", "riemann:16"])
+@pytest.mark.parametrize("scheme", ["xval", "p1000"])
+def test_a_head_without_a_density_is_scored_by_all_that_needs_none(
+    store: Store, numtok: Shell, monkeypatch: pytest.MonkeyPatch, head: str, scheme: str
+) -> None:
+    """One that is not bounded and one that is, whose tails alone are no likelihood."""
+    for reader in (PointReader, _RiemannReader):
+        monkeypatch.setattr(reader, "predictive", fakeheads.draws_alone)
+    model = train(store, head, scheme)
+    report = evaluate(store, model, scheme)
+    found = json.loads((report.path / "report.json").read_bytes())["metrics"]
+    assert {"nll", "tailed-nll", "interval-nll"}.isdisjoint(found)
+    for metric in ("r2", "crps", "coverage", "pit-distance"):
+        assert found[metric]["value"] is not None, metric
+    predictions = pq.read_table(report.path / "predictions.parquet")
+    for column in ("log_density", "log_density_tailed", "log_interval"):
+        assert predictions.column(column).null_count == 40
+    for column in ("crps", "pit", "q50"):
+        assert predictions.column(column).null_count == 0
+    ran = numtok("eval", model.ref, f"arithmetic-{scheme}", "--metric", "nll", "--json")
+    assert (ran.code, json.loads(ran.out)["report"]["metrics"]["nll"]["value"]) == (0, None)
+    lines = '{"text": "(2 * 3) = [?]"}\n'
+    Path("asked.jsonl").write_text(lines)
+    ran = numtok("predict", model.ref, "asked.jsonl")
+    assert ran.code == 0 and '"q50"' in ran.out
+    ran = numtok("probe", model.ref, f"arithmetic-{scheme}", "--target", "answer")
+    assert ran.code == 0, ran.err
