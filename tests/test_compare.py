@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from numtok.artifact import Artifact
 from numtok.cli._comparison import _apart
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
+from numtok.metrics._wilson import ends
 from numtok.metrics.base import Answers
 from numtok.nn.embedders.base import EMBEDDERS
 from numtok.nn.heads.base import HEADS
@@ -97,6 +98,24 @@ def test_one_seed_has_its_own_bootstrap_interval(store: Store) -> None:
     assert (figure.interval, figure.seeds, figure.deviation) == ("bootstrap", 1, None)
     assert figure.low is not None and figure.value is not None and figure.high is not None
     assert figure.low < figure.value < figure.high
+
+
+def test_a_share_of_0_or_1_has_an_interval_of_the_samples_with_one_seed_and_with_several(
+    store: Store, numtok: Run
+) -> None:
+    spec = "number-generation-ratio"
+    fakes = [Fake("p10", seed=0), Fake("p10", seed=1), Fake("xval"), Fake("p1000", invalid=9)]
+    found = compared(store, *fakes, metrics=(spec,), reference="xval")
+    low, high = ends(1.0, 200)
+    for label, deviation in (("p10", 0.0), ("xval", None)):
+        figure = found.parts[0].standings[label][spec].figure
+        assert (figure.value, figure.low, figure.high) == (1.0, low, high)
+        assert (figure.interval, figure.deviation) == ("share", deviation)
+    between = found.parts[0].standings["p1000"][spec].figure
+    assert between.interval == "bootstrap"
+    refs = [f"report-{index}" for index in range(4)]
+    code, out, _ = numtok("compare", *refs, "--metric", spec)
+    assert code == 0 and "1.000 [0.981, 1.000]" in out and "Wilson's" in out
 
 
 def test_costs_are_means_over_the_seeds(store: Store) -> None:

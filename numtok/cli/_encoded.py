@@ -32,15 +32,21 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         rows.append(("normalised", normalizer))
     notes = []
     if any(key.endswith(_LOSSES) for key in counts):
-        notes.append("every lost number is listed in clipped-*.parquet")
+        notes.append(f"every lost number is listed in {_beside(result.artifact, 'clipped')}.parquet")
     if counts.get(BEYOND_SIGHT):
         notes.append(
             f"numbers beyond sight have more than {codec.scheme.sight}: not all embedders see "
             "further"
         )
     if counts["rejected"]:
-        notes.append(f"every rejected row is in {result.artifact.path}/rejected-*.jsonl")
+        place = f"{result.artifact.path}/{_beside(result.artifact, 'rejected')}"
+        notes.append(f"every rejected row is in {place}.jsonl")
     print_made(title, result.ref, rows, format, quiet, notes)
+
+
+def _beside(artifact: Artifact, what: str) -> str:
+    """What files beside the shards are called; they had no folder of their own before."""
+    return f"{what}/{what}-*" if files.is_folder(artifact.path / what) else f"{what}-*"
 
 
 def _normalizer(codec: Codec) -> str:

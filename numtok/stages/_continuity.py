@@ -14,7 +14,7 @@ from numtok.metrics.base import METRICS, Answers, figures
 from numtok.probes import Jump, Repeated, Saturation
 from numtok.reports import Figure, Figures
 from numtok.stages._seen_values import SeenValues, rounded
-from numtok.stages._wilson import share
+from numtok.metrics._wilson import share
 
 Floats = NDArray[np.float64]
 Drawn = NDArray[np.int64] | None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from numtok.nupa.keys import KEYS, Key
 from numtok.reports import Figure
-from numtok.stages._wilson import Z, ends
+from numtok.metrics._wilson import Z, ends
 
 #: What is scored, and the field of ``nupa.answers.Score`` that it is.
 MEASURES = {

@@ -281,9 +281,12 @@ def _part(
         # The interval of several seeds is over the seeds: theirs alone are not looked at.
         resamples = 1000 if len(seeds) == 1 else 1
         found = [figures(metrics, one, level=LEVEL, resamples=resamples) for one in seeds]
-        bounds = {spec_of(metric): metric.bounds for metric in metrics}
         spreads.append(
-            {name: spread([one[name] for one in found], bounds[name]) for name in found[0]}
+            {
+                name: spread([one[name] for one in found], metric.bounds, share=metric.share)
+                for metric in metrics
+                for name in [spec_of(metric)]
+            }
         )
     base = _best(metrics[0], spreads) if chosen is None else chosen
     standings = {
