@@ -46,6 +46,7 @@ SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
 CHUNK = 8 << 20  # bytes of text encoded at a time, about
 
 _NO_NUMBERS = np.empty(0, np.uint32), np.empty(0, np.int32), np.empty(0, np.float32)
+_HELD = 10**6  # digits, read as one number, that float32 holds whatever they are multiplied by
 _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
 
 
@@ -103,6 +104,7 @@ class EncodedTexts(NamedTuple):
     number_length: NDArray[np.int32]  # [numbers]
     channel: NDArray[np.float32] | None  # [numbers]
     outcomes: NDArray[np.uint8]  # [numbers]
+    inexact: int  # numbers that :func:`inexact` counts
     marks: NDArray[np.int32]  # [n] token index within the row, -1 if none
     literals: Literals  # [numbers], as written
 
@@ -185,6 +187,7 @@ class Codec:
             number_length=joined("lengths"),
             channel=joined("channel") if self.scheme.channel else None,
             outcomes=joined("outcomes"),
+            inexact=int(joined("inexact").sum()) if self.scheme.channel else 0,
             marks=answers,
             literals=Literals(texts.data, spans.starts, spans.ends),
         )
@@ -209,7 +212,10 @@ class Codec:
             "lengths": encoded.lengths,
             "outcomes": encoded.outcomes,
         }
-        return columns if encoded.channel is None else columns | {"channel": encoded.channel}
+        if encoded.channel is None:
+            return columns
+        lost = inexact(numerals, encoded, self.scheme, self.normalizer)
+        return columns | {"channel": encoded.channel, "inexact": np.array([lost])}
 
     def decode(
         self,
@@ -426,6 +432,37 @@ def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
     if by.normalizer.identity:
         return numerals
     return numerals.with_values(by.forward(numerals.values), by.normalizer.keeps_zero)
+
+
+def inexact(
+    numerals: Numerals, encoded: Encoded, scheme: Scheme, normalizer: FittedNormalizer
+) -> int:
+    """How many ordinary numbers their channel does not hold as they were written.
+
+    That is, the value there is half a unit of the last digit off, or more (zeros at the end are no
+    such digits). A channel is float32, which holds about seven digits, fewer after some
+    normalisations.
+    """
+    assert encoded.channel is not None
+    digits, exponents, _, more = numerals.significands
+    # Where values are multiplied alone, fewer digits than float32 tells apart need no look.
+    multiplied = normalizer.normalizer.linear and normalizer.normalizer.keeps_zero
+    few = _HELD if multiplied or normalizer.normalizer.identity else 0
+    near = np.flatnonzero((digits >= few) & (encoded.outcomes == 0))
+    if not len(near):
+        return 0
+    from numtok.numerals.decimals import further_than_digits
+
+    looked_at = slice(None) if len(near) == len(digits) else near
+    first = near
+    if scheme.tokens_per_number != 1:
+        first = (np.cumsum(encoded.lengths) - encoded.lengths)[near]
+    read = scheme.factors[encoded.tokens[first]] * encoded.channel[looked_at]
+    if not normalizer.normalizer.identity:
+        read = normalizer.inverse(read)
+    return further_than_digits(
+        numerals.values[looked_at], read, digits[looked_at], exponents[looked_at], more[looked_at]
+    )
 
 
 def unescape(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from decimal import Decimal
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -21,7 +22,7 @@ from numtok.errors import DataError, UsageError
 from numtok.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.schemes.base import SCHEMES, Failure
+from numtok.schemes.base import SCHEMES, Failure, Outcome
 from numtok.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
 
 LONG = settings(settings.get_profile("long"))
@@ -560,3 +561,54 @@ def test_more_bytes_than_offsets_can_count_are_refused_and_a_slice_of_them_is_re
     with pytest.raises(DataError, match=r"2147483651 bytes .* at most 2147483647 .* slices"):
         Texts.of(whole)
     assert Texts.of(whole.slice(2)).rows.tolist() == [0, 3]
+
+
+def unit(literal: str) -> Decimal:
+    """What a unit of the last digit is worth that is no zero at the end."""
+    _, _, power = Decimal(literal).normalize().as_tuple()
+    assert isinstance(power, int)
+    return Decimal(1).scaleb(power)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "normalize"),
+    [
+        ("xval", "none"),
+        ("xval", "scale:5"),
+        ("xval", "affine"),
+        ("xval", "signed-log"),
+        ("numgpt", "none"),
+    ],
+)
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(-(10**12), 10**12).map(str),
+            st.integers(-(10**6), 10**6).map(str),
+            st.decimals(-1000, 1000, places=2).map(str),
+            st.decimals(-100, 100, places=6).map("{:f}".format),
+            st.floats(0.5, 1024, width=32).map("{:.17f}".format),
+            st.sampled_from(["0", "1200000000", "12345678", "16777217", "0.1", "99999.9", "1e40"]),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_numbers_that_their_channel_does_not_hold_are_counted(
+    scheme: str, normalize: str, literals: list[str]
+) -> None:
+    one = codec(scheme, normalize=normalize)
+    encoded = encode(one, [" ".join(literals)])
+    assert encoded.channel is not None
+    tokens = encoded.tokens[encoded.number_start].astype(np.int64) - one.number_first
+    held = one.normalizer.inverse(one.scheme.factors[tokens] * encoded.channel.astype(np.float64))
+    lost = 0
+    for literal, value, outcome in zip(literals, held.tolist(), encoded.outcomes, strict=True):
+        if outcome == Outcome.NUMBER:
+            last = unit(literal) if Decimal(literal) else Decimal(1)
+            lost += abs(Decimal(value) - Decimal(literal)) >= last / 2
+    assert encoded.inexact == lost
+
+
+def test_a_scheme_without_a_channel_counts_none() -> None:
+    assert encode(codec("p10"), ["123456789"]).inexact == 0

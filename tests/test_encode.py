@@ -576,6 +576,17 @@ def test_rows_of_a_cluster_stay_together(tmp_path: Path) -> None:
         assert alone[0] == alone[1] != []
 
 
+def test_numbers_of_more_digits_than_a_channel_holds_are_told(tmp_path: Path, numtok: Shell) -> None:
+    path = str(texts(tmp_path / "a.jsonl", "12345 * 54321 = 670592745", "at most 2e9", "7 9"))
+    ran = numtok("encode", "--scheme", "xval", path)
+    assert ran.code == 0 and " ".join(ran.err.split()).count("inexact 1 ") == 1
+    assert "16.7% of the numbers are inexact" in ran.err and "--scheme digits" in ran.err
+    counts = json.loads(numtok("encode", "--scheme", "xval", path, "--json").out)["counts"]
+    assert counts["inexact"] == 1
+    for options in (["digits"], ["p1000"]):
+        assert "inexact" not in numtok("encode", "--scheme", *options, path).err
+
+
 def clipped_and_rejected(tmp_path: Path, **options: Any) -> Artifact:
     """Forty rows of two splits, a number of each out of range, and a row that cannot be read."""
     made = [

@@ -4,9 +4,10 @@ from typing import Any
 
 from numtok import files
 from numtok.artifact import TIMING, Artifact
+from numtok.cli._figures import share
 from numtok.cli._shared import Format, Size, print_json, print_made, print_table
 from numtok.codec import Codec
-from numtok.records import BEYOND_SIGHT, SCHEME_FILE
+from numtok.records import BEYOND_SIGHT, INEXACT, SCHEME_FILE
 from numtok.registry import spec_of
 from numtok.stages.encode import Estimate, Result
 
@@ -37,6 +38,12 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         notes.append(
             f"numbers beyond sight have more than {codec.scheme.sight}: not all embedders see "
             "further"
+        )
+    if counts.get(INEXACT):
+        lost = share(counts[INEXACT] / counts["numbers"])
+        notes.append(
+            f"{lost} of the numbers are inexact: the one value beside a token, float32, holds "
+            "about seven of their digits; --scheme digits keeps all"
         )
     if counts["rejected"]:
         place = f"{result.artifact.path}/{_beside(result.artifact, 'rejected')}"

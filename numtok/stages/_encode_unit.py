@@ -21,6 +21,7 @@ from numtok.records import (
     CLUSTER,
     FLOOR,
     GROUP,
+    INEXACT,
     RESERVED,
     SCHEME_FILE,
     SPLIT_RULE,
@@ -184,6 +185,8 @@ class EncodeUnit:
                 outcomes.update(names_of(encoded.outcomes))
                 if long := self.codec.beyond_sight(encoded.tokens):
                     outcomes[BEYOND_SIGHT] += long
+                if encoded.inexact:
+                    outcomes[INEXACT] += encoded.inexact
                 unseen |= batch.rows.more_columns - set(self.more)
                 losses = _losses(batch, encoded)
                 if losses.num_rows and self.stop_at_clip:
