@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numtok.metrics._wilson import share
 from numtok.reports import Figure
 from numtok.stages._continuity import (
     distinct,
@@ -23,7 +24,6 @@ from numtok.stages._continuity import (
 from numtok.stages._probed_tokens import components, spearman
 from numtok.stages._seen_values import SeenValues, rounded
 from numtok.stages._swept_row import evenly_spaced
-from numtok.metrics._wilson import share
 
 SEEN = SeenValues(np.array([1.0, 2.0, 3.0]))
 X = np.linspace(1.0, 3.0, 201)

@@ -576,7 +576,9 @@ def test_rows_of_a_cluster_stay_together(tmp_path: Path) -> None:
         assert alone[0] == alone[1] != []
 
 
-def test_numbers_of_more_digits_than_a_channel_holds_are_told(tmp_path: Path, numtok: Shell) -> None:
+def test_numbers_of_more_digits_than_a_channel_holds_are_told(
+    tmp_path: Path, numtok: Shell
+) -> None:
     path = str(texts(tmp_path / "a.jsonl", "12345 * 54321 = 670592745", "at most 2e9", "7 9"))
     ran = numtok("encode", "--scheme", "xval", path)
     assert ran.code == 0 and " ".join(ran.err.split()).count("inexact 1 ") == 1

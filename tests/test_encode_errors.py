@@ -323,7 +323,9 @@ def test_skipped_rows_are_told_and_listed_by_file_and_row(numtok: Shell) -> None
     put(GOOD + b'{"text": "b", "split": "train"}\n{"text": 1}', "b.jsonl")
     ran = encode(numtok, "train=a.jsonl", "test=b.jsonl", "--on-error", "skip")
     assert ran.code == 0
-    told = re.search(r"numtok: every rejected row is in (\S+)/rejected/rejected-\*\.jsonl\n$", ran.err)
+    told = re.search(
+        r"numtok: every rejected row is in (\S+)/rejected/rejected-\*\.jsonl\n$", ran.err
+    )
     assert told is not None and list(Path(told[1]).glob("rejected/rejected-*.jsonl"))
     assert " ".join(ran.err.split()).count("rejected rows 4") == 1
     listed = [(bad["file"], bad["row"], bad.get("content")) for bad in rejected()]

@@ -11,11 +11,13 @@ import pytest
 import torch
 
 from numtok.artifact import Artifact
+from numtok.errors import UsageError
 from numtok.nn.heads._point import PointReader
 from numtok.nn.heads.riemann import _RiemannReader
+from numtok.nn.heads.scalar import Scalar
 from numtok.stages import eval as evaluation
 from numtok.stages import train as training
-from numtok.stages._data import learnt_values, read_codec, read_split
+from numtok.stages._data import learnt_values, read_codec, read_split, splits
 from numtok.stages._models import read_model
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
@@ -191,3 +193,72 @@ def test_a_head_without_a_density_is_scored_by_all_that_needs_none(
     assert ran.code == 0 and '"q50"' in ran.out
     ran = numtok("probe", model.ref, f"arithmetic-{scheme}", "--target", "answer")
     assert ran.code == 0, ran.err
+
+
+@pytest.fixture
+def learnt_raw(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray[Any, Any]]:
+    """``scalar`` as a head of raw numbers; what it is given to learn, and calibrated with."""
+    seen: list[np.ndarray[Any, Any]] = []
+    own, calibrate = Scalar.learnt, PointReader.calibrate
+
+    def learnt(head: Scalar, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        seen.append(values)
+        return own(head, values)
+
+    def calibrated(
+        reader: PointReader, parameters: torch.Tensor, values: np.ndarray[Any, Any]
+    ) -> dict[str, float]:
+        seen.append(values)
+        return calibrate(reader, parameters, values)
+
+    monkeypatch.setattr(Scalar, "raw", True)
+    monkeypatch.setattr(Scalar, "learnt", learnt)
+    monkeypatch.setattr(PointReader, "calibrate", calibrated)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("scheme", "normalize"),
+    [("xval", "scale:5"), ("xval", "signed-log"), ("xval", "none"), ("p10", "scale:5")],
+)
+def test_a_head_may_learn_numbers_as_they_are_in_the_text(
+    store: Store, learnt_raw: list[np.ndarray[Any, Any]], scheme: str, normalize: str
+) -> None:
+    name = f"{scheme}-{normalize[:4]}"
+    config = EncodeConfig(("arithmetic",), scheme, normalize=normalize, name=f"arithmetic-{name}")
+    encoded = encode(config, store, lambda *_: None).artifact
+    assert encoded is not None
+    model = train(store, "scalar", name)
+    numbers = {one for name in splits(encoded) for one in read_split(encoded, name).numbers}
+    given = np.concatenate(learnt_raw)
+    assert len(given) > 100 and set(given.tolist()) <= numbers
+    # Its points and its deviation are in raw units, so those of the report are, too.
+    report = evaluate(store, model, name)
+    loaded = read_model(model, torch.device("cpu"))
+    deviation = loaded.trained.calibration["deviation"]
+    for row in pq.read_table(report.path / "predictions.parquet").to_pylist():
+        assert row["valid"] and float(row["prediction_literal"]) == row["prediction"]
+        assert row["q50"] == pytest.approx(row["prediction"], rel=1e-6)
+        z = (row["truth"] - row["prediction"]) / deviation
+        density = -(z**2) / 2 - np.log(deviation * np.sqrt(2 * np.pi))
+        assert row["log_density"] == pytest.approx(density, rel=1e-6)
+
+
+def test_a_head_of_raw_numbers_is_refused_where_there_are_none(
+    store: Store, numtok: Shell, learnt_raw: list[np.ndarray[Any, Any]]
+) -> None:
+    encode(EncodeConfig(("arithmetic",), "numgpt"), store, lambda *_: None)
+    with pytest.raises(UsageError) as caught:
+        train(store, "scalar", "numgpt")
+    assert str(caught.value) == (
+        "--head scalar learns whole numbers as they are in the text, and in numgpt the token says "
+        "a part of each; encode with xval or a scheme without a channel, or give --head numgpt"
+    )
+    Path("toy.csv").write_text("a,y,split\n1,2,train\n2,4,train\n3,6,train\n4,8,test\n")
+    ran = numtok("train", "toy.csv", "--target", "y", "--head", "scalar", "--normalize", "unit")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.endswith(
+        "--head scalar learns numbers as they are, and --normalize unit would change them; leave "
+        "it out, or give none\n"
+    )
+    assert not learnt_raw

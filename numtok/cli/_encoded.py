@@ -33,7 +33,9 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         rows.append(("normalised", normalizer))
     notes = []
     if any(key.endswith(_LOSSES) for key in counts):
-        notes.append(f"every lost number is listed in {_beside(result.artifact, 'clipped')}.parquet")
+        notes.append(
+            f"every lost number is listed in {_beside(result.artifact, 'clipped')}.parquet"
+        )
     if counts.get(BEYOND_SIGHT):
         notes.append(
             f"numbers beyond sight have more than {codec.scheme.sight}: not all embedders see "

@@ -336,6 +336,12 @@ def round_half_even(
     return mantissa, exponent
 
 
+@inlined
+def _half(q):  # type: ignore[no-untyped-def]
+    """Half of 10 to a power; 0 and infinity beyond those of float64."""
+    return _HALVES[max(0, min(q + _MOST_POWER, 2 * _MOST_POWER))]
+
+
 @kernel(int64(reads(float64), reads(float64), reads(uint64), reads(int32), reads(boolean)))
 def _further(values, others, digits, exponents, more):  # type: ignore[no-untyped-def]
     count = 0
@@ -345,12 +351,12 @@ def _further(values, others, digits, exponents, more):  # type: ignore[no-untype
             continue
         m, q = digits[n], np.int64(exponents[n])
         if not more[n]:
-            if off < _HALVES[min(max(q, -_MOST_POWER), _MOST_POWER) + _MOST_POWER]:
+            if off < _half(q):
                 continue
             while m != _ZERO_WORD and m % _TEN_WORD == _ZERO_WORD:
                 m //= _TEN_WORD
                 q += 1
-            if off < _HALVES[min(max(q, -_MOST_POWER), _MOST_POWER) + _MOST_POWER]:
+            if off < _half(q):
                 continue
         count += 1
     return count

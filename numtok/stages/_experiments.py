@@ -163,7 +163,11 @@ def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, s
 def shared_size(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     """A note of the preset that all have, which no label says, where it is not the usual one."""
     presets = {str(one.report.configuration.get("preset", "nano")) for one in evaluations}
-    if len(presets) == 1 and name_in(preset := presets.pop()) != _TRUNK and preset not in _USUAL_PRESETS:
+    if (
+        len(presets) == 1
+        and name_in(preset := presets.pop()) != _TRUNK
+        and preset not in _USUAL_PRESETS
+    ):
         yield f"Of all: preset {preset}."
 
 

@@ -40,8 +40,8 @@ def spread(
     The interval is mean +- t s / sqrt(seeds), with the 97.5% point t of
     Student's distribution for seeds - 1 degrees of freedom: of 1, 2 and 3 it is
     2 +- 4.303 * 1 / sqrt(3). It ends at the metric's ``bounds``: nothing that the
-    mean can be lies beyond. Of a ``share`` that is 0 with every seed, or 1, seeds say nothing; there
-    it is that of the samples, which are the same ones.
+    mean can be lies beyond. Of a ``share`` that is 0 with every seed, or 1, seeds say nothing;
+    there it is that of the samples, which are the same ones.
     """
     first, seeds = figures[0], len(figures)
     values = [figure.value for figure in figures if figure.value is not None]
