@@ -175,9 +175,9 @@ def _usual_of_texts(title: str) -> dict[str, str]:
     """Empty for a scheme that is not known."""
     try:
         scheme = SCHEMES[name_in(title.partition(" ")[0])]
+        normalizer = spec_of(NORMALIZERS.build(scheme.normalizer))
     except UsageError:
         return {}
-    normalizer = spec_of(NORMALIZERS.build(scheme.normalizer))
     return {"normalize": normalizer, "embedder": scheme.embedder, "head": scheme.head}
 
 
@@ -188,10 +188,11 @@ def _usual_of_tables(head: str, settings: Mapping[str, str]) -> dict[str, str]:
 
     try:
         built = HEADS.build(head)
+        if not isinstance(built, ValueHead):
+            return {}
+        return {"normalize": spec_of(NORMALIZERS.build(built.normalizer))}
     except UsageError:
         return {}
-    assert isinstance(built, ValueHead)
-    return {"normalize": spec_of(NORMALIZERS.build(built.normalizer))}
 
 
 def _differing(settings: Sequence[Mapping[str, str]]) -> list[str]:
