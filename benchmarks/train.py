@@ -140,6 +140,7 @@ def batch(scheme: str, rows: int, length: int, step: int) -> Batch:
         number_start=np.tile(starts, rows),
         number_length=np.full(count, width),
         number_value=random.uniform(-5, 5, count).astype(np.float32),
+        number_raw=np.zeros(count),  # no head here learns them
         channel=scheme == "xval",
         is_target=np.tile(np.arange(NUMBERS) == NUMBERS - 1, rows),
     )

@@ -16,7 +16,7 @@ tokens are those of the escaped text, so no text is ever taken for a special.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -46,6 +46,7 @@ SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
 CHUNK = 8 << 20  # bytes of text encoded at a time, about
 
 _NO_NUMBERS = np.empty(0, np.uint32), np.empty(0, np.int32), np.empty(0, np.float32)
+_HELD = 10**6  # digits, read as one number, that float32 holds whatever they are multiplied by
 _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
 
 
@@ -56,11 +57,31 @@ class Texts(NamedTuple):
     rows: NDArray[np.int32]  # [n + 1]
 
     @classmethod
-    def of(cls, column: "pa.Array[Any]") -> "Texts":
-        """An Arrow string column without nulls, not copied."""
+    def of(cls, texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> "Texts":
+        """Texts from a list of strings, or from an Arrow column of strings of any layout.
+
+        The bytes of an Arrow array of strings, large ones too, are not copied; other layouts
+        (string views, dictionaries, chunks) are brought into that form first. What pyarrow takes
+        for a column, as those of pandas and polars, goes as well.
+        Raises DataError where it is no column of strings, has a null, or holds more than 2 GiB.
+        """
+        column = _string_column(texts)
+        if not len(column):
+            return cls(np.empty(0, np.uint8), np.zeros(1, np.int32))
         _, offsets, data = column.buffers()
-        rows = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
-        return cls(np.frombuffer(data or b"", np.uint8), rows)
+        large = pa.types.is_large_string(column.type)
+        rows = np.frombuffer(offsets, np.int64 if large else np.int32)
+        rows = rows[column.offset : column.offset + len(column) + 1]
+        characters = np.frombuffer(data or b"", np.uint8)
+        if large:
+            first, last = int(rows[0]), int(rows[-1])
+            if last - first > np.iinfo(np.int32).max:
+                raise DataError(
+                    f"the texts have {last - first} bytes together, at most "
+                    f"{np.iinfo(np.int32).max} are possible; take slices of the column"
+                )
+            characters, rows = characters[first:last], rows - first
+        return cls(characters, rows.astype(np.int32, copy=False))
 
 
 class Spans(NamedTuple):
@@ -83,6 +104,7 @@ class EncodedTexts(NamedTuple):
     number_length: NDArray[np.int32]  # [numbers]
     channel: NDArray[np.float32] | None  # [numbers]
     outcomes: NDArray[np.uint8]  # [numbers]
+    inexact: int  # numbers that :func:`inexact` counts
     marks: NDArray[np.int32]  # [n] token index within the row, -1 if none
     literals: Literals  # [numbers], as written
 
@@ -165,6 +187,7 @@ class Codec:
             number_length=joined("lengths"),
             channel=joined("channel") if self.scheme.channel else None,
             outcomes=joined("outcomes"),
+            inexact=int(joined("inexact").sum()) if self.scheme.channel else 0,
             marks=answers,
             literals=Literals(texts.data, spans.starts, spans.ends),
         )
@@ -189,7 +212,10 @@ class Codec:
             "lengths": encoded.lengths,
             "outcomes": encoded.outcomes,
         }
-        return columns if encoded.channel is None else columns | {"channel": encoded.channel}
+        if encoded.channel is None:
+            return columns
+        lost = inexact(numerals, encoded, self.scheme, self.normalizer)
+        return columns | {"channel": encoded.channel, "inexact": np.array([lost])}
 
     def decode(
         self,
@@ -408,6 +434,37 @@ def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
     return numerals.with_values(by.forward(numerals.values), by.normalizer.keeps_zero)
 
 
+def inexact(
+    numerals: Numerals, encoded: Encoded, scheme: Scheme, normalizer: FittedNormalizer
+) -> int:
+    """How many ordinary numbers their channel does not hold as they were written.
+
+    That is, the value there is half a unit of the last digit off, or more (zeros at the end are no
+    such digits). A channel is float32, which holds about seven digits, fewer after some
+    normalisations.
+    """
+    assert encoded.channel is not None
+    digits, exponents, _, more = numerals.significands
+    # Where values are multiplied alone, fewer digits than float32 tells apart need no look.
+    multiplied = normalizer.normalizer.linear and normalizer.normalizer.keeps_zero
+    few = _HELD if multiplied or normalizer.normalizer.identity else 0
+    near = np.flatnonzero((digits >= few) & (encoded.outcomes == 0))
+    if not len(near):
+        return 0
+    from numtok.numerals.decimals import further_than_digits
+
+    looked_at = slice(None) if len(near) == len(digits) else near
+    first = near
+    if scheme.tokens_per_number != 1:
+        first = (np.cumsum(encoded.lengths) - encoded.lengths)[near]
+    read = scheme.factors[encoded.tokens[first]] * encoded.channel[looked_at]
+    if not normalizer.normalizer.identity:
+        read = normalizer.inverse(read)
+    return further_than_digits(
+        numerals.values[looked_at], read, digits[looked_at], exponents[looked_at], more[looked_at]
+    )
+
+
 def unescape(text: str) -> str:
     r"""Undo the escape of literal special tokens, for the pieces of a ``text`` column.
 
@@ -415,6 +472,43 @@ def unescape(text: str) -> str:
     [NUM] and [\PAD]
     """
     return _ESCAPED.sub(r"\1", text)
+
+
+def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> Any:
+    """The texts as one Arrow array, string or large_string, without nulls."""
+    column: Any = texts
+    if not isinstance(column, pa.Array | pa.ChunkedArray):
+        if isinstance(texts, str | bytes):
+            raise DataError("texts are one string, a list or a column of strings is needed: [text]")
+        try:
+            column = pa.array(texts)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise DataError(
+                f"texts cannot be read as a column of strings ({error}); give a list of str, or an "
+                "Arrow column"
+            ) from None
+    if column.null_count == 0 and pa.types.is_string(column.type) and isinstance(column, pa.Array):
+        return column
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    readable = (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+    # Of an empty list, and of one of None alone, nobody knows the type.
+    if not readable and not pa.types.is_null(kind):
+        raise DataError(
+            f"texts are a column of {column.type}, one of strings is needed; cast it, or take "
+            "another column"
+        )
+    column = column.cast(pa.large_string())  # where chunks may be any size together
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if column.null_count:  # asked here, since a dictionary may hold a null itself
+        row = column.is_null().index(True).as_py()
+        raise DataError(
+            f"text {row} is null, and {column.null_count} are in all; leave such rows out, "
+            'or fill them with ""'
+        )
+    return column
 
 
 def _in_answer(spans: Spans, marks: NDArray[np.int32] | None) -> NDArray[np.bool_]:

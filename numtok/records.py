@@ -23,13 +23,14 @@ R = TypeVar("R", bound=msgspec.Struct)
 # Kinds of artifacts; a download is the files of a public data set as they came.
 DATA, TABLE, ENCODED, MODEL, DOWNLOAD = "data", "table", "encoded", "model", "download"
 FIELD = "field"  # values on a grid of latitude and longitude at many times
+INEXACT = "inexact"  # a count of encoded data (codec.inexact)
 BEYOND_SIGHT = "beyond_sight"  # a count of encoded data and models (Scheme.beyond_sight)
 SCHEME_FILE = "scheme.json"  # of an encoded or model artifact: the codec
 LOG_FILE = "metrics.jsonl"  # of a model, of tables or of texts: what was logged as it learnt
 EXACT = "exact"  # in that log: the share of answers that are right; some schemes have none
 TRAIN = "train"  # the split that vocabularies and normalisations are fitted on
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-RESERVED = ("clipped", "rejected")  # names of files beside the splits' shards
+RESERVED = ("clipped", "rejected")  # what lies beside the splits' shards, once under such names
 SPLIT_RULE = "lower-case letters, digits, - and _, and neither clipped nor rejected"
 SHIFTED = "ood-"  # how names of splits begin that are out of distribution
 GROUP = "group_"  # prefix of the columns that a row's groups become

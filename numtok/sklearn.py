@@ -217,7 +217,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def log_density(self, X: Any, y: ArrayLike) -> NDArray[np.float64]:
         """float64[n], nats: the logarithm of the density at each y, in units of y.
 
-        -inf where the head holds y to be impossible.
+        -inf where the head holds y to be impossible, NaN where it says no density.
         """
         columns = self._known(X)
         target = self._target(y, columns)

@@ -54,10 +54,14 @@ class Fake:
     split: str = "test"
     target: str = "answer"
     metrics: tuple[str, ...] = METRIC_NAMES
+    of_texts: bool = True  # else of a table, whose scheme is its head
 
     @property
     def configuration(self) -> dict[str, Any]:
-        plain = {"scheme": self.scheme, "head": f"head-of-{self.scheme}", "objective": "mlm"}
+        plain: dict[str, Any] = {"scheme": self.scheme}
+        if self.of_texts:
+            head = "scalar" if self.scheme == "xval" else "token"  # the scheme's own
+            plain |= {"head": head, "objective": "mlm:targets"}
         return plain | {"steps": 1000} | dict(self.settings)
 
     def table(self) -> pa.Table:

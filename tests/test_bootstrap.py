@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numtok.errors import UsageError
 from numtok.metrics import _bootstrap
 from numtok.metrics._bootstrap import interval, resample
+from numtok.metrics._wilson import ends
 from numtok.metrics.base import METRICS, Answers, Metric, figures, paired, paired_over_seeds
 from numtok.reports import QUANTILES, Figure
 
@@ -318,3 +319,41 @@ def test_samples_are_drawn_whole_in_pairs_too() -> None:
     whole = paired(MAE, first, second)
     assert whole.figure.low == pytest.approx(once.figure.low)
     assert whole.figure.high == pytest.approx(once.figure.high)
+
+
+# --- shares of 0 and 1 ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [0.95, 0.5])
+@pytest.mark.parametrize(("off", "value"), [(0.0, 0.0), (5.0, 1.0)])
+def test_a_share_of_0_or_1_has_wilsons_interval(off: float, value: float, level: float) -> None:
+    truth = np.arange(1.0, 41.0)
+    over, mae = METRICS.build("relative-error-over"), METRICS.build("mae")
+    found = figures([over, mae], Answers.of(truth, truth * (1 + off)), level=level)
+    share = found["relative-error-over"]
+    assert (share.value, share.low, share.high) == (value, *ends(value, 40, level))
+    assert share.low != share.high and share.n == 40
+    # A mean of errors that are all alike is no share.
+    if not off:
+        assert (found["mae"].low, found["mae"].high) == (0.0, 0.0)
+
+
+def test_a_share_of_0_or_1_is_as_sure_as_there_are_samples() -> None:
+    truth = np.arange(1.0, 41.0)
+    over = METRICS.build("relative-error-over")
+
+    def high(sample: Sequence[int]) -> float | None:
+        answers = Answers.of(truth, truth, sample=np.array(sample))
+        return figures([over], answers)["relative-error-over"].high
+
+    assert high([*range(40)]) == ends(0.0, 40)[1]
+    assert high([number // 4 for number in range(40)]) == ends(0.0, 10)[1]
+    assert high([7] * 40) is None  # one sample gives no interval
+
+
+def test_a_share_between_has_the_interval_of_the_bootstrap() -> None:
+    truth = np.arange(1.0, 41.0)
+    predicted = np.where(truth < 3, 0.0, truth)
+    found = figures(metrics("relative-error-over"), Answers.of(truth, predicted))
+    share = found["relative-error-over"]
+    assert share.low is not None and share.low * 40 == pytest.approx(round(share.low * 40))

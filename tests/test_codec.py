@@ -2,10 +2,14 @@
 
 import json
 import re
+from decimal import Decimal
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas
+import polars
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
@@ -14,11 +18,11 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from numtok.codec import SPECIALS, Codec, EncodedTexts, Spans, Texts, unescape
-from numtok.errors import UsageError
+from numtok.errors import DataError, UsageError
 from numtok.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.schemes.base import SCHEMES, Failure
+from numtok.schemes.base import SCHEMES, Failure, Outcome
 from numtok.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
 
 LONG = settings(settings.get_profile("long"))
@@ -469,3 +473,142 @@ def test_a_scheme_json_that_does_not_fit_is_refused(
 def test_a_scheme_json_of_no_format_is_refused() -> None:
     with pytest.raises(UsageError, match=r"scheme\.json has format None, this numtok reads 1"):
         Codec.from_json(b"{}")
+
+
+def containers(texts: list[str]) -> dict[str, Any]:
+    """The same texts in everything that holds strings, slices with something before and behind."""
+    plain = pa.array(texts, pa.string())
+    framed = pa.array(["before 1", *texts, "behind 2"], pa.string())
+    half = len(texts) // 2
+    made: dict[str, Any] = {
+        "list": texts,
+        "tuple": tuple(texts),
+        "chunks": pa.chunked_array([plain[:half], plain[half:]], pa.string()),
+        "no chunks": plain if texts else pa.chunked_array([], pa.string()),
+        "slice of chunks": pa.chunked_array([framed, framed]).slice(1, len(texts)),
+        "polars": polars.Series(texts, dtype=polars.String),
+        "polars to Arrow": polars.Series(texts, dtype=polars.String).to_arrow(),
+        "pandas": pandas.Series(texts, dtype="string[pyarrow]"),
+        "large chunks": pa.chunked_array([plain[:half], plain[half:]]).cast(pa.large_string()),
+    }
+    for kind in (
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.dictionary(pa.int8(), pa.string()),
+        pa.dictionary(pa.int32(), pa.large_string()),
+    ):
+        made[str(kind)] = plain.cast(kind)
+        made[f"slice of {kind}"] = framed.cast(kind).slice(1, len(texts))
+    return made
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=5))
+@example(["", "A 1"])
+@example(["the 1st text of more than twelve bytes", "B 2"])
+def test_texts_are_the_same_whatever_holds_them(texts: list[str]) -> None:
+    for name, container in containers(texts).items():
+        data, rows = Texts.of(container)
+        assert (data.dtype, rows.dtype) == (np.dtype("u1"), np.dtype("i4")), name
+        found = [data[begin:end].tobytes().decode() for begin, end in pairwise(rows.tolist())]
+        assert found == texts, name
+
+
+def test_the_encoding_is_the_same_whatever_holds_the_texts() -> None:
+    one, texts = codec("p1000"), ["A is 1", "", "B is 2 and 3.5"]
+    first = encode(one, texts)
+    for name, container in containers(texts).items():
+        column = Texts.of(container)
+        other = one.encode(column, one.find(column))
+        assert other.tokens.tolist() == first.tokens.tolist(), name
+        assert other.text.to_pylist() == first.text.to_pylist(), name
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (pa.array(["a", None, None]), ["text 1 is null", "2 are"]),
+        (pa.array([None, "a"], pa.large_string()), ["text 0 is null"]),
+        (pa.array(["a", "b", None]).dictionary_encode(), ["text 2 is null"]),
+        (
+            pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array(["a", None])),
+            ["text 1 is null"],
+        ),
+        (pa.chunked_array([["a"], ["b", None]]), ["text 2 is null"]),
+        (["a", None], ["text 1 is null"]),
+        ([None], ["text 0 is null"]),
+        (pa.array([1, 2]), ["int64", "strings"]),
+        (pa.array([b"a"]), ["binary", "strings"]),
+        (pa.array([["a"]]), ["list<", "strings"]),
+        ([1, "a"], ["strings", "list of str"]),
+        (["\ud800"], ["strings", "surrogates"]),
+        ("one text", ["one string", "[text]"]),
+        (5, ["strings", "list of str"]),
+    ],
+)
+def test_what_is_no_column_of_strings_is_refused(texts: Any, words: list[str]) -> None:
+    with pytest.raises(DataError) as error:
+        Texts.of(texts)
+    assert all(word in str(error.value) for word in words)
+    assert "\n" not in str(error.value)
+
+
+def test_more_bytes_than_offsets_can_count_are_refused_and_a_slice_of_them_is_read() -> None:
+    size = 1 << 30
+    bounds = np.array([0, size, 2 * size, 2 * size + 3], np.int64)
+    data = pa.py_buffer(np.zeros(int(bounds[-1]), np.uint8))  # zeros that nobody reads or writes
+    whole = pa.LargeStringArray.from_buffers(3, pa.py_buffer(bounds), data)
+    with pytest.raises(DataError, match=r"2147483651 bytes .* at most 2147483647 .* slices"):
+        Texts.of(whole)
+    assert Texts.of(whole.slice(2)).rows.tolist() == [0, 3]
+
+
+def unit(literal: str) -> Decimal:
+    """What a unit of the last digit is worth that is no zero at the end."""
+    _, _, power = Decimal(literal).normalize().as_tuple()
+    assert isinstance(power, int)
+    return Decimal(1).scaleb(power)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "normalize"),
+    [
+        ("xval", "none"),
+        ("xval", "scale:5"),
+        ("xval", "affine"),
+        ("xval", "signed-log"),
+        ("numgpt", "none"),
+    ],
+)
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(-(10**12), 10**12).map(str),
+            st.integers(-(10**6), 10**6).map(str),
+            st.decimals(-1000, 1000, places=2).map(str),
+            st.decimals(-100, 100, places=6).map("{:f}".format),
+            st.floats(0.5, 1024, width=32).map("{:.17f}".format),
+            st.sampled_from(["0", "1200000000", "12345678", "16777217", "0.1", "99999.9", "1e40"]),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_numbers_that_their_channel_does_not_hold_are_counted(
+    scheme: str, normalize: str, literals: list[str]
+) -> None:
+    one = codec(scheme, normalize=normalize)
+    encoded = encode(one, [" ".join(literals)])
+    assert encoded.channel is not None
+    tokens = encoded.tokens[encoded.number_start].astype(np.int64) - one.number_first
+    held = one.normalizer.inverse(one.scheme.factors[tokens] * encoded.channel.astype(np.float64))
+    lost = 0
+    for literal, value, outcome in zip(literals, held.tolist(), encoded.outcomes, strict=True):
+        if outcome == Outcome.NUMBER:
+            last = unit(literal) if Decimal(literal) else Decimal(1)
+            lost += abs(Decimal(value) - Decimal(literal)) >= last / 2
+    assert encoded.inexact == lost
+
+
+def test_a_scheme_without_a_channel_counts_none() -> None:
+    assert encode(codec("p10"), ["123456789"]).inexact == 0

@@ -18,8 +18,13 @@ from hypothesis import strategies as st
 from numtok.artifact import Artifact
 from numtok.cli._comparison import _apart
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
+from numtok.metrics._wilson import ends
 from numtok.metrics.base import Answers
+from numtok.nn.embedders.base import EMBEDDERS
+from numtok.nn.heads.base import HEADS
+from numtok.registry import spec_of
 from numtok.reports import ADDED, PREDICTIONS_FILE, REPORT_FILE, Figure, Figures
+from numtok.schemes.base import SCHEMES
 from numtok.stages._requirements import Requirement
 from numtok.stages._spread import Spread, spread, t_test
 from numtok.stages.compare import Comparison, Config, Difference, run
@@ -95,6 +100,24 @@ def test_one_seed_has_its_own_bootstrap_interval(store: Store) -> None:
     assert figure.low < figure.value < figure.high
 
 
+def test_a_share_of_0_or_1_has_an_interval_of_the_samples_with_one_seed_and_with_several(
+    store: Store, numtok: Run
+) -> None:
+    spec = "number-generation-ratio"
+    fakes = [Fake("p10", seed=0), Fake("p10", seed=1), Fake("xval"), Fake("p1000", invalid=9)]
+    found = compared(store, *fakes, metrics=(spec,), reference="xval")
+    low, high = ends(1.0, 200)
+    for label, deviation in (("p10", 0.0), ("xval", None)):
+        figure = found.parts[0].standings[label][spec].figure
+        assert (figure.value, figure.low, figure.high) == (1.0, low, high)
+        assert (figure.interval, figure.deviation) == ("share", deviation)
+    between = found.parts[0].standings["p1000"][spec].figure
+    assert between.interval == "bootstrap"
+    refs = [f"report-{index}" for index in range(4)]
+    code, out, _ = numtok("compare", *refs, "--metric", spec)
+    assert code == 0 and "1.000 [0.981, 1.000]" in out and "Wilson's" in out
+
+
 def test_costs_are_means_over_the_seeds(store: Store) -> None:
     [one] = compared(store, Fake(seed=0), Fake(seed=3)).experiments
     assert (one.spent.train_seconds, one.spent.eval_seconds) == (101.5, 2.0)
@@ -111,11 +134,63 @@ def test_labels_say_the_scheme_and_what_tells_experiments_of_one_scheme_apart(st
     )
     assert [one.label for one in found.experiments] == [
         "xval",
-        "p1000, head=head-of-p1000",
+        "p1000",
         "p1000, head=mdn:10, steps=1000",
         "p1000, head=mdn:10, steps=500",
     ]
-    assert found.experiments[0].settings == {"head": "head-of-xval", "steps": "1000"}
+    assert found.experiments[0].settings == {"head": "scalar", "steps": "1000"}
+
+
+def test_a_label_names_each_part_that_is_not_the_schemes_own_even_of_one_experiment(
+    store: Store,
+) -> None:
+    text = {"text_tokenizer": "words", "preset": "micro"}
+    own = {"normalize": "scale", "embedder": "scaled", "head": "scalar"}
+    cases: list[tuple[str, dict[str, str], str]] = [
+        ("xval", own, "xval"),
+        ("xval", own | {"embedder": "fone", "head": "fone"}, "xval, embedder=fone, head=fone"),
+        ("xval", own | {"embedder": "fone"}, "xval, embedder=fone"),
+        ("xval", own | {"normalize": "none"}, "xval, normalize=none"),
+        ("xval", own | {"objective": "mlm:tokens"}, "xval, objective=mlm:tokens"),
+        ("xval", own | {"objective": "mlm"}, "xval, objective=mlm:numbers"),
+        ("xval", own | {"preset": "bigru"}, "xval, preset=bigru"),
+        ("p1000,exponents=-9..9", {"normalize": "none"}, "p1000,exponents=-9..9"),
+        ("bpe:40 (given 0123abcd)", {"embedder": "lookup"}, "bpe:40 (given 0123abcd)"),
+        ("away", {"embedder": "lookup"}, "away, embedder=lookup, head=token"),
+        ("dice", {"embedder": "dice", "head": "numgpt"}, "dice"),
+    ]
+    for scheme, settings, label in cases:
+        [one] = compared(store, Fake(scheme, settings=text | settings)).experiments
+        assert one.label == label
+
+
+def test_a_table_is_labelled_by_its_head_and_a_normalisation_that_is_not_the_heads(
+    store: Store,
+) -> None:
+    fitted = {"preset": "mlp", "epochs": "3"}
+    for head, normalize, label in (
+        ("mdn:5", "unit,start=-0.5", "mdn:5"),
+        ("mdn:5", "affine", "mdn:5, normalize=affine"),
+        ("riemann:16", "unit", "riemann:16"),
+        ("away:3", "unit", "away:3, normalize=unit"),
+    ):
+        fake = Fake(head, settings=fitted | {"normalize": normalize}, of_texts=False)
+        assert [one.label for one in compared(store, fake).experiments] == [label]
+
+
+def test_a_reference_may_be_a_scheme_that_one_experiment_alone_has(store: Store) -> None:
+    text = {"text_tokenizer": "words", "embedder": "fone", "preset": "micro"}
+    fakes = [Fake("xval", settings=text), Fake("p10", settings={"preset": "micro"})]
+    found = compared(store, *fakes, reference="xval")
+    assert found.reference == "xval, embedder=fone"
+    assert "Of all: preset micro." in found.notes
+
+
+@pytest.mark.parametrize("name", SCHEMES.names())
+def test_a_scheme_names_its_parts_as_reports_say_them(name: str) -> None:
+    scheme = SCHEMES[name]
+    assert spec_of(EMBEDDERS.build(scheme.embedder)) == scheme.embedder
+    assert spec_of(HEADS.build(scheme.head)) == scheme.head
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12))
@@ -664,7 +739,7 @@ def test_heads_of_a_data_set_stand_beside_their_cells_alone(numtok: Run, store: 
     """In tables whose rows are data sets, a column is for the heads of its kind."""
     data = f"uci-airfoil@{'0' * 16}"
     heads = "mdn:10", "decoder:ud,exponent=1", "decoder:udder", "pointwise"
-    fakes = [Fake(head, settings={"head": head}, data=data) for head in heads]
+    fakes = [Fake(head, data=data, of_texts=False) for head in heads]
     refs = [make(store, fake, f"airfoil-{index}").ref for index, fake in enumerate(fakes)]
     _, out, _ = numtok("compare", *refs, "--json", "--against", "decoding-regression/table3")
     cells = json.loads(out)["against"]["cells"]

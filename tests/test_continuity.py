@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numtok.metrics._wilson import share
 from numtok.reports import Figure
 from numtok.stages._continuity import (
     distinct,
@@ -23,7 +24,6 @@ from numtok.stages._continuity import (
 from numtok.stages._probed_tokens import components, spearman
 from numtok.stages._seen_values import SeenValues, rounded
 from numtok.stages._swept_row import evenly_spaced
-from numtok.stages._wilson import share
 
 SEEN = SeenValues(np.array([1.0, 2.0, 3.0]))
 X = np.linspace(1.0, 3.0, 201)
@@ -35,7 +35,7 @@ SNAPS = np.where(X < 1.5, 1.0, np.where(X < 2.5, 2.0, 3.0))
     "name",
     [
         *("stages._continuity", "stages._probed_embedding", "stages._probed_tokens"),
-        *("stages._seen_values", "stages._swept_row", "stages._wilson"),
+        *("stages._seen_values", "stages._swept_row", "metrics._wilson"),
         *("cli._probed", "figures.error"),
     ],
 )

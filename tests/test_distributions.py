@@ -621,10 +621,10 @@ def test_the_crps_of_samples_is_of_the_finite_draws() -> None:
 
 
 def test_samples_have_no_density() -> None:
-    with pytest.raises(TypeError, match=r"^samples have no density; score them by crps$"):
-        Samples(DRAWS).log_density(np.zeros(3))
-    with pytest.raises(TypeError, match=r"^samples have no density; score them by crps$"):
-        Samples(DRAWS).log_interval(np.zeros(3), np.ones(3))
+    drawn = Samples(DRAWS)
+    assert np.isnan(drawn.log_density(np.zeros(3))).all()
+    assert np.isnan(drawn.log_interval(np.zeros(3), np.ones(3))).all()
+    assert np.isnan(drawn.log_recorded(np.zeros(3), 0.5)).all()
 
 
 # --- of all ------------------------------------------------------------------------------------

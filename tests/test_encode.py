@@ -31,7 +31,9 @@ from numtok.codec import Codec
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.records import encoded_schema
 from numtok.samples import Samples
-from numtok.stages import _batches, _inputs, _parts, _sources
+from numtok.stages import _batches, _encode_unit, _inputs, _parts, _shards, _sources
+from numtok.stages._data import read_split
+from numtok.stages._data import splits as found_splits
 from numtok.stages._encode_unit import EncodeUnit
 from numtok.stages._splits import SplitRule
 from numtok.stages.encode import Config, run
@@ -103,7 +105,7 @@ def arrays(artifact: Artifact) -> Iterator[dict[str, NDArray[Any]]]:
 
 def splits(artifact: Artifact) -> dict[str, list[str]]:
     names = {path.name.rpartition("-")[0] for path in artifact.path.glob("*.parquet")}
-    return {name: table(artifact, name)["id"].to_pylist() for name in names if name != "clipped"}
+    return {name: table(artifact, name)["id"].to_pylist() for name in names}
 
 
 def codec_of(artifact: Artifact) -> Codec:
@@ -250,7 +252,7 @@ def test_what_is_clipped_is_counted_and_listed(
     artifact = encode(Store(tmp_path), path, scheme=scheme)
     assert artifact.manifest.counts[outcome] == 1
     listed = {"id": "z", "number": 1, "literal": literal, "outcome": outcome}
-    assert rows(artifact, "clipped") == [listed]
+    assert rows(artifact, "clipped/clipped") == [listed]
     assert written in decoded(codec_of(artifact), rows(artifact)[1])
 
 
@@ -572,6 +574,77 @@ def test_rows_of_a_cluster_stay_together(tmp_path: Path) -> None:
     for name in ("test", "train"):
         alone = [[row for row in one[name] if int(row) >= 400] for one in (found, by_id)]
         assert alone[0] == alone[1] != []
+
+
+def test_numbers_of_more_digits_than_a_channel_holds_are_told(
+    tmp_path: Path, numtok: Shell
+) -> None:
+    path = str(texts(tmp_path / "a.jsonl", "12345 * 54321 = 670592745", "at most 2e9", "7 9"))
+    ran = numtok("encode", "--scheme", "xval", path)
+    assert ran.code == 0 and " ".join(ran.err.split()).count("inexact 1 ") == 1
+    assert "16.7% of the numbers are inexact" in ran.err and "--scheme digits" in ran.err
+    counts = json.loads(numtok("encode", "--scheme", "xval", path, "--json").out)["counts"]
+    assert counts["inexact"] == 1
+    for options in (["digits"], ["p1000"]):
+        assert "inexact" not in numtok("encode", "--scheme", *options, path).err
+
+
+def clipped_and_rejected(tmp_path: Path, **options: Any) -> Artifact:
+    """Forty rows of two splits, a number of each out of range, and a row that cannot be read."""
+    made = [
+        {"id": index, "text": f"{index} and 1e40", "split": ("train", "test")[index % 4 == 0]}
+        for index in range(40)
+    ]
+    path = write(tmp_path / "a.jsonl", made)
+    with path.open("a") as file:
+        file.write('{"text": 5}\n')
+    return encode(Store(tmp_path), path, on_error="skip", **options)
+
+
+@pytest.mark.filterwarnings("default::DeprecationWarning", "default::FutureWarning")
+def test_an_artifact_with_clipped_and_rejected_rows_is_one_data_set_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import polars as pl
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    datasets = pytest.importorskip("datasets")
+    artifact = clipped_and_rejected(tmp_path)
+    assert len(rows(artifact, "clipped/clipped")) == 40
+    assert len(list(artifact.path.glob("rejected/*.jsonl"))) == 1
+    ids = sorted(map(str, range(40)))
+    every = f"{artifact.path}/*.parquet"
+    assert sorted(pl.scan_parquet(every).collect()["id"]) == ids
+    cache = {"cache_dir": str(tmp_path / "cache")}
+    loaded = datasets.load_dataset("parquet", data_files=every, split="train", **cache)
+    assert sorted(loaded["id"]) == ids
+    # The folder itself, too: it names the splits.
+    folder = datasets.load_dataset(str(artifact.path), **cache)
+    assert {name: len(part) for name, part in folder.items()} == {"train": 30, "test": 10}
+
+
+def test_duckdb_reads_an_artifact_as_one_table(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    artifact = clipped_and_rejected(tmp_path)
+    found = duckdb.sql(f"select count(*), count(distinct id) from '{artifact.path}/*.parquet'")
+    assert found.fetchall() == [(40, 40)]
+
+
+def test_what_lay_among_the_shards_in_former_versions_is_no_split(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"parquet": "clipped-00000.parquet", "jsonl": "rejected-00000.jsonl"}
+    for module in (_shards, _encode_unit):
+        monkeypatch.setattr(module, "beside", lambda *place: names[place[-1]])
+    artifact = clipped_and_rejected(tmp_path)
+    assert {path.name for path in artifact.path.glob("*-00000.*")} > set(names.values())
+    assert {name: len(paths) for name, paths in found_splits(artifact).items()} == {
+        "test": 1,
+        "train": 1,
+    }
+    assert len(read_split(artifact, "train")) == 30
 
 
 def test_a_row_that_says_its_split_is_not_moved_by_shares(tmp_path: Path) -> None:
@@ -1143,8 +1216,8 @@ def test_no_token_depends_on_where_the_input_is_cut(
     assert (len(shards(cut)) > 10) == (unit < 1000)
     assert table(cut).equals(table(whole))
     assert (cut.path / "scheme.json").read_bytes() == (whole.path / "scheme.json").read_bytes()
-    rejected = [path.read_bytes() for path in sorted(cut.path.glob("rejected-*.jsonl"))]
-    assert rejected == [(whole.path / "rejected-00000.jsonl").read_bytes()]
+    rejected = [path.read_bytes() for path in sorted(cut.path.glob("rejected/rejected-*.jsonl"))]
+    assert rejected == [(whole.path / "rejected/rejected-00000.jsonl").read_bytes()]
     assert json.loads(rejected[0])["row"] == 63
     with pytest.raises(DataError, match=r"a\.jsonl, line 63: "):
         encode(Store(tmp_path / "cut"), path, scheme="xval", workers=1)

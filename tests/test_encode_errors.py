@@ -43,7 +43,7 @@ def put(content: bytes, name: str = "a.jsonl") -> str:
 
 def rejected(place: Path = Path("artifacts")) -> list[dict[str, Any]]:
     """What the one artifact keeps of the rows that it has left out."""
-    (path,) = place.glob("encoded/*/*/rejected-*.jsonl")
+    (path,) = place.glob("encoded/*/*/rejected/rejected-*.jsonl")
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -323,8 +323,10 @@ def test_skipped_rows_are_told_and_listed_by_file_and_row(numtok: Shell) -> None
     put(GOOD + b'{"text": "b", "split": "train"}\n{"text": 1}', "b.jsonl")
     ran = encode(numtok, "train=a.jsonl", "test=b.jsonl", "--on-error", "skip")
     assert ran.code == 0
-    told = re.search(r"numtok: every rejected row is in (\S+)/rejected-\*\.jsonl\n$", ran.err)
-    assert told is not None and list(Path(told[1]).glob("rejected-*.jsonl"))
+    told = re.search(
+        r"numtok: every rejected row is in (\S+)/rejected/rejected-\*\.jsonl\n$", ran.err
+    )
+    assert told is not None and list(Path(told[1]).glob("rejected/rejected-*.jsonl"))
     assert " ".join(ran.err.split()).count("rejected rows 4") == 1
     listed = [(bad["file"], bad["row"], bad.get("content")) for bad in rejected()]
     assert listed == [

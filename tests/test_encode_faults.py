@@ -248,7 +248,8 @@ def test_the_scenarios_reach_every_part_of_encode(
 ) -> None:
     scenario = scenarios("from nothing")
     assert {path.rpartition("-")[0] or path for path in scenario.whole} == {
-        "train", "test", "clipped", "rejected", "scheme.json", "files.jsonl", MANIFEST,
+        "train", "test", "clipped/clipped", "rejected/rejected",
+        "scheme.json", "files.jsonl", MANIFEST,
         f"{RECEIPTS}/fit.json", f"{RECEIPTS}/00000.json", f"{RECEIPTS}/00001.json",
     }  # fmt: skip
     manifest = json.loads(scenario.whole[MANIFEST])

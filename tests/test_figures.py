@@ -364,7 +364,7 @@ def test_models_of_labels_have_no_head_to_stand_by(store: Store) -> None:
     ("x", "message"),
     [
         ("step", "did you mean 'steps'? known: steps"),
-        ("head", "--x head is 'head-of-p1000' in report-0@"),
+        ("head", "--x head is 'token' in report-0@"),
         ("data.operands", "--x data.operands is a setting of a task, and arithmetic-p1000@"),
     ],
 )

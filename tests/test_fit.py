@@ -20,6 +20,8 @@ import torch
 from numtok.artifact import Artifact, verify
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.nn.heads._decoded import Sampling
+from numtok.nn.heads._point import PointReader
+from numtok.nn.heads.riemann import _RiemannReader
 from numtok.registry import spec_of
 from numtok.stages import eval_table, fit
 from numtok.stages._regressors import REGRESSOR_FILE, read_regressor, read_regressor_file
@@ -27,7 +29,7 @@ from numtok.stages._table_predictions import TableOptions, over_grid
 from numtok.stages.table import Config as TableConfig
 from numtok.stages.table import run as table
 from numtok.store import Store
-from tests import test_cli_store, test_train
+from tests import fakeheads, test_cli_store, test_train
 from tests.test_cli_store import Shell
 
 TINY = "mlp,layers=2,width=16"
@@ -546,3 +548,27 @@ def test_damage_to_a_model_is_named(store: Store) -> None:
         path.write_text(content)
         with pytest.raises(kind, match=message):
             read_regressor(model, CPU)
+
+
+@pytest.mark.parametrize("head", ["pointwise", "riemann:16"])
+def test_a_head_of_tables_without_a_density_is_scored_by_all_that_needs_none(
+    store: Store, numtok: Shell, monkeypatch: pytest.MonkeyPatch, head: str
+) -> None:
+    for reader in (PointReader, _RiemannReader):
+        monkeypatch.setattr(reader, "predictive", fakeheads.draws_alone)
+    model = fitted(store, tiny(head=head))
+    made = evaluated(store, model)
+    found = report(made)["metrics"]
+    assert {"nll", "tailed-nll", "in-support-nll", "interval-nll"}.isdisjoint(found)
+    assert found["crps"]["value"] > 0 and found["r2"]["value"] is not None
+    predictions = pq.read_table(made.path / "predictions.parquet")
+    for column in ("log_density", "log_density_tailed", "log_interval"):
+        assert predictions.column(column).null_count == 40
+    ran = numtok("predict", model.ref, "toy.csv")
+    assert ran.code == 0, ran.err
+    ran = numtok("eval", model.ref, "--point", "raft")
+    assert ran.code == 2
+    assert ran.err == (
+        "numtok: --point raft needs densities, which the head of this model does not say; give "
+        "median, mean or mode\n"
+    )

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from numtok.errors import DataError, UsageError
+from numtok.metrics._wilson import Z, ends
 from numtok.metrics.base import METRICS, Answers
 from numtok.nupa import answers, keys, notation, strata, wording
 from numtok.nupa.answers import Score, score
@@ -19,7 +20,6 @@ from numtok.stages import _nupa_tables
 from numtok.stages import nupa as stage
 from numtok.stages._nupa_tables import MEASURES, Scored, tables
 from numtok.stages._reports import Predictions
-from numtok.stages._wilson import Z, ends
 from numtok.tasks import _nupa_answers, _nupa_operands, _nupa_questions
 from tests import test_cli_store
 from tests.test_cli_store import Shell

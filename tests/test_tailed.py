@@ -138,8 +138,10 @@ def test_draws_inside_score_as_well_as_they_would_alone() -> None:
     assert Tailed(drawn, LOW, HIGH, 0.0).crps(np.array([3.0]))[0] == pytest.approx(
         drawn.crps(np.array([3.0]))[0]
     )
-    with pytest.raises(TypeError, match=r"^samples have no density; score them by crps$"):
-        Tailed(drawn, LOW, HIGH, MASS).log_density(np.array([3.0]))
+    for value in (3.0, HIGH + 1):  # nor outside the range, where the tails alone would be told
+        tailed = Tailed(drawn, LOW, HIGH, MASS)
+        assert np.isnan(tailed.log_density(np.array([value]))).all()
+        assert np.isnan(tailed.log_interval(np.array([value]), np.array([value + 1]))).all()
 
 
 @pytest.mark.parametrize(

@@ -11,21 +11,27 @@ import pytest
 import torch
 
 from numtok.artifact import Artifact
+from numtok.errors import UsageError
+from numtok.nn.heads._point import PointReader
+from numtok.nn.heads.riemann import _RiemannReader
+from numtok.nn.heads.scalar import Scalar
 from numtok.stages import eval as evaluation
 from numtok.stages import train as training
-from numtok.stages._data import learnt_values, read_codec, read_split
+from numtok.stages._data import learnt_values, read_codec, read_split, splits
 from numtok.stages._models import read_model
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
 from numtok.store import Store
-from tests import test_train
+from tests import fakeheads, test_cli_store, test_train
+from tests.test_cli_store import Shell
 
 TINY = "nano,layers=1,width=32,heads=2"
 HEADS = ("scalar", "pointwise,sigmoid=yes", "mdn:5", "riemann:256", "decoder:nd", "decoder:ud")
 
 
+numtok = test_cli_store.numtok
 one_thread = test_train.one_thread
 
 
@@ -158,3 +164,101 @@ def test_training_with_a_decoder_head_learns_its_numbers(store: Store) -> None:
     losses = [one["value_loss"] for one in map(json.loads, lines) if one["split"] == "train"]
     assert losses[0] == pytest.approx(3 * np.log(4), rel=0.15)  # nothing known of three digits
     assert losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize("head", ["pointwise,sigmoid=yes", "riemann:16"])
+@pytest.mark.parametrize("scheme", ["xval", "p1000"])
+def test_a_head_without_a_density_is_scored_by_all_that_needs_none(
+    store: Store, numtok: Shell, monkeypatch: pytest.MonkeyPatch, head: str, scheme: str
+) -> None:
+    """One that is not bounded and one that is, whose tails alone are no likelihood."""
+    for reader in (PointReader, _RiemannReader):
+        monkeypatch.setattr(reader, "predictive", fakeheads.draws_alone)
+    model = train(store, head, scheme)
+    report = evaluate(store, model, scheme)
+    found = json.loads((report.path / "report.json").read_bytes())["metrics"]
+    assert {"nll", "tailed-nll", "interval-nll"}.isdisjoint(found)
+    for metric in ("r2", "crps", "coverage", "pit-distance"):
+        assert found[metric]["value"] is not None, metric
+    predictions = pq.read_table(report.path / "predictions.parquet")
+    for column in ("log_density", "log_density_tailed", "log_interval"):
+        assert predictions.column(column).null_count == 40
+    for column in ("crps", "pit", "q50"):
+        assert predictions.column(column).null_count == 0
+    ran = numtok("eval", model.ref, f"arithmetic-{scheme}", "--metric", "nll", "--json")
+    assert (ran.code, json.loads(ran.out)["report"]["metrics"]["nll"]["value"]) == (0, None)
+    lines = '{"text": "(2 * 3) = [?]"}\n'
+    Path("asked.jsonl").write_text(lines)
+    ran = numtok("predict", model.ref, "asked.jsonl")
+    assert ran.code == 0 and '"q50"' in ran.out
+    ran = numtok("probe", model.ref, f"arithmetic-{scheme}", "--target", "answer")
+    assert ran.code == 0, ran.err
+
+
+@pytest.fixture
+def learnt_raw(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray[Any, Any]]:
+    """``scalar`` as a head of raw numbers; what it is given to learn, and calibrated with."""
+    seen: list[np.ndarray[Any, Any]] = []
+    own, calibrate = Scalar.learnt, PointReader.calibrate
+
+    def learnt(head: Scalar, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        seen.append(values)
+        return own(head, values)
+
+    def calibrated(
+        reader: PointReader, parameters: torch.Tensor, values: np.ndarray[Any, Any]
+    ) -> dict[str, float]:
+        seen.append(values)
+        return calibrate(reader, parameters, values)
+
+    monkeypatch.setattr(Scalar, "raw", True)
+    monkeypatch.setattr(Scalar, "learnt", learnt)
+    monkeypatch.setattr(PointReader, "calibrate", calibrated)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("scheme", "normalize"),
+    [("xval", "scale:5"), ("xval", "signed-log"), ("xval", "none"), ("p10", "scale:5")],
+)
+def test_a_head_may_learn_numbers_as_they_are_in_the_text(
+    store: Store, learnt_raw: list[np.ndarray[Any, Any]], scheme: str, normalize: str
+) -> None:
+    name = f"{scheme}-{normalize[:4]}"
+    config = EncodeConfig(("arithmetic",), scheme, normalize=normalize, name=f"arithmetic-{name}")
+    encoded = encode(config, store, lambda *_: None).artifact
+    assert encoded is not None
+    model = train(store, "scalar", name)
+    numbers = {one for name in splits(encoded) for one in read_split(encoded, name).numbers}
+    given = np.concatenate(learnt_raw)
+    assert len(given) > 100 and set(given.tolist()) <= numbers
+    # Its points and its deviation are in raw units, so those of the report are, too.
+    report = evaluate(store, model, name)
+    loaded = read_model(model, torch.device("cpu"))
+    deviation = loaded.trained.calibration["deviation"]
+    for row in pq.read_table(report.path / "predictions.parquet").to_pylist():
+        assert row["valid"] and float(row["prediction_literal"]) == row["prediction"]
+        assert row["q50"] == pytest.approx(row["prediction"], rel=1e-6)
+        z = (row["truth"] - row["prediction"]) / deviation
+        density = -(z**2) / 2 - np.log(deviation * np.sqrt(2 * np.pi))
+        assert row["log_density"] == pytest.approx(density, rel=1e-6)
+
+
+def test_a_head_of_raw_numbers_is_refused_where_there_are_none(
+    store: Store, numtok: Shell, learnt_raw: list[np.ndarray[Any, Any]]
+) -> None:
+    encode(EncodeConfig(("arithmetic",), "numgpt"), store, lambda *_: None)
+    with pytest.raises(UsageError) as caught:
+        train(store, "scalar", "numgpt")
+    assert str(caught.value) == (
+        "--head scalar learns whole numbers as they are in the text, and in numgpt the token says "
+        "a part of each; encode with xval or a scheme without a channel, or give --head numgpt"
+    )
+    Path("toy.csv").write_text("a,y,split\n1,2,train\n2,4,train\n3,6,train\n4,8,test\n")
+    ran = numtok("train", "toy.csv", "--target", "y", "--head", "scalar", "--normalize", "unit")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.endswith(
+        "--head scalar learns numbers as they are, and --normalize unit would change them; leave "
+        "it out, or give none\n"
+    )
+    assert not learnt_raw

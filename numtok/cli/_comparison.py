@@ -200,6 +200,8 @@ def _legend(comparison: "Comparison") -> Iterator[str]:
         yield "Intervals of one seed: 95%, bootstrap over the samples; not over seeds."
     if "seeds" in kinds:
         yield "Intervals of several seeds: 95%, Student's t for the mean over the seeds."
+    if "share" in kinds:
+        yield "Intervals of a share of 0 or 1: 95%, Wilson's, over the samples; not over seeds."
     if any(spread.interval == "seeds" and not spread.deviation for spread in spreads):
         yield (
             "Without an interval: the same for each seed, and so few do not say how far others "

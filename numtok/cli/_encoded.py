@@ -4,9 +4,10 @@ from typing import Any
 
 from numtok import files
 from numtok.artifact import TIMING, Artifact
+from numtok.cli._figures import share
 from numtok.cli._shared import Format, Size, print_json, print_made, print_table
 from numtok.codec import Codec
-from numtok.records import BEYOND_SIGHT, SCHEME_FILE
+from numtok.records import BEYOND_SIGHT, INEXACT, SCHEME_FILE
 from numtok.registry import spec_of
 from numtok.stages.encode import Estimate, Result
 
@@ -32,15 +33,29 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         rows.append(("normalised", normalizer))
     notes = []
     if any(key.endswith(_LOSSES) for key in counts):
-        notes.append("every lost number is listed in clipped-*.parquet")
+        notes.append(
+            f"every lost number is listed in {_beside(result.artifact, 'clipped')}.parquet"
+        )
     if counts.get(BEYOND_SIGHT):
         notes.append(
             f"numbers beyond sight have more than {codec.scheme.sight}: not all embedders see "
             "further"
         )
+    if counts.get(INEXACT):
+        lost = share(counts[INEXACT] / counts["numbers"])
+        notes.append(
+            f"{lost} of the numbers are inexact: the one value beside a token, float32, holds "
+            "about seven of their digits; --scheme digits keeps all"
+        )
     if counts["rejected"]:
-        notes.append(f"every rejected row is in {result.artifact.path}/rejected-*.jsonl")
+        place = f"{result.artifact.path}/{_beside(result.artifact, 'rejected')}"
+        notes.append(f"every rejected row is in {place}.jsonl")
     print_made(title, result.ref, rows, format, quiet, notes)
+
+
+def _beside(artifact: Artifact, what: str) -> str:
+    """What files beside the shards are called; they had no folder of their own before."""
+    return f"{what}/{what}-*" if files.is_folder(artifact.path / what) else f"{what}-*"
 
 
 def _normalizer(codec: Codec) -> str:

@@ -143,7 +143,15 @@ def _print_metrics(report: "Report", format: Format, to: TextIO | None) -> None:
         columns.append("valid ones alone")
         for row in rows:
             row.append(figure(report.valid_metrics.get(row[0])))
-    print_figures("figures with 95% bootstrap intervals", columns, rows, format, to)
+    print_figures(_title(report.metrics), columns, rows, format, to)
+
+
+def _title(metrics: "Figures") -> str:
+    title = "figures with 95% bootstrap intervals"
+    shares = [found for found in metrics.values() if found.value in (0.0, 1.0)]
+    if any(found.low != found.high for found in shares):
+        title += "; shares of 0 or 1 with Wilson's"
+    return title
 
 
 def _print_parts(

@@ -30,7 +30,7 @@ class Predictive(ABC):
         """float64[n], nats: of the density at each value of float64[n], or of an atom's mass.
 
         The density is per raw unit, so in other units it shifts by a constant; a mass does not.
-        Raises TypeError where there is no density.
+        NaN where there is no density, as of numbers that were drawn.
         """
 
     @abstractmethod
@@ -41,8 +41,7 @@ class Predictive(ABC):
 
         The likelihood of a number that was recorded at a resolution, or is an atom, which
         compares where densities do not. It keeps its digits where the probability is tiny; -inf
-        where it is 0 and where low >= high, NaN for a NaN. Raises TypeError where there is no
-        density.
+        where it is 0 and where low >= high, NaN for a NaN and where there is no density.
         """
 
     @abstractmethod

@@ -15,7 +15,7 @@ class Samples(Predictive):
     """``n`` empirical distributions of ``s`` draws each, in raw units.
 
     A draw that is no number (NaN, or nothing that can be read) is NaN, one that overflows is an
-    infinity. There is no density: :meth:`log_density` and :meth:`log_interval` raise TypeError.
+    infinity. There is no density: :meth:`log_density` and :meth:`log_interval` are NaN.
 
     >>> Samples(np.array([[3.0, 1.0, 2.0, np.nan]])).quantiles([0.5, 0.9])
     array([[2., 3.]])
@@ -38,12 +38,12 @@ class Samples(Predictive):
         return numbers
 
     def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        raise TypeError("samples have no density; score them by crps")
+        return np.full(len(values), np.nan)
 
     def log_interval(
         self, low: NDArray[np.float64], high: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        raise TypeError("samples have no density; score them by crps")
+        return np.full(len(low), np.nan)
 
     def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         below = np.count_nonzero(self.values <= values[:, None], axis=1)

@@ -77,7 +77,8 @@ class Tailed(Predictive):
         with np.errstate(divide="ignore"):
             tail = np.log(self.mass / 2 / self.width) - self._away(values)
         within: Floats = np.log1p(-self.mass) + self.inside.log_density(values)
-        return np.where(outside, tail, within)
+        # Where nothing is known inside, as of draws, those outside alone would say too much.
+        return np.where(outside & ~np.isnan(within), tail, within)
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         within = np.log1p(-self.mass) + self.inside.log_interval(low, high)

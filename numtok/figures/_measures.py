@@ -15,6 +15,7 @@ from numtok.stages.compare import Over
 OVER = ("seeds", "folds")
 _TOLD = {
     "bootstrap": "Strokes: 95% interval of one trained model (bootstrap of the test rows).",
+    "share": "Strokes of a share of 0 or 1: 95% interval over the test rows (Wilson's).",
     "seeds": "Strokes: 95% interval of the mean over seeds (Student's t).",
     "folds": "Strokes: one standard deviation over the folds to each side of their mean.",
 }
@@ -53,7 +54,8 @@ def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> Spread:
     Raises UsageError where there are no folds.
     """
     if over == "seeds":
-        return spread([_of_all(evaluation, metric) for evaluation in group], metric.bounds)
+        found = [_of_all(evaluation, metric) for evaluation in group]
+        return spread(found, metric.bounds, share=metric.share)
     folds = [_of_folds(evaluation, metric) for evaluation in group]
     if len({len(seeds) for seeds in folds}) > 1:
         told = ", ".join(evaluation.ref for evaluation in group)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from numtok.errors import UsageError, unknown
-from numtok.figures._labels import labels_of, settings_of
+from numtok.figures._labels import settings_of
 from numtok.figures._sources import Source, sources_of
 from numtok.registry import parse_spec, spec_of
 from numtok.registry import settings_of as all_settings
+from numtok.stages._experiments import apart
 from numtok.stages._reports import Evaluation
 from numtok.store import Store
 
@@ -105,7 +106,7 @@ def _by_data(key: str, evaluations: Sequence[Evaluation], sources: Sequence[Sour
         rest.append({name: str(value) for name, value in (others | made).items()})
     return [
         Place(x, panel, one.report.scheme, settings_of(one, "data", "seed"))
-        for x, panel, one in zip(values, labels_of(tasks, rest), evaluations, strict=True)
+        for x, panel, one in zip(values, apart(tasks, rest), evaluations, strict=True)
     ]
 
 

@@ -22,6 +22,7 @@ class Accuracy(Metric):
     measures: ClassVar[Literal["labels"]] = "labels"
     better: ClassVar[Literal["higher"]] = "higher"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no labels"
 
     def statistic(self, answers: Answers) -> Statistic:

@@ -37,6 +37,7 @@ class AnswerExactMatch(Metric):
     measures: ClassVar[Literal["answers"]] = "answers"
     better: ClassVar[Literal["higher"]] = "higher"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no answers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
     rule: str = "published"

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from numtok.errors import UsageError
 from numtok.metrics._bootstrap import Statistic, interval, replicates
 from numtok.metrics._weighted import mean
+from numtok.metrics._wilson import ends
 from numtok.registry import Registry, spec_of
 from numtok.reports import Figure, Measures
 
@@ -144,7 +145,9 @@ class Metric(ABC):
 
     ``measures`` says what it is of. ``better`` says which of two figures is the better one;
     ``neither`` where a figure is good near a value between (coverage). No figure lies outside
-    ``bounds``. ``undefined`` says why a figure can be no finite number. ``known`` names a column of
+    ``bounds``. ``share`` says that it is the mean of one 0 or 1 for each that is counted: then one
+    of 0 or 1, which is the same in every resample, has an interval nevertheless, Wilson's.
+    ``undefined`` says why a figure can be no finite number. ``known`` names a column of
     Answers: what is NaN there has no part in the figure.
     """
 
@@ -152,6 +155,7 @@ class Metric(ABC):
     source: ClassVar[str]
     better: ClassVar[Literal["higher", "lower", "neither"]]
     bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    share: ClassVar[bool] = False
     undefined: ClassVar[str]
     measures: ClassVar[Measures] = "numbers"
     needs: ClassVar[tuple[str, ...]] = ()  # columns of Answers that may be None
@@ -244,7 +248,8 @@ def figures(
     """Every metric, by its spec, with a percentile bootstrap interval (Efron 1979).
 
     All metrics see the same resamples; one that leaves a metric undefined is left out of its
-    interval. An undefined metric has no value, and one sample gives no interval.
+    interval. A share of 0 or 1 has Wilson's, of as many as there are samples. An undefined metric
+    has no value, and one sample gives no interval.
 
     >>> figures([METRICS.build("mae")], Answers.of([1, 2, 3], [1, 2, 4]))
     {'mae': Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)}
@@ -255,7 +260,9 @@ def figures(
         [metric.of_counted(answers) for metric in defined], answers, resamples, seed, level
     )
     by_spec = {
-        spec_of(metric): _counted(figure, metric.counted(answers), answers.sample)
+        spec_of(metric): _counted(
+            figure, metric.counted(answers), answers.sample, level if metric.share else None
+        )
         for metric, (figure, _) in zip(defined, found, strict=True)
     }
     nothing = Figure(None, None, None, len(answers.truth))
@@ -263,25 +270,37 @@ def figures(
 
 
 def _counted(
-    figure: Figure, counted: NDArray[np.bool_], sample: NDArray[np.int64] | None
+    figure: Figure,
+    counted: NDArray[np.bool_],
+    sample: NDArray[np.int64] | None,
+    of_share: float | None,
 ) -> Figure:
-    """The figure of some of the numbers (bool[n]); of one sample without an interval."""
+    """The figure of some of the numbers (bool[n]); of one sample without an interval. ``of_share``
+    is the level of the interval of a share, None for what is none."""
     n = int(counted.sum())
     drawn = n if sample is None else len(np.unique(sample[counted]))
     if drawn < 2:
         return Figure(figure.value, None, None, n)
+    if of_share is not None and figure.value in (0.0, 1.0):
+        return Figure(figure.value, *ends(figure.value, drawn, of_share), n)
     return msgspec.structs.replace(figure, n=n)
 
 
-def means(columns: Sequence[NDArray[np.float64]], answers: Answers) -> list[Figure]:
-    """The mean of each column, float64[n], with its 95% bootstrap interval: shares, or differences
-    of shares. All see the same resamples, which are those of the metrics of these answers.
+def means(
+    columns: Sequence[NDArray[np.float64]], answers: Answers, *, shares: bool = False
+) -> list[Figure]:
+    """The mean of each column, float64[n], with its 95% bootstrap interval: ``shares``, or
+    differences of shares. All see the same resamples, which are those of the metrics of these
+    answers.
 
     >>> means([np.array([1.0, 0.0, 0.0])], Answers.of([1, 2, 3], [1, 2, 4]))
     [Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)]
     """
     found = _bootstrapped([mean(column) for column in columns], answers, _RESAMPLES, 0, _LEVEL)
-    return [figure for figure, _ in found]
+    every = np.ones(len(answers.truth), np.bool_)
+    return [
+        _counted(figure, every, answers.sample, _LEVEL if shares else None) for figure, _ in found
+    ]
 
 
 def paired(

@@ -37,6 +37,7 @@ class Coverage(Metric):
     source: ClassVar[str] = "Gneiting, Balabdaoui & Raftery (2007)"
     better: ClassVar[Literal["neither"]] = "neither"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share: ClassVar[bool] = True
     undefined: ClassVar[str] = "a quantile is not known"
     needs: ClassVar[tuple[str, ...]] = ("quantiles",)
     known: ClassVar[str] = "quantiles"

@@ -32,6 +32,7 @@ class ExactMatch(Metric):
     source: ClassVar[str] = "NUPA (Yang et al. 2025), by value instead of by string"
     better: ClassVar[Literal["higher"]] = "higher"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no numbers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
     digits: int = 0

@@ -31,6 +31,7 @@ class ExponentAccuracy(Metric):
     source: ClassVar[str] = "NumGPT, equation 14"
     better: ClassVar[Literal["higher"]] = "higher"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no numbers"
 
     def statistic(self, answers: Answers) -> Statistic:

@@ -24,6 +24,7 @@ class MicroF1(Metric):
     measures: ClassVar[Literal["labels"]] = "labels"
     better: ClassVar[Literal["higher"]] = "higher"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no labels"
 
     def statistic(self, answers: Answers) -> Statistic:

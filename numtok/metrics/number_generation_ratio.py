@@ -23,6 +23,7 @@ class NumberGenerationRatio(Metric):
     source: ClassVar[str] = "NumGPT, Experiments, Evaluation Metrics"
     better: ClassVar[Literal["higher"]] = "higher"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no numbers"
 
     def statistic(self, answers: Answers) -> Statistic:

@@ -23,6 +23,7 @@ class Outside(Metric):
     source: ClassVar[str] = "numtok: what a normalisation to the train range cannot hold"
     better: ClassVar[Literal["neither"]] = "neither"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share: ClassVar[bool] = True
     undefined: ClassVar[str] = "it is not known of a truth"
     needs: ClassVar[tuple[str, ...]] = ("outside",)
 

@@ -25,6 +25,7 @@ class RelativeErrorOver(Metric):
     source: ClassVar[str] = "xVal, Section 3.1, of its outliers"
     better: ClassVar[Literal["lower"]] = "lower"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no numbers"
     limit: float = 0.1
 

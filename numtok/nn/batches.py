@@ -68,6 +68,7 @@ class Batch:
     number_start: NDArray[np.int64]  # [M] token index in the row
     number_length: NDArray[np.int64]  # [M]
     number_value: NDArray[np.float32]  # [M] as a number head learns it: normalised, NaN if none
+    number_raw: NDArray[np.float64]  # [M] as in the text, for heads that learn that
     channel: bool  # whether that value is also what goes in, at the number's first token
     is_target: NDArray[np.bool_]  # [M]
 
@@ -225,6 +226,7 @@ class Batches:
             number_start=samples.number_start[number].astype(np.int64),
             number_length=samples.number_length[number].astype(np.int64),
             number_value=self._values(number),
+            number_raw=samples.numbers[number],
             channel=samples.channel is not None,
             is_target=self._is_target[number],
         )

@@ -138,6 +138,11 @@ class Preparation:
         """
         inputs = Inputs.fit(columns)
         scaling = fit(NORMALIZERS.build(normalizer), Moments.of(target))
+        if head.raw and not scaling.normalizer.identity:
+            raise UsageError(
+                f"--head {spec_of(head)} learns numbers as they are, and --normalize {normalizer} "
+                "would change them; leave it out, or give none"
+            )
         values = scaling.forward(target)
         beyond = int(((values < -_ROUNDED) | (values > 1 + _ROUNDED)).sum())
         if head.scaled and beyond:

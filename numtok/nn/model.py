@@ -27,7 +27,7 @@ from numtok.nn.objectives.base import OBJECTIVES, Example, Objective
 from numtok.nn.presets import Preset
 from numtok.nn.transformer import Cache, Shape, Transformer
 from numtok.nn.vocabulary import Vocabulary
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Scaling, Undone
 from numtok.registry import settings_of, spec_of
 
 
@@ -84,7 +84,7 @@ class ModelSettings:
         embedder: str,
         head: str | None,
         objective: str,
-        scaling: FittedNormalizer | None = None,
+        scaling: FittedNormalizer | Undone | None = None,
         classes: Sequence[str] = (),
     ) -> "ModelSettings":
         """From a preset and specs; ``context`` is used where the preset names none.
@@ -120,15 +120,21 @@ class ModelSettings:
             settings_of(made),
             None if head is None else settings_of(HEADS.build(head)),
             settings_of(asked),
-            None
-            if scaling is None
-            else {
-                "normalizer": settings_of(scaling.normalizer),
-                "constants": scaling.constants,
-            },
+            _stored(scaling),
             tuple(classes),
             bigru,
         )
+
+
+def _stored(scaling: FittedNormalizer | Undone | None) -> dict[str, Any] | None:
+    """A scaling as settings hold it; ``undone`` where it is the inverse of what is named."""
+    if isinstance(scaling, Undone):
+        stored = _stored(scaling.of)
+        assert stored is not None
+        return stored | {"undone": True}
+    if scaling is None:
+        return None
+    return {"normalizer": settings_of(scaling.normalizer), "constants": scaling.constants}
 
 
 def _check_prefixes(objective: Objective, embedder: nn.Module, labels: bool) -> None:
@@ -232,10 +238,11 @@ class Model(nn.Module):
             "normalizer": settings_of(NORMALIZERS.build("none")),
             "constants": {},
         }
-        #: From the values of the encoding to those of the head.
-        self.scaling = FittedNormalizer(
+        fitted = FittedNormalizer(
             NORMALIZERS.from_settings(scaling["normalizer"]), scaling["constants"]
         )
+        #: From the values of the encoding to those of the head.
+        self.scaling: Scaling = Undone(fitted) if scaling.get("undone") else fitted
 
     @property
     def _table(self) -> nn.Parameter:
@@ -372,12 +379,30 @@ class Model(nn.Module):
         """An example with its numbers as the value head learns them, not yet on a device."""
         values, learnt = example.number_values, example.number_values[:, None]
         if isinstance(self.head, ValueHead) and len(values):
-            learnt = self.head.learnt(self.scaling.forward(values.astype(np.float64)))
+            learnt = self.head.learnt(self.head_values(values, example.number_raw))
         if self.projection is None or example.projects_from is None:
             return Given.on_host(example, learnt)
         prefixes = example.tokens == self.prefix
         projected = prefixes & (np.arange(prefixes.shape[1]) >= example.projects_from[:, None])
         return Given.on_host(example, learnt, np.flatnonzero(projected & example.real))
+
+    def head_values(
+        self, values: NDArray[np.float32], raw: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """float64[N]: numbers as the value head has them, from those of the encoding, and as they
+        are in the text: a head that learns these is given all their digits.
+
+        Raises UsageError where it is, and the objective does not say them.
+        """
+        if isinstance(self.head, ValueHead) and self.head.raw:
+            if raw is None:
+                raise UsageError(
+                    f"--head {spec_of(self.head)} learns numbers as they are in the text, and the "
+                    f"examples of --objective {spec_of(self.objective)} have no `number_raw`; set "
+                    "it where they are made, or give another head"
+                )
+            return raw
+        return self.scaling.forward(values.astype(np.float64))
 
     def value_point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """[N] the values, normalised as the encoding does, that a value head predicts."""

@@ -55,6 +55,9 @@ def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 _FIVE_HIGH, _FIVE_LOW = _powers_of_five()
 _POWERS_OF_TEN = np.array([10**k for k in range(20)], np.uint64)
 _TEN = np.array([10.0**k for k in range(23)])  # exact in float64
+_MOST_POWER = 400  # of ten, to both sides: more than float64 has
+_HALVES = np.array([float(f"5e{q - 1}") for q in range(-_MOST_POWER, _MOST_POWER + 1)])
+_TEN_WORD = np.uint64(10)
 
 
 @_intrinsic
@@ -331,3 +334,44 @@ def round_half_even(
         significands.digits, significands.exponents, significands.more, places, mantissa, exponent
     )
     return mantissa, exponent
+
+
+@inlined
+def _half(q):  # type: ignore[no-untyped-def]
+    """Half of 10 to a power; 0 and infinity beyond those of float64."""
+    return _HALVES[max(0, min(q + _MOST_POWER, 2 * _MOST_POWER))]
+
+
+@kernel(int64(reads(float64), reads(float64), reads(uint64), reads(int32), reads(boolean)))
+def _further(values, others, digits, exponents, more):  # type: ignore[no-untyped-def]
+    count = 0
+    for n in range(len(values)):
+        off = abs(others[n] - values[n])
+        if not np.isfinite(off):
+            continue
+        m, q = digits[n], np.int64(exponents[n])
+        if not more[n]:
+            if off < _half(q):
+                continue
+            while m != _ZERO_WORD and m % _TEN_WORD == _ZERO_WORD:
+                m //= _TEN_WORD
+                q += 1
+            if off < _half(q):
+                continue
+        count += 1
+    return count
+
+
+def further_than_digits(
+    values: NDArray[np.float64],
+    others: NDArray[np.float64],
+    digits: NDArray[np.uint64],
+    exponents: NDArray[np.int32],
+    more: NDArray[np.bool_],
+) -> int:
+    """How many of the ``others`` are not the same as ``values`` when rounded to their digits.
+
+    That is: half a unit of the last digit away, or more; zeros at the end are no digits. Digits
+    are as in ``Significands``. Where the two are not finite it is not known, and not counted.
+    """
+    return int(_further(values, others, digits, exponents, more))

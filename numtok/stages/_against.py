@@ -144,8 +144,10 @@ def _measured(group: Sequence[Evaluation], column: Column) -> Spread | None:
     known = [figure for figure in figures if figure is not None]
     if len(known) < len(figures):
         return None
-    is_cost = column.metric in _COSTS
-    return spread(known, (0.0, math.inf) if is_cost else METRICS.build(column.metric).bounds)
+    if column.metric in _COSTS:
+        return spread(known, (0.0, math.inf))
+    metric = METRICS.build(column.metric)
+    return spread(known, metric.bounds, share=metric.share)
 
 
 def _figure(evaluation: Evaluation, column: Column) -> Figure | None:

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.metrics._wilson import share
 from numtok.metrics.base import METRICS, Answers, figures
 from numtok.probes import Jump, Repeated, Saturation
 from numtok.reports import Figure, Figures
 from numtok.stages._seen_values import SeenValues, rounded
-from numtok.stages._wilson import share
 
 Floats = NDArray[np.float64]
 Drawn = NDArray[np.int64] | None

@@ -18,13 +18,12 @@ from numtok.artifact import Artifact
 from numtok.codec import Codec, unescape
 from numtok.errors import StoreError, UsageError, unknown
 from numtok.nn.batches import Values
-from numtok.records import ENCODED, SCHEME_FILE, TRAIN
+from numtok.records import ENCODED, RESERVED, SCHEME_FILE, TRAIN
 from numtok.samples import Samples, bytes_of
 from numtok.store import Store
 
 _SHARD = re.compile(r"([a-z0-9][a-z0-9_-]*)-\d{5,}\.parquet")
 _NUMBER, _WORD = "[NUM]", re.compile(r"\w+")  # of the column ``text``
-_BESIDE = ("clipped", "rejected")
 _MEMORY = 0.25  # the share of the machine's that one split may take
 
 
@@ -53,7 +52,7 @@ def splits(artifact: Artifact) -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for output in artifact.files():
         match = _SHARD.fullmatch(output.path)
-        if match and match[1] not in _BESIDE:
+        if match and match[1] not in RESERVED:  # which lay among the shards of former versions
             found.setdefault(match[1], []).append(artifact.path / output.path)
     return found
 

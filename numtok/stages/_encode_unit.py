@@ -21,6 +21,8 @@ from numtok.records import (
     CLUSTER,
     FLOOR,
     GROUP,
+    INEXACT,
+    RESERVED,
     SCHEME_FILE,
     SPLIT_RULE,
     TRAIN,
@@ -33,11 +35,12 @@ from numtok.stages._batches import Batch, Reading, Rejected
 from numtok.stages._inputs import Unit, read
 from numtok.stages._parts import place_of
 from numtok.stages._rows import NO_TARGETS, Categories
-from numtok.stages._shards import Shards
+from numtok.stages._shards import Shards, beside
 from numtok.stages._splits import SplitRule
 from numtok.stages._targets import Resolved, resolve
 
-CLIPPED = "clipped"  # the shard of numbers that were clipped or flushed; no split has this name
+# What lies in folders of their own: numbers that were clipped or flushed, and rows left out.
+CLIPPED, REJECTED = RESERVED
 _CLIPPED = pa.schema(
     {
         "id": pa.string(),
@@ -171,8 +174,8 @@ class EncodeUnit:
         facts: Counter[str] = Counter()
         outcomes: Counter[str] = Counter()
         unseen: set[str] = set()
-        rejected = RejectedRows(self.draft / f"rejected-{unit.index:05d}.jsonl")
-        with rejected, Shards(self.draft, unit.index) as shards:
+        rejected = RejectedRows(self.draft, unit.index)
+        with rejected, Shards(self.draft, unit.index, apart=CLIPPED) as shards:
             for found in self.screening.resolved(unit, self.codec.find):
                 batch, splits, texts, spans, targets = found
                 rejected.write(batch.rejected)
@@ -182,6 +185,8 @@ class EncodeUnit:
                 outcomes.update(names_of(encoded.outcomes))
                 if long := self.codec.beyond_sight(encoded.tokens):
                     outcomes[BEYOND_SIGHT] += long
+                if encoded.inexact:
+                    outcomes[INEXACT] += encoded.inexact
                 unseen |= batch.rows.more_columns - set(self.more)
                 losses = _losses(batch, encoded)
                 if losses.num_rows and self.stop_at_clip:
@@ -286,15 +291,16 @@ class RejectedRows:
     same artifact.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, folder: Path, unit: int) -> None:
+        self._folder, self._unit, self._name = folder, unit, ""
         self._sink: files.Sink | None = None
         self.count = 0
 
     def write(self, rejected: list[Rejected]) -> None:
         """Add the rejected rows of one batch."""
         if rejected and self._sink is None:
-            self._sink = files.Sink(self._path)
+            self._name = beside(self._folder, REJECTED, self._unit, "jsonl")
+            self._sink = files.Sink(self._folder / self._name)
         for bad in sorted(rejected, key=lambda bad: bad.row):
             line: dict[str, Any] = {"file": bad.part.file, "row": bad.number, "reason": bad.reason}
             if bad.content is not None:
@@ -311,7 +317,7 @@ class RejectedRows:
         if self._sink is None:
             return []
         self._sink.close()
-        return [Output(self._path.name, self._sink.bytes, self._sink.sha256)]
+        return [Output(self._name, self._sink.bytes, self._sink.sha256)]
 
     def __enter__(self) -> "RejectedRows":
         return self

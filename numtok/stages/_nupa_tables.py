@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.metrics._wilson import Z, ends
 from numtok.nupa.keys import KEYS, Key
 from numtok.reports import Figure
-from numtok.stages._wilson import Z, ends
 
 #: What is scored, and the field of ``nupa.answers.Score`` that it is.
 MEASURES = {

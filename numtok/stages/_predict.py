@@ -322,7 +322,7 @@ class Predictor:
             if self.options.point != "mode":
                 values[part] = getattr(predictive, self.options.point)()
         if self.options.point != "mode":
-            valid, literals = np.isfinite(values), _said(values)
+            valid, literals = np.isfinite(values), self._said(values)
         literals[~valid] = None
         values[~valid] = np.nan
         return Predicted(
@@ -362,11 +362,27 @@ class Predictor:
         values = decoded.values
         if reading.parameters is None:
             return values, np.array(list(map(decoded.literal, range(len(values)))), object), valid
-        if not codec.scheme.channel:
+        if self._raw:
+            assert model.value_head is not None
+            values = np.where(valid, model.value_head.point(reading.parameters), values)
+            valid &= np.isfinite(values)
+        elif not codec.scheme.channel:
             # The tokens say that it is a number, the value head says which.
             values = codec.normalizer.inverse(model.value_point(reading.parameters))
             valid &= np.isfinite(values)
-        return values, _said(values), valid
+        return values, self._said(values), valid
+
+    @property
+    def _raw(self) -> bool:
+        """Whether a head says whole numbers as they are in the text, with all their digits."""
+        head = self.loaded.model.head
+        return isinstance(head, ValueHead) and head.raw
+
+    def _said(self, values: NDArray[np.float64]) -> NDArray[np.object_]:
+        """Literals of values. Those that come from float32, or from a mean of many numbers, have no
+        digits of their own: as many as float32 has."""
+        form = "{!r}" if self._raw else f"{{:.{DIGITS_OF_FLOAT32}g}}"
+        return np.array([form.format(value) for value in values.tolist()], object)
 
     @property
     def _only_path(self) -> bool:
@@ -483,9 +499,3 @@ def _resolutions(samples: Samples) -> NDArray[np.float64]:
         if np.isfinite(samples.numbers[number]):
             found[number] = resolution(literal)
     return found
-
-
-def _said(values: NDArray[np.float64]) -> NDArray[np.object_]:
-    """Literals of values that come from float32, or from a mean of many numbers, and so have no
-    digits of their own: as many as float32 has."""
-    return np.array([f"{value:.{DIGITS_OF_FLOAT32}g}" for value in values.tolist()], object)

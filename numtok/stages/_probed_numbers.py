@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok.errors import DataError, UsageError, unknown
+from numtok.metrics._wilson import share
 from numtok.probes import Along, Top
 from numtok.reports import QUANTILES, Figure, quantile_column
 from numtok.samples import Samples, clustered
@@ -39,7 +40,6 @@ from numtok.stages._scoring import Progress
 from numtok.stages._seen_values import SeenValues
 from numtok.stages._swept_row import evenly_spaced, range_of_place, swept_row, written_alike
 from numtok.stages._top_numbers import TopNumbers, top_numbers
-from numtok.stages._wilson import share
 
 LEAST = 3  # points
 _BATCH = 256  # rows at a time, at most

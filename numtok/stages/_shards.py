@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from numtok import files
 from numtok.artifact import Output
 from numtok.errors import StoreError
 from numtok.files import Sink
@@ -19,11 +20,21 @@ _DICTIONARY = ("label", "target_name.list.element")
 _ENCODING = {"tokens.list.element": "BYTE_STREAM_SPLIT"}
 
 
-class ShardWriter:
-    """One shard, written as tables come; a row group's bounds depend on the tables alone."""
+def beside(folder: Path, what: str, unit: int, ending: str) -> str:
+    """The name of a unit's file of ``what`` is no row of a split, in a folder of its own, so that
+    the shards alone are a data set: ``clipped/clipped-00000.parquet``. Makes that folder."""
+    with files.reporting("make", folder / what), suppress(FileExistsError):  # by another unit
+        files.system.mkdir(folder / what)
+    return f"{what}/{what}-{unit:05d}.{ending}"
 
-    def __init__(self, path: Path, schema: "pa.Schema") -> None:
-        self._sink = Sink(path)
+
+class ShardWriter:
+    """One shard ``name`` of a folder, written as tables come; a row group's bounds depend on the
+    tables alone."""
+
+    def __init__(self, folder: Path, name: str, schema: "pa.Schema") -> None:
+        self._name = name
+        self._sink = Sink(folder / name)
         self._waiting: list[pa.Table] = []
         self._size = 0
         self.rows = 0
@@ -69,7 +80,7 @@ class ShardWriter:
         self._flush()
         self._writer.close()
         self._sink.close()
-        return Output(self._sink.path.name, self._sink.bytes, self._sink.sha256)
+        return Output(self._name, self._sink.bytes, self._sink.sha256)
 
     def abort(self) -> None:
         """Leave no shard."""
@@ -82,19 +93,23 @@ class ShardWriter:
 
 
 class Shards:
-    """The shards of one unit, by name (a split), each opened when its first row comes."""
+    """The shards of one unit, by name (a split, or what lies ``apart``), each opened when its first
+    row comes."""
 
-    def __init__(self, folder: Path, unit: int) -> None:
-        self._folder, self._unit = folder, unit
+    def __init__(self, folder: Path, unit: int, apart: str) -> None:
+        self._folder, self._unit, self._apart = folder, unit, apart
         self._open: dict[str, ShardWriter] = {}
 
     def write(self, name: str, table: "pa.Table") -> None:
-        """Add rows to the shard ``<name>-<unit>.parquet``."""
+        """Add rows to the shard ``<name>-<unit>.parquet``; that of what lies apart is in a folder
+        of this name."""
         if not table.num_rows:
             return
         if name not in self._open:
-            path = self._folder / f"{name}-{self._unit:05d}.parquet"
-            self._open[name] = ShardWriter(path, table.schema)
+            shard = f"{name}-{self._unit:05d}.parquet"
+            if name == self._apart:
+                shard = beside(self._folder, name, self._unit, "parquet")
+            self._open[name] = ShardWriter(self._folder, shard, table.schema)
         self._open[name].write(table)
 
     def close(self) -> tuple[list[Output], dict[str, int]]:

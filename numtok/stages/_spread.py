@@ -1,6 +1,6 @@
 """One figure for several seeds: mean, deviation, Student's t interval of the mean, and t-test.
 
-With one seed it is that report's figure and its bootstrap interval, which says
+With one seed it is that report's figure and its interval over samples, which says
 nothing of other seeds; :attr:`Spread.interval` tells the two apart.
 """
 
@@ -17,7 +17,8 @@ LEVEL = 0.95  # of every interval
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """A figure over seeds; ``interval`` is "seeds", "bootstrap" (one seed), or None: undefined."""
+    """A figure over seeds; ``interval`` is "seeds", "bootstrap" (one seed), "share" (Wilson's, of
+    a share that is 0 or 1 with every seed), or None: undefined."""
 
     value: float | None
     low: float | None
@@ -29,19 +30,27 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 def spread(
-    figures: Sequence[Figure], bounds: tuple[float, float] = (-math.inf, math.inf)
+    figures: Sequence[Figure],
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    *,
+    share: bool = False,
 ) -> Spread:
     """The mean of one figure a seed, undefined where one of them is.
 
     The interval is mean +- t s / sqrt(seeds), with the 97.5% point t of
     Student's distribution for seeds - 1 degrees of freedom: of 1, 2 and 3 it is
     2 +- 4.303 * 1 / sqrt(3). It ends at the metric's ``bounds``: nothing that the
-    mean can be lies beyond.
+    mean can be lies beyond. Of a ``share`` that is 0 with every seed, or 1, seeds say nothing;
+    there it is that of the samples, which are the same ones.
     """
     first, seeds = figures[0], len(figures)
     values = [figure.value for figure in figures if figure.value is not None]
     if len(values) < seeds:
         return Spread(None, None, None, None, None, seeds, first.n)
+    low, high = first.low, first.high
+    if share and low != high and set(values) in ({0.0}, {1.0}):
+        deviation = None if seeds == 1 else 0.0
+        return Spread(values[0], low, high, deviation, "share", seeds, first.n)
     if seeds == 1:
         kind = "bootstrap" if first.low is not None else None
         return Spread(first.value, first.low, first.high, None, kind, 1, first.n)

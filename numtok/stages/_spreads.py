@@ -33,8 +33,8 @@ def spreads(loaded: LoadedModel, samples: Samples, options: Options) -> Mapping[
     ]
     numbers = np.concatenate([one for one, _ in passes])
     parameters = torch.cat([one for _, one in passes if one is not None])
-    values = learnt_values(samples, loaded.codec)(numbers).astype(np.float64)
-    learnt = loaded.model.scaling.forward(values)
+    values = learnt_values(samples, loaded.codec)(numbers)
+    learnt = loaded.model.head_values(values, samples.numbers[numbers])
     valid = parameters.isfinite().all(dim=1).cpu().numpy() & ~np.isnan(values)
     names = number_names(samples)[numbers]
     found = {}

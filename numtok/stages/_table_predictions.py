@@ -108,7 +108,13 @@ class TableOptions:
         """float64[n]: the points of ``n`` rows."""
         if self.point == "raft":
             grid = np.linspace(learnt_from.low, learnt_from.high, _GRID)
-            return over_grid(used, n, grid)
+            points = over_grid(used, n, grid)
+            if np.isnan(points).all():
+                raise UsageError(
+                    "--point raft needs densities, which the head of this model does not say; give "
+                    "median, mean or mode"
+                )
+            return points
         if self.point == "median" and isinstance(used, Samples):
             return harrell_davis(used.values)
         values: NDArray[np.float64] = getattr(used, self.point)()

@@ -23,7 +23,7 @@ from numtok.records import FOLD
 from numtok.registry import spec_of
 from numtok.reports import REPORT, Figure, Figures
 from numtok.stages._against import Against, against
-from numtok.stages._experiments import Experiment, described, grouped
+from numtok.stages._experiments import Experiment, described, grouped, shared_size
 from numtok.stages._reports import (
     TARGET,
     Evaluation,
@@ -213,16 +213,23 @@ def run(config: Config, store: Store) -> Comparison:
         against=against(config.against, labelled, column=config.column) if config.against else None,
         measures=first.answers.measures,
         until=until(levels, labelled, store),
-        notes=[] if (count := first.clusters(everywhere)) is None else [clusters_told(count)],
+        notes=[
+            *shared_size(evaluations),
+            *([] if (count := first.clusters(everywhere)) is None else [clusters_told(count)]),
+        ],
         reference=None if reference is None else labelled[reference][0],
     )
 
 
 def _place(given: str, labelled: Sequence[tuple[str, Sequence[Evaluation]]]) -> int:
-    """Which experiment has this label, or a report with this REF or name; UsageError for none."""
+    """Which experiment has this label, or a report with this REF or name, or alone has this scheme;
+    UsageError for none."""
     for index, (label, group) in enumerate(labelled):
         if given == label or any(given in (one.ref, one.ref.partition("@")[0]) for one in group):
             return index
+    schemes = [group[0].report.scheme for _, group in labelled]
+    if schemes.count(given) == 1:
+        return schemes.index(given)
     raise unknown("experiment of --reference", given, [label for label, _ in labelled])
 
 
@@ -274,9 +281,12 @@ def _part(
         # The interval of several seeds is over the seeds: theirs alone are not looked at.
         resamples = 1000 if len(seeds) == 1 else 1
         found = [figures(metrics, one, level=LEVEL, resamples=resamples) for one in seeds]
-        bounds = {spec_of(metric): metric.bounds for metric in metrics}
         spreads.append(
-            {name: spread([one[name] for one in found], bounds[name]) for name in found[0]}
+            {
+                name: spread([one[name] for one in found], metric.bounds, share=metric.share)
+                for metric in metrics
+                for name in [spec_of(metric)]
+            }
         )
     base = _best(metrics[0], spreads) if chosen is None else chosen
     standings = {

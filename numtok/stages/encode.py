@@ -25,6 +25,7 @@ from numtok.artifact import (
     Output,
     Parent,
     version_of,
+    walk,
     write_receipt,
 )
 from numtok.codec import Codec
@@ -314,7 +315,7 @@ def _estimate(
     fixed = sum(output.bytes for output in _write_codec(folder, codec))
     work = EncodeUnit(folder, screening, tuple(more), stop_at_clip=False, settings="")
     _, facts = work(units[0])
-    shards = sum(entry.stat().st_size for entry in files.system.scandir(folder)) - fixed
+    shards = sum((folder / path).stat().st_size for path, _ in walk(folder)) - fixed
     total = sum(unit.size for unit in units)
     share = total / units[0].size
     rows = sum(facts["rows"].values())

@@ -191,7 +191,7 @@ def faults(config: Config, label: str, ref: str, answers: Answers) -> Faults:
         len(truths),
         [
             Fault(one, share, share_of_squares(kinds == one))
-            for one, share in zip(KINDS, means(_columns(kinds), answers), strict=True)
+            for one, share in zip(KINDS, means(_columns(kinds), answers, shares=True), strict=True)
         ],
         [
             _distance(part, *pair, len(truths), len(valid))

@@ -33,7 +33,7 @@ from numtok.nn.objectives.base import OBJECTIVES, Objective
 from numtok.nn.presets import preset, shortest
 from numtok.nn.training import WHOLE_STEP, Execution, Recipe, device_of, naming_memory
 from numtok.nn.vocabulary import Vocabulary
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
+from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Undone, fit
 from numtok.records import BEYOND_SIGHT, ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import name_in, settings_of, spec_of
 from numtok.samples import Samples
@@ -394,7 +394,7 @@ class _Plan:
         self,
         codec: Codec,
         context: int,
-        scaling: FittedNormalizer | None = None,
+        scaling: FittedNormalizer | Undone | None = None,
         classes: Sequence[str] = (),
     ) -> ModelSettings:
         """With ``context`` where the preset names none."""
@@ -432,6 +432,12 @@ def _head(given: str | None, usual: str, codec: Codec, objective: Objective) -> 
         raise UsageError(
             f"--head {spec_of(head)} cannot read {spec_of(codec.scheme)}, whose tokens alone do "
             f"not say a number; give one that reads values, such as {codec.scheme.head}"
+        )
+    if isinstance(head, ValueHead) and head.raw and codec.scheme.splits:
+        raise UsageError(
+            f"--head {spec_of(head)} learns whole numbers as they are in the text, and in "
+            f"{spec_of(codec.scheme)} the token says a part of each; encode with xval or a scheme "
+            f"without a channel, or give --head {codec.scheme.head}"
         )
     return spec_of(head)
 
@@ -564,14 +570,19 @@ def _splits(plan: _Plan, codec: Codec, reading: _Reading) -> tuple[Split, Split 
     return train, split(samples, classes)
 
 
-def _scaling(plan: _Plan, codec: Codec, samples: Samples) -> FittedNormalizer | None:
+def _scaling(plan: _Plan, codec: Codec, samples: Samples) -> FittedNormalizer | Undone | None:
     """For a head of the unit interval: the encoded numbers of the train split into it, or of that
-    of the model whose weights it begins with, which say numbers by it."""
+    of the model whose weights it begins with, which say numbers by it; for a head of raw numbers,
+    what undoes the normalisation of the encoding."""
     head = None if plan.head is None else HEADS.build(plan.head)
+    if isinstance(head, ValueHead) and head.raw:
+        return None if codec.normalizer.normalizer.identity else Undone(codec.normalizer)
     if not isinstance(head, ValueHead) or not head.scaled:
         return None
     if plan.init is not None:
-        return plan.init.model.scaling
+        there = plan.init.model.scaling
+        assert isinstance(there, FittedNormalizer)  # its head is this one
+        return there
     values = learnt_values(samples, codec)(np.arange(len(samples.numbers)))
     return fit(NORMALIZERS.build(head.normalizer), Moments.of(values.astype(np.float64)))
 
@@ -603,8 +614,8 @@ def _calibration(model: Model, split: Split, accumulate: int) -> Calibration:
         hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
         flat = hidden.flatten(0, 1)
         parameters.append(model.value_head(flat[given.number_where].float()))
-        values.append(example.number_values.astype(np.float64))
-    predicted, true = torch.cat(parameters), model.scaling.forward(np.concatenate(values))
+        values.append(model.head_values(example.number_values, example.number_raw))
+    predicted, true = torch.cat(parameters), np.concatenate(values)
     valid = predicted.isfinite().all(dim=1)  # beside a 1e30 that is seen they are NaN
     if not valid.any():
         return {}

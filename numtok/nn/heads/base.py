@@ -59,6 +59,11 @@ class ValueHead(Head):
     scaled
         Whether it predicts numbers of the unit interval alone. In a text, whose numbers are
         normalised by the encoding already, such a head adds its own normalisation.
+    raw
+        Whether it learns numbers as they are in the text, in float64, whatever the encoding does
+        to them: one that says their digits, say. Its points and parameters are in raw units, then,
+        it is not ``scaled``, and its ``normalizer`` is ``none``. It does not go with a scheme that
+        divides a number between token and channel, where a head is asked for a part alone.
     calibrated
         Whether its distribution needs something that is measured after training.
     per_token
@@ -71,6 +76,7 @@ class ValueHead(Head):
         Whether it can say the number of a row of a table, where there are no tokens.
     """
 
+    raw: ClassVar[bool] = False
     by_density: ClassVar[bool] = True
     of_tables: ClassVar[bool] = True
 

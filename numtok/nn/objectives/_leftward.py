@@ -29,4 +29,5 @@ def leftward(batch: Batch, loss: str) -> Example:
         labels=labels.reshape(-1)[where],
         number_where=(batch.number_row * length + batch.number_start)[answers],
         number_values=batch.number_value[answers],
+        number_raw=batch.number_raw[answers],
     )

@@ -60,6 +60,8 @@ class Example:
     number_values: NDArray[np.float32]  # [N] those numbers, normalised
     #: [B] from which place on prefixes are projected (``objectives.numvalue``); None: nowhere.
     projects_from: NDArray[np.int64] | None = None
+    #: [N] the numbers of ``number_values`` as they are in the text, where a head may learn these.
+    number_raw: NDArray[np.float64] | None = None
 
     @cached_property
     def asked(self) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
@@ -100,6 +102,7 @@ class Example:
                 labels=self.labels[inside],
                 number_where=number_where,
                 number_values=self.number_values[numbers],
+                number_raw=None if self.number_raw is None else self.number_raw[numbers],
                 projects_from=None if self.projects_from is None else self.projects_from[first:end],
             )
 
@@ -157,6 +160,7 @@ def masked(batch: Batch, hidden: NDArray[np.bool_]) -> Example:
         labels=batch.tokens.reshape(-1)[where],
         number_where=(batch.number_row * batch.tokens.shape[1] + batch.number_start)[asked],
         number_values=batch.number_value[asked],
+        number_raw=batch.number_raw[asked],
     )
 
 
@@ -174,6 +178,7 @@ def said(batch: Batch, chosen: NDArray[np.bool_]) -> Example:
         labels=batch.tokens[batch.number_row, batch.number_start][chosen],
         number_where=places[valued],
         number_values=batch.number_value[valued],
+        number_raw=batch.number_raw[valued],
     )
 
 
