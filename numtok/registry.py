@@ -105,6 +105,10 @@ class Registry(Generic[T]):
         """All names, sorted, without importing any module of the package but itself."""
         return tuple(sorted(self._files()))
 
+    def plugins(self) -> tuple[str, ...]:
+        """The names of those that lie in plugin folders, likewise."""
+        return tuple(sorted(name for name, file in self._files().items() if is_plugin_file(file)))
+
     def _files(self) -> Mapping[str, Path]:
         """Every name and the file, or the package's folder, that defines it."""
         places = self._package_module().__path__

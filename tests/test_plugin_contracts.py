@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from numtok import plugins as plugins_module
 from numtok.artifact import MANIFEST
+from numtok.nn.heads.base import HEADS
 from numtok.store import Store
 from tests import test_cli_store, test_plugins, test_train
 from tests.test_cli_store import Ran, Shell
@@ -429,7 +431,7 @@ from numtok.tasks.arithmetic import Arithmetic as _Arithmetic
 
 @dataclass(frozen=True)
 class Mine(_Arithmetic):
-    def rows(self, *given):
+    def unit(self, *given):
         return 1 / 0
 """
     (folder / "plugins" / "tasks").mkdir()
@@ -438,7 +440,43 @@ class Mine(_Arithmetic):
     ran = numtok("-q", "gen", "mine", "--samples", "300000", "--workers", "2")
     assert ran.code == 2
     line = ran.err.splitlines()[-1]
-    assert line.startswith(f"numtok: {file}, line 11, in Mine.rows: ZeroDivisionError")
+    assert line.startswith(f"numtok: {file}, line 11, in Mine.unit: ZeroDivisionError")
+
+
+# --- numtok's own ------------------------------------------------------------------------------
+
+
+def test_the_parts_of_numtok_keep_the_contracts_that_plugins_are_held_to(
+    folder: Path, numtok: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: set[str] = set()
+
+    def file_of(thing: object) -> Path:
+        looked_at.add(f"{type(thing).__module__}")
+        return Path("own")
+
+    monkeypatch.setattr(plugins_module, "file_of", file_of)
+    rows = "".join(f"{index},{index * index}\n" for index in range(40))
+    (folder / "table.csv").write_text("x,y\n" + rows)
+    assert numtok("-q", "table", "table.csv", "--target", "y", "--name", "t").code == 0
+    given = {"decoder": ":ud", "mdn": ":2", "riemann": ":8"}
+    tables = [name for name in HEADS if getattr(HEADS[name], "of_tables", False)]
+    for head in [name + given.get(name, "") for name in tables]:
+        ran = numtok("-q", "train", "t", "--head", head, "--epochs", "2")
+        assert ran.code == 0, ran.err
+        ran = numtok("-q", "eval", ran.out.strip())
+        assert ran.code == 0, ran.err
+    for scheme in ("p1000", "numgpt", "numvalue", "dice"):
+        assert numtok("-q", "encode", "arithmetic", "--scheme", scheme).code == 0
+        objective = ("--objective", "numvalue") if scheme == "numvalue" else ()
+        ran = numtok("-q", "train", f"arithmetic-{scheme}", *TRAIN[2:], *objective)
+        assert ran.code == 0, ran.err
+        ran = numtok("-q", "eval", ran.out.strip(), f"arithmetic-{scheme}")
+        assert ran.code == 0, ran.err
+    assert {one.rpartition(".")[0] for one in looked_at} >= {
+        "numtok.metrics", "numtok.nn.embedders", "numtok.nn.heads", "numtok.nn.objectives",
+        "numtok.normalizers",
+    }  # fmt: skip
 
 
 # --- artifacts of plugins that are not here ------------------------------------------------------

@@ -20,6 +20,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from numtok import __version__, cli
+from numtok.cli._named import name_plugins
 from numtok.cli._shared import Invocation, one_line
 from numtok.cli._signals import Terminated, raising_at_signals
 from numtok.cli._usage import told
@@ -53,6 +54,8 @@ def _global_options(
     """Compare the ways of putting numbers into a language model and getting them out again."""
     config = load(Path())
     add_plugin_folders(config.plugins)
+    if config.plugins:
+        name_plugins(context)
     context.default_map = _defaults(context, config)
     context.obj = Invocation(store or config.store or Path("artifacts"), quiet)
 
