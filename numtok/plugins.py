@@ -208,6 +208,13 @@ def watch(thing: object, checks: Mapping[str, Check], contract: str) -> None:
         _watch(thing, checks, file, contract, {})
 
 
+def unwatch(thing: object) -> None:
+    """Look at none of its answers any more: for what cannot have a look in it, as what is compiled
+    by PyTorch."""
+    for member in [key for key, value in vars(thing).items() if isinstance(value, _Watched)]:
+        del vars(thing)[member]
+
+
 def _watch(
     thing: Any, checks: Mapping[str, Check], file: Path, contract: str, sizes: Mapping[str, int]
 ) -> None:
