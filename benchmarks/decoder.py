@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from numtok.nn.device import keep_freed_memory, matmul_rate
+from numtok.nn.device import MatmulRate, keep_freed_memory
 from numtok.nn.features import Columns
 from numtok.nn.fitted import Preparation
 from numtok.nn.fitting import FittingRecipe
@@ -127,7 +127,7 @@ def drawing(options: argparse.Namespace) -> Table:
             row, all_draws = parameters[:1], options.rows * options.draws
             by_rows = best(partial(naive, reader, row, options.draws), 5) * options.rows
             by_numbers = best(partial(naive, reader, row, 1), 20) * all_draws
-            limit = reader.flops(all_draws) / matmul_rate(CPU, bfloat16=False)
+            limit = reader.flops(all_draws) / MatmulRate(CPU, bfloat16=False).per_second
             table.add_row(
                 spec.removeprefix("decoder:"),
                 weights,
@@ -172,7 +172,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     keep_freed_memory()
-    rate = matmul_rate(CPU, bfloat16=False) / 1e9
+    rate = MatmulRate(CPU, bfloat16=False).per_second / 1e9
     Console().print(f"{options.threads} threads; a large matrix product: {rate:.0f} GFLOP/s")
     if not options.skip_draws:
         Console().print(drawing(options))

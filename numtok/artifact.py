@@ -20,6 +20,7 @@ import random
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -28,12 +29,13 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from numtok import files
-from numtok.errors import StoreError
+from numtok.errors import MissingPart, StoreError, UsageError
 from numtok.provenance import Provenance
 
 FORMAT = 1  # of the store: the layout above and every field below
 
 MANIFEST, FILES, TIMING, RECEIPTS = "manifest.json", "files.jsonl", "timing.json", "receipts"
+PLUGINS = "plugins"  # the fact of a manifest
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 VERSION = re.compile(r"[0-9a-f]{16}")
 
@@ -71,8 +73,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     ``counts`` are the stage's own (rows, tokens); ``files`` and ``bytes`` are
     those of the content; ``content`` is the sha256 of files.jsonl; ``command``
     makes the artifact again; ``facts`` are what a reader must know and cannot
-    count (constants, periods, a licence), not written where there are none;
-    ``digest`` is over all the other fields.
+    count (constants, periods, a licence, under ``plugins`` those that were
+    loaded), not written where there are none; ``digest`` is over all the other
+    fields.
     """
 
     schema: int
@@ -134,6 +137,17 @@ class Artifact:
         path = self.path / name
         lines = files.read_bytes(path, _LISTING).splitlines()
         return [_typed(path, _parse(path, line), kind) for line in lines]
+
+    @contextmanager
+    def naming_plugins(self) -> Iterator[None]:
+        """While parts that it names are built: one that is not here is told with the plugins that
+        the artifact was made with."""
+        try:
+            yield
+        except MissingPart as error:
+            made_with = self.manifest.facts.get(PLUGINS)
+            known = made_with if isinstance(made_with, dict) else {}
+            raise UsageError(error.of(self.ref, known)) from error
 
     def as_parent(self) -> Parent:
         return Parent(self.kind, self.ref, self.manifest.content, self.manifest.bytes)

@@ -29,6 +29,7 @@ from numtok.errors import DataError, StoreError, UsageError
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
+from numtok.plugins import fault_of
 from numtok.registry import settings_of
 from numtok.schemes.base import SCHEMES, Decoded, Encoded, Scheme
 from numtok.text_tokenizers.base import (
@@ -360,6 +361,8 @@ class Codec:
         try:
             return cls._from_stored(json.loads(content))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if (fault := fault_of(error)) is not None:
+                raise fault from error
             raise StoreError(
                 f"scheme.json is damaged ({type(error).__name__}: {error}); `numtok verify` says "
                 "what else is"

@@ -17,8 +17,19 @@ import msgspec
 
 from numtok import artifact as on_disk
 from numtok import files
-from numtok.artifact import FILES, MANIFEST, RECEIPTS, TIMING, Artifact, Manifest, Output, Receipt
+from numtok.artifact import (
+    FILES,
+    MANIFEST,
+    PLUGINS,
+    RECEIPTS,
+    TIMING,
+    Artifact,
+    Manifest,
+    Output,
+    Receipt,
+)
 from numtok.errors import NegativeVerdict, StoreError
+from numtok.plugins import loaded
 from numtok.provenance import provenance
 
 
@@ -71,7 +82,7 @@ class Draft:
                 files=len(outputs),
                 bytes=sum(output.bytes for output in outputs),
                 content=hashlib.sha256(listing).hexdigest(),
-                facts=dict(facts or {}),
+                facts=dict(facts or {}) | ({PLUGINS: made_with} if (made_with := loaded()) else {}),
             )
             files.write_atomic(self.path / FILES, listing)
             files.write_atomic(self.path / TIMING, msgspec.json.encode(timing) + b"\n")

@@ -5,7 +5,7 @@ allowed and what to do next. ``cli.main`` prints it and exits with
 ``exit_code``; anything that is not a ``NumtokError`` is a bug (exit 70).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import ClassVar
 
@@ -26,6 +26,44 @@ class UsageError(NumtokError):
     """An option, a spec, a reference or a configuration file that cannot be used."""
 
     exit_code = 2
+
+
+class PluginError(UsageError):
+    """A plugin's code failed, or broke its contract; ``trace`` is the traceback, for its author."""
+
+    def __init__(self, message: str, trace: str = "") -> None:
+        super().__init__(message)
+        self.trace = trace
+
+
+class MissingPart(UsageError):
+    """An artifact names a part, such as a head, that is not here: most likely a plugin's.
+
+    what
+        The kind of part and its name.
+    file
+        Where it lies in a folder of plugins.
+    """
+
+    def __init__(self, what: str, file: str, known: Iterable[str]) -> None:
+        super().__init__(what, file, sorted(known))
+        self.what, self.file = what, file
+
+    def __str__(self) -> str:
+        return self.of("this", {})
+
+    def of(self, ref: str, plugins: Mapping[str, object]) -> str:
+        """Told of an artifact that was made with these plugins (``plugins.loaded``)."""
+        known = f"known without plugins: {', '.join(self.args[2])}"
+        if (folder := plugins.get(self.file)) is not None:
+            return (
+                f"{ref} was made with the {self.what} of a plugin, {self.file} in {folder}; name "
+                f"that folder in numtok.toml here: [plugins] folders = [{str(folder)!r}]"
+            )
+        return (
+            f"{ref} was made with the {self.what}, which is none of this numtok's; if it is a "
+            f"plugin's, name its folder in numtok.toml here: [plugins] folders = [...]; {known}"
+        )
 
 
 class DataError(NumtokError):

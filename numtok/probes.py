@@ -149,7 +149,7 @@ class Embedding(msgspec.Struct, frozen=True, tag=EMBEDDING):
         The root mean square of mean - formula, as a share of the range of ``mean``.
     half
         The least x above 0 at which ``mean`` is half way from its value at 0 to that at the upper
-        end; None where the range of x does not have 0 in it.
+        end; None where it does not level off towards that, or the range of x does not have 0 in it.
     """
 
     direction: str

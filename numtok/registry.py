@@ -2,7 +2,7 @@
 
 ``Registry("numtok.schemes", "scheme")["p10"]`` imports ``numtok/schemes/p10.py``
 and nothing else, and returns the one public class that file defines. Folders
-given to :func:`add_plugin_folders` are searched as well: a file
+given to :func:`numtok.plugins.add_plugin_folders` are searched as well: a file
 ``FOLDER/schemes/mine.py`` becomes the scheme ``mine``.
 
 A spec is ``name[:positional][,key=value...]``, for example
@@ -18,17 +18,16 @@ import inspect
 import os
 import pkgutil
 import re
-import sys
-import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from numtok.errors import UsageError, unknown
+from numtok.errors import MissingPart, UsageError, unknown
+from numtok.plugins import Check, import_error, is_plugin_file, plugin_folders, watch
 
 T = TypeVar("T")
 
@@ -37,7 +36,6 @@ LEARNT = {"learnt": True}
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _OF_MODELS = ("embedder", "head", "objective")  # what a model is made of, not its data
-_plugin_folders: list[Path] = []
 
 
 @dataclass(frozen=True)
@@ -91,34 +89,14 @@ class Range:
         return cls(float(low), float(high if dots else low))
 
 
-def add_plugin_folders(folders: Iterable[Path]) -> None:
-    """Make the files under ``folders`` (one subfolder a registry) known by name.
-
-    Called once by the command line from ``numtok.toml``, and again in every
-    spawned worker. Raises UsageError for a folder that is not there.
-    """
-    for folder in folders:
-        resolved = folder.resolve()
-        if not resolved.is_dir():
-            raise UsageError(
-                f"plugin folder {str(folder)!r} is not a folder; "
-                "correct `folders` under [plugins] in numtok.toml"
-            )
-        if resolved not in _plugin_folders:
-            _plugin_folders.append(resolved)
-
-
-def plugin_folders() -> tuple[Path, ...]:
-    """The folders added so far, in order, for handing on to workers."""
-    return tuple(_plugin_folders)
-
-
 class Registry(Generic[T]):
     """The classes of one package, by file name; modules are imported when asked for."""
 
-    def __init__(self, package: str, what: str) -> None:
+    def __init__(self, package: str, what: str, checks: Mapping[str, Check] | None = None) -> None:
+        """``checks`` are what the answers of a plugin's object are held to (``plugins.watch``)."""
         self._package = package
         self._what = what
+        self._checks = checks or {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -126,6 +104,10 @@ class Registry(Generic[T]):
     def names(self) -> tuple[str, ...]:
         """All names, sorted, without importing any module of the package but itself."""
         return tuple(sorted(self._files()))
+
+    def plugins(self) -> tuple[str, ...]:
+        """The names of those that lie in plugin folders, likewise."""
+        return tuple(sorted(name for name, file in self._files().items() if is_plugin_file(file)))
 
     def _files(self) -> Mapping[str, Path]:
         """Every name and the file, or the package's folder, that defines it."""
@@ -139,9 +121,9 @@ class Registry(Generic[T]):
         try:
             module = importlib.import_module(f"{self._package}.{name.replace('-', '_')}")
         except Exception as error:
-            if not _is_plugin(found[name]):
+            if not is_plugin_file(found[name]):
                 raise
-            raise _plugin_error(found[name], error) from error
+            raise import_error(found[name], error) from error
         return self._class_in(module)
 
     def build(self, spec: str) -> T:
@@ -162,6 +144,9 @@ class Registry(Generic[T]):
     def from_settings(self, settings: Mapping[str, Any]) -> T:
         """The inverse of :func:`settings_of`; refuses a revision this numtok does not have."""
         name = str(settings.get("name"))
+        if name not in self._files():
+            place = Path(*self._package.split(".")[1:], f"{name.replace('-', '_')}.py").as_posix()
+            raise MissingPart(f"{self._what} {name!r}", place, self._files())
         kind = self[name]
         revision = getattr(kind, "revision", None)
         if settings.get("revision") != revision:
@@ -199,15 +184,18 @@ class Registry(Generic[T]):
                 f"{self._what} {name!r} needs a value for {missing[0]!r}; write "
                 f"{name},{missing[0]}=VALUE"
             )
-        return kind(**given)
+        made = kind(**given)
+        watch(made, self._checks, self._contract)
+        return made
+
+    @property
+    def _contract(self) -> str:
+        """Where it is said what each member of a class is."""
+        return f"{self._package}.base"
 
     def _package_module(self) -> ModuleType:
         package = importlib.import_module(self._package)
-        below = self._package.split(".")[1:]
-        for folder in _plugin_folders:
-            place = str(folder.joinpath(*below))
-            if place not in package.__path__:
-                package.__path__.append(place)
+        _extend(package)
         return package
 
     def _class_in(self, module: ModuleType) -> type[T]:
@@ -224,9 +212,30 @@ class Registry(Generic[T]):
         if lacks := _missing_in(classes[0]):
             raise UsageError(
                 f"{module.__file__}: {classes[0].__name__} lacks {', '.join(lacks)}; "
-                f"{self._package}.base says what each is"
+                f"{self._contract} says what each is"
             )
+        if wrong := _mistyped_in(classes[0]):
+            raise UsageError(f"{module.__file__}: {classes[0].__name__}.{wrong}")
         return classes[0]
+
+
+def import_plugins_from_everywhere() -> None:
+    """Let what lies in the plugin folders be imported where no registry was asked for it before:
+    as what is unpickled is."""
+    for folder in plugin_folders():
+        for place in chain(folder.glob("*"), folder.glob("*/*")):
+            below = place.relative_to(folder)
+            if place.is_dir() and (Path(__file__).parent / below / "__init__.py").is_file():
+                _extend(importlib.import_module(".".join(("numtok", *below.parts))))
+
+
+def _extend(package: ModuleType) -> None:
+    """Let modules of the plugin folders be imported as modules of one of numtok's packages."""
+    below = package.__name__.split(".")[1:]
+    for folder in plugin_folders():
+        place = str(folder.joinpath(*below))
+        if place not in package.__path__:
+            package.__path__.append(place)
 
 
 def _content(place: str) -> list[str]:
@@ -277,25 +286,33 @@ def _missing_in(kind: type) -> tuple[str, ...]:
     return tuple(sorted(unset | getattr(kind, "__abstractmethods__", frozenset())))
 
 
-def _is_plugin(file: Path) -> bool:
-    return any(file.is_relative_to(folder) for folder in _plugin_folders)
+@cache
+def _mistyped_in(kind: type) -> str | None:
+    """The first setting that no spec could set, or fact of the class that is of another type than
+    its contract says; None where there is none."""
+    try:
+        hints = get_type_hints(kind)
+    except Exception as error:  # whatever an annotation that is text raises when it is read
+        return f"__annotations__ cannot be read: {type(error).__name__}: {error}"
+    for key in _settings_fields(kind):
+        if hints[key] not in _READERS:
+            allowed = ", ".join(map(_type_name, _READERS))
+            return f"{key} is a setting of type {_type_name(hints[key])}; allowed are {allowed}"
+    for key, hint in hints.items():
+        if get_origin(hint) is not ClassVar or not hasattr(kind, key):
+            continue
+        (wanted,) = get_args(hint)
+        value = getattr(kind, key)
+        allowed_values = get_args(wanted) if get_origin(wanted) is Literal else ()
+        simple = wanted in (bool, int, str) and type(value) is not wanted
+        if simple or (allowed_values and value not in allowed_values):
+            return f"{key} is {value!r}; its contract is {_type_name(wanted)}"
+    return None
 
 
-def _plugin_error(file: Path, error: Exception) -> UsageError:
-    """What is wrong with a plugin's file, at the last of its lines that was reached."""
-    lines = [(step.filename, step.lineno) for step in traceback.extract_tb(error.__traceback__)]
-    what = str(error)
-    if isinstance(error, SyntaxError):
-        lines.append((error.filename or "", error.lineno))
-        what = error.msg
-    where = str(file)
-    for place, line in lines:
-        if line and _is_plugin(Path(place)):
-            where = f"{place}, line {line}"
-    return UsageError(
-        f"{where}: {type(error).__name__}: {what}; correct the file, or leave its folder out of "
-        "[plugins] in numtok.toml"
-    )
+def _type_name(kind: Any) -> str:
+    """As it is written: ``int``, ``str | None``."""
+    return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
 
 
 def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
@@ -336,12 +353,6 @@ def name_in(spec: str) -> str:
 def name_of(thing: object) -> str:
     """The registry name of an object: the name of the file that defines its class."""
     return type(thing).__module__.rpartition(".")[2].replace("_", "-")
-
-
-def is_plugin(thing: object) -> bool:
-    """True if the class of an object comes from a plugin folder."""
-    file = sys.modules[type(thing).__module__].__file__
-    return file is not None and Path(__file__).parent not in Path(file).parents
 
 
 def settings_of(thing: object) -> dict[str, Any]:
@@ -397,6 +408,19 @@ def _plain(value: Any) -> str:
 _YES_NO = {"yes": True, "true": True, "True": True, "no": False, "false": False, "False": False}
 
 
+#: By the type of a setting, how its text is read; a class with another is refused when loaded.
+_READERS: dict[Any, Callable[[str], Any]] = {
+    int: int,
+    float: float,
+    bool: _YES_NO.__getitem__,
+    str: str,
+    str | None: str,  # None is what is not learnt yet, or not given
+    int | None: int,
+    Interval: Interval.parse,
+    Range: Range.parse,
+}
+
+
 def _read(kind: type, known: Mapping[str, Field[Any]], key: str, text: str) -> Any:
     """Read one setting by the annotation of its field."""
     name = kind.__module__.rpartition(".")[2].replace("_", "-")
@@ -404,14 +428,7 @@ def _read(kind: type, known: Mapping[str, Field[Any]], key: str, text: str) -> A
         raise unknown(f"setting of {name!r}", key, known)
     wanted = get_type_hints(kind)[key]
     try:
-        if wanted in (Interval, Range):
-            return wanted.parse(text)
-        if wanted is bool:
-            return _YES_NO[text]
-        if wanted in (int, float, str):
-            return wanted(text)
-        if wanted == str | None:  # None is what is not learnt yet
-            return text
+        return _READERS[wanted](text)
     except (ValueError, KeyError):
         form = {
             Interval: "a range like -8..7",
@@ -420,4 +437,3 @@ def _read(kind: type, known: Mapping[str, Field[Any]], key: str, text: str) -> A
             int: "an integer",
         }
         raise UsageError(f"{name}: {key}={text!r} is not {form.get(wanted, 'a number')}") from None
-    raise TypeError(f"{kind.__qualname__}.{key}: a spec cannot set a field of type {wanted}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from numtok import registry, schemes
+from numtok import plugins as folders_of_plugins
 
 _COMMON = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
@@ -32,18 +32,18 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 
 @pytest.fixture
 def plugins(tmp_path: Path) -> Iterator[Path]:
-    """An empty folder for schemes, ``FOLDER/schemes``; plugins are forgotten after the test."""
+    """A folder with an empty one for schemes; plugins are forgotten after the test."""
     folder = tmp_path / "plugins"
     (folder / "schemes").mkdir(parents=True)
-    folders = list(registry._plugin_folders)
+    folders = folders_of_plugins._folders.copy()
     yield folder
-    added = [str(one) for one in registry._plugin_folders if one not in folders]
-    registry._plugin_folders[:] = folders
+    added = [str(one) for one in folders_of_plugins._folders if one not in folders]
+    folders_of_plugins._folders[:] = folders
     for name, module in list(sys.modules.items()):
         if name.startswith("numtok.") and (places := getattr(module, "__path__", None)):
             places[:] = [place for place in places if not place.startswith(tuple(added))]
         package, _, last = name.rpartition(".")
         file = getattr(module, "__file__", None) or ""
-        if package == "numtok.schemes" and file.startswith(tuple(added)):
+        if name.startswith("numtok.") and file.startswith(tuple(added)):
             del sys.modules[name]
-            delattr(schemes, last)
+            delattr(sys.modules[package], last)

@@ -28,6 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = (  # lowest first
             "errors",
             "files",
             "nupa",
+            "plugins",
             "probes",
             "published",
             "records",
@@ -59,7 +60,7 @@ LAYERS: tuple[frozenset[str], ...] = (  # lowest first
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 STORE = frozenset({"artifact", "draft", "provenance", "store"})
 STORE_IS_USED_BY = frozenset({"__main__", "cli", "engines", "figures", "stages", "sweeps"})
-STORE_USES = frozenset({"errors", "files", "records"})
+STORE_USES = frozenset({"errors", "files", "plugins", "records"})
 REGISTRY_FOLDERS = (
     "figures",
     "metrics",

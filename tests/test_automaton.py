@@ -8,7 +8,7 @@ import pytest
 
 from numtok.automaton import Automaton, automaton
 from numtok.errors import UsageError
-from numtok.registry import add_plugin_folders
+from numtok.plugins import add_plugin_folders
 from numtok.schemes.base import SCHEMES
 from tests.fakeheads import listed
 

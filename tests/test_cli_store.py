@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,7 +26,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok import __version__, cli
+from numtok import __version__, cli, files
 from numtok.artifact import MANIFEST, Artifact, Parent
 from numtok.cli import _shared, main
 from numtok.cli._shared import GAP, _widths, print_table
@@ -81,6 +81,15 @@ def child_of(parent: Artifact, name: str = "child") -> Artifact:
     store = Store(parent.path.parent.parent.parent)
     with store.draft("model", name, {}, [parent.as_parent()], ["numtok", "x"]) as draft:
         assert not isinstance(draft, Artifact)
+        return draft.publish({}, {})
+
+
+def made_of(parents: Sequence[Artifact], name: str) -> Artifact:
+    store = Store(parents[0].path.parent.parent.parent)
+    origins = [parent.as_parent() for parent in parents]
+    with store.draft("model", name, {}, origins, ["numtok", "x"]) as draft:
+        assert not isinstance(draft, Artifact)
+        files.write_atomic(draft.path / "name", name.encode())
         return draft.publish({}, {})
 
 
@@ -249,6 +258,23 @@ def test_lineage_goes_up_to_the_raw_files(numtok: Shell, artifact: Artifact) -> 
     ]
     tree = json.loads(numtok("lineage", "child", "--json").out)["lineage"]
     assert tree["parents"][0]["parents"][0]["digest"] == "ab" * 32
+
+
+def test_lineage_of_shared_ancestors_shows_the_origins_of_each_once(
+    numtok: Shell, artifact: Artifact
+) -> None:
+    """As a tree, 30 generations of two parents each would be a thousand million nodes."""
+    pair = [artifact]
+    for generation in range(30):
+        pair = [made_of(pair, f"{side}-{generation}") for side in ("left", "right")]
+    nodes = numtok("lineage", pair[0].ref).out.splitlines()[::2]
+    above = 2 * 28 + 1  # of each one on the right its two parents; of the first one its only parent
+    assert len(nodes) == 1 + 2 * 29 + above + len(["toy", "data.jsonl"])
+    tree = json.loads(numtok("lineage", pair[0].ref, "--json").out)["lineage"]
+    first, second = tree["parents"][0]["parents"]
+    again = tree["parents"][1]["parents"]
+    assert [node["digest"] for node in again] == [first["digest"], second["digest"]]
+    assert [(node["above"], node["parents"]) for node in again] == [(True, [])] * 2
 
 
 def test_lineage_says_what_is_no_longer_there(numtok: Shell, artifact: Artifact) -> None:

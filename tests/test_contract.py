@@ -13,7 +13,7 @@ import pytest
 
 from numtok.contract import CHECKS, ContractBreak, check, digest_of, sample
 from numtok.numerals.column import Numerals
-from numtok.registry import add_plugin_folders
+from numtok.plugins import add_plugin_folders
 from numtok.schemes.base import SCHEMES, Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
 from numtok.schemes.digits import Digits
 from numtok.schemes.nd import ND

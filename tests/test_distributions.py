@@ -25,7 +25,7 @@ from numtok.distributions.samples import Samples
 from numtok.grammar import Grammar, Support
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.numerals.column import Numerals, resolution
-from numtok.registry import add_plugin_folders
+from numtok.plugins import add_plugin_folders
 from numtok.schemes.base import SCHEMES, Scheme
 from numtok.schemes.p1000 import P1000
 

@@ -11,15 +11,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from typer.main import get_command
 
 from numtok.artifact import Artifact, verify
+from numtok.cli.main import build
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.sources import _objects, uci
 from numtok.sources.base import SOURCES
@@ -573,3 +575,23 @@ def test_without_its_package_openml_says_what_to_install(
     with pytest.raises(UsageError) as caught:
         fetched(Store(tmp_path), "openml", task=11)
     assert str(caught.value) == "fetch openml needs the package openml; `pip install openml`"
+
+
+# --- the help ------------------------------------------------------------------------------------
+
+
+def test_the_help_shows_each_option_with_the_source_that_it_is_of() -> None:
+    sources_of: dict[str, set[str]] = {}
+    for source in SOURCES:
+        for field in fields(SOURCES[source]):  # type: ignore[arg-type]
+            sources_of.setdefault(field.name, set()).add(source)
+    command = getattr(get_command(build()), "commands")["fetch"]  # noqa: B009 (typer's group)
+    panels = {one.name: getattr(one, "rich_help_panel", None) for one in command.params}
+    for option, sources in sources_of.items():
+        told = "several sources" if len(sources) > 1 else min(sources)
+        assert panels[option] == f"Options of {told}", option
+    of_all = {"name", "restart", "force", "format", "json", "source"}
+    of_fields = {"dry_run": "Options of era5"}  # the only source of fields
+    assert {name: panels[name] for name in panels.keys() - sources_of} == (
+        dict.fromkeys(of_all, None) | of_fields
+    )

@@ -14,7 +14,7 @@ from numtok.errors import UsageError
 from numtok.grammar import Grammar, Paths, Support
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.numerals.column import Numerals
-from numtok.registry import add_plugin_folders
+from numtok.plugins import add_plugin_folders
 from numtok.schemes.base import SCHEMES, Next, Scheme
 from numtok.schemes.p1000 import P1000
 

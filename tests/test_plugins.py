@@ -347,3 +347,48 @@ def test_a_plugin_with_a_mistake_does_not_keep_other_schemes_from_working(
     (tmp_path / "data.jsonl").write_text('{"text": "1 2"}\n')
     ran = numtok("encode", "--scheme", "p10", "data.jsonl")
     assert ran.code == 0, ran.err
+
+
+# --- the help ------------------------------------------------------------------------------------
+
+HELP_PROGRAM = """
+import sys
+from numtok.cli.main import main
+
+sys.argv = ["numtok", sys.argv[1], "--help"]
+try:
+    main()
+finally:
+    heavy = {"numba", "numpy", "polars", "pyarrow", "tokenizers", "torch"}
+    print("loaded", sorted(heavy & set(sys.modules)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "folders"),
+    [
+        ("train", ("nn/embedders", "nn/heads", "nn/objectives", "normalizers")),
+        ("encode", ("schemes", "text_tokenizers", "normalizers")),
+        ("eval", ("metrics",)),
+        ("compare", ("metrics",)),
+        ("explain", ("schemes",)),
+        ("fetch", ("sources",)),
+        ("figure", ("figures", "metrics")),
+    ],
+)
+def test_the_help_of_a_command_names_plugins_without_importing_them(
+    tmp_path: Path, command: str, folders: tuple[str, ...]
+) -> None:
+    (tmp_path / "numtok.toml").write_text(TOML.format("plugins"))
+    names = []
+    for folder in folders:
+        names.append(f"my-{folder.replace('/', '-').replace('_', '-')}")
+        file = tmp_path / "plugins" / folder / f"{names[-1].replace('-', '_')}.py"
+        file.parent.mkdir(parents=True)
+        file.write_text("raise RuntimeError('imported')\n")
+    ran = run(tmp_path, sys.executable, "-c", HELP_PROGRAM, command)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[-1] == "loaded []"
+    shown = re.sub(r"[\s│]+", "", ran.out)
+    for name in names:
+        assert f"Plugins:{name}." in shown

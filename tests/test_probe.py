@@ -1,20 +1,25 @@
 """``numtok probe``: what it finds, against eval, plain loops and embeddings made by hand."""
 
+import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from torch import Tensor
 
 from numtok.artifact import Artifact, verify
+from numtok.cli._probed import print_probe
+from numtok.cli._shared import Format
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.nn.decoding import Reader
 from numtok.nn.projections import projections
 from numtok.numerals.column import Numerals
-from numtok.probes import Along, Embedding, Tokens
+from numtok.probes import Along, Embedding, Probe, Tokens
 from numtok.samples import Samples
 from numtok.schemes.base import SCHEMES
 from numtok.stages import probe
@@ -373,6 +378,42 @@ def test_an_embedding_that_is_no_multiple_is_seen_along_its_own_first_component(
     assert points.column("formula").null_count == 9
     mean = points.column("mean").to_pylist()
     assert mean[-1] > mean[0]
+
+
+@pytest.mark.parametrize(
+    ("curve", "levels_off"),
+    [
+        (lambda x: torch.tanh(x), True),
+        (lambda x: -torch.tanh(x), True),
+        (lambda x: x, False),
+        (lambda x: x + x**2 / 6, False),
+        (lambda x: torch.sin(x), False),  # up and down again
+        (lambda x: 1 - torch.cos(x), False),  # as flat at the start as at the end
+    ],
+)
+def test_only_an_embedding_that_levels_off_has_a_half_way_up(
+    curve: Callable[[Tensor], Tensor], levels_off: bool
+) -> None:
+    of = loaded("xval", context=4)
+
+    class Curved(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.nn.Embedding(of.codec.vocabulary_size, 16)
+
+        def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+            # Small beside its position, so that layer norm leaves the curve as it is.
+            added = 1e-3 * curve(values_BL)[:, :, None] * torch.linspace(-1, 1, 16)
+            made: Tensor = self.table(tokens_BL) + added
+            return made
+
+    of.model.embedder = Curved()
+    found, _ = embedding(of, -3.0, 3.0, 25)
+    assert (found.half is not None) == levels_off
+    printed = io.StringIO()
+    made = Probe("m@1", "m", "xval", {}, 0, "embedding", found, [])
+    print_probe(Probed("p@1", made, pa.table({}), None), Format.TABLE, printed)
+    assert ("half way up" in printed.getvalue()) == levels_off
 
 
 def test_an_embedding_that_looks_at_no_value_has_no_direction() -> None:

@@ -29,7 +29,7 @@ from rich.cells import cell_len
 from numtok.cli._shared import SCHEMA
 from numtok.errors import DataError, UsageError
 from numtok.numerals.column import Literals, Numerals
-from numtok.registry import add_plugin_folders
+from numtok.plugins import add_plugin_folders
 from numtok.schemes.base import LOSSES, SCHEMES
 from numtok.stages import _inputs, encode
 from numtok.stages._lengths import OfLength

@@ -34,7 +34,8 @@ def print_probe(probed: "Probed", format: Format, to: TextIO | None = None) -> N
     if isinstance(found, Along):
         _print_along(found, format, to)
     elif isinstance(found, Embedding):
-        _print_pairs("after the first layer norm", _embedding(found), format, to)
+        if rows := _embedding(found):
+            _print_pairs("after the first layer norm", rows, format, to)
     elif isinstance(found, Confidence):
         _print_confidence(found, probed, format, to)
     else:
@@ -139,7 +140,9 @@ def _embedding(found: "Embedding") -> Rows:
             ("height", number(found.height)),
             ("rms distance from the formula / range", number(found.residual)),
         ]
-    return [*rows, ("half way up at x", number(found.half))]
+    if found.half is not None:
+        rows.append(("half way up at x", number(found.half)))
+    return rows
 
 
 def _spread(mean: float | None, deviation: float | None) -> str:

@@ -14,6 +14,12 @@ from numtok.cli._shared import (
     open_store,
 )
 
+# Of which source an option is; the help shows those of each together.
+_SEVERAL, _OPENML, _NUMERACY600K, _NUPA, _ERA5 = (
+    f"Options of {sources}"
+    for sources in ("several sources", "openml", "numeracy600k", "nupa", "era5")
+)
+
 
 def command(
     context: typer.Context,
@@ -24,8 +30,9 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Of uci: airfoil, 'Kin 40K', a,b or all (of 25). Of numeracy600k: titles "
-            "(default), comments. Of nupa: test (default), validation, train.",
+            help="uci: airfoil, 'Kin 40K', a,b or all (of 25); numeracy600k: titles (default), "
+            "comments; nupa: test (default), validation, train.",
+            rich_help_panel=_SEVERAL,
         ),
     ] = None,
     from_: Annotated[
@@ -33,71 +40,104 @@ def command(
         typer.Option(
             "--from",
             metavar="PLACE",
-            help="Of uci: a copy, a folder or a URL. Of numeracy600k, nupa: the JSON or a zip of "
-            "it, a file, its folder or a URL. Of era5: a NetCDF or GRIB file, a zarr store of it "
-            "(path, gs://, https://), arco (default), weatherbench2, weatherbench2-64x32.",
-        ),
-    ] = None,
-    suite: Annotated[
-        int | None, typer.Option(metavar="N", help="Of openml: 353 (CTR23), 269 (AMLB), ...")
-    ] = None,
-    task: Annotated[int | None, typer.Option(metavar="N", help="Of openml: one task.")] = None,
-    preset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of nupa: published (default), value-aware.")
-    ] = None,
-    tasks: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Of nupa: some of them, as add+sub_Float.")
-    ] = None,
-    digits: Annotated[
-        str | None, typer.Option(metavar="N..M", help="Of nupa: digit keys, as 1..5.")
-    ] = None,
-    prompt: Annotated[
-        str | None,
-        typer.Option(
-            metavar="published|short", help="Of nupa: short is without the hint at the form."
-        ),
-    ] = None,
-    variable: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of era5. Default: 2m_temperature.")
-    ] = None,
-    area: Annotated[
-        str | None, typer.Option(metavar="N,W,S,E", help="Of era5: degrees, as 58,-10,50,2.")
-    ] = None,
-    period: Annotated[
-        str | None, typer.Option(metavar="DAY..DAY", help="Of era5: 2019-03-01..2019-03-31.")
-    ] = None,
-    every: Annotated[
-        str | None, typer.Option(metavar="HOURS", help="Of era5: 6h is 0, 6, 12 and 18 UTC.")
-    ] = None,
-    missing: Annotated[
-        str | None,
-        typer.Option(metavar="refuse|drop", help="Of era5: days with missing values."),
-    ] = None,
-    number: Annotated[
-        str | None,
-        typer.Option(metavar="masked|target", help="Of numeracy600k: what becomes of the number."),
-    ] = None,
-    placeholder: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Of numeracy600k: in place of the number. Default: _."),
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARES",
-            help="Of numeracy600k: by a hash of the text. Default: test=0.1667[,seed=0].",
+            help="uci: a copy, a folder or a URL; numeracy600k, nupa: the JSON or a zip of it, a "
+            "file, its folder or a URL; era5: a NetCDF or GRIB file, a zarr store of it (path, "
+            "gs://, https://), arco (default), weatherbench2, weatherbench2-64x32.",
+            rich_help_panel=_SEVERAL,
         ),
     ] = None,
     on_error: Annotated[
         str | None,
         typer.Option(
-            metavar="fail|skip", help="Of numeracy600k and nupa: rows that cannot be used."
+            metavar="fail|skip",
+            help="numeracy600k, nupa: rows that cannot be used.",
+            rich_help_panel=_SEVERAL,
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Default: the source's and the set's.")] = None,
+    suite: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="353 (CTR23), 269 (AMLB), ...", rich_help_panel=_OPENML),
+    ] = None,
+    task: Annotated[
+        int | None, typer.Option(metavar="N", help="One task.", rich_help_panel=_OPENML)
+    ] = None,
+    number: Annotated[
+        str | None,
+        typer.Option(
+            metavar="masked|target",
+            help="What becomes of the number.",
+            rich_help_panel=_NUMERACY600K,
+        ),
+    ] = None,
+    placeholder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="In place of the number. Default: _.",
+            rich_help_panel=_NUMERACY600K,
+        ),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARES",
+            help="By a hash of the text. Default: test=0.1667[,seed=0].",
+            rich_help_panel=_NUMERACY600K,
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="published (default), value-aware.", rich_help_panel=_NUPA
+        ),
+    ] = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="Some of them, as add+sub_Float.", rich_help_panel=_NUPA
+        ),
+    ] = None,
+    digits: Annotated[
+        str | None,
+        typer.Option(metavar="N..M", help="Digit keys, as 1..5.", rich_help_panel=_NUPA),
+    ] = None,
+    prompt: Annotated[
+        str | None,
+        typer.Option(
+            metavar="published|short",
+            help="short is without the hint at the form.",
+            rich_help_panel=_NUPA,
+        ),
+    ] = None,
+    variable: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Default: 2m_temperature.", rich_help_panel=_ERA5),
+    ] = None,
+    area: Annotated[
+        str | None,
+        typer.Option(metavar="N,W,S,E", help="Degrees, as 58,-10,50,2.", rich_help_panel=_ERA5),
+    ] = None,
+    period: Annotated[
+        str | None,
+        typer.Option(metavar="DAY..DAY", help="2019-03-01..2019-03-31.", rich_help_panel=_ERA5),
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(metavar="HOURS", help="6h is 0, 6, 12 and 18 UTC.", rich_help_panel=_ERA5),
+    ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="refuse|drop", help="Days with missing values.", rich_help_panel=_ERA5
+        ),
+    ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Of era5: say what would be read, and how much.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Say what would be read, and how much.", rich_help_panel=_ERA5
+        ),
     ] = False,
+    name: Annotated[str | None, typer.Option(help="Default: the source's and the set's.")] = None,
     restart: RestartOption = False,
     force: ForceOption = False,
     format: FormatOption = Format.TABLE,

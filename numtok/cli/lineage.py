@@ -5,50 +5,74 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from numtok.cli._shared import OneJsonOption, RefArgument, Size, one_line, open_store, print_json
+from numtok.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numtok.artifact import Parent
     from numtok.store import Store
+
+_DEEPEST = 300  # artifacts below each other in JSON, which nests: programs read no more
 
 
 def command(context: typer.Context, ref: RefArgument, json: OneJsonOption = False) -> None:
     """Show what an artifact was made from, up to the raw files.
 
+    What comes up again is "as above": its own origins are shown where it comes first.
+
     Example: numtok lineage era5-p1000
     """
     store = open_store(context)
-    root = store.resolve(ref).as_parent()
-    tree = _tree(store, root, ())
-    if json:
-        print_json({"lineage": tree})
-    else:
-        _print(tree, "", "")
+    nodes = list(_nodes(store, store.resolve(ref).as_parent()))
+    if not json:
+        for depth, node in nodes:
+            _print(depth, node)
+        return
+    if max(depth for depth, _ in nodes) > _DEEPEST:
+        raise UsageError(
+            f"{ref} has more than {_DEEPEST} generations of ancestors, too many for one JSON "
+            "object; leave --json out"
+        )
+    print_json({"lineage": nodes[0][1]})
 
 
-def _tree(store: "Store", one: "Parent", above: "tuple[Parent, ...]") -> dict[str, Any]:
-    node: dict[str, Any] = {
-        "kind": one.kind,
-        "where": one.where,
-        "digest": one.digest,
-        "bytes": one.bytes,
-        "parents": [],
-    }
-    if one.kind == "file":
-        return node
-    name, _, version = one.where.partition("@")
-    artifact = store.find(one.kind, name, version)
-    # The digest decides: an artifact of that name with other content is not the parent.
-    node["here"] = artifact is not None and artifact.manifest.content == one.digest
-    # Only an edited manifest makes an artifact its own ancestor; it is shown once.
-    if artifact is not None and node["here"] and one not in above:
-        node["parents"] = [_tree(store, p, (*above, one)) for p in artifact.manifest.parents]
-    return node
+def _nodes(store: "Store", root: "Parent") -> "Iterator[tuple[int, dict[str, Any]]]":
+    """An artifact and its ancestors, each with its depth, parents behind what was made from them;
+    what has parents is gone into once, so that an edited manifest cannot make this endless."""
+    seen: set[Parent] = set()
+    top: list[dict[str, Any]] = []
+    waiting = [(0, root, top)]
+    while waiting:
+        depth, one, siblings = waiting.pop()
+        node: dict[str, Any] = {
+            "kind": one.kind,
+            "where": one.where,
+            "digest": one.digest,
+            "bytes": one.bytes,
+            "parents": [],
+        }
+        siblings.append(node)
+        if one.kind != "file":
+            name, _, version = one.where.partition("@")
+            artifact = store.find(one.kind, name, version)
+            # The digest decides: an artifact of that name with other content is not the parent.
+            node["here"] = artifact is not None and artifact.manifest.content == one.digest
+            if artifact is not None and node["here"] and (parents := artifact.manifest.parents):
+                if one in seen:
+                    node["above"] = True
+                else:
+                    seen.add(one)
+                    waiting += [(depth + 1, parent, node["parents"]) for parent in parents[::-1]]
+        yield depth, node
 
 
-def _print(node: dict[str, Any], first: str, rest: str) -> None:
+def _print(depth: int, node: dict[str, Any]) -> None:
+    indent = "  " * depth
     missing = "" if node.get("here", True) else ", no longer in the store"
+    if node.get("above"):
+        missing = ", as above"
     size = f"{Size(node['bytes'])}, sha256 {node['digest'][:16]}{missing}"
+    first = f"{indent}from " if depth else ""
     print(f"{first}{node['kind']} {one_line(node['where'])}")
-    print(f"{rest}  {size}")
-    for parent in node["parents"]:
-        _print(parent, f"{rest}  from ", f"{rest}  ")
+    print(f"{indent}  {size}")

@@ -20,12 +20,13 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from numtok import __version__, cli
+from numtok.cli._named import name_plugins
 from numtok.cli._shared import Invocation, one_line
 from numtok.cli._signals import Terminated, raising_at_signals
 from numtok.cli._usage import told
 from numtok.config import FILE, Config, load
 from numtok.errors import NumtokError, StoreError, unknown
-from numtok.registry import add_plugin_folders
+from numtok.plugins import add_plugin_folders, fault_of
 
 
 def _show_version(wanted: bool) -> None:
@@ -53,6 +54,8 @@ def _global_options(
     """Compare the ways of putting numbers into a language model and getting them out again."""
     config = load(Path())
     add_plugin_folders(config.plugins)
+    if config.plugins:
+        name_plugins(context)
     context.default_map = _defaults(context, config)
     context.obj = Invocation(store or config.store or Path("artifacts"), quiet)
 
@@ -129,8 +132,7 @@ def _run() -> int:
         # An exit with a code, or with none, comes back as its value.
         code = command(_global_first(sys.argv[1:]), prog_name="numtok", standalone_mode=False)
     except NumtokError as error:
-        _complain(str(error))
-        return error.exit_code
+        return _refused(error)
     except SystemExit as stop:
         # typer and rich both turn a closed pipe into exit 1, which is a negative verdict here.
         if isinstance(stop.__context__, BrokenPipeError):
@@ -143,9 +145,11 @@ def _run() -> int:
         # Below the store these have become StoreErrors, so this is about an input or the output.
         if isinstance(error, BrokenPipeError):
             raise
-        _complain(f"input or output failed: {error}")
+        _complain(f"input or output failed: {fault_of(error) or error}")
         return StoreError.exit_code
     except Exception as error:
+        if (fault := fault_of(error)) is not None:
+            return _refused(fault)
         if (line := told(error)) is None:
             traceback.print_exc()
             _complain("this is a bug; please report it with the lines above")
@@ -157,6 +161,13 @@ def _run() -> int:
     if code == 130:
         _complain("interrupted")
     return code
+
+
+def _refused(error: NumtokError) -> int:
+    """Say what is wrong, of a plugin's code with its traceback; the code that it has."""
+    print(getattr(error, "trace", ""), end="", file=sys.stderr)
+    _complain(str(error))
+    return error.exit_code
 
 
 def _global_first(arguments: list[str]) -> list[str]:

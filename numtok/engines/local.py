@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from numtok.errors import NumtokError, StoreError
-from numtok.registry import add_plugin_folders, plugin_folders
+from numtok.plugins import add_plugin_folders, fault_of, plugin_folders
+from numtok.registry import import_plugins_from_everywhere
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
@@ -146,6 +147,7 @@ def _start(plugins: tuple[Path, ...], first: bytes) -> None:
     threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
     try:
         add_plugin_folders(plugins)
+        import_plugins_from_everywhere()
         _first = pickle.loads(first)  # imports what it needs
     except NumtokError as error:  # told by the first unit; a failing start only says "died"
         _failure = error
@@ -164,10 +166,18 @@ def _do(work: bytes, unit: Any) -> Any:
     global _work
     if _failure is not None:
         raise _failure
-    if not work:
-        return _first(unit)
-    # As long as it is the same work, it keeps what it has read, such as a codec.
-    if work != _work[0]:
-        _work = work, pickle.loads(work)
-    assert _work[1] is not None
-    return _work[1](unit)
+    try:
+        if not work:
+            return _first(unit)
+        # As long as it is the same work, it keeps what it has read, such as a codec.
+        if work != _work[0]:
+            _work = work, pickle.loads(work)
+        assert _work[1] is not None
+        return _work[1](unit)
+    except NumtokError:
+        raise
+    except Exception as error:
+        # Told here: of a traceback the parent is given the text alone.
+        if (fault := fault_of(error)) is not None:
+            raise fault from None
+        raise

@@ -19,6 +19,7 @@ from numtok.errors import UsageError
 from numtok.metrics._bootstrap import Statistic, interval, replicates
 from numtok.metrics._weighted import mean
 from numtok.metrics._wilson import ends
+from numtok.plugins import Asked, told
 from numtok.registry import Registry, spec_of
 from numtok.reports import Figure, Measures
 
@@ -225,7 +226,26 @@ class Metric(ABC):
         return None if np.isfinite(self.plain(answers)) else self.undefined
 
 
-METRICS: Registry[Metric] = Registry("numtok.metrics", "metric")
+def _counted_by(asked: Asked, answer: Any) -> Any:
+    [answers] = asked.given
+    return asked.array(answer, "ndarray bool[n]", n=len(answers.truth))
+
+
+def _statistic(asked: Asked, found: Any) -> Any:
+    if not callable(found):
+        raise asked.wrong(told(found), "a function of float64[R, n] weights")
+    asked.again = True
+
+    def of_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        answer = asked.array(found(weights), "ndarray float64[R]", R=len(weights))
+        return np.asarray(answer)
+
+    return of_weights
+
+
+METRICS: Registry[Metric] = Registry(
+    "numtok.metrics", "metric", {"counted": _counted_by, "statistic": _statistic}
+)
 
 
 class Difference(NamedTuple):

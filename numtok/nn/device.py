@@ -6,28 +6,70 @@ import resource
 import shutil
 import sys
 import time
-from functools import cache
+from typing import ClassVar, NamedTuple
 
 import torch
 
 from numtok.errors import UsageError
 
 _SIDES = {"cpu": 1024, "cuda": 8192}  # of a square matrix: large enough for the full rate
-_TRIES = 10
+_TRIES, _TRIES_AGAIN = 10, 3
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
 
 
-def matmul_rate(device: torch.device, bfloat16: bool) -> float:
-    """As :func:`measured_matmul_rate`, once a process and number of threads."""
-    return _known(device, bfloat16, torch.get_num_threads())
+class MatmulRate:
+    """How fast large matrix products are on a device: multiplications and additions a second.
+
+    It is the best that was ever found in this process, because a look while something else runs
+    finds too little. So a CPU is looked at again and again over a run (:meth:`look_again`); a GPU
+    only once, before the run has taken its memory. And what the run itself reached, the device can
+    do (:meth:`share`). On a machine that is busy throughout it is too low all the same.
+    """
+
+    _known: ClassVar[dict[tuple[str, bool, int], "_Known"]] = {}
+
+    def __init__(self, device: torch.device, bfloat16: bool) -> None:
+        self._device, self._bfloat16 = device, bfloat16
+        self._key = device.type, bfloat16, torch.get_num_threads()
+        self._reached = 0.0  # by the run
+        if self._key not in self._known:
+            self._look(_TRIES)
+
+    @property
+    def per_second(self) -> float:
+        """The best so far."""
+        return max(self._known[self._key].rate, self._reached)
+
+    def look_again(self) -> None:
+        """Measure once more, where that takes less than half a percent of the time since the last
+        look."""
+        known = self._known[self._key]
+        if self._device.type == "cpu" and time.monotonic() - known.looked >= 200 * known.cost:
+            self._look(_TRIES_AGAIN)
+
+    def share(self, flops_per_second: float) -> float:
+        """What was reached, as a share of it; 1 at most."""
+        self._reached = max(self._reached, flops_per_second)
+        return flops_per_second / self.per_second
+
+    def _look(self, tries: int) -> None:
+        started = time.monotonic()
+        rate = measured_matmul_rate(self._device, self._bfloat16, tries)
+        now = time.monotonic()
+        before = self._known.get(self._key)
+        best = rate if before is None else max(rate, before.rate)
+        self._known[self._key] = _Known(best, now, now - started)
 
 
-@cache
-def _known(device: torch.device, bfloat16: bool, threads: int) -> float:
-    return measured_matmul_rate(device, bfloat16)
+class _Known(NamedTuple):
+    """What was found; when the last look was, and the seconds that it took."""
+
+    rate: float
+    looked: float
+    cost: float
 
 
-def measured_matmul_rate(device: torch.device, bfloat16: bool) -> float:
+def measured_matmul_rate(device: torch.device, bfloat16: bool, tries: int = _TRIES) -> float:
     """Multiplications and additions a second of large matrix products in float32 or bfloat16.
 
     The best of some tries, in a fraction of a second.
@@ -37,7 +79,7 @@ def measured_matmul_rate(device: torch.device, bfloat16: bool) -> float:
     # Not random, so that the generator stays as it is; nor zeros, on which some chips are faster.
     matrix = torch.linspace(-1, 1, side * side, device=device).view(side, side).to(dtype)
     seconds = []
-    for _ in range(_TRIES):
+    for _ in range(tries):
         wait(device)
         started = time.perf_counter()
         matrix @ matrix

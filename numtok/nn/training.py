@@ -23,6 +23,7 @@ from numtok.nn.batches import seed_of
 from numtok.nn.device import seed_generator
 from numtok.nn.model import Given, Losses, Model, ProjectedLosses
 from numtok.nn.objectives.base import Example
+from numtok.plugins import unwatch
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
 _OF_VALUES = ("embedder.encoder.",)  # the names of what makes the vectors of prefixes
@@ -164,6 +165,7 @@ class Trainer:
         self.tokens = 0  # real ones that went in
         self.flops = 0  # of forward passes
         self.second_flops = 0  # of these those of second ones
+        self._uncompiled = execution.compiled  # before the first step
         self._learnt_losses: Callable[[Given], Losses] = model.losses
         # The second pass would write over what the first left in its graph.
         self._graphs = execution.graphs and model.projection is None
@@ -233,6 +235,8 @@ class Trainer:
 
     def learn(self, prepared: Prepared) -> None:
         """One step; looks at no result, so that a GPU need not be waited for."""
+        if self._uncompiled:
+            self._hold_to_contracts(prepared)
         rate = self.recipe.rate(self.step)
         for group in self._optimizer.param_groups:
             group["lr"] = rate * group["times"]
@@ -254,6 +258,16 @@ class Trainer:
         self.tokens += prepared.tokens
         self.flops += prepared.flops
         self.second_flops += prepared.second_flops
+
+    def _hold_to_contracts(self, prepared: Prepared) -> None:
+        """Have plugins answer once as they are written: compiled, their answers cannot be looked
+        at."""
+        for given, _ in prepared.parts:
+            with self._precision():
+                self.model.losses(given.to(self.device))
+        for module in self.model.modules():
+            unwatch(module)
+        self._uncompiled = False
 
     def means(self) -> dict[str, float]:
         """Mean losses and gradient norm since the last call; the device is waited for.

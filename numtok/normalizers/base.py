@@ -7,12 +7,13 @@ out of the fit and pass through unchanged.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import DataError
+from numtok.plugins import Asked, told
 from numtok.registry import Registry, spec_of
 
 Constants = dict[str, float]
@@ -229,4 +230,19 @@ def fit(normalizer: Normalizer, moments: Moments) -> FittedNormalizer:
     return FittedNormalizer(normalizer, constants)
 
 
-NORMALIZERS: Registry[Normalizer] = Registry("numtok.normalizers", "normaliser")
+def _constants(asked: Asked, answer: Any) -> Any:
+    for name, value in asked.one_of(answer, dict).items():
+        if not isinstance(name, str) or not isinstance(value, float):
+            raise asked.wrong(f"{name!r}: {told(value)}", "floats by name")
+    return answer
+
+
+def _values(asked: Asked, answer: Any) -> Any:
+    return asked.array(answer, "ndarray float64[n]", n=len(asked.given[0]))
+
+
+NORMALIZERS: Registry[Normalizer] = Registry(
+    "numtok.normalizers",
+    "normaliser",
+    {"fit": _constants, "forward": _values, "inverse": _values, "log_slope": _values},
+)

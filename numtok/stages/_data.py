@@ -29,13 +29,14 @@ _MEMORY = 0.25  # the share of the machine's that one split may take
 
 def read_codec(artifact: Artifact) -> Codec:
     """The codec of an encoded or model artifact."""
-    return Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
+    with artifact.naming_plugins():
+        return Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
 
 
 def same_codec(first: Artifact, second: Artifact) -> bool:
     """Whether two encoded or model artifacts write texts in one way."""
     one, other = (files.read_bytes(each.path / SCHEME_FILE, 1 << 30) for each in (first, second))
-    return one == other or Codec.from_json(one).digest == Codec.from_json(other).digest
+    return one == other or read_codec(first).digest == read_codec(second).digest
 
 
 def check_codec(model: Artifact, encoded: Artifact) -> None:

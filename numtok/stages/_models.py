@@ -25,6 +25,7 @@ from numtok.nn.heads.base import ValueHead
 from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES
 from numtok.nn.vocabulary import Vocabulary
+from numtok.plugins import fault_of
 from numtok.records import SCHEME_FILE, read_record
 from numtok.reports import Costs
 from numtok.samples import Samples
@@ -110,7 +111,8 @@ def is_causal(artifact: Artifact) -> bool:
 
     Raises as :func:`read_model`.
     """
-    return OBJECTIVES.from_settings(_read_file(artifact).settings.objective).causal
+    with artifact.naming_plugins():
+        return OBJECTIVES.from_settings(_read_file(artifact).settings.objective).causal
 
 
 def says_labels(artifact: Artifact) -> bool:
@@ -131,7 +133,8 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
     """
     path = artifact.path / MODEL_FILE
     content = _read_file(artifact)
-    codec = Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
+    with artifact.naming_plugins():
+        codec = Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
     if content.settings.vocabulary != codec.vocabulary_size:
         raise StoreError(
             f"{path} is for {content.settings.vocabulary} tokens, {SCHEME_FILE} beside it has "
@@ -139,10 +142,13 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
         )
     vocabulary = Vocabulary.of(codec)
     try:
-        with torch.device("meta"):  # takes no memory: the sizes may be anything
+        # On "meta" it takes no memory: the sizes may be anything.
+        with torch.device("meta"), artifact.naming_plugins():
             empty = Model(content.settings, vocabulary)
             shapes = {name: p.shape for name, p in empty.named_parameters()}
     except RuntimeError as error:
+        if (fault := fault_of(error)) is not None:
+            raise fault from error
         raise StoreError(
             f"{path} has sizes that no model has; `numtok verify {artifact.ref}` says what is "
             "damaged"

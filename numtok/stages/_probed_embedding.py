@@ -109,16 +109,18 @@ def _formula(x: Floats, mean: Floats, unit: Floats, found: Projections) -> _Form
 def _half(x: Floats, y: Floats) -> float | None:
     """The least x above 0 at which y is half way from that at 0 to that at the upper end.
 
-    >>> _half(np.array([-1.0, 0.0, 1.0, 2.0, 3.0]), np.array([-8.0, 0.0, 2.0, 6.0, 8.0]))
-    1.5
+    None where it does not level off: unless it goes one way alone, and at the end at less than half
+    of its pace at the start, the end is only where x was left.
+
+    >>> _half(np.array([-1.0, 0.0, 1.0, 2.0, 3.0]), np.array([-4.0, 0.0, 4.0, 7.0, 8.0]))
+    1.0
     """
     if not x[0] <= 0 < x[-1]:
         return None
-    start = float(np.interp(0.0, x, y))
-    risen = (y - start) / (float(y[-1]) - start) if y[-1] != start else np.zeros(len(y))
-    reached = np.flatnonzero((x > 0) & (risen >= 0.5))
-    if not len(reached):
+    places = np.append(0.0, x[x > 0])
+    risen = np.interp(places, x, y)
+    risen = (risen - risen[0]) * np.sign(risen[-1] - risen[0])
+    pace = np.diff(risen) / np.diff(places)
+    if (pace < 0).any() or pace[-1] >= pace[0] / 2:
         return None
-    at = int(reached[0])
-    before = (x[at - 1], risen[at - 1]) if x[at - 1] >= 0 else (0.0, 0.0)
-    return float(np.interp(0.5, [before[1], risen[at]], [before[0], x[at]]))
+    return float(np.interp(risen[-1] / 2, risen, places))

@@ -24,6 +24,7 @@ from numtok.nn.heads.base import Calibration
 from numtok.nn.mlp import Mlp
 from numtok.nn.regressor import Regressor, RegressorSettings
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.plugins import fault_of
 from numtok.records import read_record
 from numtok.stages._models import WEIGHTS, load_weights
 from numtok.tables import Feature
@@ -105,13 +106,16 @@ def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
     file = read_regressor_file(artifact)
     settings = {one.fold: _settings(file, one) for one in file.folds}
     try:
-        with torch.device("meta"):  # takes no memory: the sizes may be anything
+        # On "meta" it takes no memory: the sizes may be anything.
+        with torch.device("meta"), artifact.naming_plugins():
             shapes = {
                 name: parameter.shape
                 for one in file.folds
                 for name, parameter in _named(one, Regressor(settings[one.fold])).items()
             }
     except RuntimeError as error:
+        if (fault := fault_of(error)) is not None:
+            raise fault from error
         raise StoreError(
             f"{artifact.path / REGRESSOR_FILE} has sizes that no model has; "
             f"`numtok verify {artifact.ref}` says what is damaged"

@@ -15,7 +15,7 @@ from numtok.codec import Codec
 from numtok.draft import Draft
 from numtok.nn.batches import Batch, Batches, generator
 from numtok.nn.course import Course
-from numtok.nn.device import matmul_rate, peak_memory
+from numtok.nn.device import MatmulRate, peak_memory
 from numtok.nn.model import Model
 from numtok.nn.objectives.base import Example, Objective, masked, said
 from numtok.nn.prefetch import prefetched
@@ -192,6 +192,7 @@ class Training:
         self.note = note
         self.records: list[dict[str, Any]] = []  # the lines of metrics.jsonl
         self.seconds = 0.0  # of training, earlier runs included
+        self.rate = MatmulRate(execution.device, execution.bfloat16)
         self._numbers_a_token = len(train.samples.numbers) / max(1, len(train.samples.tokens))
 
     def run(self, budget: dict[str, float]) -> Trainer:
@@ -212,12 +213,13 @@ class Training:
     def timing(self, trainer: Trainer) -> dict[str, Any]:
         """What goes into timing.json; speeds are of all runs, memory is of this one, and
         ``second_pass`` is its share in the FLOPs."""
+        self.rate.look_again()
         speed = self.speed(trainer.tokens, trainer.flops, self.seconds)
         second = trainer.second_flops / max(1, trainer.flops)
         return {
             "seconds": self.seconds,
             **speed._asdict(),
-            "matmul_flops_per_second": self.matmul_rate(),
+            "matmul_flops_per_second": self.rate.per_second,
             "peak_memory": peak_memory(self.execution.device),
             "device": self.execution.device.type,
             "threads": torch.get_num_threads(),
@@ -231,12 +233,8 @@ class Training:
             tokens / seconds,
             tokens / seconds * self._numbers_a_token,
             flops,
-            flops / self.matmul_rate(),
+            self.rate.share(flops),
         )
-
-    def matmul_rate(self) -> float:
-        """What the device reaches, in the precision of the training; measured once a process."""
-        return matmul_rate(self.execution.device, self.execution.bfloat16)
 
     def profile(self, path: Path) -> list[Cost]:
         """What a step costs, by operations; a trace goes to ``path``.
@@ -298,6 +296,7 @@ class Training:
                     losses = trainer.means()
                     self._record("train", trainer, losses)
                     self.progress(clock.update(trainer, losses["loss"]))
+                    self.rate.look_again()
                 if self.validation and (trainer.step % validate_every == 0 or done):
                     self._record("validation", trainer, self._validate(trainer, self.validation))
                 self.seconds = before + clock.seconds
@@ -348,8 +347,6 @@ class _Clock:
 
     def __init__(self, training: Training, trainer: Trainer) -> None:
         self._training = training
-        # Measured once a process: not when the clock runs.
-        training.matmul_rate()
         self._step, self._tokens, self._flops = trainer.step, trainer.tokens, trainer.flops
         self._started = time.monotonic()
 

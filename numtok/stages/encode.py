@@ -34,8 +34,9 @@ from numtok.engines.local import Workers
 from numtok.errors import UsageError
 from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.policy import NumeralPolicy
+from numtok.plugins import is_plugin
 from numtok.records import ENCODED, MODEL, SCHEME_FILE
-from numtok.registry import is_plugin, name_of
+from numtok.registry import name_of
 from numtok.schemes.base import Scheme
 from numtok.stages._batches import Reading
 from numtok.stages._encode_unit import EncodeUnit, Screening
@@ -328,7 +329,8 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
     """What to encode with: specs still to be fitted, or the codec of an earlier artifact."""
     if config.like is not None:
         artifact = store.resolve(config.like, kinds={ENCODED, MODEL})
-        codec = Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
+        with artifact.naming_plugins():
+            codec = Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
         _check_output(codec.scheme)
         return codec, [artifact.as_parent()]
     assert config.scheme is not None

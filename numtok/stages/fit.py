@@ -18,7 +18,7 @@ from numtok import files
 from numtok.artifact import Artifact
 from numtok.draft import Draft
 from numtok.errors import DataError, UsageError
-from numtok.nn.device import keep_freed_memory, matmul_rate, peak_memory
+from numtok.nn.device import MatmulRate, keep_freed_memory, peak_memory
 from numtok.nn.features import Columns
 from numtok.nn.fitted import Fitted, Preparation
 from numtok.nn.fitting import Epoch, Fitting, FittingRecipe
@@ -237,6 +237,7 @@ class _Fit:
         self.records: list[dict[str, Any]] = []
         self.seconds = 0.0
         self.unsayable = 0
+        self.rate = MatmulRate(plan.device, bfloat16=False)
 
     def run(self) -> Finished:
         """Leave the files of the model in the draft."""
@@ -259,6 +260,7 @@ class _Fit:
             if fold in self.states:
                 fitting.load(*self.states[fold])
             self._fit(fold, fitting)
+            self.rate.look_again()
             self.states[fold] = fitting.state()
             fitted.append(preparation.finished())
         return self._written(fitted)
@@ -361,7 +363,7 @@ class _Fit:
             "seconds": self.seconds,
             "samples_per_second": samples / seconds,
             "flops_per_second": flops / seconds,
-            "mfu": flops / seconds / matmul_rate(device, bfloat16=False),
+            "mfu": self.rate.share(flops / seconds),
             "peak_memory": peak_memory(device),
             "threads": torch.get_num_threads(),
         }

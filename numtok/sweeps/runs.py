@@ -20,6 +20,7 @@ from numtok.config import threads
 from numtok.engines.local import run_units
 from numtok.errors import NumtokError, UsageError
 from numtok.nn.training import device_of
+from numtok.plugins import fault_of
 from numtok.stages import eval, eval_table, fit, train
 from numtok.store import Absent, Store
 from numtok.sweeps.plan import Point, Sweep, label_of
@@ -90,6 +91,8 @@ class RunUnit:
                 raise
             except Exception as error:  # nor shall this lose the runs that go on beside it
                 traceback.print_exc()
+                if (fault := fault_of(error)) is not None:
+                    return Outcome(run, None, fault)
                 told = f"this is a bug; please report it with its traceback: {error!r}"
                 return Outcome(run, None, Bug(told))
         return Outcome(run, report.path)

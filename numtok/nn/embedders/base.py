@@ -6,11 +6,12 @@ number is seen.
 """
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import nn
 
 from numtok.nn.vocabulary import Vocabulary
+from numtok.plugins import Asked, a, told
 from numtok.registry import Registry
 
 INIT = 0.02  # standard deviation of initial embeddings, as in GPT-2
@@ -38,7 +39,28 @@ class Embedder(ABC):
         return True
 
 
-EMBEDDERS: Registry[Embedder] = Registry("numtok.nn.embedders", "embedder")
+def _built(asked: Asked, module: Any) -> Any:
+    vocabulary, width = asked.given
+    asked.one_of(module, nn.Module)
+    wanted = "a module whose table.weight is float32[V, D], a vector for each token"
+    try:
+        table = module.get_parameter("table.weight")
+    except AttributeError as error:
+        raise asked.wrong(f"a {type(module).__name__} without table.weight", wanted) from error
+    if table.shape != (vocabulary.size, width):
+        got = f"a {type(module).__name__} whose table.weight is {told(table)}"
+        raise asked.wrong(got, f"{wanted}, V = {vocabulary.size:,}, D = {width:,}")
+    return asked.watching(module, {"forward": _vectors}, D=width)
+
+
+def _vectors(asked: Asked, answer: Any) -> Any:
+    rows, length = asked.given[0].shape
+    return asked.array(answer, "Tensor float[B, L, D]", B=rows, L=length)
+
+
+EMBEDDERS: Registry[Embedder] = Registry(
+    "numtok.nn.embedders", "embedder", {"sees_all": a(bool), "build": _built}
+)
 
 
 def token_table(vocabulary: int, width: int) -> nn.Embedding:

@@ -9,16 +9,17 @@ at the last real place.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.nn.batches import Batch
+from numtok.plugins import Asked, a, told
 from numtok.registry import Registry
 
 MASK, END = 1, 2  # ids of codec.SPECIALS
@@ -142,7 +143,61 @@ class Objective(ABC):
         return None
 
 
-OBJECTIVES: Registry[Objective] = Registry("numtok.nn.objectives", "objective")
+def _required(asked: Asked, answer: Any) -> Any:
+    columns = ("targets", "answer_start", "label", None)
+    if answer not in columns:
+        raise asked.wrong(told(answer), f"one of {', '.join(map(repr, columns))}")
+    return answer
+
+
+def _example(asked: Asked, answer: Any) -> Any:
+    batch = asked.given[0]
+    asked.one_of(answer, Example)
+    counts = (
+        one.size if isinstance(one, np.ndarray) else 0
+        for one in (answer.where, answer.number_where)
+    )
+    sizes = {"B": len(batch.tokens)} | dict(zip("KN", counts, strict=True))
+    length = 0
+    for name, form in _EXAMPLE.items():
+        column = getattr(answer, name)
+        if column is None and name == "projects_from":
+            continue
+        part = replace(asked, member=f"{asked.member}, {name}", sizes=sizes)
+        part.array(column, form)
+        if name == "tokens":
+            length = sizes["L"] = column.shape[1]
+        if name in ("where", "number_where"):
+            allowed = sizes["B"] * length
+            if (np.diff(column, prepend=-1, append=allowed) < 1).any():
+                raise part.wrong("places that do not rise", f"rising places from 0 below {allowed}")
+    if not np.isin(answer.number_where, answer.where).all():
+        raise asked.wrong("number_where with places that are not in where", "some of where")
+    asked.again = not sizes["N"]
+    return answer
+
+
+_EXAMPLE = {
+    "tokens": "ndarray int64[B, L]",
+    "values": "ndarray float32[B, L]",
+    "real": "ndarray bool[B, L]",
+    "where": "ndarray int64[K]",
+    "labels": "ndarray int64[K]",
+    "number_where": "ndarray int64[N]",
+    "number_values": "ndarray float32[N]",
+    "projects_from": "ndarray int64[B]",
+}
+
+OBJECTIVES: Registry[Objective] = Registry(
+    "numtok.nn.objectives",
+    "objective",
+    {
+        "causal": a(bool),
+        "passes": a(TwoPasses, type(None)),
+        "requires": _required,
+        "example": _example,
+    },
+)
 
 
 def masked(batch: Batch, hidden: NDArray[np.bool_]) -> Example:

@@ -1,0 +1,271 @@
+"""Plugins: the folders that they lie in, whose fault an error is, and whether they keep a contract.
+
+A plugin is a file of a user's, ``FOLDER/nn/heads/mine.py``, that a registry finds by its name. What
+goes wrong in its own code is told as its fault (:func:`fault_of`), wherever it was called. What it
+answers is compared with its contract the first time it is asked, by whichever command that is
+(:func:`watch`): a loss of the wrong shape would be broadcast without a word. numtok's own classes
+are not watched when used; tests hold them to the same contracts.
+"""
+
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numtok.errors import PluginError, UsageError
+
+_folders: list[Path] = []
+_CORRECT = "correct the file, or leave its folder out of [plugins] in numtok.toml"
+_FLOATING = ("float16", "bfloat16", "float32", "float64")
+
+
+def add_plugin_folders(folders: Iterable[Path]) -> None:
+    """Make the files under ``folders`` (one subfolder a registry) known by name.
+
+    Called once by the command line from ``numtok.toml``, and again in every
+    spawned worker. Raises UsageError for a folder that is not there.
+    """
+    for folder in folders:
+        resolved = folder.resolve()
+        if not resolved.is_dir():
+            raise UsageError(
+                f"plugin folder {str(folder)!r} is not a folder; "
+                "correct `folders` under [plugins] in numtok.toml"
+            )
+        if resolved not in _folders:
+            _folders.append(resolved)
+
+
+def plugin_folders() -> tuple[Path, ...]:
+    """The folders added so far, in order, for handing on to workers."""
+    return tuple(_folders)
+
+
+def is_plugin_file(file: Path) -> bool:
+    """Whether a file lies in one of the folders."""
+    return any(file.is_relative_to(folder) for folder in _folders)
+
+
+def file_of(thing: object) -> Path | None:
+    """The plugin's file that defines the class of an object; None for numtok's own."""
+    file = sys.modules[type(thing).__module__].__file__
+    return Path(file) if file is not None and is_plugin_file(Path(file)) else None
+
+
+def is_plugin(thing: object) -> bool:
+    """True if the class of an object comes from a plugin folder."""
+    return file_of(thing) is not None
+
+
+def loaded() -> dict[str, str]:
+    """The plugins that were imported so far, by their place in a plugin folder, and that folder:
+    ``{"nn/heads/mine.py": "/home/me/plugins"}``."""
+    found = {}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) if name.startswith("numtok.") else None
+        for folder in _folders:
+            if file is not None and Path(file).is_relative_to(folder):
+                found[Path(file).relative_to(folder).as_posix()] = str(folder)
+    return dict(sorted(found.items()))
+
+
+def import_error(file: Path, error: Exception) -> UsageError:
+    """What is wrong with a plugin's file, at the last of its lines that was reached."""
+    if isinstance(error, SyntaxError):
+        where = f"{error.filename or file}, line {error.lineno}"
+        return UsageError(f"{where}: SyntaxError: {error.msg}; {_CORRECT}")
+    where = _place(error) or str(file)
+    return UsageError(f"{where}: {type(error).__name__}: {error}; {_CORRECT}")
+
+
+def fault_of(error: Exception) -> PluginError | None:
+    """The error as that of a plugin, with its traceback, where a plugin's code was at work when it
+    was raised: in that code itself, or in what it called. None where none was."""
+    if (where := _place(error)) is None:
+        return None
+    what = " ".join(str(error).split())  # libraries tell in several lines
+    told = f"{where}: {type(error).__name__}: {what}; {_CORRECT}"
+    return PluginError(told, "".join(traceback.format_exception(error)))
+
+
+def _place(error: Exception) -> str | None:
+    """The last line of a plugin that was reached, with what it is in."""
+    found = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        code = frame.f_code
+        if is_plugin_file(Path(code.co_filename)):
+            inside = "" if code.co_qualname == "<module>" else f", in {code.co_qualname}"
+            found = f"{code.co_filename}, line {line}{inside}"
+    return found
+
+
+# --- contracts ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Asked:
+    """One member of a watched object was asked.
+
+    given
+        What it was asked with, in order.
+    sizes
+        By letter, sizes that the contract speaks of and that are known from elsewhere.
+    again
+        Whether the next answer is to be looked at as well: this one says too little.
+    """
+
+    thing: object
+    member: str
+    given: tuple[Any, ...]
+    file: Path
+    contract: str
+    sizes: Mapping[str, int]
+    again: bool = False
+
+    def wrong(self, got: str, wanted: str) -> PluginError:
+        """The error for an answer that breaks the contract."""
+        return PluginError(
+            f"{self.file}: {type(self.thing).__name__}.{self.member} gives {got}; it must give "
+            f"{wanted} ({self.contract} says what each member is)"
+        )
+
+    def one_of(self, answer: Any, *kinds: type) -> Any:
+        """The answer; PluginError unless it is of one of these classes (a bool is no int)."""
+        if not isinstance(answer, kinds) or (isinstance(answer, bool) and bool not in kinds):
+            names = ["None" if kind is type(None) else kind.__name__ for kind in kinds]
+            raise self.wrong(told(answer), " or ".join(names))
+        return answer
+
+    def array(self, answer: Any, form: str, *, finite: bool = False, **sizes: int) -> Any:
+        """The answer; PluginError unless it is an array of that form, such as ``Tensor
+        float32[N, P]``: its class, what it is made of (several with ``|``; ``float`` is any of
+        these), and its sizes, by letters of which some are known. Of two rows at least, or the
+        next answer is looked at as well."""
+        kind, _, rest = form.partition(" ")
+        types, _, letters = rest.rstrip("]").partition("[")
+        shape = letters.split(", ")
+        known = {**self.sizes, **sizes}
+        names = _FLOATING if types == "float" else tuple(types.split("|"))
+        there = [f"{letter} = {known[letter]:,}" for letter in shape if letter in known]
+        wanted = ", ".join([form, *there])
+        fits = (
+            any(one.__name__ == kind for one in type(answer).__mro__)
+            and _dtype(answer) in names
+            and len(answer.shape) == len(shape)
+            and all(
+                known.get(letter, size) == size
+                for letter, size in zip(shape, answer.shape, strict=True)
+            )
+        )
+        if not fits:
+            raise self.wrong(told(answer), wanted)
+        if finite and not bool((abs(answer) < float("inf")).all()):
+            raise self.wrong(f"{told(answer)} with values that are not finite", f"finite {wanted}")
+        self.again |= any(known.get(letter, 2) < 2 for letter in shape)
+        return answer
+
+    def watching(self, made: Any, checks: "Mapping[str, Check]", **sizes: int) -> Any:
+        """What the member made, watched in its turn; so is what it makes next."""
+        _watch(made, checks, self.file, self.contract, {**self.sizes, **sizes})
+        self.again = True
+        return made
+
+
+#: Looks at an answer and gives it on; raises ``asked.wrong(...)``.
+Check = Callable[[Asked, Any], Any]
+
+
+def told(answer: Any) -> str:
+    """An answer in a few words.
+
+    >>> told([1.5]), told(None)
+    ('a list', 'None')
+    """
+    if (dtype := _dtype(answer)) is not None:
+        return f"{type(answer).__name__} {dtype}[{', '.join(map(str, answer.shape))}]"
+    if answer is None or isinstance(answer, bool | int | float | str):
+        return repr(answer)
+    return f"a {type(answer).__name__}"
+
+
+def _dtype(answer: Any) -> str | None:
+    """Of an array of NumPy or PyTorch, neither of which is imported here."""
+    if not (hasattr(answer, "dtype") and hasattr(answer, "shape")):
+        return None
+    return str(answer.dtype).removeprefix("torch.")
+
+
+def watch(thing: object, checks: Mapping[str, Check], contract: str) -> None:
+    """Hold an object of a plugin's to its contract: its properties now, and each other member in
+    ``checks`` when it is first asked. Nothing for numtok's own, and nothing once all were asked.
+
+    ``contract`` is where it is written down. Raises PluginError.
+    """
+    if (file := file_of(thing)) is not None:
+        _watch(thing, checks, file, contract, {})
+
+
+def unwatch(thing: object) -> None:
+    """Look at none of its answers any more: for what cannot have a look in it, as what is compiled
+    by PyTorch."""
+    for member in [key for key, value in vars(thing).items() if isinstance(value, _Watched)]:
+        del vars(thing)[member]
+
+
+def _watch(
+    thing: Any, checks: Mapping[str, Check], file: Path, contract: str, sizes: Mapping[str, int]
+) -> None:
+    for member, check in checks.items():
+        kind = getattr(type(thing), member, None)
+        if callable(kind):
+            # Past __setattr__, which frozen dataclasses refuse.
+            vars(thing)[member] = _Watched(thing, member, check, file, contract, sizes)
+        elif hasattr(thing, member):
+            check(Asked(thing, member, (), file, contract, sizes), getattr(thing, member))
+
+
+@dataclass(eq=False)
+class _Watched:
+    """Stands before a method in its object until an answer was looked at; it can be pickled."""
+
+    thing: Any
+    member: str
+    check: Check
+    file: Path
+    contract: str
+    sizes: Mapping[str, int]
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        try:
+            answer = getattr(type(self.thing), self.member)(self.thing, *given, **named)
+        except (AttributeError, IndexError, ValueError) as error:
+            raise fault_of(error) or self._failed(error) from error
+        together = (*given, *named.values())
+        asked = Asked(self.thing, self.member, together, self.file, self.contract, self.sizes)
+        answer = self.check(asked, answer)
+        if not asked.again:
+            with suppress(KeyError):  # asked within itself, or by two threads
+                del vars(self.thing)[self.member]
+        return answer
+
+    def _failed(self, error: Exception) -> PluginError:
+        """Of what a plugin made of a class of numtok's, whose code fails by what it was given."""
+        told = f"{self.file}: {type(self.thing).__name__}.{self.member} fails by what it was given"
+        trace = "".join(traceback.format_exception(error))
+        return PluginError(f"{told}: {type(error).__name__}: {error}; {_CORRECT}", trace)
+
+
+def a(*kinds: type) -> Check:
+    """The check of an answer that is of one of these classes."""
+    return _A(kinds)
+
+
+@dataclass(frozen=True)
+class _A:
+    kinds: tuple[type, ...]
+
+    def __call__(self, asked: Asked, answer: Any) -> Any:
+        return asked.one_of(answer, *self.kinds)
