@@ -441,8 +441,8 @@ def test_a_file_that_is_not_json_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as found:
         File.read(path)
     told = str(found.value)
-    assert told.startswith(f"text tokenizer {path}: not JSON (")
-    assert told.endswith("); give a tokenizer.json")
+    assert told.startswith(f"text tokenizer {path} is not JSON (")
+    assert told.endswith(")")
 
 
 def test_a_given_tokenizer_is_known_by_its_content_alone(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from numtok.cli._shared import (
+    DiskLimitOption,
     ForceOption,
     Format,
     FormatOption,
@@ -98,6 +99,7 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Of era5: say what would be read, and how much.")
     ] = False,
+    disk_limit: DiskLimitOption = None,
     restart: RestartOption = False,
     force: ForceOption = False,
     format: FormatOption = Format.TABLE,
@@ -137,6 +139,7 @@ def command(
         restart=restart,
         force=force,
         dry_run=dry_run,
+        disk_limit=disk_limit,
     )
     made: list[Result] = []
     try:

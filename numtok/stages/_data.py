@@ -153,6 +153,7 @@ def has_targets(artifact: Artifact) -> bool:
 
 @contextmanager
 def _naming_damage(path: Path) -> Iterator[None]:
+    files.check_regular(path)
     try:
         yield
     except (OSError, pa.ArrowException) as error:
