@@ -53,7 +53,8 @@ def toml(content: bytes, shown: str, parse_float: Callable[[str], Any] = float) 
         raise UsageError(f"{shown} cannot be read: {' '.join(str(error).split())}") from error
     except RecursionError:
         raise _too_deep(shown) from None
-    return _checked(found, shown)
+    _check_depth(found, shown)
+    return found
 
 
 def json(content: bytes, shown: str) -> Any:
@@ -64,16 +65,17 @@ def json(content: bytes, shown: str) -> Any:
         raise UsageError(f"{shown} is not JSON ({error})") from None
     except RecursionError:
         raise _too_deep(shown) from None
-    return _checked(found, shown)
+    _check_depth(found, shown)
+    return found
 
 
-def _checked(found: Any, shown: str) -> Any:
+def _check_depth(found: Any, shown: str) -> None:
     level = [found] if isinstance(found, dict | list) else []
-    for _ in range(DEEPEST + 1):
+    for _ in range(DEEPEST):
         inner = [one.values() if isinstance(one, dict) else one for one in level]
         level = [one for values in inner for one in values if isinstance(one, dict | list)]
         if not level:
-            return found
+            return
     raise _too_deep(shown)
 
 

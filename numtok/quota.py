@@ -38,7 +38,7 @@ class Quota:
         """
         if text is None or text == "none":
             return cls(endless=text is not None)
-        match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?) ?([A-Za-z]*)", text)
+        match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([A-Za-z]*)", text)
         if match is None or match[2] not in _UNITS:
             raise UsageError(
                 f"--disk-limit {text!r} is no size; write a number of bytes, a size such as 20GB "
