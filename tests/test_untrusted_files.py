@@ -12,6 +12,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
@@ -400,6 +401,20 @@ def test_rows_are_counted_beyond_two_to_the_31(
     assert json.loads(rejected.read_text())["row"] == late + 5
     config = Config((str(path),), scheme="p10", on_clip="error", on_error="skip")
     assert run(config, Store(tmp_path / "store"), lambda *_: None).artifact is not None
+
+
+def test_rows_of_parquet_are_counted_beyond_two_to_the_31() -> None:
+    from numtok.stages import _parquet
+    from numtok.stages._checksum import Checksum
+    from numtok.stages._parts import Part, Stamp
+
+    part = Part(0, Path("a"), "a", None, "parquet", 0, 1, 0, Checksum(), 1, Stamp(1, 0))
+    late = (1 << 31) - 1
+    rows = pa.RecordBatch.from_pydict({"text": ["it is 7", None, "8"]})
+    batch = _parquet._parquet_batch(part, rows, "text", [], late)
+    assert batch.numbers.tolist() == [late, late + 2]
+    assert [bad.number for bad in batch.rejected] == [late + 1]
+    assert batch.rows.ids.to_pylist() == [f"0:{late}", f"0:{late + 2}"]
 
 
 def test_empty_lines_cost_nothing_but_their_count() -> None:

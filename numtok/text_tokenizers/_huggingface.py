@@ -3,6 +3,7 @@
 import json
 import time
 from functools import cached_property
+from string import printable
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from numtok.text_tokenizers.base import Fitted, Pieces, Tokens
 # Whitespace that splitters drop or strip, letters that normalizers change, every UTF-8 length.
 _PROBE = " \t a  b\n\n\r\nÀÅe\u0301ﬁＡ 'd I'll x1y2_3 [NUM] \x00\x7f\xa0\u200d\u2028日本 🙂🙂 end. "
 
-# Runs of one kind, cut short by another: what patterns go back and forth on.
-_RUNS = "".join(f"{letter * 40}{end}" for letter in "aA1 \n.-_日" for end in "!x0 ")
+# Runs of one kind, cut short by another: what patterns go back and forth on. Behind them all
+# characters, since nothing is tried in a text without one that a pattern needs.
+_RUNS = "".join(f"{letter * 40}{end}" for letter in "aA1 \n.-_日" for end in "!x0 ") + printable
 _PATIENCE = 2.0  # seconds for these, which take a usual pattern less than a thousandth of one
 _GAPS = 2  # ids there may be for each token
 
