@@ -1,9 +1,10 @@
-"""How much of what comes from elsewhere may be written to a disk.
+"""How much of what comes from elsewhere may be written to a disk, and how much memory there is.
 
 Standard input and pipes may never end, a server may send more than it said, and an archive of some
 kilobytes may unpack to terabytes.
 """
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -88,3 +89,8 @@ class Quota:
             size += len(piece)
             self.check(what, folder, size, len(piece))
             write(piece)
+
+
+def memory() -> int:
+    """Bytes of this machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

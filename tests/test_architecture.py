@@ -25,11 +25,13 @@ LAYERS: tuple[frozenset[str], ...] = (  # lowest first
     frozenset(
         {
             "config",
+            "documents",
             "errors",
             "files",
             "nupa",
             "probes",
             "published",
+            "quota",
             "records",
             "registry",
             "reports",

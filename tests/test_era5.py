@@ -405,6 +405,29 @@ def test_a_zip_that_unpacks_to_too_much_is_refused_before_it_is(
             fetch(Store(tmp_path / "store"), path, disk_limit=limit)
 
 
+def test_an_object_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    grid().to_zarr(tmp_path / "a.zarr", zarr_format=2)
+    found = [path for path in tmp_path.glob("a.zarr/2m_temperature/[0-9]*") if path.is_file()]
+    found[0].unlink()
+    os.mkfifo(found[0])
+    options = {"area": "53,-3,50,2", "period": "2019-03-01..2019-03-03"}
+    with pytest.raises(DataError, match=r"is a pipe; only a regular file can be read here"):
+        fetch(Store(tmp_path / "store"), tmp_path / "a.zarr", **options)
+
+
+def test_a_day_that_no_memory_holds_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numtok.sources._gridded.memory", lambda: 4 * 100)
+    cds().to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    with pytest.raises(DataError) as caught:
+        fetch(Store(tmp_path / "store"), tmp_path / "a.nc")
+    assert str(caught.value) == (
+        f"{tmp_path}/a.nc: 18 steps of 24 points take 3,456 bytes, and 100 are allowed (a quarter "
+        "of the memory); give a smaller --area"
+    )
+
+
 @needs_real
 def test_a_real_file_of_one_step_has_no_axis_of_time(tmp_path: Path) -> None:
     made = field(fetch(Store(tmp_path), REAL / "extra" / "earthkit_test.nc", variable="msl"))

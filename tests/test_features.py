@@ -26,7 +26,7 @@ def category(values: list[str | None]) -> Columns:
 
 def test_inputs_that_take_too_much_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_LEAST_ROOM", 4000)
-    monkeypatch.setattr(features, "_memory", lambda: 0)
+    monkeypatch.setattr(features, "memory", lambda: 0)
     few = category([str(k % 10) for k in range(100)])
     assert Inputs.fit(few).of(few).shape == (100, 10)
     many = category([str(k) for k in range(100)])

@@ -6,7 +6,6 @@ category has an input for each of its values in the train split; another value,
 or none, sets nothing.
 """
 
-import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.errors import DataError
+from numtok.quota import memory
 
 _FURTHEST = 1e6  # deviations
 _LEAST_ROOM = 1 << 30  # bytes that inputs may take on any machine
@@ -84,7 +84,7 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises DataError where they would take more than a quarter of the machine's memory.
         """
         size = 4 * len(columns.numbers) * self.width
-        if size > (most := max(_LEAST_ROOM, _memory() // 4)):
+        if size > (most := max(_LEAST_ROOM, memory() // 4)):
             widest = max(map(len, self.values), default=0)
             raise DataError(
                 f"{len(columns.numbers):,} rows of {self.width:,} inputs take {size:,} bytes, and "
@@ -106,8 +106,3 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             made[rows, first + places[rows]] = 1
             first += len(known)
         return made
-
-
-def _memory() -> int:
-    """Bytes of this machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
