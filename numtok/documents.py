@@ -16,6 +16,7 @@ from numtok.errors import StoreError, UsageError
 
 LARGEST = 4 << 20  # bytes; what people write has some thousands
 DEEPEST = 32  # lists and tables in each other
+_BITS = 63  # of a whole number, beside its sign
 
 
 def read(path: Path, shown: str, limit: int = LARGEST) -> bytes:
@@ -53,7 +54,7 @@ def toml(content: bytes, shown: str, parse_float: Callable[[str], Any] = float) 
         raise UsageError(f"{shown} cannot be read: {' '.join(str(error).split())}") from error
     except RecursionError:
         raise _too_deep(shown) from None
-    _check_depth(found, shown)
+    _check(found, shown)
     return found
 
 
@@ -65,17 +66,26 @@ def json(content: bytes, shown: str) -> Any:
         raise UsageError(f"{shown} is not JSON ({error})") from None
     except RecursionError:
         raise _too_deep(shown) from None
-    _check_depth(found, shown)
+    _check(found, shown)
     return found
 
 
-def _check_depth(found: Any, shown: str) -> None:
-    level = [found] if isinstance(found, dict | list) else []
-    for _ in range(DEEPEST):
-        inner = [one.values() if isinstance(one, dict) else one for one in level]
-        level = [one for values in inner for one in values if isinstance(one, dict | list)]
-        if not level:
+def _check(found: Any, shown: str) -> None:
+    """Level by level, since what is deep enough would end a function that calls itself."""
+    level = [found]
+    for _ in range(DEEPEST + 1):
+        for one in level:
+            if isinstance(one, int) and one.bit_length() > _BITS:
+                raise UsageError(
+                    f"{shown} cannot be read: a whole number of {one.bit_length():,} bits; {_BITS} "
+                    "are allowed"
+                )
+        nested = [one for one in level if isinstance(one, dict | list)]
+        if not nested:
             return
+        level = [
+            inner for one in nested for inner in (one.values() if isinstance(one, dict) else one)
+        ]
     raise _too_deep(shown)
 
 

@@ -29,6 +29,7 @@ from numtok.store import Store
 from numtok.sweeps.file import read_sweep
 from numtok.tables import TABLE_FILE, Feature, TableFile, read_table, write_table_file
 from numtok.tasks._templates import Templates
+from numtok.tasks.base import TASKS
 from numtok.text_tokenizers.file import File
 from tests import fakefields, test_cli_store
 from tests.test_cli_store import Shell
@@ -336,7 +337,7 @@ def test_what_is_nested_too_deeply_is_refused(tmp_path: Path, what: str, deep: i
 
 
 @pytest.mark.parametrize("what", ["numtok.toml", "curriculum", "sweep", "templates"])
-@pytest.mark.parametrize("number", ["nan", "-inf", "1e999", "1" * 5000])
+@pytest.mark.parametrize("number", ["nan", "-inf", "1e999", "1" * 20, "1" * 5000])
 def test_numbers_are_finite(tmp_path: Path, what: str, number: str) -> None:
     (tmp_path / "x").write_text(f"store = {number}")
     refused(lambda: NAMED[what](tmp_path / "x"), UsageError, "cannot be read")
@@ -351,6 +352,11 @@ def test_phases_have_lengths_that_can_be_added(tmp_path: Path, length: str, what
         phase = f"[[phase]]\nrows = [{{}}]\nlength = {length}\n"
     path.write_text(2 * phase)
     refused(lambda: Curriculum.read(path), UsageError, f"phase 1: {what}", "1e-12 to 1e+12")
+
+
+@pytest.mark.parametrize("noise", ["nan", "inf", "1e308", "-1"])
+def test_noise_is_finite(noise: str) -> None:
+    refused(lambda: TASKS.build(f"curves,noise={noise}"), UsageError, "0 to 1e+300")
 
 
 def test_a_sweep_of_too_many_runs_is_refused_before_they_are_made(
