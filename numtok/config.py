@@ -18,11 +18,11 @@ paths start at the file's folder. Whatever is not understood is an error.
 
 import os
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from numtok import documents
 from numtok.errors import UsageError, unknown
 
 FILE = "numtok.toml"
@@ -44,13 +44,9 @@ def load(folder: Path) -> Config:
     checks them. Raises UsageError for anything else that cannot be meant.
     """
     path = folder / FILE
-    try:
-        data = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return Config()
-    except (OSError, ValueError) as error:
-        # One line also where the parser's message has several.
-        raise UsageError(f"{FILE} cannot be read: {' '.join(str(error).split())}") from error
+    data = documents.toml(documents.read(path, FILE), FILE)
     store = data.pop("store", None)
     if not (store is None or (isinstance(store, str) and store)):
         raise UsageError(f"{FILE}: store must be a path, got {store!r}")

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok import files
 from numtok.errors import DataError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -216,6 +217,7 @@ def _values(folder: Path) -> "xarray.DataArray":
         raise UsageError(
             "a field needs the packages xarray and zarr; `pip install 'numtok[weather]'`"
         ) from None
+    files.check_tree(folder / FOLDER)
     try:
         whole = xarray.open_zarr(folder / FOLDER, chunks=None, consolidated=False)
         (name,) = whole.data_vars

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, final
+from typing import TYPE_CHECKING, BinaryIO, Self, final
 
 from filelock import lock_descriptor
 
@@ -40,11 +40,27 @@ class System:
     """
 
     def open_read(self, path: Path) -> int:
+        """A file or a folder; StoreError for anything else, also behind a link: opening a pipe
+        would wait for who writes into it, and a device may have no end."""
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            mode = os.fstat(fd).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise not_regular(path, mode)
+            os.set_blocking(fd, True)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def open_stream(self, path: Path) -> int:
+        """A pipe that was named on purpose: waits for who writes into it."""
         return os.open(path, os.O_RDONLY)
 
     def open_write(self, path: Path) -> int:
         """Create the file, or empty the one that is there; never through a symbolic link."""
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o666)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        return os.open(path, flags | os.O_NONBLOCK, 0o666)  # fails on a pipe, and does not wait
 
     def open_lock(self, path: Path) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
@@ -96,6 +112,11 @@ class System:
     def rmdir(self, path: Path) -> None:
         os.rmdir(path)
 
+    def room(self, folder: Path) -> tuple[int, int]:
+        """Bytes that may still be written on the disk below a folder, and those of the disk."""
+        disk = os.statvfs(folder)
+        return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
+
 
 system = System()
 
@@ -137,6 +158,47 @@ same command again: what is finished is kept
         if what == "read":
             advice = advice.removesuffix(f"; {_ELSEWHERE}")
         raise StoreError(f"cannot {what} {name}: {why}; {advice}") from error
+
+
+def not_regular(path: Path, mode: int) -> StoreError:
+    """The error for what has the name of a file and is none, by ``st_mode``."""
+    kinds = {
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+        stat.S_IFDIR: "a folder",
+    }
+    what = kinds.get(stat.S_IFMT(mode), "something else")
+    return StoreError(f"{path} is {what}; only a regular file can be read here")
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A file to read from, as Python has them; StoreError for what is none or cannot be read."""
+    check_regular(path)
+    with reporting("read", path):
+        return os.fdopen(system.open_read(path), "rb")
+
+
+def check_regular(path: Path) -> None:
+    """Raise StoreError for what is no regular file, also behind a link: for libraries that open
+    files by themselves and would wait for a pipe. What is not there is left to them."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return
+    if not stat.S_ISREG(mode):
+        raise not_regular(path, mode)
+
+
+def check_tree(folder: Path) -> None:
+    """Likewise, for all that is below a folder."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for entry in system.scandir(folder):
+            if entry.is_dir(follow_symlinks=False):
+                check_tree(folder / entry.name)
+            elif not entry.is_file():
+                check_regular(folder / entry.name)
 
 
 def write_all(fd: int, data: "ReadableBuffer") -> None:

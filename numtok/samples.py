@@ -200,6 +200,7 @@ def bytes_of(shards: Sequence[Path]) -> int:
     size = 0
     with _naming_damage():
         for path in shards:
+            files.check_regular(path)
             with pq.ParquetFile(path) as file:
                 for group in range(file.metadata.num_row_groups):
                     facts = file.metadata.row_group(group)
@@ -254,6 +255,7 @@ def _tables(shards: Sequence[Path]) -> "Iterator[pa.Table]":
     """The row groups of shards, without what is not used here."""
     with _naming_damage():
         for path in shards:
+            files.check_regular(path)
             with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 names = [name for name in file.schema_arrow.names if name not in _UNUSED]
                 for group in range(file.metadata.num_row_groups):

@@ -200,6 +200,7 @@ def read_table(folder: Path, names: Sequence[str]) -> Table:
 
 
 def _read_rows(path: Path, schema: "pa.Schema") -> "pa.Table":
+    files.check_regular(path)
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
             rows = parquet.read()

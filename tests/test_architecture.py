@@ -25,12 +25,14 @@ LAYERS: tuple[frozenset[str], ...] = (  # lowest first
     frozenset(
         {
             "config",
+            "documents",
             "errors",
             "files",
             "nupa",
             "plugins",
             "probes",
             "published",
+            "quota",
             "records",
             "registry",
             "reports",

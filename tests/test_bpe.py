@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from numtok.artifact import Artifact
 from numtok.contract import CHECKS, sample
-from numtok.errors import StoreError, UsageError
+from numtok.errors import UsageError
 from numtok.grammar import Grammar
 from numtok.nn.decoding import LONGEST, Reader
 from numtok.nn.model import Model
@@ -409,7 +409,9 @@ def test_a_file_that_cannot_serve_is_refused(tmp_path: Path) -> None:
 
     advice = "give the tokenizer.json of another model, or bpe:N to learn merges"
     path = tmp_path / "t.json"
-    for content in ("no JSON", "[]", '{"model": {"type": "WordPiece"}}', '{"model": null}'):
+    path.write_text("no JSON")
+    assert refused(path).startswith(f"bpe: {path} is not JSON (")
+    for content in ("[]", '{"model": {"type": "WordPiece"}}', '{"model": null}'):
         path.write_text(content)
         assert refused(path) == f"bpe: {path} is no byte pair encoding; {advice}"
     path.write_text('{"model": {"type": "BPE", "merges": ["a b", "- -"]}}')
@@ -422,7 +424,7 @@ def test_a_file_that_cannot_serve_is_refused(tmp_path: Path) -> None:
     assert f"bpe: {path} cuts 314159265358979 into '31 41 59 26 53 58 97 9', its merges" in told
     more = "a tokenizer that does more to numbers than merging is not taken"
     assert told.endswith(f": {more}; {advice}")
-    with pytest.raises(StoreError, match=r"cannot read .*/none\.json"):
+    with pytest.raises(UsageError, match=r"none\.json: there is no such file; check the path"):
         scheme_of(f"bpe,file={tmp_path / 'none.json'}")
     for spec in (f"bpe:30,file={path}", f"bpe,size=30,file={path}"):
         with pytest.raises(UsageError) as caught:

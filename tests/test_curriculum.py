@@ -204,11 +204,11 @@ def test_a_phase_of_all_rows_is_a_run_over_all_rows_in_another_order(
         ("[[phase]]\nrows = []", "phase 1 has no rows; write rows = [{}] for all"),
         (
             "[[phase]]\nrows = [{}]\nlength = 0",
-            "phase 1: length 0 is not possible; it is above 0",
+            "phase 1: length 0 is not possible; it is above 0, 1e-12 to 1e+12",
         ),
         (
             "[[phase]]\nrows = [{ weight = -1.5 }]",
-            "phase 1: weight -1.5 is not possible; it is above 0",
+            "phase 1: weight -1.5 is not possible; it is above 0, 1e-12 to 1e+12",
         ),
         (
             "[[phase]]\nrows = [{ were = {} }]",
@@ -238,7 +238,7 @@ def test_files_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
     broken.write_text("[[phase")
     with pytest.raises(UsageError) as caught:
         Curriculum.read(broken)
-    assert str(caught.value).startswith(f"--curriculum {broken}: ")
+    assert str(caught.value).startswith(f"--curriculum {broken} cannot be read: ")
     assert "\n" not in str(caught.value)
 
 

@@ -732,7 +732,7 @@ SPLIT = (
             "a.xml",
             2,
             f"a.xml: cannot tell what kind of file this is; allowed are {KNOWN}, "
-            "a folder of them, - and the REF of a data artifact",
+            "a folder of them, a pipe, - and the REF of a data artifact",
         ),
         ("folder", 2, f"folder: no file in this folder ends in {KNOWN}"),
         (
@@ -792,7 +792,7 @@ def standard_input(content: bytes) -> Iterator[None]:
     ("arguments", "content", "code", "message"),
     [
         (["-"], b"", 3, "standard input is empty; give a file with at least one row"),
-        (["-", "test=-"], GOOD, 2, "standard input (-) can be given once"),
+        (["-", "test=-"], GOOD, 2, "standard input can be given once: it can be read only once"),
         (
             ["-"],
             GOOD + b"[]\n",
@@ -913,8 +913,8 @@ RANGE = "allowed are 1 to 1073741824 bytes"
         ),
         (
             ["--scheme", "p10", "--text-tokenizer", "none.json"],
-            4,
-            "cannot read none.json: No such file or directory; check the path",
+            2,
+            "text tokenizer none.json: there is no such file; check the path",
         ),
         (
             ["--scheme", "p10", "--text-tokenizer", "./good.jsonl"],

@@ -3,6 +3,7 @@ nothing that goes wrong on the way becomes one."""
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 
+from numtok import files, quota
 from numtok.artifact import Artifact, verify
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.sources import _objects
@@ -45,8 +47,9 @@ needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="no ERA5 files beside 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def fetch(store: Store, place: object, **options: str) -> Artifact:
-    (result,) = run(Config("era5", {"from_": str(place), **options}), store, lambda *told: None)
+def fetch(store: Store, place: object, disk_limit: str | None = None, **options: str) -> Artifact:
+    config = Config("era5", {"from_": str(place), **options}, disk_limit=disk_limit)
+    (result,) = run(config, store, lambda *told: None)
     assert result.artifact is not None
     assert verify(result.artifact).problems == []
     return result.artifact
@@ -365,6 +368,63 @@ def test_a_zip_in_place_of_netcdf_is_unpacked(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"{tmp_path}/download.nc is a zip, and 0 of its files have the variable "
         "10m_u_component_of_wind; unpack it and give one file"
+    )
+
+
+def test_a_zip_that_unpacks_to_too_much_is_refused_before_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "download.nc"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("bomb.nc", bytes(40 << 20))
+    packed_size = path.stat().st_size
+
+    def refused(**options: Any) -> str:
+        with monkeypatch.context() as patch:
+            # Nothing of it may be written.
+            patch.setattr(shutil, "copyfileobj", lambda *_: pytest.fail("it was unpacked"))
+            with pytest.raises(UsageError) as caught:
+                fetch(Store(tmp_path / "store"), path, **options)
+        return str(caught.value)
+
+    monkeypatch.setattr(quota, "_LARGE", 1 << 20)
+    assert refused() == (
+        f"{path} has {packed_size:,} bytes and unpacks to {40 << 20:,}, 100 times as many or more, "
+        "which data does not; if it is meant, --disk-limit SIZE says how much may be written"
+    )
+    assert refused(disk_limit="20MiB").startswith(
+        f"{path} has more than the {20 << 20:,} bytes that --disk-limit allows"
+    )
+    monkeypatch.setattr(quota, "_LARGE", 1 << 40)
+    monkeypatch.setattr(quota, "_ALWAYS", 1 << 20)
+    disk = files.System()
+    monkeypatch.setattr(type(disk), "room", lambda *_: ((1 << 30) + (39 << 20), 10 << 30))
+    assert refused().startswith(f"{path} has {40 << 20:,} bytes or more, and the disk of ")
+    for limit in ("none", "1GB"):
+        with pytest.raises(DataError, match=r"bomb\.nc in .* begins with b'.x00"):
+            fetch(Store(tmp_path / "store"), path, disk_limit=limit)
+
+
+def test_an_object_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    grid().to_zarr(tmp_path / "a.zarr", zarr_format=2)
+    found = [path for path in tmp_path.glob("a.zarr/2m_temperature/[0-9]*") if path.is_file()]
+    found[0].unlink()
+    os.mkfifo(found[0])
+    options = {"area": "53,-3,50,2", "period": "2019-03-01..2019-03-03"}
+    with pytest.raises(DataError, match=r"is a pipe; only a regular file can be read here"):
+        fetch(Store(tmp_path / "store"), tmp_path / "a.zarr", **options)
+
+
+def test_a_day_that_no_memory_holds_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numtok.sources._gridded.memory", lambda: 4 * 100)
+    cds().to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    with pytest.raises(DataError) as caught:
+        fetch(Store(tmp_path / "store"), tmp_path / "a.nc")
+    assert str(caught.value) == (
+        f"{tmp_path}/a.nc: 18 steps of 24 points take 3,456 bytes, and 100 are allowed (a quarter "
+        "of the memory); give a smaller --area"
     )
 
 

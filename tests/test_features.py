@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numtok.errors import DataError
+from numtok.nn import features
 from numtok.nn.features import Columns, Inputs
 
 Rows = list[list[float]]
@@ -20,6 +22,21 @@ def numbers(rows: Rows) -> Columns:
 
 def category(values: list[str | None]) -> Columns:
     return Columns(np.empty((len(values), 0)), [pa.array(values, pa.string())])
+
+
+def test_inputs_that_take_too_much_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "_LEAST_ROOM", 4000)
+    monkeypatch.setattr(features, "memory", lambda: 0)
+    few = category([str(k % 10) for k in range(100)])
+    assert Inputs.fit(few).of(few).shape == (100, 10)
+    many = category([str(k) for k in range(100)])
+    with pytest.raises(DataError) as caught:
+        Inputs.fit(many).of(many)
+    assert str(caught.value) == (
+        "100 rows of 100 inputs take 40,000 bytes, and 4,000 are allowed (a quarter of the "
+        "memory); a category has an input for each of its values, the largest 100: leave it out "
+        "(`numtok table --drop NAME`), or put rare values together"
+    )
 
 
 def test_numbers_are_centred_and_scaled_by_the_train_split_alone() -> None:

@@ -49,7 +49,8 @@ SLOW = 0.6  # seconds
 class Server:
     """Files over HTTP; ``faults`` are what happens to the next requests of a path, in order: a
     status, ``half`` (the connection breaks), ``short`` (a byte less, and its length says so),
-    ``whole`` (no range), ``slow``, ``held`` (no answer before the server is closed)."""
+    ``whole`` (no range), ``endless`` (no length), ``slow``,
+    ``held`` (no answer before the server is closed)."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -89,7 +90,8 @@ class Server:
         if "gzip" in request.headers.get("Accept-Encoding", ""):
             request.send_header("Content-Encoding", "gzip")
             content = gzip.compress(content)
-        request.send_header("Content-Length", str(len(content) - begin))
+        if fault != "endless":
+            request.send_header("Content-Length", str(len(content) - begin))
         request.end_headers()
         # Half of what is left, and the connection is gone.
         end = begin + (len(content) - begin) // 2 if fault in ("half", "whole half") else None
@@ -246,6 +248,33 @@ def test_a_server_without_ranges_sends_it_all_again(tmp_path: Path, server: Serv
     kept = Store(tmp_path).resolve("download/uci-yacht")
     assert (kept.path / "data.csv.gz").read_bytes() == yacht()["data.csv.gz"]
     assert len(table(artifact)) == 308
+
+
+@pytest.mark.parametrize("fault", ["", "endless"])
+def test_a_download_is_no_larger_than_the_disk_allows(
+    tmp_path: Path, server: Server, fault: str
+) -> None:
+    path = "/uci_datasets/yacht/data.csv.gz"
+    server.files[path] = bytes(3 << 20)
+    server.faults[path] = [fault]
+    config = Config("uci", {"set": "yacht", "from_": server.url}, disk_limit="2MiB")
+    with pytest.raises(UsageError) as caught:
+        list(run(config, Store(tmp_path), lambda *_: None))
+    assert str(caught.value) == (
+        f"{server.url}{path} has more than the {2 << 20:,} bytes that --disk-limit allows; give a "
+        "larger one, or none for no limit"
+    )
+    assert len(server.asked) == 1  # asking again changes nothing
+    assert not [one for one in tmp_path.rglob("*") if one.is_file() and one.stat().st_size > 99999]
+
+
+def test_a_packed_set_that_unpacks_to_too_much_is_refused(tmp_path: Path, server: Server) -> None:
+    path = "/uci_datasets/yacht/data.csv.gz"
+    server.files[path] = gzip.compress(b"0" * (1 << 20))
+    server.files["/uci_datasets/yacht/test_mask.csv.gz"] = gzip.compress(b"0")
+    config = Config("uci", {"set": "yacht", "from_": server.url})
+    with pytest.raises(DataError, match="unpacks to more than 86,240 bytes, and 308 rows of 7"):
+        list(run(config, Store(tmp_path), lambda *_: None))
 
 
 def test_what_was_downloaded_before_a_failure_is_not_downloaded_again(

@@ -277,8 +277,8 @@ def test_the_help_of_bbob_needs_no_package(numtok: Shell, monkeypatch: pytest.Mo
         ("curves,curve=sinus", "unknown curve 'sinus'; did you mean 'sine'? known: chirp, "
          "exponential, high-frequency, kink, line, power, reciprocal, sawtooth, sine, spikes, "
          "staircase, steep, step"),
-        ("curves,noise=-1", "curves: noise=-1.0 is not possible; allowed is 0 or more"),
-        ("curves,noise=nan", "curves: noise=nan is not possible; allowed is 0 or more"),
+        ("curves,noise=-1", "curves: noise=-1.0 is not possible; allowed are 0 to 1e+300"),
+        ("curves,noise=nan", "curves: noise=nan is not possible; allowed are 0 to 1e+300"),
         ("densities,density=rings", "unknown density 'rings'; did you mean 'ring'? known: band, "
          "branching, checkerboard, crossing, heavy-tail, heteroscedastic, jump, ring, skewed, "
          "uniform, waves"),

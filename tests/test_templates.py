@@ -77,9 +77,9 @@ QUESTION = '[[templates]]\nname = "w"\ntext = "How heavy [INT is/are] [INT] [OBJ
 THING = '[[objects]]\nname = "egg"\nplural = "eggs"\n'
 
 WRONG = [
-    ("wordproblems", "[[templates]\n", "FILE: this is no TOML file of templates: Expected ']]' at "
+    ("wordproblems", "[[templates]\n", "FILE cannot be read: Expected ']]' at "
      "the end of an array declaration (at line 1, column 12)"),
-    ("wordproblems", "\x00", "FILE: this is no TOML file of templates: Invalid statement (at line "
+    ("wordproblems", "\x00", "FILE cannot be read: Invalid statement (at line "
      "1, column 1)"),
     ("wordproblems", "", "FILE has no [[templates]]; at least one is needed"),
     ("wordproblems", "templates = []\n", "FILE has no [[templates]]; at least one is needed"),

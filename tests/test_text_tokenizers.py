@@ -427,6 +427,61 @@ def test_a_tokenizer_that_loses_text_is_refused(
     assert "\n" not in told
 
 
+def _splitting(content: dict[str, Any], pattern: str) -> None:
+    split = {
+        "type": "Split",
+        "pattern": {"Regex": pattern},
+        "behavior": "Isolated",
+        "invert": False,
+    }
+    steps = [split, content["pre_tokenizer"]]
+    content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(?:[0-9]|[0-9][0-9])*x", "((((\\s+)+)+)+)+q"])
+def test_a_pattern_that_goes_back_and_forth_is_refused(
+    pattern: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    content = _usable()
+    _splitting(content, pattern)
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(UsageError) as found:
+        File.read(path)
+    assert str(found.value).startswith(f"text tokenizer {path}: its pattern gives up on a text (")
+    assert capfd.readouterr() == ("", "")  # nor does the library tell of it
+
+
+def test_a_text_on_which_a_pattern_gives_up_is_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    content = _usable()
+    _splitting(content, "(q+)+$")  # no run that is tried is of this letter
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(content), "utf-8")
+    _, given = File.read(path)
+    assert given.encode(pieces(["qqq", "a b"])).bounds[-1] > 0
+    with pytest.raises(UsageError, match="pattern gives up on a text"):
+        given.encode(pieces(["q" * 50 + "!", "b"]))
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("id", [10**9, 4 * 10**9, 900])
+def test_an_id_far_from_the_others_is_refused(id: int, tmp_path: Path) -> None:
+    content = _usable()
+    first = next(token for token, own in content["model"]["vocab"].items() if own == 299)
+    content["model"]["vocab"][first] = id
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(UsageError) as found:
+        File.read(path)
+    told = f"text tokenizer {path}: one of its 300 tokens has the id {id:,}, "
+    assert str(found.value).startswith(told) and "up to 855" in str(found.value)
+    content["model"]["vocab"][first] = 700
+    path.write_text(json.dumps(content), "utf-8")
+    assert len(File.read(path)[1].vocabulary()) == 701
+
+
 @pytest.mark.parametrize("content", ["[]", "3", '{"model": []}', '{"model": {"type": "BPE"}}'])
 def test_a_json_file_that_is_no_tokenizer_is_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
@@ -441,8 +496,8 @@ def test_a_file_that_is_not_json_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as found:
         File.read(path)
     told = str(found.value)
-    assert told.startswith(f"text tokenizer {path}: not JSON (")
-    assert told.endswith("); give a tokenizer.json")
+    assert told.startswith(f"text tokenizer {path} is not JSON (")
+    assert told.endswith(")")
 
 
 def test_a_given_tokenizer_is_known_by_its_content_alone(tmp_path: Path) -> None:

@@ -71,7 +71,8 @@ InputsArgument = Annotated[
     typer.Argument(
         metavar="INPUT...",
         help="JSONL (.jsonl, .jsonl.gz, .jsonl.zst), .parquet, a folder of them, - for "
-        "standard input, the REF of a data artifact; split=PATH puts all of a file in a split.",
+        "standard input, a pipe, the REF of a data artifact; split=PATH puts all of a file in a "
+        "split.",
     ),
 ]
 SplitOption = Annotated[
@@ -88,6 +89,14 @@ WorkersOption = Annotated[
 ]
 MaxLineOption = Annotated[
     int, typer.Option(metavar="BYTES", show_default="256 MiB", help="Longest line.")
+]
+DiskLimitOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Most that may be stored of what comes through pipes, downloads and archives: 20GB, "
+        "or none for no limit. Default: 5% of the disk, 1 GiB at least, stays free.",
+    ),
 ]
 GAP = 3  # characters between the columns of a table
 LONGEST_LINE = 256 << 20  # bytes, unless --max-line says another

@@ -6,6 +6,7 @@ import typer
 
 from numtok.cli._shared import (
     LONGEST_LINE,
+    DiskLimitOption,
     ForceOption,
     Format,
     FormatOption,
@@ -49,6 +50,7 @@ def command(
     on_error: Annotated[str, typer.Option(help="A bad row: fail, or skip and keep it.")] = "fail",
     on_clip: Annotated[str, typer.Option(help="A number out of range: count, or error.")] = "count",
     max_line: MaxLineOption = LONGEST_LINE,
+    disk_limit: DiskLimitOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be made, and how big.")
     ] = False,
@@ -84,6 +86,7 @@ def command(
         on_error=on_error,
         on_clip=on_clip,
         max_line=max_line,
+        disk_limit=disk_limit,
         restart=restart,
         force=force,
         dry_run=dry_run,

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from numtok.cli._shared import (
+    DiskLimitOption,
     ForceOption,
     Format,
     FormatOption,
@@ -138,6 +139,7 @@ def command(
         ),
     ] = False,
     name: Annotated[str | None, typer.Option(help="Default: the source's and the set's.")] = None,
+    disk_limit: DiskLimitOption = None,
     restart: RestartOption = False,
     force: ForceOption = False,
     format: FormatOption = Format.TABLE,
@@ -177,6 +179,7 @@ def command(
         restart=restart,
         force=force,
         dry_run=dry_run,
+        disk_limit=disk_limit,
     )
     made: list[Result] = []
     try:

@@ -6,6 +6,7 @@ import typer
 
 from numtok.cli._shared import (
     LONGEST_LINE,
+    DiskLimitOption,
     Format,
     FormatOption,
     InputsArgument,
@@ -31,6 +32,7 @@ def command(
     workers: WorkersOption = None,
     on_error: Annotated[str, typer.Option(help="A bad row: fail, or skip it.")] = "fail",
     max_line: MaxLineOption = LONGEST_LINE,
+    disk_limit: DiskLimitOption = None,
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:
@@ -51,6 +53,7 @@ def command(
         workers=workers,
         on_error=on_error,
         max_line=max_line,
+        disk_limit=disk_limit,
     )
     with Bar(context.obj.quiet) as progress:
         profile = run(config, open_store(context), progress)

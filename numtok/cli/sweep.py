@@ -26,6 +26,9 @@ def command(
             help="Runs side by side. Default: one a core; one with a GPU or a budget in minutes.",
         ),
     ] = None,
+    max_runs: Annotated[
+        int, typer.Option(metavar="N", help="Refuse a file that asks for more runs.")
+    ] = 10_000,
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:
@@ -39,7 +42,7 @@ def command(
     from numtok.cli._swept import Runs, print_sweep
     from numtok.sweeps.sweep import Config, run
 
-    config = Config(file, tuple(set or ()), jobs)
+    config = Config(file, tuple(set or ()), jobs, max_runs)
     with Runs(context.obj.quiet) as progress:
         result = run(config, open_store(context), progress)
     print_sweep(result, Format.JSON if json else format)

@@ -17,7 +17,6 @@ A TOML file has them. Rows are chosen by their groups, and may come back in late
 """
 
 import re
-import tomllib
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -29,11 +28,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from numtok import documents
 from numtok.errors import UsageError, unknown
 from numtok.registry import Interval
 from numtok.samples import Samples
 
 REVISION = 2  # of what is made of a file
+_MOST = 1e12  # lengths and weights; sums of these, and their shares, are numbers too
 _STRANGE_KEY = re.compile(
     r"Object contains unknown field `(.*?)`(?: - at `\$\.phase\[(\d+)\](?:\.rows\[(\d+)\])?`)?"
 )
@@ -96,20 +97,14 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def read(cls, path: Path) -> "Curriculum":
         """What a file says; UsageError, with the path, for whatever is wrong."""
+        shown = f"--curriculum {path}"
+        tables = documents.toml(documents.read(path, shown), shown)
         try:
-            content = path.read_text("utf-8")
-        except FileNotFoundError:
-            raise UsageError(
-                f"--curriculum {path}: there is no such file; check the path"
-            ) from None
-        except (OSError, ValueError) as error:
-            raise UsageError(f"--curriculum {path} cannot be read: {_line(error)}") from error
-        try:
-            found = msgspec.convert(tomllib.loads(content), cls)
+            found = msgspec.convert(tables, cls)
             found._check()
-        except (tomllib.TOMLDecodeError, msgspec.ValidationError, ValueError) as error:
+        except ValueError as error:  # msgspec's too
             told = _strange_key(str(error)) or _line(error)
-            raise UsageError(f"--curriculum {path}: {told}") from error
+            raise UsageError(f"{shown}: {told}") from error
         return found
 
     def _check(self) -> None:
@@ -121,9 +116,10 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise ValueError(f"phase {number} has no rows; write rows = [{{}}] for all")
             weights = [("weight", one.weight) for one in phase.rows]
             for what, value in (("length", phase.length), *weights):
-                if not 0 < value < float("inf"):
+                if not 1 / _MOST <= value <= _MOST:
                     raise ValueError(
-                        f"phase {number}: {what} {value:g} is not possible; it is above 0"
+                        f"phase {number}: {what} {value:g} is not possible; it is above 0, "
+                        f"{1 / _MOST:g} to {_MOST:g}"
                     )
 
     def starts(self, steps: int) -> list[int]:

@@ -15,7 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from numtok.errors import DataError
+from numtok.quota import memory
+
 _FURTHEST = 1e6  # deviations
+_LEAST_ROOM = 1 << 30  # bytes that inputs may take on any machine
 
 
 class Columns(NamedTuple):
@@ -76,7 +80,18 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
         Among n values of a train split none lies further than the root of n (Samuelson 1968); what
         lies much further would overflow on its way through a network.
+
+        Raises DataError where they would take more than a quarter of the machine's memory.
         """
+        size = 4 * len(columns.numbers) * self.width
+        if size > (most := max(_LEAST_ROOM, memory() // 4)):
+            widest = max(map(len, self.values), default=0)
+            raise DataError(
+                f"{len(columns.numbers):,} rows of {self.width:,} inputs take {size:,} bytes, and "
+                f"{most:,} are allowed (a quarter of the memory); a category has an input for each "
+                f"of its values, the largest {widest:,}: leave it out (`numtok table --drop NAME`),"
+                " or put rare values together"
+            )
         missing = np.isnan(columns.numbers)
         with np.errstate(over="ignore"):
             scaled = (columns.numbers - np.array(self.means)) / np.array(self.deviations)

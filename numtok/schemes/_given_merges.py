@@ -1,10 +1,10 @@
 """What the ``tokenizer.json`` of another model makes of numbers, as merges of their characters."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from numtok.schemes._literals import occurs
+from numtok.text_tokenizers._panics import panics
 
 # Signs, points, exponents, and runs of many digits, which some tokenizers cut before they merge.
 _PROBES = (
@@ -13,15 +13,15 @@ _PROBES = (
 )
 
 
-def merges_of(content: bytes) -> str | None:
+def merges_of(settings: Any) -> str | None:
     """The merges that make parts of numerals, in their order, as ``BPE.merges`` has them; None
-    where the content is no byte pair encoding."""
+    where the file's content is no byte pair encoding."""
     try:
-        model = json.loads(content)["model"]
+        model = settings["model"]
         if model["type"] != "BPE":
             return None
         return ";".join(" ".join(pair) for pair in _pairs(model) if occurs("".join(pair)))
-    except (ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return None
 
 
@@ -34,7 +34,9 @@ def cuts_of(content: bytes) -> dict[str, list[str]]:
     """How the whole tokenizer cuts some numbers that stand alone."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_str(content.decode())
-    return {
-        literal: tokenizer.encode(literal, add_special_tokens=False).tokens for literal in _PROBES
-    }
+    with panics():
+        tokenizer = Tokenizer.from_str(content.decode())
+        return {
+            literal: tokenizer.encode(literal, add_special_tokens=False).tokens
+            for literal in _PROBES
+        }

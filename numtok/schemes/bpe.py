@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from numtok import documents
 from numtok.errors import UsageError
-from numtok.files import read_bytes
 from numtok.numerals.column import Numerals
 from numtok.registry import LEARNT, spec_of
 from numtok.schemes._given_merges import cuts_of, merges_of
@@ -84,11 +84,12 @@ class BPE(LiteralScheme):
         """The scheme with the merges that a ``tokenizer.json`` has for numbers, as many as there
         are; known by them and not by the path.
 
-        Raises UsageError for a file without such merges, and where numbers are cut otherwise than
-        by merges alone (in threes, say); StoreError where it cannot be read.
+        Raises UsageError for a file that cannot be read, is without such merges, or cuts numbers
+        otherwise than by merges alone (in threes, say).
         """
-        content = read_bytes(path, _LARGEST)
-        merges = merges_of(content)
+        shown = f"bpe: {path}"
+        content = documents.read(path, shown, _LARGEST)
+        merges = merges_of(documents.json(content, shown))
         advice = "give the tokenizer.json of another model, or bpe:N to learn merges"
         if not merges:
             what = "is no byte pair encoding" if merges is None else "has no merges of digits"
@@ -97,7 +98,7 @@ class BPE(LiteralScheme):
         try:
             cuts = cuts_of(content)
         except Exception as error:  # the library raises nothing more specific
-            raise UsageError(f"bpe: {path} cannot be read ({error}); {advice}") from None
+            raise UsageError(f"{shown} cannot be read ({error}); {advice}") from None
         for literal, expected in cuts.items():
             encoded = scheme.encode(Numerals.of_literals([literal]))
             own = [scheme.pieces[token] for token in encoded.tokens]

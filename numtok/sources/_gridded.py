@@ -17,6 +17,7 @@ import zarr
 from numpy.typing import NDArray
 
 from numtok.errors import DataError, NumtokError, UsageError
+from numtok.quota import memory
 from numtok.sources._axes import (
     Area,
     Period,
@@ -160,6 +161,7 @@ class Gridded:
 
     @quietly()
     def _read(self, begin: int, end: int) -> Steps:
+        self._check_memory(end - begin)
         time = _Axis(self.time.dimension, self.time.places[begin:end], self.time.values[begin:end])
         axes = (time, self.latitude, self.longitude)
         try:
@@ -181,6 +183,18 @@ class Gridded:
                 if not self.opened.store.missing.isdisjoint(keys):
                     values[objects == first] = np.nan  # whatever stands for absent ones
         return Steps(values, preliminary)
+
+    def _check_memory(self, steps: int) -> None:
+        """DataError for so many steps, or for an object that they are in, that no memory holds."""
+        points = len(self.latitude.places) * len(self.longitude.places)
+        size = steps * points * np.dtype(np.float64).itemsize
+        if self.stored is not None:
+            size = max(size, prod(self.shape.values()) * self.stored.dtype.itemsize)
+        if size > (most := memory() // 4):
+            raise DataError(
+                f"{self.opened.place}: {steps} steps of {points:,} points take {size:,} bytes, and "
+                f"{most:,} are allowed (a quarter of the memory); give a smaller --area"
+            )
 
 
 @quietly()

@@ -21,6 +21,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
+from numtok import files
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 
 ATTEMPTS = 4
@@ -60,6 +61,8 @@ class Objects(WrapperStore[Store]):
             if attempt:
                 await asyncio.sleep(PAUSE * 2 ** (attempt - 1))
             try:
+                if isinstance(self._store, LocalStore):
+                    files.check_regular(self._store.root / key)
                 found = await self._store.get(key, prototype, byte_range)
                 if found is None:
                     self.missing.add(key)

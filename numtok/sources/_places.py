@@ -18,6 +18,7 @@ import xarray as xr
 import zarr
 
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
+from numtok.quota import Quota
 from numtok.sources._objects import Objects, objects, quietly, unreadable
 from numtok.sources._variables import public_name
 
@@ -37,18 +38,18 @@ class Opened:
 
 
 @contextmanager
-def opened(place: str, variable: str) -> Iterator[Opened]:
+def opened(place: str, variable: str, quota: Quota) -> Iterator[Opened]:
     """Open a place; of the files in a zip, the one that has a variable of that public name.
 
-    Raises UsageError where a library is missing, DataError for what is no such file, StoreError
-    where the network or a store fails.
+    Raises UsageError where a library is missing or a zip unpacks to more than the quota allows,
+    DataError for what is no such file, StoreError where the network or a store fails.
     """
     with ExitStack() as stack:
         if "://" in place or Path(place).is_dir():
             yield stack.enter_context(_store(place))
         else:
             with quietly():
-                found = _file(place, variable, stack)
+                found = _file(place, variable, quota, stack)
             yield found
 
 
@@ -102,7 +103,7 @@ def _no_store(place: str, remote: bool) -> NumtokError:
     )
 
 
-def _file(place: str, variable: str, stack: ExitStack) -> Opened:
+def _file(place: str, variable: str, quota: Quota, stack: ExitStack) -> Opened:
     path = Path(place)
     if not path.is_file():
         raise UsageError(f"--from {place}: there is no such file")
@@ -110,7 +111,7 @@ def _file(place: str, variable: str, stack: ExitStack) -> Opened:
         return Opened(place, stack.enter_context(_dataset(path, place)))
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="numtok-")))
     held: list[xr.Dataset] = []
-    for name, unpacked in _unpacked(path, folder):
+    for name, unpacked in _unpacked(path, folder, quota):
         dataset = stack.enter_context(_dataset(unpacked, f"{name} in {place}"))
         if variable in map(public_name, map(str, dataset.data_vars)):
             held.append(dataset)
@@ -122,10 +123,14 @@ def _file(place: str, variable: str, stack: ExitStack) -> Opened:
     return Opened(place, held[0])
 
 
-def _unpacked(path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+def _unpacked(path: Path, folder: Path, quota: Quota) -> Iterator[tuple[str, Path]]:
     """The files in a zip, as the CDS sends one in place of NetCDF; their names are not trusted."""
     try:
         with zipfile.ZipFile(path) as packed:
+            # Of each file no more is unpacked than is said here.
+            size = sum(entry.file_size for entry in packed.infolist())
+            quota.check_unpacked(str(path), path.stat().st_size, size)
+            quota.check(str(path), folder, size, size)
             for place, entry in enumerate(packed.infolist()):
                 if not entry.is_dir():
                     target = folder / str(place)

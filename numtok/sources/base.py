@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from numtok.quota import Quota
 from numtok.records import Row
 from numtok.registry import Registry
 
@@ -225,8 +226,8 @@ class FieldSource(Source):
         lies elsewhere, which is identified by ``key`` alone."""
 
     @abstractmethod
-    def open(self) -> AbstractContextManager[Field]:
-        """Open it, which reads the axes alone.
+    def open(self, quota: Quota) -> AbstractContextManager[Field]:
+        """Open it, which reads the axes alone, and unpacks no more than the quota allows.
 
         Raises UsageError for options that do not fit it, DataError for what is no such field, and
         StoreError where a file or the network fails.

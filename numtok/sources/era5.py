@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from numtok.errors import UsageError
+from numtok.quota import Quota
 from numtok.sources._axes import Area, Period, hours
 from numtok.sources._variables import public_name
 from numtok.sources.base import Field, FieldSource
@@ -130,17 +131,17 @@ class Era5(FieldSource):
                 f"of {', '.join(_PLACES)}"
             )
         if path.is_dir():
-            with self._gridded() as gridded:
+            with self._gridded(Quota()) as gridded:
                 return {place: gridded.files(path)}
         return {place: [path]}
 
     @contextmanager
-    def open(self) -> Iterator[Field]:
-        with self._gridded() as gridded:
+    def open(self, quota: Quota) -> Iterator[Field]:
+        with self._gridded(quota) as gridded:
             yield gridded.field()
 
     @contextmanager
-    def _gridded(self) -> Iterator["Gridded"]:
+    def _gridded(self, quota: Quota) -> Iterator["Gridded"]:
         try:
             import xarray  # noqa: F401
             import zarr  # noqa: F401
@@ -152,7 +153,7 @@ class Era5(FieldSource):
         from numtok.sources._places import opened
 
         window = Window(public_name(self.variable), *self._window())
-        with opened(_reachable(self.from_), window.variable) as place:
+        with opened(_reachable(self.from_), window.variable, quota) as place:
             yield gridded(place, window)
 
     def _window(self) -> tuple[Area | None, Period | None, int | None]:

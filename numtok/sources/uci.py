@@ -19,7 +19,8 @@ from numtok.sources.base import Dataset, Origin, TableSource
 _REPOSITORY = "https://raw.githubusercontent.com/treforevans/uci_datasets/master"
 _DATA, _MASK = "data.csv.gz", "test_mask.csv.gz"
 _FOLDS = 10
-_MOST = 1 << 30  # bytes of one file, packed or not
+_MOST = 1 << 30  # bytes of one file
+_WIDEST = 40  # bytes of one number and its comma, with much room
 
 
 class _Set(NamedTuple):
@@ -180,7 +181,12 @@ def _numbers(path: Path, rows: int, columns: int) -> NDArray[np.float64]:
     names = [f"f{k}" for k in range(columns)]
     try:
         with gzip.open(io.BytesIO(files.read_bytes(path, _MOST))) as file:
-            content = file.read(_MOST)
+            most = _WIDEST * rows * columns
+            if len(content := file.read(most + 1)) > most:
+                raise DataError(
+                    f"{path} unpacks to more than {most:,} bytes, and {rows:,} rows of {columns} "
+                    "numbers have less; fetch it again"
+                )
         table = pyarrow.csv.read_csv(
             pa.BufferReader(content),
             pyarrow.csv.ReadOptions(column_names=names),

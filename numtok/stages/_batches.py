@@ -47,7 +47,7 @@ class Batch:
     """Rows of one part."""
 
     part: Part
-    numbers: NDArray[np.int32]  # [n] lines of the part before each
+    numbers: NDArray[np.int64]  # [n] lines of the part before each: all of a packed file
     rows: Rows
     contents: Callable[[int], bytes]  # the row as it was read, for rejecting it
     rejected: list[Rejected] = field(default_factory=list)

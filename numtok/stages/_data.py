@@ -1,6 +1,5 @@
 """The splits of an encoded artifact, for the stages that learn from it and evaluate on it."""
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from numtok.artifact import Artifact
 from numtok.codec import Codec, unescape
 from numtok.errors import StoreError, UsageError, unknown
 from numtok.nn.batches import Values
+from numtok.quota import memory
 from numtok.records import ENCODED, RESERVED, SCHEME_FILE, TRAIN
 from numtok.samples import Samples, bytes_of
 from numtok.store import Store
@@ -71,7 +71,7 @@ def read_split(
             hint = hint or "`numtok encode --split validation=0.1,test=0.1` makes others"
         raise unknown(f"split of {artifact.ref}", split, there, hint)
     shards = there[split]
-    too_large = spill is not None and bytes_of(shards) > _MEMORY * _memory()
+    too_large = spill is not None and bytes_of(shards) > _MEMORY * memory()
     return Samples.read(shards, spill() if spill and too_large else None)
 
 
@@ -91,11 +91,6 @@ def learnt_data(model: Artifact, encoded: Artifact, store: Store) -> Artifact | 
         return encoded
     name, _, version = parent.where.partition("@")
     return store.find(ENCODED, name, version)
-
-
-def _memory() -> int:
-    """Bytes of this machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":
@@ -153,6 +148,7 @@ def has_targets(artifact: Artifact) -> bool:
 
 @contextmanager
 def _naming_damage(path: Path) -> Iterator[None]:
+    files.check_regular(path)
     try:
         yield
     except (OSError, pa.ArrowException) as error:

@@ -11,6 +11,7 @@ from typing import IO
 from numtok import __version__
 from numtok.errors import StoreError
 from numtok.files import PIECE, Sink
+from numtok.quota import Quota
 
 ATTEMPTS = 4
 PAUSE = 1.0  # seconds before the second attempt, doubled before each other
@@ -24,10 +25,11 @@ class _Broken(Exception):
     """The connection ended before the file did."""
 
 
-def download(url: str, path: Path, progress: Progress) -> Sink:
+def download(url: str, path: Path, quota: Quota, progress: Progress) -> Sink:
     """Bring one file; the closed sink knows its sha256 and size.
 
-    Raises StoreError where the server refuses, where there is no network, or the disk fails.
+    Raises StoreError where the server refuses, where there is no network, or the disk fails, and
+    UsageError for more than the quota allows.
     """
     failure: Exception | None = None
     with Sink(path) as sink:
@@ -35,7 +37,7 @@ def download(url: str, path: Path, progress: Progress) -> Sink:
             if attempt:
                 time.sleep(PAUSE * 2 ** (attempt - 1))
             try:
-                _go_on(url, sink, progress)
+                _go_on(url, sink, quota, progress)
                 return sink
             except urllib.error.HTTPError as error:
                 error.close()
@@ -52,7 +54,7 @@ def download(url: str, path: Path, progress: Progress) -> Sink:
         ) from failure
 
 
-def _go_on(url: str, sink: Sink, progress: Progress) -> None:
+def _go_on(url: str, sink: Sink, quota: Quota, progress: Progress) -> None:
     """Write what is missing in the sink; raises _Broken where less comes than was promised."""
     headers = {"User-Agent": f"numtok/{__version__}"}
     if sink.bytes:
@@ -63,16 +65,21 @@ def _go_on(url: str, sink: Sink, progress: Progress) -> None:
         skip = sink.bytes if answer.status == 200 else 0
         length = answer.headers.get("Content-Length")
         begin = sink.bytes - skip
-        total = begin + int(length) if length else 0
-        _copy(answer, sink, skip, lambda: progress("downloading", sink.bytes, total))
+        total = begin + int(length) if length and length.isdecimal() else 0
+        folder = sink.path.parent
+        quota.check(url, folder, total, max(0, total - sink.bytes))
+
+        def write(piece: bytes) -> None:
+            quota.check(url, folder, sink.bytes + len(piece), len(piece))
+            sink.write(piece)
+            progress("downloading", sink.bytes, total)
+
+        _copy(answer, skip, write)
     if total and sink.bytes < total:
         raise _Broken(f"it ended after {sink.bytes:,} of {total:,} bytes")
 
 
-def _copy(
-    answer: HTTPResponse | IO[bytes], sink: Sink, skip: int, done: Callable[[], None]
-) -> None:
+def _copy(answer: HTTPResponse | IO[bytes], skip: int, write: Callable[[bytes], None]) -> None:
     while piece := answer.read(PIECE):
-        sink.write(piece[skip:])
+        write(piece[skip:])
         skip = max(0, skip - len(piece))
-        done()

@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from numtok.errors import DataError
 from numtok.files import PIECE, Sink
+from numtok.quota import Quota
 from numtok.records import TRAIN
 from numtok.sources.base import Note, Rejected, TextRow
 from numtok.stages._splits import SplitRule
@@ -32,12 +33,14 @@ def write_texts(
     rows: Iterable[TextRow | Rejected | Note],
     rule: SplitRule | None,
     skips: bool,
+    quota: Quota,
     progress: Callable[[int, int], None],
 ) -> Written:
     """Write rows to ``SPLIT-00000.jsonl``, some of them in memory at a time.
 
     Their split is that of the rule, or their own. Raises DataError for the first row that cannot be
-    used, unless these are skipped, and where no row is left.
+    used, unless these are skipped, and where no row is left; UsageError for more than the quota
+    allows.
     """
     counts = Counter[str]()
     rejected: list[str] = []
@@ -68,7 +71,9 @@ def write_texts(
             if len(held[split]) >= PIECE:
                 sinks[split].write(held[split])
                 held[split] = bytearray()
-                progress(sum(sink.bytes for sink in sinks.values()), 0)
+                done = sum(sink.bytes for sink in sinks.values())
+                quota.check("what is unpacked", folder, done, 0)
+                progress(done, 0)
         for split, sink in sinks.items():
             sink.write(held[split])
     if not counts["rows"]:

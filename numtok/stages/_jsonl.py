@@ -129,7 +129,7 @@ def _decode_block(
     """The rows of whole lines, and how many lines there are, blank ones too."""
     lines = find_lines(block, how.text_field)
     starts, ends = lines.starts, lines.ends
-    numbers = lines.numbers + np.int32(row)
+    numbers = lines.numbers.astype(np.int64) + row
     too_long = ends - starts > how.max_line
     if not (lines.suspicious | too_long).any() and len(starts):
         # Of malformed lines each is looked at below, and that is rare.

@@ -158,6 +158,10 @@ def _find_lines(  # type: ignore[no-untyped-def]
     number = 0
     i = 0
     while i < size:
+        if byte_at(data, i) == _NEWLINE:  # some files are gigabytes of these
+            number += 1
+            i += 1
+            continue
         start = i
         blank = True
         doubt = False

@@ -180,6 +180,7 @@ def check_reads(loaded: LoadedModel, samples: Samples, told: str) -> None:
 
 def load_weights(path: Path, shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
     """The tensors of a safetensors file: float32, of exactly these names and shapes."""
+    files.check_regular(path)
     try:
         with safe_open(path, "pt") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118

@@ -169,7 +169,7 @@ def _parquet_batch(
         texts = texts.take(column(keep))
     return Batch(
         part,
-        (keep + row).astype(np.int32),
+        keep + row,
         Rows.of_records(
             fields, Places(part.file, keep + part.first_row + row), texts.cast(pa.string())
         ),

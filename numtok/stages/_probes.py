@@ -62,6 +62,7 @@ def read(artifact: Artifact) -> Probed:
 
 def _table(artifact: Artifact, name: str) -> "pa.Table":
     path = artifact.path / name
+    files.check_regular(path)
     try:
         found: Any = pq.read_table(path, page_checksum_verification=True)
     except (OSError, pa.ArrowException) as error:

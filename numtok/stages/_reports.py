@@ -136,6 +136,7 @@ class Predictions:
     def read(cls, evaluation: Evaluation) -> "Predictions":
         """Raises StoreError for a damaged file, DataError for repeated keys."""
         path = evaluation.folder / PREDICTIONS_FILE
+        files.check_regular(path)
         try:
             table = pq.read_table(path, page_checksum_verification=True)
             table = table.sort_by([(name, "ascending") for name in _key(table)]).combine_chunks()

@@ -1,18 +1,17 @@
 """Which files the inputs of a command stand for, and the split that is given with them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from numtok import files
 from numtok.artifact import FILES, MANIFEST, Parent
 from numtok.draft import shorten
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.records import DATA, SPLIT_RULE, is_split
 from numtok.stages._splits import SplitRule
+from numtok.stages._streams import STDIN, Spool, is_stdin, is_stream, stem_of
 from numtok.store import Store
 
-_STDIN = "standard input"
 #: Of a file's name, the split that people mean by it.
 _SPLIT_OF = {
     "test": "test",
@@ -45,21 +44,24 @@ class Source(NamedTuple):
         return self.path.stat().st_size
 
 
-def find_sources(
-    arguments: Sequence[str], store: Store, spool: Callable[[], Path]
-) -> tuple[list[Source], str]:
+def find_sources(arguments: Sequence[str], store: Store, spool: Spool) -> tuple[list[Source], str]:
     """The files that a command's inputs stand for, and a name for what is made of them.
 
-    An input is a path, a folder, ``split=PATH``, ``-`` (``spool`` stores standard input and says
-    where) or a REF of a data artifact. Raises UsageError for what is none of these.
+    An input is a path, a folder, ``split=PATH``, ``-`` or a pipe, which ``spool`` keeps as a file,
+    or a REF of a data artifact. Raises UsageError for what is none of these.
     """
     sources: list[Source] = []
+    streams: set[str] = set()
     name = ""
     for argument in arguments:
         split, path = _split_and_path(argument)
-        if path == "-":
-            found = [Source(spool(), split, _STDIN)]
-            stem = "stdin"
+        if is_stream(path):
+            shown = STDIN if is_stdin(path) else path
+            if shown in streams:
+                raise UsageError(f"{shown} can be given once: it can be read only once")
+            streams.add(shown)
+            found = [Source(spool.keep(path, _ending_of(Path(path)) or ".jsonl"), split, shown)]
+            stem = stem_of(path)
         elif Path(path).exists() and not _is_artifact(Path(path)):
             found = [Source(file, split, str(file)) for file in _files_below(Path(path), store)]
             stem = Path(path).resolve().name
@@ -68,8 +70,6 @@ def find_sources(
             stem = found[0].owner.where.partition("@")[0] if found[0].owner else path
         sources += found
         name = name or as_name(stem)
-    if sum(source.shown == _STDIN for source in sources) > 1:
-        raise UsageError("standard input (-) can be given once")
     seen: set[Path] = set()
     for source in sources:
         if (real := source.path.resolve()) in seen:
@@ -100,15 +100,6 @@ def check_rule(rule: SplitRule | None, sources: Sequence[Source]) -> None:
         )
 
 
-def spool_stdin(folder: Path) -> Path:
-    """Standard input as a file: it can be read only once, and is needed twice."""
-    path = folder / "stdin.jsonl"
-    with files.Sink(path) as sink, files.reporting("read", Path("standard input")):
-        while piece := files.system.read(0, files.PIECE):
-            sink.write(piece)
-    return path
-
-
 def _split_and_path(argument: str) -> tuple[str | None, str]:
     split, equals, path = argument.partition("=")
     if not equals or Path(argument).exists():
@@ -121,11 +112,14 @@ def _split_and_path(argument: str) -> tuple[str | None, str]:
     return split, path
 
 
+def _ending_of(path: Path) -> str | None:
+    """Of the name, what says how the file is read."""
+    return next((ending for ending in FORMATS if path.name.endswith(ending)), None)
+
+
 def _format_of(path: Path) -> str | None:
-    for suffix, form in FORMATS.items():
-        if path.name.endswith(suffix):
-            return form
-    return None
+    ending = _ending_of(path)
+    return None if ending is None else FORMATS[ending]
 
 
 def _is_artifact(folder: Path) -> bool:
@@ -158,8 +152,10 @@ def _files_below(path: Path, store: Store) -> list[Path]:
             )
         raise UsageError(
             f"{path}: cannot tell what kind of file this is; allowed are {', '.join(FORMATS)}, "
-            "a folder of them, - and the REF of a data artifact"
+            "a folder of them, a pipe, - and the REF of a data artifact"
         )
+    if not path.is_file():
+        raise UsageError(f"{path} is no file; give a file, a folder, a pipe or -")
     return [path]
 
 

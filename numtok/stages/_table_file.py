@@ -28,7 +28,8 @@ def check_format(path: str) -> None:
 def read_file(path: Path) -> bytes:
     """Its bytes; UsageError where there is none, DataError where it is too large."""
     if not path.is_file():
-        what = "this is a folder; name a file in it" if path.is_dir() else "there is no such file"
+        what = "this is no regular file" if path.exists() else "there is no such file"
+        what = "this is a folder; name a file in it" if path.is_dir() else what
         raise UsageError(f"{path}: {what}; check the path")
     if (size := path.stat().st_size) > _MOST:
         raise DataError(f"{path} has {size:,} bytes; a table may have {_MOST:,}")

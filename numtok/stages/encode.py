@@ -35,6 +35,7 @@ from numtok.errors import UsageError
 from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.policy import NumeralPolicy
 from numtok.plugins import is_plugin
+from numtok.quota import Quota
 from numtok.records import ENCODED, MODEL, SCHEME_FILE
 from numtok.registry import name_of
 from numtok.schemes.base import Scheme
@@ -44,8 +45,9 @@ from numtok.stages._fit import Fit, Unfitted, first_columns, no_rows
 from numtok.stages._inputs import UNIT, Unit, least_units, plan
 from numtok.stages._options import check_name, check_reading, workers_for
 from numtok.stages._schemes import scheme_of
-from numtok.stages._sources import check_rule, find_sources, spool_stdin
+from numtok.stages._sources import check_rule, find_sources
 from numtok.stages._splits import SplitRule
+from numtok.stages._streams import Spool
 from numtok.store import Store
 from numtok.text_tokenizers.base import TEXT_TOKENIZERS
 
@@ -78,6 +80,7 @@ class Config:
     on_error: str = "fail"
     on_clip: str = "count"
     max_line: int = 256 << 20
+    disk_limit: str | None = None
     restart: bool = False
     force: bool = False
     dry_run: bool = False
@@ -96,6 +99,7 @@ class Config:
                     "encoding of the earlier artifact; leave it out, or give --scheme"
                 )
         check_name(self.name)
+        Quota.parse(self.disk_limit)
         check_reading(self.text_field, self.on_error, self.workers, self.max_line)
         if self.on_clip not in ("count", "error"):
             raise UsageError(
@@ -136,9 +140,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         Reading(config.text_field, config.max_line), rule, config.on_error == "skip"
     )
     with ExitStack() as stack:
-        sources, stem = find_sources(
-            config.inputs, store, lambda: spool_stdin(stack.enter_context(store.spool()))
-        )
+        spool = Spool(lambda: stack.enter_context(store.spool()), Quota.parse(config.disk_limit))
+        sources, stem = find_sources(config.inputs, store, spool)
         check_rule(rule, sources)
         total = sum(source.size for source in sources)
         workers = stack.enter_context(Workers(workers_for(total, config.workers, 2 * UNIT)))

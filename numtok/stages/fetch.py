@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from numtok import files
 from numtok.artifact import Artifact, Output, Parent, version_of, write_receipt
 from numtok.errors import DataError, UsageError, unknown
+from numtok.quota import Quota
 from numtok.records import DATA, DOWNLOAD, FIELD, TABLE
 from numtok.sources.base import (
     SOURCES,
@@ -53,8 +54,15 @@ class Config:
     restart: bool = False
     force: bool = False
     dry_run: bool = False
+    disk_limit: str | None = None
+
+    @property
+    def quota(self) -> Quota:
+        """How much may be written of what is brought and unpacked."""
+        return Quota.parse(self.disk_limit)
 
     def __post_init__(self) -> None:
+        _ = self.quota
         check_name(self.name)
         known = {field.name: field for field in fields(SOURCES[self.source])}  # type: ignore[arg-type]
         for key in self.options:
@@ -180,7 +188,9 @@ def _texts(
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
         told = partial(progress, "writing")
-        written = write_texts(draft.path, source.rows(origin, paths), rule, source.skips, told)
+        written = write_texts(
+            draft.path, source.rows(origin, paths), rule, source.skips, config.quota, told
+        )
         facts: dict[str, Any] = {"licence": source.licence, "attribution": source.attribution}
         facts |= {"rejected": written.rejected} if written.rejected else {}
         facts |= {"notes": written.notes} if written.notes else {}
@@ -237,7 +247,7 @@ def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> 
             return {name: draft.path / name for name in origin.files}
         for name, url in origin.files.items():
             if draft.receipt(name, input=url, settings=draft.version) is None:
-                sink = download(url, draft.path / name, progress)
+                sink = download(url, draft.path / name, config.quota, progress)
                 output = Output(name, sink.bytes, sink.sha256)
                 write_receipt(
                     draft.path, name, input=url, settings=draft.version, outputs=[output], facts={}
@@ -258,7 +268,7 @@ def _field(config: Config, source: FieldSource, store: Store, progress: Progress
         if found := store.find(FIELD, name, version):
             check_kept(found, source.drops)
             return Result(ref, found, made=False)
-        with source.open() as opened:
+        with source.open(config.quota) as opened:
             return Result(ref, None, made=False, estimate=_estimate(opened))
     with store.draft(
         FIELD,
@@ -273,7 +283,7 @@ def _field(config: Config, source: FieldSource, store: Store, progress: Progress
             check_kept(draft, source.drops)
             return Result(draft.ref, draft, made=False)
         where = source.key["place"] or f"sha256 {parents[0].digest}"  # no path: it is no content
-        with source.open() as opened:
+        with source.open(config.quota) as opened:
             told = partial(progress, "fetching")
             written = write_field(draft, source, opened, where, told)
         timing = {"seconds": time.monotonic() - started}

@@ -28,6 +28,7 @@ from numtok.reports import REPORT
 from numtok.schemes.base import SCHEMES
 from numtok.stages._nupa_tables import MEASURES, Scored, Tables, tables
 from numtok.stages._reports import Predictions, read
+from numtok.stages._streams import lines, opened
 from numtok.store import Store
 
 _TARGET = "answer"
@@ -99,7 +100,7 @@ def run(config: Config, store: Store) -> Found:
     else:
         artifact = store.resolve(config.ref, kinds={DATA})
         rule = config.rule or "published"
-        answers, notes = _of_file(artifact, config.split, Path(config.answers))
+        answers, notes = _of_file(artifact, config.split, config.answers)
     found = [score(one.gold, one.said, rule) for one in answers]
     columns = [[getattr(one, field) for one in found] for field in MEASURES.values()]
     scored = Scored(
@@ -182,14 +183,14 @@ def _notes(predictions: Predictions) -> list[str]:
 # --- files --------------------------------------------------------------------------------------
 
 
-def _of_file(artifact: Artifact, split: str, path: Path) -> tuple[list[_Answer], list[str]]:
+def _of_file(artifact: Artifact, split: str, path: str) -> tuple[list[_Answer], list[str]]:
     given = _read_given(path)
     answers: dict[str, _Answer] = {}
     count = 0
     decoder = msgspec.json.Decoder(_Question)
     for file in sorted(artifact.path.glob(f"{split}-*.jsonl")):
-        with files.reporting("read", file), file.open("rb") as lines:
-            for line in lines:
+        with files.reporting("read", file), files.open_regular(file) as rows:
+            for line in rows:
                 row = decoder.decode(line)
                 count += 1
                 id, group = str(row.id), row.group or {}
@@ -213,11 +214,11 @@ def _of_file(artifact: Artifact, split: str, path: Path) -> tuple[list[_Answer],
     return list(answers.values()), [asked] if asked else []
 
 
-def _read_given(path: Path) -> dict[str, str | None]:
+def _read_given(path: str) -> dict[str, str | None]:
     given: dict[str, str | None] = {}
     decoder = msgspec.json.Decoder(_Given)
-    with files.reporting("read", path), path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
+    with files.reporting("read", Path(path)), opened(path) as file:
+        for number, line in enumerate(lines(file, path), 1):
             try:
                 one = decoder.decode(line)
             except msgspec.MsgspecError as error:

@@ -10,13 +10,12 @@ the text ends.
 """
 
 import io
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok.codec import Spans, Texts
-from numtok.errors import DataError, UsageError
+from numtok.errors import DataError, StoreError, UsageError
 from numtok.nn.training import device_of
 from numtok.nupa.notation import DIGITS_OF_FLOAT32
 from numtok.records import MODEL
@@ -38,6 +37,7 @@ from numtok.stages._lines import UNREADABLE, problem_of, reason_of
 from numtok.stages._memory_rows import rows_of
 from numtok.stages._models import LoadedModel, check_reads, read_model
 from numtok.stages._predict import Options, Predictor
+from numtok.stages._streams import STDIN, is_stdin, lines, opened
 from numtok.stages._table_file import FORMATS
 from numtok.stages._ways import check_way, measures_of, options_of
 from numtok.store import Store
@@ -108,15 +108,17 @@ def read_rows(path: str, text_field: str = "text") -> Iterator[Asked]:
     Raises UsageError for a file that is not there, DataError for a line that is no row.
     """
     decoder = msgspec.json.Decoder(_row_type(text_field))
-    shown = "standard input" if path == "-" else path
+    shown = STDIN if is_stdin(path) else path
     try:
-        with _opened(path) as lines:
-            for number, line in enumerate(lines, 1):
+        with _opened(path) as file:
+            for number, line in enumerate(lines(file, shown), 1):
                 if line.strip():
                     yield _read(f"{shown}:{number}", line.strip(), decoder)
-    except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file; check the path") from None
-    except OSError as error:
+    except StoreError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise UsageError(f"{path}: there is no such file; check the path") from None
+        raise DataError(str(error)) from error
+    except OSError as error:  # of what is packed
         raise DataError(f"{shown} cannot be read: {' '.join(str(error).split())}") from error
 
 
@@ -161,21 +163,18 @@ def _check_length_is_known(loaded: LoadedModel) -> None:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[Iterable[bytes]]:
-    """Its lines, also of a pipe."""
-    if path == "-":
-        yield sys.stdin.buffer
-        return
+def _opened(path: str) -> Iterator[BinaryIO]:
+    """Unpacked where its name says so."""
     if path.endswith(FORMATS):
         raise UsageError(f"{path} is a table, this is a model of texts; give it JSONL of texts")
     if Path(path).is_dir():
         raise UsageError(f"{path} is a folder; name a file of JSONL, or - for standard input")
     packing = _PACKED.get(Path(path).suffix)
-    with Path(path).open("rb") as raw:
+    with opened(path) as raw:
         if packing is None:
             yield raw
         else:
-            unpacked = pa.CompressedInputStream(pa.PythonFile(raw, "r"), packing)
+            unpacked: Any = pa.CompressedInputStream(pa.PythonFile(raw, "r"), packing)
             yield io.BufferedReader(unpacked)
 
 

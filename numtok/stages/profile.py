@@ -24,6 +24,7 @@ from numtok.engines.local import Workers
 from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
+from numtok.quota import Quota
 from numtok.records import TRAIN
 from numtok.registry import spec_of
 from numtok.schemes.base import SCHEMES, Scheme
@@ -39,8 +40,9 @@ from numtok.stages._profile_unit import Counted, ProfileUnit, merged
 from numtok.stages._schemes import scheme_of
 from numtok.stages._shown import shown
 from numtok.stages._slot_profile import SlotProfile, shown_range, slot_profile
-from numtok.stages._sources import check_rule, find_sources, spool_stdin
+from numtok.stages._sources import check_rule, find_sources
 from numtok.stages._splits import SplitRule
+from numtok.stages._streams import Spool
 from numtok.stages._tallies import COUNT
 from numtok.stages._verdicts import (
     COMMON,
@@ -76,8 +78,10 @@ class Config:
     workers: int | None = None
     on_error: str = "fail"
     max_line: int = 256 << 20
+    disk_limit: str | None = None
 
     def __post_init__(self) -> None:
+        Quota.parse(self.disk_limit)
         check_reading(self.text_field, self.on_error, self.workers, self.max_line)
 
 
@@ -161,9 +165,8 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
     reading = Reading(config.text_field, config.max_line)
     screening = Screening(reading, rule, config.on_error == "skip")
     with ExitStack() as stack:
-        sources, _ = find_sources(
-            config.inputs, store, lambda: spool_stdin(stack.enter_context(_spool(store)))
-        )
+        spool = Spool(lambda: stack.enter_context(_spool(store)), Quota.parse(config.disk_limit))
+        sources, _ = find_sources(config.inputs, store, spool)
         check_rule(rule, sources)
         total = sum(source.size for source in sources)
         workers = stack.enter_context(Workers(workers_for(total, config.workers, 2 * UNIT)))

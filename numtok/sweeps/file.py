@@ -46,17 +46,18 @@ these::
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
+from numtok import documents
 from numtok.errors import UsageError, unknown
 from numtok.metrics.base import METRICS
 from numtok.nn.embedders.base import EMBEDDERS
@@ -83,6 +84,7 @@ from numtok.tasks.base import TASKS, TableTask
 
 Stage = TypeVar("Stage")
 
+MOST_RUNS = 10_000  # of a sweep, unless --max-runs says another
 _MAKERS = ("gen", "fetch")  # what makes data, where ``data`` does not name them
 _STAGES = (*_MAKERS, "table", "encode", "train", "eval")
 _TABLES = (*_STAGES, "compare", "select")
@@ -93,6 +95,7 @@ _LISTS = ("metrics", "over", "features", "drop", "until")
 _MANAGED = {
     "name", "restart", "force", "dry_run", "inputs", "like", "encoded", "model", "init", "reports",
     "require", "workers", "checkpoint_steps", "batch_workers", "profile", "table", "path",
+    "disk_limit",
 }  # fmt: skip
 # What is refused before anything is made, rather than when its turn comes.
 _CHECKS: Mapping[str, Callable[[str], object]] = {
@@ -112,25 +115,20 @@ _CHECKS_OF: Mapping[type, Mapping[str, Callable[[str], object]]] = {
 }
 
 
-def read_sweep(path: Path, changes: Sequence[str] = ()) -> Sweep:
+def read_sweep(path: Path, changes: Sequence[str] = (), most: int = MOST_RUNS) -> Sweep:
     """The sweep in a file, with ``TABLE.KEY=VALUE`` of ``changes`` in place of what it says.
 
-    Raises UsageError for whatever is not understood.
+    Raises UsageError for whatever is not understood, and for more than ``most`` runs.
     """
-    try:
-        tables = _parsed(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file; check the path") from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+    tables = _parsed(documents.read(path, str(path)), str(path))
     for change in changes:
         _change(tables, change)
-    return _Reader(path, tables).sweep()
+    return _Reader(path, tables).sweep(most)
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parsed(content: bytes, shown: str) -> dict[str, Any]:
     """Numbers with a point stay as they are written: 1.00 has two decimals."""
-    return tomllib.loads(text, parse_float=str)
+    return documents.toml(content, shown, str)
 
 
 def _change(tables: dict[str, Any], change: str) -> None:
@@ -144,7 +142,7 @@ def _change(tables: dict[str, Any], change: str) -> None:
         value = _value(text.strip())
         place = tables if table is None else tables.setdefault(table, {})
         place[key] = value
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, UsageError):
         raise UsageError(
             f"--set {change!r} is not understood; write TABLE.KEY=VALUE with the value as in the "
             "file, such as train.steps=2000 or 'train.seed=[0, 1]'"
@@ -156,8 +154,8 @@ def _change(tables: dict[str, Any], change: str) -> None:
 
 def _value(text: str) -> Any:
     try:
-        return _parsed(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return _parsed(f"value = {text}".encode(), "--set")["value"]
+    except UsageError:
         if not text or set(text) & set("\"'[]{}#"):
             raise
         return text
@@ -168,7 +166,7 @@ class _Reader:
     path: Path
     tables: dict[str, Any]
 
-    def sweep(self) -> Sweep:
+    def sweep(self, most: int) -> Sweep:
         for name, content in self.tables.items():
             if name not in ("data", *_TABLES, "also"):
                 raise unknown(f"table in {self.path}", name, ["data", *_TABLES, "also"])
@@ -181,6 +179,11 @@ class _Reader:
             raise UsageError(
                 f"{self.path} needs data = INPUT, a table [gen] or a table [fetch], one of them: "
                 "what is learnt from"
+            )
+        if (size := self._size()) > most:  # told before they are made one by one
+            raise UsageError(
+                f"{self.path} asks for {size:,} runs, every combination of its lists, and {most:,} "
+                f"are allowed; give shorter lists, or --max-runs {size}"
             )
         data, compared = tuple(self._data()), self._compare()
         evaluations = (
@@ -197,9 +200,25 @@ class _Reader:
             compare=compared,
             budget=self._named("train", budgets[0]) if budgets else None,
         )
-        return replace(made, select=self._select(made), also=tuple(self._also()))
+        ways = tuple((one._encodings(), one._trainings()) for one in self._also())
+        return replace(made, select=self._select(made), also=ways)
 
-    def _also(self) -> Iterator[tuple[Encodings, Trainings]]:
+    def _size(self) -> int:
+        """How many runs there are, without a look at any."""
+        given = self.tables.get("data", "")
+        data = len(given) if isinstance(given, list) else 1
+        ways = 0
+        for one in (self, *self._also()):
+            encodings = 1 if self._of_tables else one._combinations("encode")
+            ways += encodings * one._combinations("train")
+        makers = (self._combinations(name) for name in (*_MAKERS, "table"))
+        return data * prod(makers) * ways * self._combinations("eval")
+
+    def _combinations(self, name: str) -> int:
+        table = self._table(name)
+        return prod(len(values) for key, values in table.items() if self._is_axis(name, key))
+
+    def _also(self) -> Iterator["_Reader"]:
         """The ways of ``also``: the file's own options with others in their place.
 
         What is given there is an axis, even of one value, since it differs from the other ways.
@@ -221,8 +240,7 @@ class _Reader:
                     for key, value in options.items()
                 }
                 tables[name] = self._table(name) | axes
-            made = _Reader(self.path, tables)
-            yield made._encodings(), made._trainings()
+            yield _Reader(self.path, tables)
 
     def _encodings(self) -> Encodings:
         if self._of_tables:

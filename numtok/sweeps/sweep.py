@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from numtok.artifact import Artifact
-from numtok.errors import NumtokError, unknown
+from numtok.errors import NumtokError, UsageError, unknown
 from numtok.records import TABLE
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 from numtok.stages._data import splits
@@ -20,7 +20,7 @@ from numtok.stages._table_data import read_table_of
 from numtok.stages.train import VALIDATION
 from numtok.store import Store
 from numtok.sweeps.averages import Average, averages
-from numtok.sweeps.file import read_sweep
+from numtok.sweeps.file import MOST_RUNS, read_sweep
 from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, Trainings, label_of
 from numtok.sweeps.runs import Failed, Progress, Run, Runner, Update, side_by_side
 from numtok.sweeps.selection import Choice, Selection
@@ -32,11 +32,16 @@ _TEST_SETS = ("split", "eval.split", "rows", "eval.rows")
 @dataclass(frozen=True)
 class Config:
     """What ``numtok sweep`` was asked for: ``changes`` of what the file says, as
-    ``TABLE.KEY=VALUE``, and how many runs go on side by side."""
+    ``TABLE.KEY=VALUE``, how many runs go on side by side, and how many there may be."""
 
     file: str
     changes: tuple[str, ...] = ()
     jobs: int | None = None
+    max_runs: int = MOST_RUNS
+
+    def __post_init__(self) -> None:
+        if self.max_runs < 1:
+            raise UsageError(f"--max-runs {self.max_runs} is not possible; at least 1 is needed")
 
 
 class Table(NamedTuple):
@@ -63,7 +68,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     Raises UsageError for a file that is not understood, StoreError where a worker died; what goes
     wrong with single runs is in the result.
     """
-    sweep = read_sweep(Path(config.file), config.changes)
+    sweep = read_sweep(Path(config.file), config.changes, config.max_runs)
     side = side_by_side(sweep, config.jobs)
     store = Store(store.root, lambda note: None, any_name=True)
     failed: list[Failed] = []

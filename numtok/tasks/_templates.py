@@ -7,19 +7,18 @@ of its numbers once, and no others.
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok import files
-from numtok.errors import StoreError, UsageError, unknown
+from numtok import documents
+from numtok.errors import UsageError, unknown
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.tasks.base import GivenFile
@@ -155,14 +154,8 @@ class Templates:
     def __init__(self, path: str, own: str) -> None:
         self.where = path or own
         place = Path(path) if path else _OWN / own
-        if path and not place.is_file():
-            raise UsageError(f"--templates {path}: there is no such file; check the path")
-        try:
-            content = files.read_bytes(place, _LARGEST)
-            self._tables: dict[str, Any] = tomllib.loads(content.decode())
-        except (StoreError, ValueError) as error:
-            told = " ".join(str(error).split())
-            raise UsageError(f"{self.where}: this is no TOML file of templates: {told}") from error
+        content = documents.read(place, f"--templates {path}", _LARGEST)
+        self._tables = documents.toml(content, self.where)
         self.given = GivenFile(path, hashlib.sha256(content).hexdigest(), len(content))
 
     def entries(self, name: str, kind: type[T], others: Sequence[str] = ()) -> list[T]:

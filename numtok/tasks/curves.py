@@ -45,6 +45,9 @@ _CURVES = {
 }
 
 
+_NOISIEST = 1e300  # what is drawn is several times that, and has to be a number
+
+
 @dataclass(frozen=True)
 class Curves(TableTask):
     """One feature x, uniform on a range, and y = f(x), with Gaussian noise where it is asked for.
@@ -63,7 +66,7 @@ class Curves(TableTask):
     >>> x.round(3).tolist(), y.round(3).tolist()
     ([[-0.946], [-0.861]], [0.946, 0.861])
 
-    Raises UsageError for a curve that does not exist, and for a negative noise.
+    Raises UsageError for a curve that does not exist, and for a negative or endless noise.
     """
 
     revision: ClassVar[int] = 1
@@ -77,8 +80,10 @@ class Curves(TableTask):
     def __post_init__(self) -> None:
         if self.curve not in _CURVES:
             raise unknown("curve", self.curve, _CURVES)
-        if not 0 <= self.noise < np.inf:
-            raise UsageError(f"curves: noise={self.noise} is not possible; allowed is 0 or more")
+        if not 0 <= self.noise <= _NOISIEST:
+            raise UsageError(
+                f"curves: noise={self.noise} is not possible; allowed are 0 to {_NOISIEST:g}"
+            )
 
     @property
     def possible(self) -> None:

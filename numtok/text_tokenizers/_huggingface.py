@@ -1,7 +1,9 @@
 """A byte-level tokenizer of Hugging Face's library, run once for each distinct piece."""
 
 import json
+import time
 from functools import cached_property
+from string import printable
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,17 @@ from tokenizers import Tokenizer
 
 from numtok.errors import UsageError
 from numtok.text_tokenizers._bytelevel import ALPHABET, BYTE_NAMES, from_alphabet
+from numtok.text_tokenizers._panics import Panicked, panics
 from numtok.text_tokenizers.base import Fitted, Pieces, Tokens
 
 # Whitespace that splitters drop or strip, letters that normalizers change, every UTF-8 length.
 _PROBE = " \t a  b\n\n\r\nÀÅe\u0301ﬁＡ 'd I'll x1y2_3 [NUM] \x00\x7f\xa0\u200d\u2028日本 🙂🙂 end. "
+
+# Runs of one kind, cut short by another: what patterns go back and forth on. Behind them all
+# characters, since nothing is tried in a text without one that a pattern needs.
+_RUNS = "".join(f"{letter * 40}{end}" for letter in "aA1 \n.-_日" for end in "!x0 ") + printable
+_PATIENCE = 2.0  # seconds for these, which take a usual pattern less than a thousandth of one
+_GAPS = 2  # ids there may be for each token
 
 
 def _mentions(part: Any, kind: str) -> bool:
@@ -39,9 +48,15 @@ class HuggingFace(Fitted):
             unused = {"post_processor": None, "truncation": None, "padding": None}
             self._settings = settings | unused
             try:
-                self._tokenizer = Tokenizer.from_str(json.dumps(self._settings))
-                self._tokenizer.encode_special_tokens = True
-                refuse = "" if self._gives_back(_PROBE) else "it changes or drops characters"
+                with panics():
+                    self._tokenizer = Tokenizer.from_str(json.dumps(self._settings))
+                    self._tokenizer.encode_special_tokens = True
+                    self._check_ids(source)
+                    refuse = self._tried()
+            except UsageError:
+                raise
+            except Panicked as error:
+                refuse = f"its pattern gives up on a text ({error})"
             except Exception as error:  # the library raises nothing more specific
                 refuse = f"it cannot be read ({error})"
         if refuse:
@@ -49,6 +64,26 @@ class HuggingFace(Fitted):
                 f"text tokenizer {source}: {refuse}, so it would not give every byte of a text "
                 "back; give a byte-level BPE tokenizer.json, or use words, bpe:N or bytes"
             )
+
+    def _check_ids(self, source: str) -> None:
+        ids = self._tokenizer.get_vocab(with_added_tokens=True).values()
+        if max(ids) >= (most := _GAPS * len(ids) + len(ALPHABET)):
+            raise UsageError(
+                f"text tokenizer {source}: one of its {len(ids):,} tokens has the id {max(ids):,}, "
+                f"and a model has a row for every id; ids may go up to {most - 1:,}, so number "
+                "the tokens one after the other"
+            )
+
+    def _tried(self) -> str:
+        """What is wrong with what comes out; empty for nothing."""
+        if not self._gives_back(_PROBE):
+            return "it changes or drops characters"
+        begun = time.monotonic()
+        if not self._gives_back(_RUNS):
+            return "it changes or drops characters"
+        if (seconds := time.monotonic() - begun) > _PATIENCE:
+            return f"its pattern takes {seconds:.0f} seconds for a short text"
+        return ""
 
     def _gives_back(self, text: str) -> bool:
         ids = self._tokenizer.encode(text, add_special_tokens=False).ids
@@ -94,9 +129,16 @@ class HuggingFace(Fitted):
             count, pa.py_buffer(pieces.bounds), pa.py_buffer(pieces.data)
         )
         distinct = column.dictionary_encode()
-        encodings = self._tokenizer.encode_batch_fast(
-            distinct.dictionary.to_pylist(), add_special_tokens=False
-        )
+        try:
+            with panics():
+                encodings = self._tokenizer.encode_batch_fast(
+                    distinct.dictionary.to_pylist(), add_special_tokens=False
+                )
+        except Panicked as error:
+            raise UsageError(
+                f"the text tokenizer's pattern gives up on a text ({error}); give another "
+                "tokenizer.json, or use words, bpe:N or bytes"
+            ) from None
         lists = [np.array(encoding.ids, np.uint32) for encoding in encodings]
         lengths = np.array([len(ids) for ids in lists], np.int64)
         firsts = np.cumsum(lengths) - lengths

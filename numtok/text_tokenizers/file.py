@@ -1,13 +1,12 @@
 """A given ``tokenizer.json``: ``--text-tokenizer path/to/tokenizer.json``."""
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from numtok import documents
 from numtok.errors import UsageError
-from numtok.files import read_bytes
 from numtok.text_tokenizers._huggingface import HuggingFace
 from numtok.text_tokenizers.base import Pieces, TextTokenizer
 
@@ -28,13 +27,9 @@ class File(TextTokenizer):
     @classmethod
     def read(cls, path: Path) -> tuple["File", HuggingFace]:
         """The settings and the tokenizer that a file holds; UsageError if it cannot serve."""
-        content = read_bytes(path, _LARGEST)
-        try:
-            settings = json.loads(content)
-        except ValueError as error:
-            raise UsageError(
-                f"text tokenizer {path}: not JSON ({error}); give a tokenizer.json"
-            ) from None
+        shown = f"text tokenizer {path}"
+        content = documents.read(path, shown, _LARGEST)
+        settings = documents.json(content, shown)
         return cls(hashlib.sha256(content).hexdigest()), HuggingFace(settings, str(path))
 
     @property

@@ -1,0 +1,440 @@
+"""Files that are no files, pipes that are meant, and small files that ask for the world."""
+
+import gzip
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from numtok import config, documents, files
+from numtok.errors import DataError, NumtokError, StoreError, UsageError
+from numtok.fields import Field
+from numtok.nn.curriculum import Curriculum
+from numtok.quota import Quota
+from numtok.samples import Samples, bytes_of
+from numtok.schemes.bpe import BPE
+from numtok.stages import _data, _models, _streams, predict
+from numtok.stages.encode import Config, run
+from numtok.store import Store
+from numtok.sweeps.file import read_sweep
+from numtok.tables import TABLE_FILE, Feature, TableFile, read_table, write_table_file
+from numtok.tasks._templates import Templates
+from numtok.tasks.base import TASKS
+from numtok.text_tokenizers.file import File
+from tests import fakefields, test_cli_store
+from tests.test_cli_store import Shell
+from tests.test_encode import encode, shards, table, texts
+
+numtok = test_cli_store.numtok
+
+
+@pytest.fixture(autouse=True)
+def _never_waits() -> Iterator[None]:
+    """What waits for a pipe nobody writes into fails, rather than to go on for ever."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError("it waits")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def link_to_pipe(path: Path) -> None:
+    elsewhere = Path(mkdtemp()) / "pipe"
+    os.mkfifo(elsewhere)
+    path.symlink_to(elsewhere)
+
+
+def link_to_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+NO_FILES = [pipe, link_to_pipe, link_to_device]
+no_file = pytest.mark.parametrize("make", NO_FILES)
+Make = Callable[[Path], None]
+
+
+def refused(call: Callable[[], object], kind: type[NumtokError], *told: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    message = str(caught.value)
+    assert "\n" not in message
+    for words in told:
+        assert words in message
+
+
+# --- what is stored -----------------------------------------------------------------------------
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "bytes": lambda path: files.read_bytes(path, 1000),
+    "digest": files.sha256_file,
+    "open": files.open_regular,
+    "samples": lambda path: Samples.read([path]),
+    "size of samples": lambda path: bytes_of([path]),
+    "weights": lambda path: _models.load_weights(path, {}),
+}
+
+
+@no_file
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_no_file_is_refused_when_it_is_opened(
+    tmp_path: Path, make: Make, reader: str
+) -> None:
+    make(tmp_path / "x")
+    what = "is a device" if make is link_to_device else "is a pipe"
+    refused(lambda: READERS[reader](tmp_path / "x"), StoreError, str(tmp_path / "x"), what)
+
+
+@no_file
+@pytest.mark.parametrize("name", ["manifest.json", "files.jsonl", "scheme.json", "shard"])
+def test_an_artifact_with_what_is_no_file_is_refused(tmp_path: Path, make: Make, name: str) -> None:
+    store = Store(tmp_path / "store")
+    artifact = encode(store, texts(tmp_path / "a.jsonl", "it is 7", "and 8"))
+    path = shards(artifact)[0] if name == "shard" else artifact.path / name
+    path.unlink()
+    make(path)
+
+    def use() -> None:
+        _data.read_split(artifact, "train")
+        _data.read_labels(artifact, "train")
+        _data.read_codec(artifact)
+
+    refused(use, StoreError, path.name)
+
+
+@no_file
+def test_a_table_with_what_is_no_file_is_refused(tmp_path: Path, make: Make) -> None:
+    file = TableFile(target="y", features=[Feature("x", "number")], splits=[], notes=[])
+    write_table_file(tmp_path, file)
+    make(tmp_path / "rows.parquet")
+    refused(lambda: read_table(tmp_path, ["rows.parquet"]), StoreError, "rows.parquet")
+    (tmp_path / TABLE_FILE).unlink()
+    make(tmp_path / TABLE_FILE)
+    refused(lambda: read_table(tmp_path, []), StoreError, TABLE_FILE)
+
+
+@no_file
+def test_a_field_with_what_is_no_file_is_refused(tmp_path: Path, make: Make) -> None:
+    times = fakefields.hours(48)
+    cells = len(fakefields.LATITUDES) * len(fakefields.LONGITUDES)
+    made = fakefields.make(tmp_path, times, fakefields.waves(times, cells))
+    chunk = max(
+        (path for path in made.path.rglob("*") if path.is_file()),
+        key=lambda one: one.stat().st_size,
+    )
+    chunk.unlink()
+    make(chunk)
+    refused(lambda: Field.open(made.path), StoreError, chunk.name)
+
+
+def test_nothing_is_written_into_a_pipe_that_stands_where_a_file_is_made(tmp_path: Path) -> None:
+    pipe(tmp_path / ".a.part")
+    refused(lambda: files.write_atomic(tmp_path / "a", b"x"), StoreError, "cannot write")
+
+
+# --- pipes that are meant -----------------------------------------------------------------------
+
+
+@contextmanager
+def piped(*contents: bytes) -> Iterator[list[str]]:
+    """What a shell makes of ``<(...)``: a name for each, whose content comes once."""
+    with ExitStack() as stack:
+        names = []
+        for content in contents:
+            reader, writer = os.pipe()
+
+            def write(writer: int = writer, content: bytes = content) -> None:
+                with suppress(BrokenPipeError), os.fdopen(writer, "wb") as file:
+                    file.write(content)
+
+            thread = threading.Thread(target=write)
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(os.close, reader)
+            names.append(f"/dev/fd/{reader}")
+        yield names
+
+
+def lines(*values: str) -> bytes:
+    return b"".join(json.dumps({"text": value}).encode() + b"\n" for value in values)
+
+
+def test_pipes_are_inputs_each_by_its_content(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    first, second = lines("it is 7"), lines("it is 8", "or 9")
+    (tmp_path / "a.jsonl").write_bytes(first)
+    (tmp_path / "b.jsonl").write_bytes(second)
+    of_files = encode(store, tmp_path / "a.jsonl", f"test={tmp_path / 'b.jsonl'}")
+    with piped(first, second) as (one, other):
+        of_pipes = encode(store, one, f"test={other}")
+    assert (of_pipes.name, of_pipes.version) == ("stdin-p1000", of_files.version)
+    assert of_pipes.manifest.content == of_files.manifest.content
+    assert len(table(of_pipes, "test")) == 2
+    assert not list(store.root.glob(".spool*"))
+
+
+def test_a_pipe_with_a_name_is_read_as_its_name_says(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rows.jsonl.gz")
+
+    def write() -> None:
+        (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress(lines("it is 7")))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    artifact = encode(Store(tmp_path / "store"), tmp_path / "rows.jsonl.gz")
+    writer.join()
+    assert artifact.name == "rows-p1000"
+    assert table(artifact)["numbers"].to_pylist() == [[7.0]]
+
+
+def test_a_pipe_is_given_once(tmp_path: Path) -> None:
+    with piped(lines("it is 7")) as (one,):
+        refused(lambda: encode(Store(tmp_path), one, one), UsageError, "can be given once")
+
+
+def test_a_pipe_can_be_asked_for_predictions(tmp_path: Path) -> None:
+    with piped(lines("[?] and [?]", "[?]")) as (name,):
+        assert [row.text for row in predict.read_rows(name)] == ["[?] and [?]", "[?]"]
+
+
+@no_file
+def test_a_device_or_a_broken_name_is_no_input(tmp_path: Path, make: Make) -> None:
+    if make is link_to_device:
+        make(tmp_path / "x.jsonl")
+        refused(lambda: encode(Store(tmp_path), tmp_path / "x.jsonl"), UsageError, "x.jsonl")
+        refused(lambda: list(predict.read_rows(str(tmp_path / "x.jsonl"))), DataError, "device")
+
+
+def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_streams, "_LONGEST", 1000)
+    with piped(b" " * 1001) as (name,):
+        refused(lambda: list(predict.read_rows(name)), DataError, "a line of more than 1,000 bytes")
+
+
+# --- how much is kept ---------------------------------------------------------------------------
+
+
+class Disk:
+    """``files.system`` of a disk with so many bytes, all but some taken."""
+
+    def __init__(self, free: int, whole: int) -> None:
+        self.free, self.whole = free, whole
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(files.System(), name)
+
+    def room(self, folder: Path) -> tuple[int, int]:
+        return self.free, self.whole
+
+    def write(self, fd: int, data: Any) -> int:
+        done = os.write(fd, data)
+        self.free -= done
+        return done
+
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(("whole", "kept"), [(10 * GIB, GIB), (100 * GIB, 5 * GIB)])
+def test_a_disk_is_not_filled_by_what_is_piped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: int, kept: int
+) -> None:
+    monkeypatch.setattr("numtok.quota._ALWAYS", 1 << 20)
+    disk = Disk(kept + (3 << 20), whole)
+    monkeypatch.setattr(files, "system", disk)
+    store = Store(tmp_path)
+    with piped(lines("it is 7") + b" " * (8 << 20)) as (name,):
+        refused(lambda: encode(store, name), UsageError, f"{kept:,}", "--disk-limit")
+    assert kept <= disk.free < kept + (3 << 20)
+    assert not list(store.root.glob(".spool*"))  # what was written is gone
+    with piped(lines("it is 7") + b"\n" * (8 << 20)) as (name,):
+        assert encode(store, name, disk_limit="none").manifest.counts["rows"] == 1
+
+
+def test_a_limit_of_bytes_holds_for_pipes_and_standard_input(tmp_path: Path, numtok: Shell) -> None:
+    rows = lines(*["it is 7"] * 100)
+    for command in (["encode", "--scheme", "p10"], ["profile"]):
+        with piped(rows) as (name,):
+            ran = numtok(*command, "--disk-limit", "1kB", name)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err == (
+            f"numtok: {name} has more than the 1,000 bytes that --disk-limit allows; give a larger "
+            "one, or none for no limit\n"
+        )
+        with piped(rows) as (name,):
+            assert numtok(*command, "--disk-limit", "10MB", name).code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "most"), [("5", 5), ("1.5kB", 1500), ("2 MiB", 2 << 20), ("1TB", 10**12)]
+)
+def test_sizes_have_the_usual_units(text: str, most: int) -> None:
+    assert Quota.parse(text) == Quota(most)
+
+
+@pytest.mark.parametrize("text", ["", "much", "-1", "1e9", "5 gb", "nan", "\u0665", "1" * 40])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    refused(lambda: Config(("a",), scheme="p10", disk_limit=text), UsageError, "--disk-limit")
+
+
+# --- small files that a user names --------------------------------------------------------------
+
+
+def read_config(path: Path) -> object:
+    path.rename(path.with_name("numtok.toml"))
+    return config.load(path.parent)
+
+
+NAMED: dict[str, Callable[[Path], object]] = {
+    "numtok.toml": read_config,
+    "curriculum": Curriculum.read,
+    "sweep": read_sweep,
+    "templates": lambda path: Templates(str(path), ""),
+    "tokenizer.json": File.read,
+    "bpe": BPE.read,
+}
+named = pytest.mark.parametrize("what", NAMED)
+
+
+@named
+@no_file
+def test_a_small_file_that_is_none_is_refused(tmp_path: Path, make: Make, what: str) -> None:
+    make(tmp_path / "x")
+    refused(lambda: NAMED[what](tmp_path / "x"), UsageError, "only a regular file can be read")
+
+
+@named
+def test_a_small_file_that_is_large_is_refused(tmp_path: Path, what: str) -> None:
+    with (tmp_path / "x").open("wb") as file:
+        file.truncate(1 << 40)  # with nothing in it, so it takes no disk
+    refused(lambda: NAMED[what](tmp_path / "x"), UsageError, f"{1 << 40} bytes", "at most")
+
+
+@named
+@pytest.mark.parametrize("deep", [documents.DEEPEST + 1, 100_000])
+def test_what_is_nested_too_deeply_is_refused(tmp_path: Path, what: str, deep: int) -> None:
+    is_json = what in ("tokenizer.json", "bpe")
+    nested = "[" * deep + "]" * deep
+    (tmp_path / "x").write_text(nested if is_json else f"data = {nested}")
+    refused(lambda: NAMED[what](tmp_path / "x"), UsageError, "nested too deeply", "32")
+
+
+@pytest.mark.parametrize("what", ["numtok.toml", "curriculum", "sweep", "templates"])
+@pytest.mark.parametrize("number", ["nan", "-inf", "1e999", "1" * 20, "1" * 5000])
+def test_numbers_are_finite(tmp_path: Path, what: str, number: str) -> None:
+    (tmp_path / "x").write_text(f"store = {number}")
+    refused(lambda: NAMED[what](tmp_path / "x"), UsageError, "cannot be read")
+
+
+@pytest.mark.parametrize("length", ["1e308", "1e13", "1e-13"])
+@pytest.mark.parametrize("what", ["length", "weight"])
+def test_phases_have_lengths_that_can_be_added(tmp_path: Path, length: str, what: str) -> None:
+    path = tmp_path / "phases.toml"
+    phase = f"[[phase]]\nrows = [{{ {what} = {length} }}]\n"
+    if what == "length":
+        phase = f"[[phase]]\nrows = [{{}}]\nlength = {length}\n"
+    path.write_text(2 * phase)
+    refused(lambda: Curriculum.read(path), UsageError, f"phase 1: {what}", "1e-12 to 1e+12")
+
+
+@pytest.mark.parametrize("noise", ["nan", "inf", "1e308", "-1"])
+def test_noise_is_finite(noise: str) -> None:
+    refused(lambda: TASKS.build(f"curves,noise={noise}"), UsageError, "0 to 1e+300")
+
+
+def test_a_sweep_of_too_many_runs_is_refused_before_they_are_made(
+    tmp_path: Path, numtok: Shell
+) -> None:
+    seeds = list(range(1000))
+    (tmp_path / "s.toml").write_text(
+        'data = ["a.jsonl", "b.jsonl"]\n[encode]\nscheme = ["p10", "xval"]\n'
+        f"[train]\nsteps = 1\nseed = {seeds}\nlr = [{', '.join(f'1e-{k}' for k in range(250))}]\n"
+    )
+    ran = numtok("sweep", "s.toml")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "numtok: s.toml asks for 1,000,000 runs, every combination of its lists, and 10,000 are "
+        "allowed; give shorter lists, or --max-runs 1000000\n"
+    )
+    text = 'data = "a.jsonl"\n[encode]\nscheme = "p10"\n[train]\nsteps = 1\nseed = [1, 2, 3]\n'
+    text += '[[also]]\nencode.scheme = ["xval", "fp15"]\n'
+    (tmp_path / "s.toml").write_text(text)
+    refused(lambda: read_sweep(Path("s.toml"), most=8), UsageError, "asks for 9 runs")
+    assert read_sweep(Path("s.toml"), most=9).size == 9
+    refused(lambda: read_sweep(Path("s.toml"), ["train.seed=[1]"], most=2), UsageError, "3 runs")
+
+
+# --- rows that no 32 bits count -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz"])
+def test_rows_are_counted_beyond_two_to_the_31(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """The line that is read first is said to be so late a one."""
+    from numtok.stages import _jsonl
+
+    late = (1 << 31) - 2
+    original = _jsonl._decode_block
+
+    def shifted(part: Any, decoder: Any, block: Any, row: int, offset: int, how: Any) -> Any:
+        return original(part, decoder, block, row + late, offset, how)
+
+    monkeypatch.setattr(_jsonl, "_decode_block", shifted)
+    content = lines("it is 1", "it is 2", "it is 3", "it is 4") + b"[]\n"
+    path = tmp_path / f"a.{kind}"
+    path.write_bytes(gzip.compress(content) if kind.endswith("gz") else content)
+    artifact = encode(Store(tmp_path / "store"), path, on_error="skip")
+    assert artifact.manifest.counts["rows"] == 4
+    (rejected,) = artifact.path.rglob("rejected*.jsonl")
+    assert json.loads(rejected.read_text())["row"] == late + 5
+    config = Config((str(path),), scheme="p10", on_clip="error", on_error="skip")
+    assert run(config, Store(tmp_path / "store"), lambda *_: None).artifact is not None
+
+
+def test_rows_of_parquet_are_counted_beyond_two_to_the_31() -> None:
+    from numtok.stages import _parquet
+    from numtok.stages._checksum import Checksum
+    from numtok.stages._parts import Part, Stamp
+
+    part = Part(0, Path("a"), "a", None, "parquet", 0, 1, 0, Checksum(), 1, Stamp(1, 0))
+    late = (1 << 31) - 1
+    rows = pa.RecordBatch.from_pydict({"text": ["it is 7", None, "8"]})
+    batch = _parquet._parquet_batch(part, rows, "text", [], late)
+    assert batch.numbers.tolist() == [late, late + 2]
+    assert [bad.number for bad in batch.rejected] == [late + 1]
+    assert batch.rows.ids.to_pylist() == [f"0:{late}", f"0:{late + 2}"]
+
+
+def test_empty_lines_cost_nothing_but_their_count() -> None:
+    from numtok.stages._lines import find_lines
+
+    found = find_lines(b"\n" * 1000 + b'{"text": "1"}\n' + b"\n \n\n" + b'{"text": "2"}' + b"\n")
+    assert found.total == 1000 + 1 + 3 + 1
+    assert found.numbers.tolist() == [1000, 1004]
+    assert not found.suspicious.any()
+
+
+def test_weights_of_a_model_are_still_read(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    save_file({"a": torch.ones(2)}, tmp_path / "w")
+    found = _models.load_weights(tmp_path / "w", {"a": torch.Size([2])})
+    np.testing.assert_array_equal(found["a"].numpy(), [1, 1])
