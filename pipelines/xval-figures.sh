@@ -35,7 +35,7 @@ for way in "${ways[@]}"; do
     encodings[$name]=$(numtok encode --scheme "$scheme" --text-tokenizer structure "$data")
     # shellcheck disable=SC2086 - several options
     models[$name]=$(numtok train "${encodings[$name]}" --preset "$PRESET" --batch "$BATCH" \
-        --steps "$STEPS" --precision bfloat16 --seed "$seed" $options)
+        --steps "$STEPS" --objective "$OBJECTIVE" --precision "$PRECISION" --seed "$seed" $options)
 done
 
 # How continuous each is between the values that it has seen (Figures 5 and 6).

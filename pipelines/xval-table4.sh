@@ -14,6 +14,7 @@ table4() { # table4 COLUMN BUDGET=AMOUNT
     echo "=== $1"
     sweep xval-table4.toml --set gen.from="$field" --set gen.stations="\"$STATIONS\"" \
         --set gen.days="\"$DAYS\"" --set gen.every="$EVERY" --set gen.split="\"$PARTS\"" \
+        --set train.objective="$OBJECTIVE" --set train.precision="$PRECISION" \
         --set compare.against=xval/table4 --set compare.column="\"$1: loss\"" --set "train.$2"
 }
 
