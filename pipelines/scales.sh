@@ -34,11 +34,13 @@
 # JUDGED, SIGMAS   which tasks (Table 1), which deviations of prototypes (Figure 3)
 # NUMERACY         where Numeracy-600K is: a file, a folder or a URL; else it is downloaded
 # CORPUS           text to pre-train on; without it, rows of pre-trained models are left out
-# OUT              a folder: figures are drawn there (needs matplotlib)
 #
 # Of Value-Aware (numvalue-*):
 #
 # OTHERS           schemes that are tried on the same questions; none if empty
+#
+# OUT              a folder: figures are drawn there (needs matplotlib), of numgpt-table1, -figure3,
+#                  xval-table4, decoding-regression-figure4 and -figure11
 #
 # All of these can be set from outside; UCI is a folder with a copy of uci_datasets, so that
 # nothing is downloaded.
