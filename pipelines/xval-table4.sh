@@ -32,7 +32,7 @@ if [ -n "${OUT:-}" ]; then
     done
     numtok faults "${first[@]}"
     # shellcheck disable=SC2046 - several REFs
-    python3 "$(dirname "$0")/xval-figure4.py" \
+    "$(dirname "$(command -v numtok)")/python" "$(dirname "$0")/xval-figure4.py" \
         $(table4 "equal samples" steps="$STEPS" --json | reports)
 fi
 echo "=== equal tokens"
