@@ -14,6 +14,12 @@
 # SEEDS, SHARES and SCHEMES can be set from outside, and so can OPERANDS of Table 3 and DIGITS of
 # Table 2; JOBS is how many runs go on side by side, NUMTOK_THREADS how many cores they share.
 #
+# Of temperatures and orbits (xval-table4, xval-table5 and their figures):
+#
+# OBJECTIVE        what is masked in training: mlm:tokens, any token as in the paper, at all scales;
+#                  mlm:targets, what is asked for, is a way of its own
+# PRECISION        bfloat16; float32 is faster on a CPU that has no instructions for it
+#
 # Of tables (decoding-regression-*); at paper scale the whole grid of that paper's Appendix D:
 #
 # PRESETS, RATES   perceptrons and learning rates, of which the best is chosen on rows held back
@@ -28,11 +34,13 @@
 # JUDGED, SIGMAS   which tasks (Table 1), which deviations of prototypes (Figure 3)
 # NUMERACY         where Numeracy-600K is: a file, a folder or a URL; else it is downloaded
 # CORPUS           text to pre-train on; without it, rows of pre-trained models are left out
-# OUT              a folder: figures are drawn there (needs matplotlib)
 #
 # Of Value-Aware (numvalue-*):
 #
 # OTHERS           schemes that are tried on the same questions; none if empty
+#
+# OUT              a folder: figures are drawn there (needs matplotlib), of numgpt-table1, -figure3,
+#                  xval-table4, decoding-regression-figure4 and -figure11
 #
 # All of these can be set from outside; UCI is a folder with a copy of uci_datasets, so that
 # nothing is downloaded.
@@ -105,6 +113,7 @@ case "${SCALE:=cpu}" in
     *) echo "SCALE=$SCALE is none of smoke, cpu, gpu, paper" >&2 && exit 2 ;;
 esac
 SCHEMES=${SCHEMES:-p10 p1000 b1999 fp15 xval}
+OBJECTIVE=${OBJECTIVE:-mlm:tokens} PRECISION=${PRECISION:-bfloat16}
 command -v numtok > /dev/null || PATH="$PWD/.venv/bin:$PATH"
 
 # The sizes of planetary systems and of what learns them (xval-table5, xval-figures). At two cores
@@ -200,15 +209,19 @@ numgpt_sweep() {
 }
 
 # The rows "pre-train and fine-tune" of a table, where CORPUS names text to read first, as files of
-# rows {"text": "..."}; PRETRAINING is how many steps that takes, as many as a table's unless said:
-# pretrained TABLE DATA STEPS OBJECTIVE [OPTION...], the last being options of `numtok eval`. Rows of
-# text are paragraphs, of 1,023 tokens at most.
+# rows {"text": "..."}, in which 2,300 is 2300 and 23% is 0.23 as the paper's parser has it;
+# PRETRAINING is how many steps that takes, as many as a table's unless said: pretrained TABLE DATA
+# STEPS OBJECTIVE [OPTION...], the last being options of `numtok eval`. Rows of text are paragraphs,
+# of 1,023 tokens at most.
 pretrained() {
-    local table=$1 data=$2 steps=$3 objective=$4 scheme text begun encoded model seed
+    local table=$1 data=$2 steps=$3 objective=$4 scheme tokenizer text begun encoded model seed
     local reports=() shape=(--preset "$PRESET,context=1024" --lr "$RATE" --batch "$BATCH")
-    for scheme in digits numgpt; do
+    for scheme in bpe digits numgpt; do
+        tokenizer=${TOKENIZER:-}
+        [ $scheme != bpe ] || tokenizer=bpe:8000
         # shellcheck disable=SC2086 - several files
-        text=$(numtok encode --scheme "$scheme" ${TOKENIZER:+--text-tokenizer "$TOKENIZER"} $CORPUS)
+        text=$(numtok encode --scheme $scheme ${tokenizer:+--text-tokenizer "$tokenizer"} \
+            --numerals default,thousands=yes,percent=yes $CORPUS)
         begun=$(numtok train "$text" --objective ar "${shape[@]}" --steps "${PRETRAINING:-$steps}")
         encoded=$(numtok encode --like "$begun" "$data")
         for seed in $SEEDS; do

@@ -35,7 +35,7 @@ for way in "${ways[@]}"; do
     encodings[$name]=$(numtok encode --scheme "$scheme" --text-tokenizer structure "$data")
     # shellcheck disable=SC2086 - several options
     models[$name]=$(numtok train "${encodings[$name]}" --preset "$PRESET" --batch "$BATCH" \
-        --steps "$STEPS" --precision bfloat16 --seed "$seed" $options)
+        --steps "$STEPS" --objective "$OBJECTIVE" --precision "$PRECISION" --seed "$seed" $options)
 done
 
 # How continuous each is between the values that it has seen (Figures 5 and 6).
@@ -47,10 +47,10 @@ for target in stepsize a; do
         reports+=("$(numtok eval "${models[$name]}" "${encodings[$name]}" --split $split)")
         probe=$(numtok probe "${models[$name]}" "${encodings[$name]}" --split $split \
             --target $target --top 5)
-        draw "figure6-$target-$name" sweep "$probe"
+        draw "xval-figure6-$target-$name" sweep "$probe"
     done
-    draw "figure5-$target" truth "${reports[@]}" --target $target --seen
-    draw "error-$target" error "${reports[@]}" --target $target
+    draw "xval-figure5-$target" truth "${reports[@]}" --target $target --seen
+    draw "xval-error-$target" error "${reports[@]}" --target $target
 done
 
 # The masses, which nobody tells well (Figure 7).
@@ -58,11 +58,11 @@ reports=()
 for name in "${names[@]}"; do
     reports+=("$(numtok eval "${models[$name]}" "${encodings[$name]}" --split test)")
 done
-draw figure7 truth "${reports[@]}" --target m
+draw xval-figure7 truth "${reports[@]}" --target m
 
 # The embedding of a number behind the first layer norm (Figure 2), and those of number tokens.
 for name in "${names[@]}"; do
-    form=--pca
-    [[ $name != xval* ]] || form=--embedding
-    draw "${form#--}-$name" "${form#--}" "$(numtok probe "${models[$name]}" $form)"
+    form=pca drawn=xval-pca
+    [[ $name != xval* ]] || form=embedding drawn=xval-figure2
+    draw "$drawn-$name" "$form" "$(numtok probe "${models[$name]}" "--$form")"
 done

@@ -11,5 +11,6 @@ for seed in $SEEDS; do
     echo "=== seeds ${so_far[*]}"
     SEEDS="${so_far[*]}" sweep xval-table5.toml --set gen.planets="\"$PLANETS\"" \
         --set gen.points="\"$POINTS\"" --set gen.span="\"$SPAN\"" --set gen.aligned="$ALIGNED" \
-        --set train.steps="$STEPS"
+        --set train.steps="$STEPS" --set train.objective="$OBJECTIVE" \
+        --set train.precision="$PRECISION"
 done

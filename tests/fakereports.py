@@ -42,6 +42,7 @@ class Fake:
     noise: float = 10.0
     noise_seed: int = 0
     invalid: int = 0
+    off_grammar: int | None = None  # how many, the last ones; None: nobody looked
     count: int = 200
     shift: int = 0  # of the ids
     truth_shift: float = 0.0  # of the last truth
@@ -86,7 +87,9 @@ class Fake:
             "prediction_literal": [None if value is None else repr(value) for value in values],
             "prediction": values,
             "valid": valid,
-            "on_grammar": nothing,
+            "on_grammar": nothing
+            if self.off_grammar is None
+            else [index < count - self.off_grammar for index in range(count)],
             "group_operands": [str(2 + index % 3) for index in range(count)],
             "group_operator": [None if index == 0 else "+-*"[index % 3] for index in range(count)],
         }

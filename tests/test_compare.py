@@ -774,6 +774,53 @@ def test_a_column_is_of_one_target_in_or_out_of_distribution(
     assert told == (column, where, printed)
 
 
+def test_an_objective_that_differs_in_what_it_masks_is_said_to_differ(
+    numtok: Run, store: Store
+) -> None:
+    """And one that differs in what the paper does not state is not."""
+    objectives = "mlm:targets", "mlm", "mlm:tokens", "mlm:tokens,rate=0.15", "ar"
+    fakes = [
+        Fake("xval", split="test", target="a", settings={"objective": one}) for one in objectives
+    ]
+    refs = [make(store, fake, f"masks-{index}").ref for index, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--json", "--against", "xval/table5")
+    assert [
+        sentence.partition(" for ")[0] for sentence in json.loads(out)["against"]["differs"]
+    ] == [
+        "objective is mlm:targets",
+        "objective is mlm",
+        "objective is ar",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fake", "share", "told"),
+    [
+        (Fake(split="ood-a1", target="a", off_grammar=3), 0.015, "(1.5% invalid)"),
+        (Fake(split="ood-a1", target="a", off_grammar=0), 0.0, "(0% invalid)"),
+        (Fake(split="ood-a1", target="a", invalid=4), 0.02, "(2% invalid)"),  # decoded freely
+    ],
+)
+def test_a_printed_share_of_invalid_answers_stands_beside_that_of_a_model_left_to_itself(
+    numtok: Run, store: Store, fake: Fake, share: float, told: str
+) -> None:
+    """Under constrained decoding none is invalid; what would be without it is in the report."""
+    ref = make(store, replace(fake, scheme="p10"), "orbits").ref
+    _, out, _ = numtok("compare", ref, "--json", "--against", "xval/table5")
+    [cell] = json.loads(out)["against"]["cells"]
+    assert (cell["cell"]["invalid"], cell["invalid"]) == ("0.01", pytest.approx(share))
+    _, out, _ = numtok("compare", ref, "--against", "xval/table5")
+    assert [line for line in out.splitlines() if told in line and "(1% invalid)" in line]
+
+
+def test_no_share_of_invalid_answers_stands_where_the_paper_prints_none(
+    numtok: Run, store: Store
+) -> None:
+    ref = make(store, Fake("p1000", off_grammar=3), "sums").ref
+    _, out, _ = numtok("compare", ref, "--json", "--against", "xval/table3")
+    assert {cell["invalid"] for cell in json.loads(out)["against"]["cells"]} == {None}
+
+
 def test_a_column_of_one_task_is_found_by_the_name_of_the_data(numtok: Run, store: Store) -> None:
     """GPT writes digits there, and what began with another model has rows of its own."""
     data = f"comparison-digits@{'0' * 16}"

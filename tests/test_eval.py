@@ -617,7 +617,7 @@ def test_a_report_has_every_metric_and_intervals_hold_the_value(world: World) ->
         *("r2", "signed-log-r2", "mse", "mae", "median-relative-error", "relative-error-over"),
         *("lmae", "kendall-tau", "relative-mse", "exact-match", "exact-match,digits=3"),
         *("digit-match", "d-length", "exponent-accuracy", "number-generation-ratio", "nll"),
-        *("crps", "coverage", "adjusted-r2", "adjusted-r2,p=4"),
+        *("crps", "coverage", "adjusted-r2", "adjusted-r2,p=4", "rounded-match"),
         *("tailed-nll", "in-support-nll", "interval-nll", "pit-distance", "outside"),
     }
     defined = {name: one for name, one in report.metrics.items() if one.value is not None}

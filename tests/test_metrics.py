@@ -604,6 +604,104 @@ def test_exact_match_to_few_digits_rounds_half_to_even(
     assert metric.plain(of_literals([truth], [prediction])) == match
 
 
+ROUNDED = [
+    ("1302", "1301.98", True),
+    ("1302", "1301.4", False),
+    ("1302", "1300", False),  # three digits cannot say it
+    ("1302", "1.302e3", True),
+    ("1,302", "1301.98", True),
+    ("1300", "1302", False),  # its zeros are written
+    ("1.30e3", "1304.9", True),  # written to tens
+    ("1.30e3", "1305", True),  # half to even
+    ("1.31e3", "1305", False),
+    ("1.3e+03", "1340.5", True),
+    ("0.10", "0.104", True),
+    ("0.10", "0.11", False),
+    ("0.1", "0.11", True),
+    ("5.", "5.4", True),
+    (".5", "0.53", True),
+    ("2", "2.5", True),
+    ("3", "2.5", False),
+    ("3", "2.50000000000000000000001", True),  # no tie, though the float is
+    ("0.3", "0.25", False),
+    ("0.2", "0.25", True),
+    ("1.00", "1.005", True),  # a tie, though the float is below
+    ("1.01", "1.005", False),
+    ("23%", "0.2349", True),
+    ("23%", "23.4%", True),
+    ("23%", "23", False),
+    ("\u22125", "-5.2", True),
+    ("+7", "7.1", True),
+    ("-5", "5.2", False),
+    ("0", "-0.4", True),
+    ("0.00", "0.004", True),
+    ("0.00", "0.006", False),
+    ("-1", "-0.51", True),
+    ("123456789012345678901", "123456789012345678900.6", True),
+    ("123456789012345678901", "123456789012345678900.4", False),
+    ("1e400", "9.6e399", True),
+    ("1e-400", "0.6e-400", True),
+    ("1e-400", "2e-400", False),
+    ("1e" + "9" * 5000, "1e" + "9" * 5000, True),
+    ("1e" + "9" * 5000, "1", False),
+    ("5", "inf", False),
+    ("5", "five", False),
+    ("5", None, False),
+]
+
+
+@pytest.mark.parametrize(("truth", "prediction", "match"), ROUNDED)
+def test_a_prediction_is_rounded_as_the_truth_is_written(
+    truth: str, prediction: str | None, match: bool
+) -> None:
+    assert METRICS.build("rounded-match").plain(of_literals([truth], [prediction])) == match
+
+
+def unit(literal: str) -> Fraction:
+    """That of the last place, by counting characters."""
+    number, _, exponent = literal.partition("e")
+    return Fraction(10) ** (int(exponent or 0) - len(number.partition(".")[2]))
+
+
+near = st.one_of(
+    st.sampled_from([Fraction(0), Fraction(1, 2), -Fraction(1, 2), Fraction(1)]),
+    st.fractions(-1, 1, max_denominator=10**6),
+)
+
+
+@given(literals, st.one_of(literals, near), st.integers(0, 30))
+def test_rounding_is_exact(truth: str, other: str | Fraction, places: int) -> None:
+    """Beside fractions, also a little off a half of the last place."""
+    if isinstance(other, Fraction):
+        made = value(truth) + unit(truth) * other
+        scale = 10 ** (max(0, len(str(unit(truth).denominator)) - 1) + places + 1)
+        whole = round(made * scale)
+        other = f"{'-' if whole < 0 else ''}{abs(whole)}e-{len(str(scale)) - 1}"
+    expected = round(value(other) / unit(truth)) == value(truth) / unit(truth)
+    answers = of_literals([truth, truth], [other, truth])
+    assert METRICS.build("rounded-match").plain(answers) == (1.0 if expected else 0.5)
+
+
+def test_most_of_many_literals_are_rounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one are those alone that floats cannot tell: at a half, or with too many digits."""
+    read_one_by_one = []
+    plainly = Numeral.read
+    monkeypatch.setattr(
+        Numeral, "read", lambda text: (read_one_by_one.append(text), plainly(text))[1]
+    )
+    truths = [f"{n}.{n % 10}" for n in range(1000)] + ["3", "1,302", "9" * 20]
+    predictions = [f"{n}.{n % 10}{4 + n % 3}" for n in range(1000)] + ["2.5", "1302.2", "9" * 20]
+    expected = [n % 3 == 0 or (n % 3 == 1 and n % 2 == 0) for n in range(1000)] + [
+        False,
+        True,
+        True,
+    ]
+    answers = of_literals(truths, predictions)
+    assert METRICS.build("rounded-match").plain(answers) == pytest.approx(np.mean(expected))
+    ties = [truths[n] for n in range(1, 1000, 3)]
+    assert read_one_by_one[::2] == [*ties, "3", "9" * 20]
+
+
 # Truth, prediction, digit match, d-length, d-length by parts; worked out by hand.
 DIGITS = [
     ("1287", "1287", 1.0, 0, 0),
@@ -678,6 +776,7 @@ def test_digit_match_is_the_mean_share_of_the_powers_of_ten_that_agree(
 def test_a_prediction_that_is_not_valid_never_matches() -> None:
     answers = of_literals(["12"], ["12"])._replace(valid=np.array([False]))
     assert METRICS.build("exact-match").plain(answers) == 0.0
+    assert METRICS.build("rounded-match").plain(answers) == 0.0
     assert METRICS.build("digit-match").plain(answers) == 0.0
     assert METRICS.build("d-length").plain(answers) == 2.0
 
@@ -685,6 +784,8 @@ def test_a_prediction_that_is_not_valid_never_matches() -> None:
 def test_a_truth_that_is_no_number_is_refused() -> None:
     with pytest.raises(ValueError, match="the literal of a truth is 'nan', which is no decimal"):
         METRICS.build("exact-match").plain(of_literals(["nan"], ["1"]))
+    with pytest.raises(ValueError, match="the literal of a truth is 'nan', which is no decimal"):
+        METRICS.build("rounded-match").plain(of_literals(["nan"], ["1"]))
 
 
 # --- by hand -----------------------------------------------------------------------------------

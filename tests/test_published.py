@@ -1,6 +1,7 @@
 """The published tables: what their files may hold, and each value against the paper's text."""
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
@@ -8,7 +9,12 @@ import pytest
 
 from numtok.errors import UsageError
 from numtok.metrics.base import METRICS
+from numtok.nn.embedders.base import EMBEDDERS
+from numtok.nn.objectives.base import OBJECTIVES
+from numtok.nn.presets import PRESETS
 from numtok.published import Table, names, published
+from numtok.registry import spec_of
+from numtok.schemes.base import SCHEMES as EVERY_SCHEME
 
 PAPERS = Path(__file__).parents[2] / "shared/papers"
 PAPER = PAPERS / "000_0e3e68c57ec0abb5.txt"
@@ -180,6 +186,28 @@ def test_values_keep_the_digits_that_were_printed() -> None:
     bike = published("decoding-regression/table3").rows["bike"]
     assert (str(bike["ND"].value), str(bike["UD"].deviation)) == ("0.10", "0.00")
     assert published("xval/table5").rows["p10"]["a_1 (OoD)"].invalid == Decimal("0.01")
+
+
+@pytest.mark.parametrize("name", XVAL[1:])
+def test_what_xval_masks_in_training_is_what_the_paper_says(name: str) -> None:
+    """Answers alone in arithmetic, tokens of JSON as they come (Sections 3.1 to 3.3)."""
+    masks = "targets" if name in ("xval/table2", "xval/table3") else "tokens"
+    assert published(name).setup == {"objective": f"mlm:{masks}"}
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_a_table_states_is_spelt_as_reports_spell_it(name: str) -> None:
+    """Else it would be said to differ from itself."""
+    table = published(name)
+    build: dict[str, Callable[[str], object]] = {
+        "objective": OBJECTIVES.build,
+        "embedder": EMBEDDERS.build,
+        "scheme": EVERY_SCHEME.build,
+    }
+    assert set(table.row_setup) <= set(table.rows)
+    for stated in (table.setup, *table.row_setup.values()):
+        for key, spec in stated.items():
+            assert spec in PRESETS if key == "preset" else spec_of(build[key](spec)) == spec
 
 
 def _message(name: str, row: str | None = None, column: str | None = None) -> str:

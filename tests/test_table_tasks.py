@@ -254,6 +254,19 @@ def test_every_function_of_bbob_is_finite_in_all_dimensions_of_the_paper() -> No
             assert x.shape == (50, dimension) and np.isfinite(y).all()
 
 
+def test_bbob_has_one_dimension_where_the_suite_has_values_that_differ() -> None:
+    cocoex = pytest.importorskip("cocoex", reason="needs the package coco-experiment")
+    x = np.linspace(-5, 5, 101)[:, None]
+    for function in range(1, 25):
+        y = np.asarray(cocoex.BareProblem("bbob", function, 1, 1)(x))
+        if np.isfinite(y).all() and len(np.unique(y)) > 1:
+            _, made = Bbob(function=function, dimension=1).unit(0, Split("train", 100), 0)
+            assert made.shape == (100,) and np.isfinite(made).all() and len(np.unique(made)) > 50
+        else:
+            with pytest.raises(UsageError, match=f"function={function} is not defined"):
+                Bbob(function=function, dimension=1)
+
+
 def test_bbob_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cocoex", None)
     with pytest.raises(UsageError) as caught:
@@ -283,7 +296,12 @@ def test_the_help_of_bbob_needs_no_package(numtok: Shell, monkeypatch: pytest.Mo
          "branching, checkerboard, crossing, heavy-tail, heteroscedastic, jump, ring, skewed, "
          "uniform, waves"),
         ("bbob,function=25", "bbob: function=25 is not possible; allowed are 1 to 24"),
-        ("bbob,dimension=1", "bbob: dimension=1 is not possible; allowed are 2 to 100"),
+        ("bbob,dimension=0", "bbob: dimension=0 is not possible; allowed are 1 to 100"),
+        (
+            "bbob,function=8,dimension=1",
+            "bbob: function=8 is not defined with dimension=1; allowed are 1, 2, 10, 11, or "
+            "dimension=2 and more",
+        ),
         ("bbob,instance=0", "bbob: instance=0 is not possible; allowed are 1 to 1000"),
     ],
 )  # fmt: skip

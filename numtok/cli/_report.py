@@ -73,6 +73,9 @@ def print_against(against: "Against", format: Format, to: TextIO | None = None) 
     rows: list[tuple[str, ...]] = []
     footnotes = []
     for index, one in enumerate(against.cells):
+        measured = figure(one.measured)
+        if one.invalid or (one.cell is not None and one.cell.invalid and one.invalid is not None):
+            measured += f" ({share(one.invalid)} invalid)"
         if several and (not index or against.cells[index - 1].label != one.label):
             rows.append((one.label, "", "", ""))
         printed = "-"
@@ -87,7 +90,7 @@ def print_against(against: "Against", format: Format, to: TextIO | None = None) 
             (
                 f"  {one.column}" if several else one.column,
                 one.metric,
-                figure(one.measured),
+                measured,
                 printed,
             )
         )
@@ -95,6 +98,10 @@ def print_against(against: "Against", format: Format, to: TextIO | None = None) 
     print_figures(title, ("column", "metric", "measured", "printed"), rows, format, to)
     if any(one.where is None for one in against.cells):
         footnotes.append("Measured over all numbers of the report.")
+    if any(one.invalid is not None for one in against.cells):
+        footnotes.append(
+            "Invalid: what is no number without constrained decoding, as in the paper."
+        )
     lines = [against.caption, *footnotes]
     lines += [f"Differs: {sentence}" for sentence in against.differs]
     print_lines([*lines, *(f"Doubt: {sentence}" for sentence in against.doubts)], to)

@@ -68,8 +68,7 @@ class Numeral(NamedTuple):
         significant = (self.whole + decimals).lstrip("0")
         if not significant:
             return Exact(False, "", 0)
-        # int() refuses more than 4300 digits
-        exponent = int(Decimal(self.exponent or 0)) - len(decimals) - 2 * self.percent
+        exponent = self.place
         if 0 < digits < len(significant):
             context = Context(prec=digits, rounding=ROUND_HALF_EVEN)
             rounded = context.plus(Decimal(significant)).as_tuple()
@@ -78,6 +77,26 @@ class Numeral(NamedTuple):
             exponent += rounded.exponent
         kept = significant.rstrip("0")
         return Exact(self.negative, kept, exponent + len(significant) - len(kept))
+
+    @property
+    def place(self) -> int:
+        """The power of ten of the last digit: 0 of 1302, 1 of 1.30e3, -2 of 0.10 and of 23%."""
+        # int() refuses more than 4300 digits
+        return int(Decimal(self.exponent or 0)) - len(self.decimals or "") - 2 * self.percent
+
+    def rounded(self, place: int) -> Exact:
+        """The number denoted, rounded half to even to a multiple of ``10^place``.
+
+        >>> Numeral.read("1301.98").rounded(0), Numeral.read("0.5").rounded(0).digits
+        (Exact(negative=False, digits='1302', exponent=0), '')
+        """
+        significant = (self.whole + (self.decimals or "")).lstrip("0")
+        kept = len(significant) + self.place - place
+        if kept > 0:
+            return self.exact(kept)
+        # Below one unit: one if it is above a half, else nothing.
+        is_one = kept == 0 and significant.rstrip("0") > "5"
+        return Exact(self.negative, "1", place) if is_one else Exact(False, "", 0)
 
     @property
     def parts(self) -> tuple[str, str, str]:

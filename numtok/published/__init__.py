@@ -64,8 +64,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source, caption
         Where it stands, and what it is about in our words.
     setup
-        What the paper says of a setting, by its name in the configuration of a report: ``mlm``,
-        with whatever settings of its own.
+        What the paper states of a setting, by its name in the configuration of a report and as
+        that spells it: ``mlm:tokens`` is of whatever rate, but neither ``mlm`` nor ``mlm:targets``.
     row_setup
         The same of some rows, to the last setting: ``{numvalue-mlp = {objective = "numvalue"}}``.
     doubts
@@ -86,6 +86,12 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     setup: dict[str, str] = {}
     row_setup: dict[str, dict[str, str]] = {}
     row_of: dict[str, str] = {}
+
+    @property
+    def prints_invalid(self) -> bool:
+        """Whether it tells which share of the outputs was no number; some may be too small for
+        it."""
+        return any(cell.invalid is not None for row in self.rows.values() for cell in row.values())
 
     def column(self, name: str) -> Column:
         """The column of that name; UsageError with the nearest match if there is none."""

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
+import pyarrow.compute as pc
 
 from numtok.errors import UsageError
 from numtok.metrics.base import METRICS
@@ -12,7 +13,7 @@ from numtok.published import Cell, Column, Table, published
 from numtok.records import SHIFTED
 from numtok.registry import name_in
 from numtok.reports import Figure, Figures, Report
-from numtok.stages._reports import Evaluation
+from numtok.stages._reports import TARGET, Evaluation, Predictions
 from numtok.stages._spread import Spread, spread
 
 
@@ -21,6 +22,9 @@ class Beside(msgspec.Struct, frozen=True):
 
     ``measured`` is None where the reports have no such figure, ``cell`` where
     the table has none; ``where`` is the group measured, None for all numbers.
+    ``invalid`` is the share of the numbers measured that a model left to itself says as no number,
+    None where the table prints no such shares: without the grammar of constrained decoding, under
+    which there can be none.
     """
 
     label: str
@@ -29,6 +33,7 @@ class Beside(msgspec.Struct, frozen=True):
     where: str | None
     measured: Spread | None
     cell: Cell | None
+    invalid: float | None = None
 
 
 class Against(msgspec.Struct, frozen=True):
@@ -89,6 +94,7 @@ def against(
                 _where(one) if _part(report, one) is not None else None,
                 _measured(group, one),
                 printed.get(one.name),
+                _invalid(group, one) if table.prints_invalid else None,
             )
             for one in columns
             if column is not None or one.head is None or _part(report, one) is not None
@@ -96,8 +102,7 @@ def against(
     differs = [
         f"{key} is {here} for {label}, in the paper {there}."
         for label, group in experiments
-        for key, here, there in _settings(table, group[0].report, row)
-        if here != there
+        for key, here, there in _differing(table, group[0].report, row)
     ]
     return Against(name, table.source, table.caption, cells, differs, table.doubts)
 
@@ -174,10 +179,34 @@ _COSTS: Mapping[str, Callable[[Evaluation], Figure | None]] = {
 }
 
 
-def _settings(table: Table, report: Report, row: str | None) -> Iterator[tuple[str, str, str]]:
-    """Of each setting that the paper states its name, what it is here, and there."""
+def _invalid(group: Sequence[Evaluation], column: Column) -> float:
+    """The share that is no number, mean over the reports: of the column's target, if they have it,
+    and of what would have been said without constrained decoding."""
+    shares = []
+    for evaluation in group:
+        table = Predictions.of_numbers(evaluation).table
+        if _part(evaluation.report, column) is not None and column.target is not None:
+            table = table.filter(pc.equal(table.column(TARGET), column.target))
+        free = table.column("on_grammar")
+        said = table.column("valid") if free.null_count else free
+        shares.append(1 - pc.mean(said).as_py())
+    return math.fsum(shares) / len(shares)
+
+
+def _differing(table: Table, report: Report, row: str | None) -> Iterator[tuple[str, str, str]]:
+    """Of each setting that differs from what the paper states its name, what it is here, and
+    there."""
     exact = table.row_setup.get(_row(table, report) if row is None else row, {})
     for key, there in (table.setup | exact).items():
         here = str(report.configuration.get(key, "not stated"))
-        # Elsewhere without settings of its own: mlm of mlm,share=0.3.
-        yield key, here if key in exact else name_in(here), there
+        if here != there if key in exact else not _has(here, there):
+            yield key, here, there
+
+
+def _has(here: str, there: str) -> bool:
+    """Whether a spec has all that another one states, and perhaps more.
+
+    >>> _has("mlm:tokens,rate=0.15", "mlm:tokens"), _has("mlm:targets", "mlm:tokens")
+    (True, False)
+    """
+    return set(there.split(",")) <= set(here.split(","))

@@ -74,7 +74,7 @@ REVISION = 11
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
     "relative-error-over", "lmae", "kendall-tau", "relative-mse", "exact-match",
-    "exact-match,digits=3", "digit-match", "d-length", "exponent-accuracy",
+    "exact-match,digits=3", "rounded-match", "digit-match", "d-length", "exponent-accuracy",
     "number-generation-ratio", "nll", "tailed-nll", "in-support-nll", "interval-nll", "token-nll",
     "crps", "coverage", "pit-distance", "outside",
 )  # fmt: skip

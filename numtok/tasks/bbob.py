@@ -10,6 +10,10 @@ from numtok.errors import UsageError
 from numtok.tasks._draws import uniforms
 from numtok.tasks.base import Split, TableTask, setting
 
+# Those that COCO's formulas have in one dimension; the others divide by dimension - 1, or are one
+# value everywhere (Rosenbrock's).
+_OF_ONE_DIMENSION = (1, 2, 10, 11)
+
 
 @dataclass(frozen=True)
 class Bbob(TableTask):
@@ -21,7 +25,7 @@ class Bbob(TableTask):
     8 Rosenbrock, 9 rotated Rosenbrock, 10 ellipsoid, 11 discus, 12 bent cigar, 13 sharp ridge,
     14 different powers, 15 Rastrigin, 16 Weierstrass, 17 Schaffer F7, 18 ill-conditioned Schaffer
     F7, 19 Griewank-Rosenbrock, 20 Schwefel, 21 Gallagher with 101 peaks, 22 with 21 peaks,
-    23 Katsuura, 24 Lunacek.
+    23 Katsuura, 24 Lunacek. In one dimension there are 1, 2, 10 and 11 alone.
 
     >>> x, y = Bbob(dimension=2).unit(0, Split("train", 2), 0)
     >>> x.round(2).tolist(), y.round(2).tolist()
@@ -36,13 +40,13 @@ class Bbob(TableTask):
     digest: ClassVar[str] = "4e708234827b3028"
 
     function: int = setting(1, "1 to 24.")
-    dimension: int = setting(5, "How many features, 2 to 100.")
+    dimension: int = setting(5, "How many features, 1 to 100.")
     instance: int = setting(1, "Another instance, another optimum; 1 to 1000.")
 
     def __post_init__(self) -> None:
         for name, least, most in (
             ("function", 1, 24),
-            ("dimension", 2, 100),
+            ("dimension", 1, 100),
             ("instance", 1, 1000),
         ):
             if not least <= getattr(self, name) <= most:
@@ -50,6 +54,12 @@ class Bbob(TableTask):
                     f"bbob: {name}={getattr(self, name)} is not possible; allowed are {least} to "
                     f"{most}"
                 )
+
+        if self.dimension == 1 and self.function not in _OF_ONE_DIMENSION:
+            raise UsageError(
+                f"bbob: function={self.function} is not defined with dimension=1; allowed are "
+                f"{', '.join(map(str, _OF_ONE_DIMENSION))}, or dimension=2 and more"
+            )
 
     @property
     def possible(self) -> None:

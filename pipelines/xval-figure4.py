@@ -1,0 +1,83 @@
+#!/usr/bin/env python
+"""Figure 4 of xVal in numbers: how often a scheme says 0.1, the commonest mantissa behind the
+commonest exponent, and how often 1.0, the commonest number.
+
+Reports of one scheme are its seeds: means, with the interval of Student's t over them (of one seed
+the bootstrap's). A magnitude from 0.100 to 0.109 is one that has these three digits. Beside each
+share stands that of all squared errors which is made by these predictions.
+
+    python pipelines/xval-figure4.py REPORT...
+"""
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.cli._figures import figure
+from numtok.cli._shared import Format, print_table
+from numtok.metrics.base import means
+from numtok.reports import REPORT
+from numtok.stages._reports import Predictions, read
+from numtok.stages._spread import spread
+from numtok.store import Store
+
+RANGES = {"0.100 to 0.109": (0.09995, 0.1095), "1.00 to 1.09": (0.9995, 1.095)}
+COLUMNS = (
+    "scheme",
+    "0.100 to 0.109, %",
+    "errors of these, %",
+    "1.00 to 1.09, %",
+    "errors of those, %",
+    "different",
+)
+
+
+def within(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    """1.0 where the magnitude lies in the range of that name, else 0.0, [n]."""
+    low, high = RANGES[name]
+    return ((np.abs(values) >= low) & (np.abs(values) < high)).astype(np.float64)
+
+
+def rows(told: Sequence[Predictions], schemes: Sequence[str]) -> Iterator[tuple[object, ...]]:
+    """Of each scheme a row of percentages and how many different predictions there are, the mean
+    over its seeds; the truths last."""
+    for scheme in dict.fromkeys(schemes):
+        seeds = [one.answers for one, own in zip(told, schemes, strict=True) if own == scheme]
+        row = []
+        for name in RANGES:
+            shares = []
+            for answers in seeds:
+                said = 100 * within(answers.prediction, name)
+                errors = (answers.prediction - answers.truth) ** 2
+                shares.append((*means([said], answers), float(errors @ said / errors.sum())))
+            row.append(figure(spread([share for share, _ in shares], (0, 100))))
+            row.append(f"{np.mean([part for _, part in shares]):.0f}")
+        different = np.mean([len(np.unique(answers.prediction)) for answers in seeds])
+        yield scheme, *row, int(np.rint(different))
+    truth = told[0].answers.truth
+    shares_of = [f"{100 * within(truth, name).mean():.1f}" for name in RANGES]
+    yield "truth", shares_of[0], "", shares_of[1], "", len(np.unique(truth))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description="How often 0.1 and 1.0 are said, by scheme.")
+    parser.add_argument("reports", nargs="+", metavar="REPORT")
+    parser.add_argument("--format", type=Format, default=Format.TABLE, choices=list(Format))
+    options = parser.parse_args(arguments)
+    store = Store(Path(os.environ.get("NUMTOK_STORE", "artifacts")))
+    found = [read(store.resolve(ref, {REPORT})) for ref in options.reports]
+    told = [Predictions.of_numbers(one) for one in found]
+    for one in told[1:]:
+        told[0].check_pairs(one)
+    title = f"numbers said of {len(told[0].answers.truth):,}"
+    table = list(rows(told, [one.report.scheme for one in found]))
+    print_table(title, COLUMNS, table, options.format)
+
+
+if __name__ == "__main__":
+    main()
