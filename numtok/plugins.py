@@ -62,7 +62,7 @@ def is_plugin(thing: object) -> bool:
 
 def loaded() -> dict[str, str]:
     """The plugins that were imported so far, by their place in a plugin folder, and that folder:
-    ``{"nn/heads/mine.py": "/home/me/plugins"}``."""
+    ``{"nn/heads/mine.py": "/data/plugins"}``."""
     found = {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) if name.startswith("numtok.") else None

@@ -17,6 +17,10 @@ import pytest
 from numtok import plugins as plugins_module
 from numtok.artifact import MANIFEST
 from numtok.nn.heads.base import HEADS
+from numtok.stages.encode import Config as EncodeConfig
+from numtok.stages.encode import run as encode
+from numtok.stages.gen import Config as GenConfig
+from numtok.stages.gen import run as gen
 from numtok.store import Store
 from tests import test_cli_store, test_plugins, test_train
 from tests.test_cli_store import Ran, Shell
@@ -337,11 +341,9 @@ def encoded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with sums, encoded with a value beside each token, and a model of them."""
     root = tmp_path_factory.mktemp("data") / "artifacts"
     store = Store(root)
-    config = test_train.GenConfig("arithmetic,operands=2", samples=200)
-    test_train.gen(config, store, lambda *_: None)
-    test_train.encode(
-        test_train.EncodeConfig(("arithmetic",), scheme="xval"), store, lambda *_: None
-    )
+    config = GenConfig("arithmetic,operands=2", samples=200)
+    gen(config, store, lambda *_: None)
+    encode(EncodeConfig(("arithmetic",), scheme="xval"), store, lambda *_: None)
     return root
 
 
