@@ -25,7 +25,8 @@ table4 "equal samples" steps="$STEPS"
 if [ -n "${OUT:-}" ]; then
     mkdir -p "$OUT"
     read -r seed _ <<< "$SEEDS"
-    mapfile -t first < <(SEEDS=$seed table4 "equal samples" steps="$STEPS" --json | reports)
+    # shellcheck disable=SC2207 - REFs have no spaces
+    first=($(SEEDS=$seed table4 "equal samples" steps="$STEPS" --json | reports))
     numtok figure truth "${first[@]}" --out "$OUT/xval-figure3.png"
     for part in mantissa exponent number; do
         numtok figure frequencies "${first[@]}" --part $part --out "$OUT/xval-figure4-$part.png"
