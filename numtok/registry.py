@@ -32,6 +32,9 @@ from numtok.errors import UsageError, unknown
 
 T = TypeVar("T")
 
+#: Expanded settings (:func:`settings_of`), as JSON has them.
+Settings = dict[str, str | int | float | bool | None]
+
 #: Metadata of a field that is learnt from data: no spec sets it, but it is kept with the settings.
 LEARNT = {"learnt": True}
 
@@ -183,10 +186,7 @@ class Registry(Generic[T]):
         return self._make(
             kind,
             name,
-            {
-                key: None if value is None else _read(kind, known, key, str(value))
-                for key, value in given.items()
-            },
+            {key: _read(kind, known, key, value) for key, value in given.items()},
         )
 
     def required(self, name: str) -> list[str]:
@@ -397,12 +397,15 @@ def _plain(value: Any) -> str:
 _YES_NO = {"yes": True, "true": True, "True": True, "no": False, "false": False, "False": False}
 
 
-def _read(kind: type, known: Mapping[str, Field[Any]], key: str, text: str) -> Any:
-    """Read one setting by the annotation of its field."""
+def _read(kind: type, known: Mapping[str, Field[Any]], key: str, value: Any) -> Any:
+    """Read one setting, a text or what is written of it, by the annotation of its field."""
     name = kind.__module__.rpartition(".")[2].replace("_", "-")
     if key not in known:
         raise unknown(f"setting of {name!r}", key, known)
     wanted = get_type_hints(kind)[key]
+    if value is None and wanted == str | None:  # what is not learnt yet
+        return None
+    text = str(value)
     try:
         if wanted in (Interval, Range):
             return wanted.parse(text)
@@ -410,7 +413,7 @@ def _read(kind: type, known: Mapping[str, Field[Any]], key: str, text: str) -> A
             return _YES_NO[text]
         if wanted in (int, float, str):
             return wanted(text)
-        if wanted == str | None:  # None is what is not learnt yet
+        if wanted == str | None:
             return text
     except (ValueError, KeyError):
         form = {

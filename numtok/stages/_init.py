@@ -14,6 +14,7 @@ from numtok.nn.model import Model
 from numtok.nn.objectives.base import Objective
 from numtok.nn.objectives.classify import Classify
 from numtok.nn.presets import preset
+from numtok.records import ENCODED
 from numtok.registry import parse_spec, spec_of
 from numtok.stages._models import LoadedModel
 
@@ -82,7 +83,7 @@ def told(init: LoadedModel) -> dict[str, Any]:
     configuration = init.trained.configuration
     of_init = {
         "objective": configuration["objective"],
-        "data": init.artifact.manifest.parents[0].where,
+        "data": init.artifact.made_from(ENCODED).where,
     }
     of_init |= {key: value for key, value in configuration.items() if key not in _SHARED}
     return {f"init.{key}": value for key, value in of_init.items()}
