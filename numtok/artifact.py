@@ -31,7 +31,7 @@ import msgspec
 from numtok import files
 from numtok.errors import StoreError
 from numtok.provenance import Provenance
-from numtok.records import Natural, Value, convert, decode
+from numtok.records import Natural, Value, check_depth, convert, decode
 
 FORMAT = 1  # of the store: the layout above and every field below
 
@@ -474,7 +474,9 @@ def _readable(value: msgspec.Struct) -> bytes:
 def _parse(path: Path, data: bytes) -> Any:
     try:
         # By Python's own reader: half characters, as of a path that is no UTF-8, are in commands.
-        return json.loads(data, parse_constant=_finite, parse_float=_finite)
+        found = json.loads(data, parse_constant=_finite, parse_float=_finite)
+        check_depth(found)
+        return found
     except (ValueError, RecursionError) as error:
         _damaged(path, f"it is not JSON ({error})")
 

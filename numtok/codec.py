@@ -32,7 +32,7 @@ from numtok.errors import DataError, StoreError, UsageError
 from numtok.normalizers.base import Constants, FittedNormalizer, stored_normalizer
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.records import SCHEME_FILE, TokenIds, Value, convert, decode
+from numtok.records import SCHEME_FILE, TokenIds, Value, check_depth, convert, decode
 from numtok.registry import Settings, settings_of
 from numtok.schemes.base import SCHEMES, Decoded, Encoded, Scheme
 from numtok.text_tokenizers.base import (
@@ -377,6 +377,7 @@ class Codec:
 
     @classmethod
     def _from_stored(cls, stored: "_Stored", path: Path) -> "Codec":
+        check_depth(stored.text_tokenizer)
         normalize, text = dict(stored.normalize), dict(stored.text_tokenizer)
         constants = convert(normalize.pop("constants", None), Constants)
         state = convert(text.pop("state", None), dict[str, Value])

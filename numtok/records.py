@@ -7,7 +7,6 @@ with the columns of :func:`encoded_schema`. Other fields of a row are left alone
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar
 
@@ -24,15 +23,9 @@ T = TypeVar("T")
 R = TypeVar("R", bound=msgspec.Struct)
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # what is counted
-_DEEPEST = 16  # lists and objects in one another, where a file may hold any JSON value
-if TYPE_CHECKING:
-    Value = Any
-else:
-    #: A JSON value that is not nested beyond what settings are: code that walks it need not ask.
-    _PLAIN = None | bool | int | float | str
-    Value = reduce(
-        lambda inner, _: _PLAIN | list[inner] | dict[str, inner], range(_DEEPEST), _PLAIN
-    )
+Scalar = str | int | float | bool | None
+Value = Any  # of JSON; who walks through one has asked :func:`check_depth` before
+_DEEPEST = 32  # lists and objects in one another
 
 # Kinds of artifacts; a download is the files of a public data set as they came.
 DATA, TABLE, ENCODED, MODEL, DOWNLOAD = "data", "table", "encoded", "model", "download"
@@ -152,6 +145,17 @@ def decode(data: bytes, kind: type[T]) -> T:
             return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"it is not JSON ({error})") from None
+
+
+def check_depth(value: Value) -> None:
+    """ValueError for lists and objects that are nested beyond what settings are."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(_DEEPEST + 1):
+        inner = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [one for some in inner for one in some if isinstance(one, (dict, list))]
+        if not level:
+            return
+    raise ValueError("it is nested too deep")
 
 
 def convert(value: Any, kind: type[T]) -> T:

@@ -29,11 +29,12 @@ from types import ModuleType
 from typing import Any, Generic, TypeVar, get_type_hints
 
 from numtok.errors import UsageError, unknown
+from numtok.records import Scalar
 
 T = TypeVar("T")
 
 #: Expanded settings (:func:`settings_of`), as JSON has them.
-Settings = dict[str, str | int | float | bool | None]
+Settings = dict[str, Scalar]
 
 #: Metadata of a field that is learnt from data: no spec sets it, but it is kept with the settings.
 LEARNT = {"learnt": True}

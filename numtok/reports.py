@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from numtok.records import CLUSTER, GROUP, Natural, Value
+from numtok.records import CLUSTER, GROUP, Natural, Scalar
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +36,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 #: What is predicted, and what a metric is of; answers are whole texts, with several numbers or one.
 Measures = Literal["numbers", "labels", "answers"]
-Configuration = dict[str, Value]  # what was asked for, by its name, for people
+Configuration = dict[str, Scalar]  # what was asked for, by its name, for people
 Figures = dict[str, Figure]  # by the metric's spec, such as "r2"
 
 

@@ -11,7 +11,7 @@ from numtok.cli._figures import number, share
 from numtok.cli._progress import Count, Live
 from numtok.cli._shared import Format, Size, open_store, print_json, print_made
 from numtok.errors import UsageError
-from numtok.records import Value
+from numtok.records import Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +133,7 @@ def _print_result(result: "Result", format: Format, quiet: bool) -> None:
     artifact = result.artifact
     counts = artifact.manifest.counts
     if format is Format.JSON:
-        told = {"counts": counts, "timing": artifact.decoded(TIMING, dict[str, Value])}
+        told = {"counts": counts, "timing": artifact.decoded(TIMING, dict[str, Scalar])}
         print_json({"ref": artifact.ref, "made": result.made} | told)
         return
     timing = artifact.decoded(TIMING, _Timing)

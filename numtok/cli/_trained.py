@@ -10,7 +10,7 @@ from numtok.artifact import TIMING
 from numtok.cli._figures import amount, number, share
 from numtok.cli._progress import Live
 from numtok.cli._shared import Format, Size, print_json, print_made, print_table
-from numtok.records import BEYOND_SIGHT, LOG_FILE, Natural, Value
+from numtok.records import BEYOND_SIGHT, LOG_FILE, Natural, Scalar
 from numtok.stages._models import Losses
 from numtok.stages._trace import Cost
 from numtok.stages._training import Update
@@ -66,7 +66,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         print_json(
             {"ref": artifact.ref, "made": result.made, "counts": counts, "losses": losses}
             | ({"exact": exact} if exact else {})
-            | {"timing": artifact.decoded(TIMING, dict[str, Value])}
+            | {"timing": artifact.decoded(TIMING, dict[str, Scalar])}
         )
         return
     timing = artifact.decoded(TIMING, _Timing)

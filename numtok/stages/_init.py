@@ -26,7 +26,7 @@ def usual_parts(codec: Codec, init: LoadedModel | None) -> dict[str, str]:
     """What preset, embedder and head are unless they are said: those of the model begun with."""
     own = {"preset": "nano", "embedder": codec.scheme.embedder, "head": codec.scheme.head}
     there = {} if init is None else init.trained.configuration
-    return {part: there.get(part, usual) for part, usual in own.items()}
+    return {part: str(there.get(part, usual)) for part, usual in own.items()}
 
 
 def check_trunk(spec: str, init: LoadedModel) -> None:
