@@ -701,7 +701,9 @@ def test_a_damaged_field_is_told_in_one_line(tmp_path: Path) -> None:
     (field.path / "field.zarr" / "zarr.json").write_text("{")
     with pytest.raises(StoreError) as error:
         Field.open(field.path)
-    assert str(error.value).startswith(f"{field.path}/field.zarr cannot be read as a field (")
+    assert str(error.value).startswith(
+        f"{field.path}/field.zarr/zarr.json cannot be read as a field ("
+    )
     assert str(error.value).endswith("); `numtok verify` says which files are damaged")
 
 
