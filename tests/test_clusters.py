@@ -21,7 +21,7 @@ from numtok.probes import Along
 from numtok.reports import PREDICTIONS_FILE, Figures, Report
 from numtok.samples import Samples
 from numtok.stages import compare, encode, eval, faults, probe, train
-from numtok.stages._data import read_split
+from numtok.stages._data import read_codec, read_split
 from numtok.stages._label_evaluation import label_metrics
 from numtok.stages._probes import read as read_probe
 from numtok.stages._reports import Predictions, clusters_told, read

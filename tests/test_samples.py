@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -138,7 +139,9 @@ def test_what_is_mapped_from_disk_is_what_is_in_memory(
             continue
         assert isinstance(ours, np.memmap) and ours.dtype == theirs.dtype
         assert ours.tolist() == theirs.tolist()
-    assert bytes_of(shards, ids_of(shards)) >= sum(path.stat().st_size for path in spill.iterdir()) > 0
+    assert (
+        bytes_of(shards, ids_of(shards)) >= sum(path.stat().st_size for path in spill.iterdir()) > 0
+    )
     assert mapped.token_rows.tolist() == read.token_rows.tolist()
     assert mapped.ids == read.ids
 
@@ -216,3 +219,72 @@ def test_a_split_without_rows_is_refused(tmp_path: Path, shards: int) -> None:
     message = f"the split has no rows ({told}); `numtok show` lists the splits of the data"
     assert str(found.value) == message
     assert found.value.exit_code == 3
+
+
+# A column of a shard, what the first row has there instead (of what it has), and what is said.
+WRONG: dict[str, tuple[str, Callable[[Any], Any], str]] = {
+    "more starts than numbers": (
+        "number_start",
+        lambda one: [*one, 0],
+        "'number_start' of a row has not as many values as 'numbers'",
+    ),
+    "fewer numbers than starts": ("numbers", lambda one: one[1:], "has not as many values"),
+    "fewer names than targets": ("target_name", lambda one: one[1:], "has not as many values"),
+    "a start below 0": ("number_start", lambda one: [-1, *one[1:]], "a number is not where"),
+    "a length of 0": ("number_length", lambda one: [0, *one[1:]], "a number is not where"),
+    "a length of 2^31 - 1": ("number_length", lambda one: [*one[:-1], 2**31 - 1], "a number is"),
+    "numbers out of order": ("number_start", lambda one: one[::-1], "a number is not where"),
+    "numbers that overlap": (
+        "number_length",
+        lambda one: [one[0] + 5, *one[1:]],
+        "a number is not where its row has tokens",
+    ),
+    "a token beyond the vocabulary": (
+        "tokens",
+        lambda one: [*one[:-1], 65_535],
+        "a token is none of the vocabulary",
+    ),
+    "a special token": ("tokens", lambda one: [0, *one[1:]], "a token is none"),
+    "a token of a number in the text": ("tokens", lambda one: [3, *one[1:]], "a token is none"),
+    "a target below 0": ("target_index", lambda one: [*one[:-1], -1], "a target is no number"),
+    "a target beyond the row": ("target_index", lambda one: [*one[:-1], 3], "a target is no"),
+    "an answer before the row": ("answer_start", lambda one: -5, "begins outside its row"),
+    "an answer behind the row": ("answer_start", lambda one: 1000, "begins outside its row"),
+    "an answer within a number": ("answer_start", lambda one: one + 1, "begins within a number"),
+    "no names": ("target_name", lambda one: None, "'target_name' is missing"),
+}
+
+
+def change(shard: Path, name: str, edit: Callable[[Any], Any]) -> None:
+    """Put something else into a column of the first row."""
+    table = pq.read_table(shard)
+    field = table.schema.field(name)
+    first, *rest = table.column(name).to_pylist()
+    column = pa.array([edit(first), *rest], field.type)
+    pq.write_table(table.set_column(table.column_names.index(name), field, column), shard)
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_rows_that_do_not_hold_together_are_refused(tmp_path: Path, case: str) -> None:
+    _, (shard,) = encoded(tmp_path, "p1000")
+    name, edit, why = WRONG[case]
+    change(shard, name, edit)
+    with pytest.raises(StoreError) as found:
+        read_rows([shard])
+    assert str(found.value).startswith(f"{shard} cannot be read: ")
+    assert why in str(found.value)
+
+
+def test_a_value_beside_a_number_is_finite(tmp_path: Path) -> None:
+    _, (shard,) = encoded(tmp_path, "xval")
+    change(shard, "channel", lambda one: [float("nan"), *one[1:]])
+    with pytest.raises(StoreError, match="a value beside a number is not finite"):
+        read_rows([shard])
+
+
+def test_shards_of_one_split_have_one_schema(tmp_path: Path) -> None:
+    _, (shard,) = encoded(tmp_path, "p1000")
+    other = shard.with_name("train-00001.parquet")
+    pq.write_table(pq.read_table(shard).drop(["group_op"]), other)
+    with pytest.raises(StoreError, match=r"train-00001\.parquet .* the columns of train-00000"):
+        read_rows([shard, other])

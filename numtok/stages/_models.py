@@ -4,7 +4,8 @@ Loading trusts nothing: names, types and shapes are compared with what the
 settings give before anything is copied.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -86,6 +87,10 @@ class _ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     settings: ModelSettings
     trained: Trained
 
+    def __post_init__(self) -> None:
+        if (self.settings.head is None) != bool(self.settings.classes):
+            raise ValueError("there is a head for numbers, or there are classes")
+
 
 @dataclass(frozen=True)
 class LoadedModel:
@@ -126,7 +131,9 @@ def is_causal(artifact: Artifact) -> bool:
 
     Raises as :func:`read_model`.
     """
-    return OBJECTIVES.from_settings(_read_file(artifact).settings.objective).causal
+    settings = _read_file(artifact).settings
+    with naming(artifact.path / MODEL_FILE):
+        return OBJECTIVES.from_settings(settings.objective).causal
 
 
 def says_labels(artifact: Artifact) -> bool:
@@ -232,21 +239,30 @@ def _wanted(
 ) -> dict[str, tuple[str | int, ...]]:
     """The names, types and shapes of a model's parameters; StoreError for a model that needs more
     than so many ``tensors`` in a file of ``size`` bytes, or much more memory than these."""
-    try:
+    with naming(of):
         _check_sizes(settings, tensors, max(size, _SMALL))
         with torch.device("meta"):  # takes no memory
             model = make()
         held = sum(one.numel() * one.element_size() for one in model.buffers())
         if held > _BESIDE * max(size, _SMALL):
             raise ValueError(f"it holds {held:,} bytes beside its weights")
+    return {name: ("F32", *one.shape) for name, one in model.named_parameters()}
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Errors over what a file says a model is, with its name: StoreError where no model can be so,
+    UsageError for settings that this numtok does not know."""
+    try:
+        yield
     except UsageError as error:
-        raise UsageError(f"{of}: {error}") from None
+        raise UsageError(f"{path}: {error}") from None
     except (RuntimeError, OverflowError, ValueError) as error:
         why = str(error).partition("\n")[0]
         raise StoreError(
-            f"{of} is of no model that can be ({why}); `numtok verify` says which files are damaged"
+            f"{path} is of no model that can be ({why}); `numtok verify` says which files are "
+            "damaged"
         ) from error
-    return {name: ("F32", *one.shape) for name, one in model.named_parameters()}
 
 
 def _check_sizes(settings: Mapping[str, Any], tensors: int, size: int) -> None:

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from numtok import files
 from numtok.artifact import Artifact
-from numtok.errors import StoreError
 from numtok.nn.features import Inputs
 from numtok.nn.fitted import Fit, Fitted, LearntFrom
 from numtok.nn.heads.base import Calibration
@@ -26,7 +25,7 @@ from numtok.normalizers.base import stored_normalizer
 from numtok.records import Natural, read_record
 from numtok.registry import Settings
 from numtok.reports import Configuration
-from numtok.stages._models import WEIGHTS, check_calibration, check_texts, load_weights
+from numtok.stages._models import WEIGHTS, check_calibration, check_texts, load_weights, naming
 from numtok.tables import Feature
 
 FORMAT = 1  # of regressor.json
@@ -129,12 +128,8 @@ def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
     weights = load_weights(artifact.path / WEIGHTS, path, sizes, make)
     fitted = {}
     for one in file.folds:
-        try:
+        with naming(path):
             scaling = stored_normalizer(file.normalizer, one.scaling)
-        except ValueError as error:
-            raise StoreError(
-                f"{path} is damaged ({error}); `numtok verify {artifact.ref}` says what else is"
-            ) from None
         model = Regressor(settings[one.fold])
         check_calibration(path, model.head, one.calibration)
         with torch.no_grad():
