@@ -74,10 +74,10 @@ def main() -> None:
             encoded = encode(config, store, lambda *_: None).artifact
             assert encoded is not None
             codec, shards = read_codec(encoded), splits(encoded)["train"]
-            seconds, samples = timed(partial(Samples.read, shards))
+            seconds, samples = timed(partial(Samples.read, shards, codec.ids))
             spill = folder / f"spill-{scheme}"
             spill.mkdir()
-            mapped, _ = timed(partial(Samples.read, shards, spill))
+            mapped, _ = timed(partial(Samples.read, shards, codec.ids, spill))
             for objective in options.objectives.split(","):
                 table.add_row(
                     scheme,

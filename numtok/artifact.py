@@ -16,6 +16,7 @@ has a type, and no path may leave the folder.
 
 import hashlib
 import json
+import math
 import random
 import re
 import stat
@@ -24,13 +25,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import msgspec
 
 from numtok import files
 from numtok.errors import MissingPart, StoreError, UsageError
 from numtok.provenance import Provenance
+from numtok.records import Natural, Value, check_depth, convert, decode
 
 FORMAT = 1  # of the store: the layout above and every field below
 
@@ -38,12 +40,15 @@ MANIFEST, FILES, TIMING, RECEIPTS = "manifest.json", "files.jsonl", "timing.json
 PLUGINS = "plugins"  # the fact of a manifest
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 VERSION = re.compile(r"[0-9a-f]{16}")
+_REF = re.compile(rf"{NAME.pattern}@{VERSION.pattern}")
 
 _OUTSIDE_THE_DIGEST = {MANIFEST, FILES, TIMING, RECEIPTS}
 SMALL = 8 << 20  # bytes: the most a manifest or a receipt may have
 _LISTING = 256 << 20  # bytes: some two million files
 
 T = TypeVar("T")
+_Name = Annotated[str, msgspec.Meta(pattern=rf"^(?:{NAME.pattern})\Z")]
+_Version = Annotated[str, msgspec.Meta(pattern=rf"^(?:{VERSION.pattern})\Z")]
 
 
 class Parent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,14 +61,14 @@ class Parent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: str
     where: str
     digest: str
-    bytes: int
+    bytes: Natural
 
 
 class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One content file; ``path`` is relative to the artifact's folder, with ``/``."""
 
     path: str
-    bytes: int
+    bytes: Natural
     sha256: str
 
 
@@ -79,20 +84,35 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """
 
     schema: int
-    kind: str
-    name: str
-    version: str
-    settings: dict[str, Any]
+    kind: _Name
+    name: _Name
+    version: _Version
+    settings: dict[str, Value]
     seed: int | None
     parents: tuple[Parent, ...]
-    counts: dict[str, int]
-    files: int
-    bytes: int
+    counts: dict[str, Natural]
+    files: Natural
+    bytes: Natural
     content: str
     made_by: Provenance
     command: tuple[str, ...]
     digest: str
-    facts: dict[str, Any] = {}
+    facts: dict[str, Value] = {}
+
+
+class _Timing(msgspec.Struct):
+    seconds: Annotated[float, msgspec.Meta(ge=0)]
+
+
+class _Said(dict[str, Any]):
+    """A part of a manifest: to look up what it lacks is to find it damaged."""
+
+    def __init__(self, path: Path, part: str, said: Mapping[str, Any]) -> None:
+        super().__init__(said)
+        self._path, self._part = path, part
+
+    def __missing__(self, key: str) -> NoReturn:
+        _damaged(self._path, f"its {self._part} lack {key!r}")
 
 
 class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,7 +123,7 @@ class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     input: str
     settings: str
     outputs: tuple[Output, ...]
-    facts: dict[str, Any]
+    facts: dict[str, Value]
 
 
 @dataclass(frozen=True)
@@ -130,13 +150,31 @@ class Artifact:
     def decoded(self, name: str, kind: type[T], limit: int = SMALL) -> T:
         """One of its JSON files, of at most ``limit`` bytes; StoreError for one that is damaged."""
         path = self.path / name
-        return _typed(path, _parse(path, files.read_bytes(path, limit)), kind)
+        return _decoded(path, files.read_bytes(path, limit), kind)
 
     def decoded_lines(self, name: str, kind: type[T]) -> list[T]:
         """The lines of one of its JSONL files; StoreError where one is damaged."""
         path = self.path / name
         lines = files.read_bytes(path, _LISTING).splitlines()
-        return [_typed(path, _parse(path, line), kind) for line in lines]
+        return [_decoded(path, line, kind) for line in lines]
+
+    @property
+    def seconds(self) -> float:
+        """How long it took to make; read anew each time."""
+        return self.decoded(TIMING, _Timing).seconds
+
+    def facts(self, kind: type[T]) -> T:
+        """What the manifest says besides, as a type with the facts that its reader needs."""
+        return _typed(self.path / MANIFEST, self.manifest.facts, kind)
+
+    def made_from(self, *kinds: str) -> Parent:
+        """The first thing that it was made from; StoreError where that is not of one of some kinds
+        of artifacts."""
+        parents = self.manifest.parents
+        if not parents or parents[0].kind not in kinds or not _REF.fullmatch(parents[0].where):
+            of = " or ".join(kinds)
+            _damaged(self.path / MANIFEST, f"it names no artifact of kind {of} as what it is of")
+        return parents[0]
 
     @contextmanager
     def naming_plugins(self) -> Iterator[None]:
@@ -204,18 +242,20 @@ def write_receipt(
     files.write_atomic(_receipt_path(draft, unit), receipt)
 
 
-def read_receipt(draft: Path, unit: str, *, input: str, settings: str) -> Receipt | None:
+def read_receipt(
+    draft: Path, unit: str, *, input: str, settings: str, facts: Any = dict[str, Value]
+) -> Receipt | None:
     """The receipt of a unit, if the unit need not be done again.
 
-    That is: it was written for the same input and settings digests, and every
-    file it lists is there with its size and sha256. Otherwise None, and what is
-    there of the unit is removed. Raises StoreError.
+    That is: it was written for the same input and settings digests, its facts are of that type,
+    and every file it lists is there with its size and sha256. Otherwise None, and what is there of
+    the unit is removed. Raises StoreError.
     """
     path = _receipt_path(draft, unit)
     with files.reporting("continue from", path):
         if not _is_there(path):
             return None
-        receipt = _load_receipt(path)
+        receipt = _load_receipt(path, facts)
         if receipt is not None:
             asked = (receipt.unit, receipt.input, receipt.settings) == (unit, input, settings)
             if asked and all(_matches(draft, output) for output in receipt.outputs):
@@ -286,7 +326,11 @@ def read_manifest(folder: Path) -> Manifest:
     manifest = _typed(path, data, Manifest)
     if manifest.schema != FORMAT:
         _damaged(path, f"there is no store format {manifest.schema}")
-    return manifest
+    return msgspec.structs.replace(
+        manifest,
+        settings=_Said(path, "settings", manifest.settings),
+        counts=_Said(path, "counts", manifest.counts),
+    )
 
 
 def read_listing(folder: Path, content: str) -> list[Output]:
@@ -353,8 +397,12 @@ def _check_manifest(artifact: Artifact, manifest: Manifest) -> Iterator[str]:
 
 
 def _check_file(folder: Path, output: Output, check: Check) -> None:
+    path = folder / output.path
     try:
-        digest, size = files.sha256_file(folder / output.path)
+        with files.reporting("look at", path):
+            size = files.system.stat(path).st_size
+        # One of another size is not read: it may be without end.
+        digest, size = files.sha256_file(path) if size == output.bytes else ("", size)
     except StoreError as error:
         check.problems.append(str(error))
         return
@@ -398,11 +446,12 @@ def _receipt_path(draft: Path, unit: str) -> Path:
     return draft / RECEIPTS / f"{unit}.json"
 
 
-def _load_receipt(path: Path) -> Receipt | None:
+def _load_receipt(path: Path, facts: Any = dict[str, Value]) -> Receipt | None:
     """None for one that is damaged: its unit is simply done again."""
     data = files.read_bytes(path, SMALL)
     try:
         receipt = _typed(path, _parse(path, data), Receipt)
+        _typed(path, receipt.facts, facts)
     except StoreError:
         return None
     safe = receipt.schema == FORMAT and all(_is_inside(output.path) for output in receipt.outputs)
@@ -438,19 +487,31 @@ def _readable(value: msgspec.Struct) -> bytes:
 
 def _parse(path: Path, data: bytes) -> Any:
     try:
-        return json.loads(data, parse_constant=_refuse_constant)
+        # By Python's own reader: half characters, as of a path that is no UTF-8, are in commands.
+        found = json.loads(data, parse_constant=_finite, parse_float=_finite)
+        check_depth(found)
+        return found
     except (ValueError, RecursionError) as error:
         _damaged(path, f"it is not JSON ({error})")
 
 
-def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not a JSON number")
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{text} is not a JSON number that float64 holds")
+    return value
+
+
+def _decoded(path: Path, data: bytes, kind: type[T]) -> T:
+    try:
+        return decode(data, kind)
+    except ValueError as error:
+        _damaged(path, str(error))
 
 
 def _typed(path: Path, data: Any, kind: type[T]) -> T:
     try:
-        return msgspec.convert(data, kind)
-    except (msgspec.ValidationError, RecursionError) as error:
+        return convert(data, kind)
+    except ValueError as error:
         _damaged(path, str(error))
 
 

@@ -19,18 +19,22 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from numtok.errors import DataError, StoreError, UsageError
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok import files
+from numtok.errors import DataError, MissingPart, PluginError, StoreError, UsageError
+from numtok.normalizers.base import Constants, FittedNormalizer, stored_normalizer
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.plugins import fault_of
-from numtok.registry import settings_of
+from numtok.records import SCHEME_FILE, TokenIds, Value, check_depth, convert, decode
+from numtok.registry import Settings, settings_of
 from numtok.schemes.base import SCHEMES, Decoded, Encoded, Scheme
 from numtok.text_tokenizers.base import (
     TEXT_TOKENIZERS,
@@ -43,12 +47,28 @@ from numtok.text_tokenizers.base import (
 from numtok.text_tokenizers.base import cut as cut_pieces
 
 FORMAT = 1  # of scheme.json
+LARGEST = 1 << 30  # bytes of scheme.json
 SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
 CHUNK = 8 << 20  # bytes of text encoded at a time, about
 
 _NO_NUMBERS = np.empty(0, np.uint32), np.empty(0, np.int32), np.empty(0, np.float32)
 _HELD = 10**6  # digits, read as one number, that float32 holds whatever they are multiplied by
 _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
+
+
+class _Format(msgspec.Struct):
+    format: Value = None
+
+
+class _Stored(msgspec.Struct):
+    """``scheme.json``: expanded settings, of the normaliser with its constants and of the text
+    tokenizer with its state, and all tokens by what they are of."""
+
+    scheme: Settings
+    numerals: Settings
+    normalize: dict[str, Value]
+    text_tokenizer: dict[str, Value]
+    vocabulary: dict[str, list[str]]
 
 
 class Texts(NamedTuple):
@@ -134,6 +154,13 @@ class Codec:
     def vocabulary_size(self) -> int:
         """Special, number and text tokens."""
         return self.text_first + len(self.text.vocabulary())
+
+    @property
+    def ids(self) -> TokenIds:
+        """Which ids are of what, as far as rows can be checked by it."""
+        return TokenIds(
+            self.number_first, self.text_first, self.vocabulary_size, self.scheme.channel
+        )
 
     def find(self, texts: Texts) -> Spans:
         """Where the numbers are."""
@@ -351,43 +378,59 @@ class Codec:
         return json.dumps(content, ensure_ascii=False, indent=1).encode()
 
     @classmethod
-    def from_json(cls, content: bytes) -> "Codec":
-        """The inverse of :meth:`to_json`.
+    def read(cls, path: Path) -> "Codec":
+        """That of a ``scheme.json``; raises as :meth:`from_json`."""
+        return cls.from_json(files.read_bytes(path, LARGEST), path)
+
+    @classmethod
+    def from_json(cls, content: bytes, path: Path = Path(SCHEME_FILE)) -> "Codec":
+        """The inverse of :meth:`to_json`; ``path`` is where the content is from.
 
         Raises UsageError for a format or a revision that this numtok does not know, and where
         the vocabulary that the settings give is not the one written down; StoreError for what no
         codec wrote.
         """
         try:
-            return cls._from_stored(json.loads(content))
+            if (found := decode(content, _Format).format) != FORMAT:
+                raise UsageError(
+                    f"{path} has format {found!r}, this numtok reads {FORMAT}; "
+                    "use a newer numtok, or encode the data again"
+                )
+            return cls._from_stored(decode(content, _Stored), path)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if (fault := fault_of(error)) is not None:
                 raise fault from error
+            if not isinstance(error, ValueError):
+                raise
             raise StoreError(
-                f"scheme.json is damaged ({type(error).__name__}: {error}); `numtok verify` says "
-                "what else is"
+                f"{path} is damaged ({error}); `numtok verify` says what else is"
             ) from None
 
     @classmethod
-    def _from_stored(cls, stored: dict[str, Any]) -> "Codec":
-        if stored.get("format") != FORMAT:
-            raise UsageError(
-                f"scheme.json has format {stored.get('format')!r}, this numtok reads {FORMAT}; "
-                "use a newer numtok, or encode the data again"
+    def _from_stored(cls, stored: "_Stored", path: Path) -> "Codec":
+        check_depth(stored.text_tokenizer)
+        normalize, text = dict(stored.normalize), dict(stored.text_tokenizer)
+        constants = convert(normalize.pop("constants", None), Constants)
+        state = convert(text.pop("state", None), dict[str, Value])
+        try:
+            tokenizer = TEXT_TOKENIZERS.from_settings(convert(text, Settings))
+            codec = cls(
+                SCHEMES.from_settings(stored.scheme),
+                NumeralPolicy.from_settings(stored.numerals),
+                stored_normalizer(convert(normalize, Settings), constants),
+                tokenizer,
+                tokenizer.load(state),
             )
-        normalize, text = dict(stored["normalize"]), dict(stored["text_tokenizer"])
-        constants, state = normalize.pop("constants"), text.pop("state")
-        tokenizer = TEXT_TOKENIZERS.from_settings(text)
-        codec = cls(
-            SCHEMES.from_settings(stored["scheme"]),
-            NumeralPolicy.from_settings(stored["numerals"]),
-            FittedNormalizer(NORMALIZERS.from_settings(normalize), constants),
-            tokenizer,
-            tokenizer.load(state),
-        )
-        if codec.vocabulary() != stored["vocabulary"]:
+        except PluginError:
+            raise  # told with the plugin's file
+        except MissingPart as error:
+            error.named_in = path.name
+            raise
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from None
+        if codec.vocabulary() != stored.vocabulary:
             raise UsageError(
-                "scheme.json does not hold the vocabulary that its settings give; "
+                f"{path} does not hold the vocabulary that its settings give; "
                 "it was changed by hand, or its scheme without a new revision"
             )
         return codec

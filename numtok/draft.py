@@ -31,6 +31,7 @@ from numtok.artifact import (
 from numtok.errors import NegativeVerdict, StoreError
 from numtok.plugins import loaded
 from numtok.provenance import provenance
+from numtok.records import Value
 
 
 @final
@@ -53,9 +54,11 @@ class Draft:
     def version(self) -> str:
         return self._blank.version
 
-    def receipt(self, unit: str, *, input: str, settings: str) -> Receipt | None:
+    def receipt(
+        self, unit: str, *, input: str, settings: str, facts: Any = dict[str, Value]
+    ) -> Receipt | None:
         """As ``artifact.read_receipt``: None unless the unit need not be done again."""
-        return on_disk.read_receipt(self.path, unit, input=input, settings=settings)
+        return on_disk.read_receipt(self.path, unit, input=input, settings=settings, facts=facts)
 
     def publish(
         self,

@@ -48,12 +48,14 @@ class MissingPart(UsageError):
     def __init__(self, what: str, file: str, known: Iterable[str]) -> None:
         super().__init__(what, file, sorted(known))
         self.what, self.file = what, file
+        self.named_in: str | None = None  # the artifact's file that names it
 
     def __str__(self) -> str:
         return self.of("this", {})
 
     def of(self, ref: str, plugins: Mapping[str, object]) -> str:
         """Told of an artifact that was made with these plugins (``plugins.loaded``)."""
+        ref = ref if self.named_in is None else f"{ref} ({self.named_in})"
         known = f"known without plugins: {', '.join(self.args[2])}"
         if (folder := plugins.get(self.file)) is not None:
             return (

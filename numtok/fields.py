@@ -12,18 +12,22 @@ everything: whole or not at all. A :class:`Field` reads them, a run of times at 
 reads the axes alone. zarr and xarray are imported by the functions that need them.
 """
 
+import math
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok import files
 from numtok.errors import DataError, StoreError, UsageError
+from numtok.records import Natural, Value, decode
 
 if TYPE_CHECKING:
     import xarray
@@ -34,6 +38,12 @@ STEPS = 24  # in each object
 EVERY = (1, 2, 3, 4, 6, 8, 12, 24)  # hours from step to step, so that each day has the same
 _EPOCH = "1970-01-01 00:00:00"
 _AXES = ("time", "latitude", "longitude")
+_ABOUT = "zarr.json"
+_SINCE = re.compile(rf"(?:hours|minutes) since {_EPOCH}")
+_LARGEST = 64 << 20  # bytes of a zarr.json
+# An object may be of so many bytes, or of so many times what it is packed into.
+_ALWAYS, _TIMES = 256 << 20, 1 << 13
+T = TypeVar("T")
 
 
 def object_name(variable: str, index: int) -> str:
@@ -182,12 +192,16 @@ class Field:
     def read(self, begin: int, end: int) -> NDArray[np.float64]:
         """Values [end - begin, cells] of some times; StoreError where they cannot be read, and
         DataError for one that is missing."""
-        wanted = _values(self.folder.absolute()).isel(time=slice(begin, end)).transpose(*_AXES)
-        try:
-            values = wanted.values
-        except Exception as error:  # whatever the libraries below raise for what is on the disk
-            raise _damaged(self.folder, error) from error
-        found = values.reshape(end - begin, -1).astype(np.float64)
+        whole = _values(self.folder.absolute()).transpose(*_AXES)
+        found = np.empty((end - begin, self.cells))
+        for first, last in self.pieces(begin, end):
+            path = self.folder / FOLDER / object_name(self.variable, first // STEPS)
+            try:
+                _check_object(path, STEPS * self.cells * 4)
+                values = whole.isel(time=slice(first, last)).values
+            except Exception as error:  # whatever the libraries below raise for what is on the disk
+                raise _damaged(path, error) from error
+            found[first - begin : last - begin] = values.reshape(last - first, -1)
         if not np.isfinite(found).all():
             time, cell = np.argwhere(~np.isfinite(found))[0].tolist()
             raise DataError(
@@ -218,22 +232,116 @@ def _values(folder: Path) -> "xarray.DataArray":
             "a field needs the packages xarray and zarr; `pip install 'numtok[weather]'`"
         ) from None
     files.check_tree(folder / FOLDER)
+    name = _check_arrays(folder / FOLDER)
     try:
         whole = xarray.open_zarr(folder / FOLDER, chunks=None, consolidated=False)
-        (name,) = whole.data_vars
         found: xarray.DataArray = whole[name]
-        if set(found.dims) != set(_AXES):
-            raise ValueError(
-                f"its variable {name} has the dimensions {', '.join(map(str, found.dims))}"
-            )
+        for axis in _AXES[1:]:
+            if not np.isfinite(found[axis].values).all():
+                raise ValueError(f"a {axis} is not finite")
     except Exception as error:  # as above
-        raise _damaged(folder, error) from error
+        raise _damaged(folder / FOLDER / name / _ABOUT, error) from error
     return found
 
 
-def _damaged(folder: Path, error: Exception) -> StoreError:
+class _Named(msgspec.Struct):
+    name: str
+    configuration: dict[str, Value] = {}
+
+
+class _Grid(msgspec.Struct):
+    class Chunks(msgspec.Struct):
+        chunk_shape: list[Natural]
+
+    name: Literal["regular"]
+    configuration: Chunks
+
+
+class _Array(msgspec.Struct):
+    """``zarr.json`` of an array, as far as it says where things are and how large."""
+
+    zarr_format: Literal[3]
+    node_type: Literal["array"]
+    shape: list[Natural]
+    data_type: Literal["float32", "float64", "int64"]
+    chunk_grid: _Grid
+    chunk_key_encoding: _Named
+    codecs: list[_Named]
+    dimension_names: list[str]
+    attributes: dict[str, Value]
+
+
+class _Group(msgspec.Struct):
+    zarr_format: Literal[3]
+    node_type: Literal["group"]
+
+
+def _check_arrays(folder: Path) -> str:
+    """The name of the variable. Raises StoreError for arrays that :func:`other_objects` does not
+    describe, or that are larger than what is on the disk can be: before memory is taken."""
+    _told(folder / _ABOUT, _Group)
+    with files.reporting("list", folder):
+        names = [one.name for one in files.system.scandir(folder) if one.is_dir()]
+    arrays = {name: _told(folder / name / _ABOUT, _Array) for name in names}
+    variables = sorted(arrays.keys() - set(_AXES))
+    if len(variables) != 1 or len(arrays) != len(_AXES) + 1:
+        raise _damaged(folder, ValueError(f"it has the arrays {', '.join(sorted(arrays))}"))
+    sizes = {axis: arrays[axis].shape[0] if arrays[axis].shape else 0 for axis in _AXES}
+    (name,) = variables
+    for one, array in arrays.items():
+        axes, kind, width = (_AXES, "float32", 4) if one == name else ((one,), "float64", 8)
+        shape = [sizes[axis] for axis in axes]
+        chunk = [STEPS, *shape[1:]] if one == name else shape
+        codecs = {codec.name for codec in array.codecs}
+        if (
+            (array.dimension_names, array.shape) != ([*axes], shape)
+            or array.chunk_grid.configuration.chunk_shape != chunk
+            or array.data_type != ("int64" if one == "time" else kind)
+            or codecs - {"bytes", "blosc", "zstd"}
+            or (one == "time" and not _SINCE.fullmatch(str(array.attributes.get("units"))))
+        ):
+            raise _damaged(folder / one / _ABOUT, ValueError("it is not as fields are written"))
+        objects = _objects(folder, one, -(-shape[0] // STEPS)) if one == name else ["c/0"]
+        packed = 0
+        for key in objects:
+            with files.reporting("read", folder / one / key):
+                packed = max(packed, files.system.stat(folder / one / key).st_size)
+        if width * math.prod(chunk) > max(_ALWAYS, _TIMES * packed):
+            raise _damaged(folder / one / _ABOUT, ValueError(f"it says {shape}, which cannot be"))
+    return name
+
+
+def _objects(folder: Path, variable: str, count: int) -> list[str]:
+    """The names of the objects of a variable; StoreError where one of so many is not there."""
+    with files.reporting("list", folder / variable):
+        there = {entry.name for entry in files.system.scandir(folder / variable)}
+    # As many as there are, and one more: what is claimed may be without number.
+    keys = [Path(object_name(variable, k)).name for k in range(min(count, len(there) + 1))]
+    for key in keys:
+        if key not in there:
+            raise _damaged(folder / variable / key, ValueError("it is not there"))
+    return keys
+
+
+def _told(path: Path, kind: type[T]) -> T:
+    try:
+        return decode(files.read_bytes(path, _LARGEST), kind)
+    except ValueError as error:
+        raise _damaged(path, error) from None
+
+
+def _check_object(path: Path, size: int) -> None:
+    """ValueError for a file that does not begin as blosc packs so many bytes (``nbytes`` and
+    ``cbytes`` of its header)."""
+    with path.open("rb") as file:
+        header = file.read(16)
+    told = int.from_bytes(header[4:8], "little"), int.from_bytes(header[12:16], "little")
+    if told != (size, path.stat().st_size):
+        raise ValueError("it is not as many bytes as its field needs")
+
+
+def _damaged(path: Path, error: Exception) -> StoreError:
     what = str(error).partition("\n")[0] or type(error).__name__
     return StoreError(
-        f"{folder / FOLDER} cannot be read as a field ({what}); `numtok verify` says which files "
-        "are damaged"
+        f"{path} cannot be read as a field ({what}); `numtok verify` says which files are damaged"
     )

@@ -5,9 +5,14 @@ depend on the form (:class:`Along`, :class:`Embedding`, :class:`Tokens`, :class:
 along numbers also ``seen.parquet``, the different values of the target in the train split.
 """
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from numtok.reports import Figure, Figures
+from numtok.reports import QUANTILES, Configuration, Figure, Figures, quantile_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PROBE = "probe"  # the kind of artifact
 PROBE_FILE, POINTS_FILE, SEEN_FILE = "probe.json", "points.parquet", "seen.parquet"
@@ -233,9 +238,49 @@ class Probe(msgspec.Struct, frozen=True):
     model: str
     name: str
     scheme: str
-    configuration: dict[str, object]
+    configuration: Configuration
     seed: int
     form: str
     found: Along | Embedding | Tokens | Confidence
     notes: list[str]
     schema: int = SCHEMA
+
+    def __post_init__(self) -> None:
+        forms = (SAMPLES, SWEEP) if isinstance(self.found, Along) else (_tag(self.found),)
+        if self.form not in forms:
+            raise ValueError(f"what was found is of form {forms[0]!r}, not {self.form!r}")
+
+
+_QUANTILES = tuple(map(quantile_column, QUANTILES))
+#: Columns of points in which a value may be missing.
+MAY_LACK = ("truth", "prediction", "prediction_literal", "formula", *_QUANTILES)
+
+
+def points_schema(found: Along | Embedding | Tokens | Confidence) -> "pa.Schema":
+    """The columns of points.parquet."""
+    import pyarrow as pa
+
+    texts: tuple[str, ...] = ()
+    if isinstance(found, Along):
+        texts = ("id", "prediction_literal")
+        names = ["id", "x", "truth", "prediction", "prediction_literal"]
+        names += [*_QUANTILES, *(f"log_p_{k}" for k in range(len(found.top)))]
+    elif isinstance(found, Embedding):
+        names = ["x", "mean", "deviation", "low", "high", "formula"]
+    elif isinstance(found, Tokens):
+        texts = ("token",)
+        names = ["token", "value", *(f"pc{k + 1}" for k in range(len(found.explained)))]
+    else:
+        names = ["x", "confidence"]
+    return pa.schema({name: pa.string() if name in texts else pa.float64() for name in names})
+
+
+def seen_schema() -> "pa.Schema":
+    """The column of seen.parquet."""
+    import pyarrow as pa
+
+    return pa.schema({"value": pa.float64()})
+
+
+def _tag(found: msgspec.Struct) -> str:
+    return str(found.__struct_config__.tag)

@@ -5,9 +5,10 @@ with the columns of :func:`encoded_schema`. Other fields of a row are left alone
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -18,7 +19,13 @@ from numtok.errors import StoreError, UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+T = TypeVar("T")
 R = TypeVar("R", bound=msgspec.Struct)
+
+Natural = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # what is counted
+Scalar = str | int | float | bool | None
+Value = Any  # of JSON; who walks through one has asked :func:`check_depth` before
+_DEEPEST = 32  # lists and objects in one another
 
 # Kinds of artifacts; a download is the files of a public data set as they came.
 DATA, TABLE, ENCODED, MODEL, DOWNLOAD = "data", "table", "encoded", "model", "download"
@@ -115,10 +122,59 @@ def row_type(text_field: str) -> type[Row]:
     return made
 
 
+class TokenIds(NamedTuple):
+    """The ids of a vocabulary: special tokens, those of numbers, those of text; and whether a value
+    stands beside each number (``channel``)."""
+
+    number_first: int
+    text_first: int
+    size: int
+    channel: bool
+
+
 class _Format(msgspec.Struct):
     """All that is sure of a file that another numtok wrote."""
 
     format: int
+
+
+def decode(data: bytes, kind: type[T]) -> T:
+    """What a JSON file says, of a type that says what it may: of no other type, finite, of whole
+    characters, and no deeper than can be walked. Raises ValueError, which says what is wrong."""
+    try:
+        with _saying_why():
+            return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"it is not JSON ({error})") from None
+
+
+def check_depth(value: Value) -> None:
+    """ValueError for lists and objects that are nested beyond what settings are."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(_DEEPEST + 1):
+        inner = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [one for some in inner for one in some if isinstance(one, (dict, list))]
+        if not level:
+            return
+    raise ValueError("it is nested too deep")
+
+
+def convert(value: Any, kind: type[T]) -> T:
+    """What was read from JSON already, as a type that says what it may be; raises as
+    :func:`decode`."""
+    with _saying_why():
+        return msgspec.convert(value, kind)
+
+
+@contextmanager
+def _saying_why() -> Iterator[None]:
+    try:
+        yield
+    # The last are of classes of settings, which say what is possible.
+    except (msgspec.ValidationError, UsageError) as error:
+        raise ValueError(str(error)) from None
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
 
 
 def read_record(path: Path, kind: type[R], format: int, then: str) -> R:
@@ -126,15 +182,15 @@ def read_record(path: Path, kind: type[R], format: int, then: str) -> R:
 
     Raises StoreError for damage, UsageError for a format that this numtok does not know.
     """
+    data = files.read_bytes(path, 1 << 30)
     try:
-        data = files.read_bytes(path, 1 << 30)
-        if (found := msgspec.json.decode(data, type=_Format).format) != format:
+        if (found := decode(data, _Format).format) != format:
             raise UsageError(
                 f"{path} has format {found}, this numtok knows {format}; "
                 "use the numtok that made it, or a newer one"
             )
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return decode(data, kind)
+    except ValueError as error:
         raise StoreError(f"{path} is damaged ({error}); {then}") from error
 
 

@@ -28,8 +28,12 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origi
 
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import Check, import_error, is_plugin_file, plugin_folders, watch
+from numtok.records import Scalar
 
 T = TypeVar("T")
+
+#: Expanded settings (:func:`settings_of`), as JSON has them.
+Settings = dict[str, Scalar]
 
 #: Metadata of a field that is learnt from data: no spec sets it, but it is kept with the settings.
 LEARNT = {"learnt": True}
@@ -168,10 +172,7 @@ class Registry(Generic[T]):
         return self._make(
             kind,
             name,
-            {
-                key: None if value is None else _read(kind, known, key, str(value))
-                for key, value in given.items()
-            },
+            {key: _read(kind, known, key, value) for key, value in given.items()},
         )
 
     def required(self, name: str) -> list[str]:
@@ -421,12 +422,15 @@ _READERS: dict[Any, Callable[[str], Any]] = {
 }
 
 
-def _read(kind: type, known: Mapping[str, Field[Any]], key: str, text: str) -> Any:
-    """Read one setting by the annotation of its field."""
+def _read(kind: type, known: Mapping[str, Field[Any]], key: str, value: Any) -> Any:
+    """Read one setting, a text or what is written of it, by the annotation of its field."""
     name = kind.__module__.rpartition(".")[2].replace("_", "-")
     if key not in known:
         raise unknown(f"setting of {name!r}", key, known)
     wanted = get_type_hints(kind)[key]
+    if value is None and wanted == str | None:  # what is not learnt yet
+        return None
+    text = str(value)
     try:
         return _READERS[wanted](text)
     except (ValueError, KeyError):

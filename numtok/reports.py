@@ -7,11 +7,11 @@ content, so seconds lie in its ``timing.json`` under ``train_seconds`` and ``eva
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from numtok.records import CLUSTER, GROUP
+from numtok.records import CLUSTER, GROUP, Natural, Scalar
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,18 +36,19 @@ class Figure(msgspec.Struct, frozen=True):
 
 #: What is predicted, and what a metric is of; answers are whole texts, with several numbers or one.
 Measures = Literal["numbers", "labels", "answers"]
+Configuration = dict[str, Scalar]  # what was asked for, by its name, for people
 Figures = dict[str, Figure]  # by the metric's spec, such as "r2"
 
 
 class Costs(msgspec.Struct, frozen=True):
     """What the model cost. ``flops`` of training count a multiplication and an addition as two."""
 
-    samples: int
-    tokens: int
-    steps: int
+    samples: Natural
+    tokens: Natural
+    steps: Natural
     flops: float
-    parameters: int
-    embedding_parameters: int
+    parameters: Natural
+    embedding_parameters: Natural
     tokens_per_number: float
 
 
@@ -128,11 +129,11 @@ class Report(msgspec.Struct, frozen=True):
     data: str
     split: str
     scheme: str
-    configuration: dict[str, Any]
+    configuration: Configuration
     seed: int
-    decoding: dict[str, Any]
-    rows: int
-    numbers: int
+    decoding: Configuration
+    rows: Natural
+    numbers: Natural
     invalid: float
     off_grammar: float | None
     train_mean: float | None

@@ -1,7 +1,8 @@
 """One split of encoded data: flat columns and the offsets of rows, in memory or mapped from disk.
 
-Training and evaluation read shards through this, never through the store. Page
-checksums are verified. Nothing here knows torch.
+Training and evaluation read shards through this, never through the store. Page checksums are
+verified, and before anything is made of rows they are what encoding writes. Nothing here knows
+torch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,8 +18,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.errors import DataError, StoreError
-from numtok.records import CLUSTER, FLOOR, GROUP
+from numtok.columns import check_nulls, check_schema, damaged, opened
+from numtok.errors import DataError
+from numtok.records import CLUSTER, FLOOR, GROUP, TokenIds, encoded_schema
 
 
 class Answer(NamedTuple):
@@ -115,9 +117,11 @@ class Samples:
         )
 
     @classmethod
-    def read(cls, shards: Sequence[Path], spill: Path | None = None) -> "Samples":
+    def read(cls, shards: Sequence[Path], ids: TokenIds, spill: Path | None = None) -> "Samples":
         """All rows of a split's shards, in order.
 
+        ids
+            Those of the codec that the shards were encoded with.
         spill
             A folder that lasts as long as the samples: tokens and numbers are written there and
             mapped, so that the disk holds what memory does not.
@@ -130,9 +134,8 @@ class Samples:
             flat = {name: _Flat(spill, name) for name in _FLAT}
             for one in flat.values():
                 stack.callback(one.close)
-            for table in _tables(shards):
-                for name in table.column_names:
-                    values = _column(table, name)
+            for columns in _groups(shards, ids):
+                for name, values in columns.items():
                     if pa.types.is_list(values.type):
                         if name in counts:
                             lengths = np.diff(values.offsets.to_numpy())
@@ -144,7 +147,10 @@ class Samples:
                         rest.setdefault(name, []).append(values)
         rows = {name: _offsets(of) for name, of in counts.items()}
         if len(rows["tokens"]) == 1:
-            raise DataError("the split has no rows; `numtok show` lists the splits of the data")
+            told = ", ".join(map(str, shards[:1])) or "no shard"
+            raise DataError(
+                f"the split has no rows ({told}); `numtok show` lists the splits of the data"
+            )
         whole = {name: pa.concat_arrays(parts) for name, parts in rest.items()}
         target_row = np.repeat(np.arange(len(whole["id"])), np.diff(rows["target_index"]))
         return cls(
@@ -193,22 +199,41 @@ def clustered(own: NDArray[np.int64], clusters: "pa.Array[Any] | None") -> NDArr
 _FLAT = ("tokens", "numbers", "number_start", "number_length", "channel")
 _COUNTED = ("tokens", "numbers", "target_index")
 _UNUSED = ("text",)
+_OF_NUMBERS = ("number_start", "number_length", "channel")  # lists as long as the numbers
+_MAY_LACK = ("answer_start", "label", CLUSTER)  # in some rows
 
 
-def bytes_of(shards: Sequence[Path]) -> int:
+@contextmanager
+def opened_shard(path: Path, ids: TokenIds) -> "Iterator[pq.ParquetFile]":
+    """A shard with the columns of ``records.encoded_schema``; StoreError for what is none."""
+    wanted = encoded_schema(ids.size, ids.channel, ())
+    with opened(path) as file:
+        check_schema(path, file.schema_arrow, wanted, _kind_of_more)
+        yield file
+
+
+def read_group(path: Path, file: "pq.ParquetFile", group: int, names: Sequence[str]) -> "pa.Table":
+    """Some columns of a row group; StoreError where a value is missing that each row has, or texts
+    are no texts."""
+    table: pa.Table = file.read_row_group(group, columns=list(names))
+    check_nulls(path, table, lambda name: name in _MAY_LACK or name.startswith(GROUP))
+    for column in table.columns:
+        column.validate(full=True)
+    return table
+
+
+def bytes_of(shards: Sequence[Path], ids: TokenIds) -> int:
     """How much memory the tokens and numbers of some shards take, about."""
     size = 0
-    with _naming_damage():
-        for path in shards:
-            files.check_regular(path)
-            with pq.ParquetFile(path) as file:
-                for group in range(file.metadata.num_row_groups):
-                    facts = file.metadata.row_group(group)
-                    for k in range(facts.num_columns):
-                        name = facts.column(k).path_in_schema.partition(".")[0]
-                        if name in _FLAT:
-                            width = file.schema_arrow.field(name).type.value_type.bit_width // 8
-                            size += width * facts.column(k).num_values
+    for path in shards:
+        with opened_shard(path, ids) as file:
+            for group in range(file.metadata.num_row_groups):
+                facts = file.metadata.row_group(group)
+                for k in range(facts.num_columns):
+                    name = facts.column(k).path_in_schema.partition(".")[0]
+                    if name in _FLAT:
+                        width = file.schema_arrow.field(name).type.value_type.bit_width // 8
+                        size += width * facts.column(k).num_values
     return size
 
 
@@ -251,25 +276,82 @@ def _offsets(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
 
 
-def _tables(shards: Sequence[Path]) -> "Iterator[pa.Table]":
-    """The row groups of shards, without what is not used here."""
-    with _naming_damage():
-        for path in shards:
-            files.check_regular(path)
-            with pq.ParquetFile(path, page_checksum_verification=True) as file:
-                names = [name for name in file.schema_arrow.names if name not in _UNUSED]
-                for group in range(file.metadata.num_row_groups):
-                    yield file.read_row_group(group, columns=names)
+def _kind_of_more(name: str) -> "pa.DataType | None":
+    """The type of a column that depends on the rows."""
+    if name.startswith(FLOOR):
+        return pa.list_(pa.float64())
+    return pa.string() if name.startswith(GROUP) or name == CLUSTER else None
 
 
-@contextmanager
-def _naming_damage() -> Iterator[None]:
-    try:
-        yield
-    except (OSError, pa.ArrowException) as error:
-        raise StoreError(
-            f"a shard cannot be read: {error}; `numtok verify` says which files are damaged"
-        ) from error
+def _groups(shards: Sequence[Path], ids: TokenIds) -> "Iterator[dict[str, pa.Array[Any]]]":
+    """The columns of the row groups of shards, without what is not used here."""
+    first: list[str] | None = None
+    for path in shards:
+        with opened_shard(path, ids) as file:
+            names = [name for name in file.schema_arrow.names if name not in _UNUSED]
+            if names != (first := first or names):
+                raise damaged(path, f"it has not the columns of {shards[0].name}")
+            for group in range(file.metadata.num_row_groups):
+                table = read_group(path, file, group, names)
+                columns = {name: _column(table, name) for name in names}
+                _check_rows(path, columns, ids)
+                yield columns
+
+
+def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) -> None:
+    """StoreError unless the lists of each row belong together, and what they say of one another
+    is so."""
+    bounds = {
+        name: values.offsets.to_numpy().astype(np.int64)
+        for name, values in columns.items()
+        if pa.types.is_list(values.type)
+    }
+    for name in bounds.keys() - {"tokens"}:
+        to = "numbers" if name in _OF_NUMBERS else "target_index"
+        if name != "numbers" and not np.array_equal(bounds[name], bounds[to]):
+            raise damaged(path, f"{name!r} of a row has not as many values as {to!r}")
+
+    def flat(name: str) -> NDArray[Any]:
+        values: NDArray[Any] = columns[name].flatten().to_numpy(zero_copy_only=False)
+        return values
+
+    first, end = bounds["tokens"][:-1], bounds["tokens"][1:]  # of each row
+    counts = np.diff(bounds["numbers"])
+    starts = np.repeat(first, counts) + flat("number_start")
+    ends = starts + flat("number_length")
+    if not (
+        (flat("number_start") >= 0).all()
+        and (flat("number_length") > 0).all()
+        and (ends <= np.repeat(end, counts)).all()
+        and (starts[1:] >= ends[:-1]).all()
+    ):
+        raise damaged(path, "a number is not where its row has tokens")
+    tokens = flat("tokens")
+    edges = np.zeros(len(tokens) + 1, np.int8)
+    edges[starts] += 1
+    edges[ends] -= 1
+    is_text = edges[:-1].cumsum(dtype=np.int8) == 0
+    if len(tokens) and not (
+        tokens.min() >= ids.number_first
+        and tokens.max() < ids.size
+        and np.array_equal(is_text, tokens >= ids.text_first)
+    ):
+        raise damaged(path, "a token is none of the vocabulary, or not where its like can be")
+    if "channel" in columns and not np.isfinite(flat("channel")).all():
+        raise damaged(path, "a value beside a number is not finite")
+
+    numbers_of = np.repeat(counts, np.diff(bounds["target_index"]))
+    targets = flat("target_index")
+    if not ((targets >= 0) & (targets < numbers_of)).all():
+        raise damaged(path, "a target is no number of its row")
+    answers = columns["answer_start"]
+    rows = np.flatnonzero(answers.is_valid().to_numpy(zero_copy_only=False))
+    at = answers.drop_null().to_numpy()
+    if not ((at >= 0) & (at <= (end - first)[rows])).all():
+        raise damaged(path, "an answer begins outside its row")
+    at = (first[rows] + at)[at < (end - first)[rows]]
+    if not (is_text[at] | np.isin(at, starts)).all():
+        raise damaged(path, "an answer begins within a number")
 
 
 def _column(table: "pa.Table", name: str) -> "pa.Array[Any]":

@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.errors import StoreError, unknown
+from numtok.columns import check_nulls, damaged, read_columns
+from numtok.errors import unknown
 from numtok.files import Sink
 from numtok.records import read_record
 
@@ -175,14 +176,9 @@ def read_table(folder: Path, names: Sequence[str]) -> Table:
     """
     file = read_table_file(folder)
     rows = pa.concat_tables(
-        [file.schema.empty_table(), *(_read_rows(folder / name, file.schema) for name in names)]
+        [file.schema.empty_table(), *(_read_rows(folder / name, file) for name in names)]
     ).combine_chunks()
     target = _numbers(rows, file.target)
-    if not np.isfinite(target).all():
-        raise StoreError(
-            f"{folder} has rows without a finite target {file.target!r}; "
-            "`numtok verify` says which files are damaged"
-        )
     features = {
         kind: [feature.name for feature in file.features if feature.kind == kind]
         for kind in ("number", "category")
@@ -199,21 +195,18 @@ def read_table(folder: Path, names: Sequence[str]) -> Table:
     )
 
 
-def _read_rows(path: Path, schema: "pa.Schema") -> "pa.Table":
-    files.check_regular(path)
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
-            rows = parquet.read()
-    except (OSError, pa.ArrowException) as error:
-        why = " ".join(str(error).split())  # Arrow writes several lines
-        raise StoreError(
-            f"{path} cannot be read ({why}); `numtok verify` says which files are damaged"
-        ) from error
-    if not rows.schema.equals(schema):
-        raise StoreError(
-            f"{path} has not the columns that {TABLE_FILE} says; "
-            "`numtok verify` says which files are damaged"
-        )
+def _read_rows(path: Path, file: TableFile) -> "pa.Table":
+    def check(there: "pa.Schema") -> None:
+        if not there.equals(file.schema):
+            raise damaged(path, f"it has not the columns that {TABLE_FILE} says")
+
+    rows = read_columns(path, check)
+    check_nulls(path, rows, lambda name: name != file.target)
+    for name in rows.column_names:
+        if pa.types.is_floating(rows.schema.field(name).type):
+            values = _numbers(rows, name)
+            if np.isinf(values).any() or (name == file.target and np.isnan(values).any()):
+                raise damaged(path, f"a value of its column {name!r} is not finite")
     return rows
 
 

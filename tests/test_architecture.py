@@ -24,6 +24,7 @@ PACKAGE = ROOT / "numtok"
 LAYERS: tuple[frozenset[str], ...] = (  # lowest first
     frozenset(
         {
+            "columns",
             "config",
             "documents",
             "errors",

@@ -21,7 +21,7 @@ from numtok.probes import Along
 from numtok.reports import PREDICTIONS_FILE, Figures, Report
 from numtok.samples import Samples
 from numtok.stages import compare, encode, eval, faults, probe, train
-from numtok.stages._data import read_split
+from numtok.stages._data import read_codec, read_split
 from numtok.stages._label_evaluation import label_metrics
 from numtok.stages._probes import read as read_probe
 from numtok.stages._reports import Predictions, clusters_told, read
@@ -142,9 +142,10 @@ def test_clusters_come_through_from_rows_of_every_form(world: World) -> None:
 
 
 def test_without_clusters_there_is_no_column_of_them(world: World) -> None:
-    shards = sorted(world.data("once").path.glob("*.parquet"))
+    data = world.data("once")
+    shards = sorted(data.path.glob("*.parquet"))
     assert all("cluster" not in pq.read_schema(shard).names for shard in shards)
-    assert Samples.read(shards).clusters is None
+    assert Samples.read(shards, read_codec(data).ids).clusters is None
     for objective in ("mlm:targets", "classify"):
         path = world.report("once", objective).path / PREDICTIONS_FILE
         assert "cluster" not in pq.read_schema(path).names

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from numtok.codec import SPECIALS, Codec, EncodedTexts, Spans, Texts, unescape
-from numtok.errors import DataError, UsageError
+from numtok.errors import DataError, StoreError, UsageError
 from numtok.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy
@@ -467,7 +467,48 @@ def test_a_scheme_json_that_does_not_fit_is_refused(
 ) -> None:
     with pytest.raises(UsageError) as found:
         Codec.from_json(_changed(*path, value=value))
-    assert str(found.value).startswith(message)
+    assert str(found.value).removeprefix("scheme.json: ").startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("normalize", "constants"), []),
+        (("normalize", "constants"), {}),
+        (("normalize", "constants"), {"factor": None}),
+        (("normalize", "constants"), {"factor": 0}),
+        (("normalize", "constants"), {"factor": -1}),
+        (("normalize", "constants"), {"factor": 1, "more": 2}),
+        (("normalize", "constants", "factor"), 10**400),
+        (("normalize",), None),
+        (("scheme",), []),
+        (("scheme", "exponents"), [1]),
+        (("numerals", "thousands"), "yes"),
+        (("numerals", "rule"), None),
+        (("numerals", "rule"), "none of them"),
+        (("text_tokenizer", "state"), []),
+        (("text_tokenizer", "state", "words"), "the"),
+        (("text_tokenizer", "state", "words"), [1]),
+        (("vocabulary",), []),
+        (("vocabulary", "text"), [1]),
+    ],
+)
+def test_a_scheme_json_of_other_types_is_damaged(path: tuple[str, ...], value: Any) -> None:
+    with pytest.raises(StoreError, match=r"^scheme\.json is damaged \(.*\); `numtok verify` says"):
+        Codec.from_json(_changed(*path, value=value))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"[" * 100_000, b'{"format": 1}', b'{"format": NaN}', b'"\\ud800"']
+)
+def test_what_is_no_scheme_json_is_damaged(content: bytes) -> None:
+    with pytest.raises(StoreError, match=r"^scheme\.json is damaged"):
+        Codec.from_json(content)
+
+
+def test_a_setting_without_a_value_is_refused() -> None:
+    with pytest.raises(UsageError, match="exponents='None' is not a range"):
+        Codec.from_json(_changed("scheme", "exponents", value=None))
 
 
 def test_a_scheme_json_of_no_format_is_refused() -> None:

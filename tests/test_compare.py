@@ -7,9 +7,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -645,6 +647,37 @@ def test_a_damaged_report_is_refused(store: Store) -> None:
     (artifact.path / PREDICTIONS_FILE).write_bytes(b"PAR1")
     assert "predictions.parquet cannot be read: " in message()
     assert message().endswith("; `numtok verify` says which files are damaged")
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "why"),
+    [
+        ("truth", None, "it lacks the column 'truth'"),
+        ("valid", pa.array([1.0] * 200), "its column 'valid' is of type double, not bool"),
+        ("valid", pa.nulls(200, pa.bool_()), "a value of its column 'valid' is missing"),
+        ("truth_literal", pa.nulls(200, pa.string()), "of its column 'truth_literal' is missing"),
+        ("prediction", pa.nulls(200, pa.float64()), "of its column 'prediction' is missing"),
+        ("prediction", pa.array([np.inf] * 200), "a valid prediction is no finite number"),
+        ("group_x", pa.array([1] * 200), "its column 'group_x' is of type int64, not string"),
+        ("more", pa.array([1] * 200), "there is no column 'more' in such a file"),
+    ],
+)
+def test_predictions_are_compared_with_their_schema(
+    store: Store, name: str, damage: "pa.Array[Any] | None", why: str
+) -> None:
+    artifact = make(store, Fake())
+    path = artifact.path / PREDICTIONS_FILE
+    table = pq.read_table(path)
+    there = table.column_names.index(name) if name in table.column_names else None
+    if there is not None:
+        table = table.remove_column(there)
+    if damage is not None:
+        table = table.append_column(name, damage)
+    pq.write_table(table, path)
+    with pytest.raises(StoreError) as caught:
+        run(Config((artifact.ref,)), store)
+    assert str(caught.value).startswith(f"{path} cannot be read: ")
+    assert why in str(caught.value)
 
 
 # --- requirements ------------------------------------------------------------------------------

@@ -780,7 +780,7 @@ def test_floors_of_rows_stand_beside_their_targets_whatever_the_format(tmp_path:
         assert (row["target_name"], row["target_index"]) == (target, index)
         np.testing.assert_array_equal(row["floor_last"], last)
         np.testing.assert_array_equal(row["floor_mood"], mood)
-    samples = Samples.read(shards(plain))
+    samples = Samples.read(shards(plain), codec_of(plain).ids)
     np.testing.assert_array_equal(samples.floors["last"], [nan, 0.5, nan, nan, -2, nan])
     np.testing.assert_array_equal(samples.head(2).floors["mood"], [nan, 7, 8, nan])
     made = tmp_path / "rows.parquet"

@@ -542,6 +542,11 @@ def test_damage_to_a_model_is_named(store: Store) -> None:
     cases: tuple[tuple[str, type[NumtokError], str], ...] = (
         (text.replace('"width": 16', '"width": 17'), StoreError, "does not belong to its model"),
         (text[:-40], StoreError, "is damaged"),
+        (text.replace('"layers": ', '"layers": 1000000'), StoreError, "of no model that can be"),
+        (text.replace('"width": 16', '"width": 1' + 30 * "0"), StoreError, "of no model that can"),
+        (text.replace('"validation"', '"validated"'), StoreError, "is damaged"),
+        (text.replace('"deviations": [', '"deviations": [0, '), StoreError, "is damaged"),
+        (text.replace('"folds": [', '"folds": [], "more": ['), StoreError, "is damaged"),
         (text.replace('"format": 1', '"format": 9'), UsageError, "has format 9, this numtok knows"),
     )
     for content, kind, message in cases:

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from numtok import files
 from numtok.artifact import Artifact
+from numtok.codec import Codec
 from numtok.errors import DataError, StoreError
+from numtok.records import SCHEME_FILE, TokenIds
 from numtok.samples import Samples, bytes_of
 from numtok.stages import _inputs
 from numtok.stages.encode import Config, run
@@ -45,6 +48,15 @@ def encoded(folder: Path, scheme: str) -> tuple[Artifact, list[Path]]:
     return artifact, sorted(artifact.path.glob("train-*.parquet"))
 
 
+def read_rows(shards: list[Path], spill: Path | None = None) -> Samples:
+    """As a stage reads them; the shards are of :func:`encoded`."""
+    return Samples.read(shards, ids_of(shards), spill)
+
+
+def ids_of(shards: list[Path]) -> TokenIds:
+    return Codec.read(shards[0].parent / SCHEME_FILE).ids
+
+
 @pytest.mark.parametrize("unit", [1, 1 << 20])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_rows_are_those_of_the_shards_however_many_there_are(
@@ -54,7 +66,7 @@ def test_rows_are_those_of_the_shards_however_many_there_are(
     monkeypatch.setattr(files, "PIECE", unit)
     _, shards = encoded(tmp_path, scheme)
     assert len(shards) == (len(ROWS) if unit == 1 else 1)
-    read = Samples.read(shards)
+    read = read_rows(shards)
     rows = [row for shard in shards for row in pq.read_table(shard).to_pylist()]
     assert len(read) == len(rows) == len(ROWS)
     assert read.ids.to_pylist() == [row["id"] for row in rows]
@@ -75,7 +87,7 @@ def test_targets_answers_and_groups_are_those_of_the_data(
 ) -> None:
     monkeypatch.setattr(_inputs, "UNIT", 1)
     monkeypatch.setattr(files, "PIECE", 1)
-    read = Samples.read(encoded(tmp_path, "p1000")[1])
+    read = read_rows(encoded(tmp_path, "p1000")[1])
     assert read.numbers.tolist() == [1, 22, 23, -4.5, 0.25, 7000, 8, 9, -0.125]
     assert read.number_rows.tolist() == [0, 3, 3, 3, 6, 7, 9]
     assert read.numbers[read.targets].tolist() == [23, 1, 22, 8, -0.125]
@@ -90,7 +102,7 @@ def test_targets_answers_and_groups_are_those_of_the_data(
 
 
 def test_columns_have_the_types_that_are_promised(tmp_path: Path) -> None:
-    read = Samples.read(encoded(tmp_path, "xval")[1])
+    read = read_rows(encoded(tmp_path, "xval")[1])
     assert read.tokens.dtype == np.uint16
     assert {read.token_rows.dtype, read.number_rows.dtype, read.targets.dtype} == {np.dtype("i8")}
     assert {read.number_start.dtype, read.number_length.dtype} == {np.dtype("i4")}
@@ -102,7 +114,7 @@ def test_columns_have_the_types_that_are_promised(tmp_path: Path) -> None:
 def test_a_row_without_numbers_alone_has_empty_columns(tmp_path: Path) -> None:
     _, (shard,) = encoded(tmp_path, "xval")
     pq.write_table(pq.read_table(shard).slice(1, 2), shard)
-    read = Samples.read([shard])
+    read = read_rows([shard])
     assert read.lengths.tolist() == [0, len(TEXTS[2])]
     assert read.number_rows.tolist() == [0, 0, 0]
     assert len(read.numbers) == len(read.targets) == len(read.target_row) == 0
@@ -119,7 +131,7 @@ def test_what_is_mapped_from_disk_is_what_is_in_memory(
     _, shards = encoded(tmp_path, scheme)
     spill = tmp_path / "spill"
     spill.mkdir()
-    mapped, read = Samples.read(shards, spill), Samples.read(shards)
+    mapped, read = read_rows(shards, spill), read_rows(shards)
     for name in ("tokens", "numbers", "number_start", "number_length", "channel"):
         ours, theirs = getattr(mapped, name), getattr(read, name)
         if theirs is None:
@@ -127,7 +139,9 @@ def test_what_is_mapped_from_disk_is_what_is_in_memory(
             continue
         assert isinstance(ours, np.memmap) and ours.dtype == theirs.dtype
         assert ours.tolist() == theirs.tolist()
-    assert bytes_of(shards) >= sum(path.stat().st_size for path in spill.iterdir()) > 0
+    assert (
+        bytes_of(shards, ids_of(shards)) >= sum(path.stat().st_size for path in spill.iterdir()) > 0
+    )
     assert mapped.token_rows.tolist() == read.token_rows.tolist()
     assert mapped.ids == read.ids
 
@@ -136,7 +150,7 @@ def test_rows_without_numbers_can_be_mapped(tmp_path: Path) -> None:
     _, (shard,) = encoded(tmp_path, "xval")
     pq.write_table(pq.read_table(shard).slice(1, 2), shard)
     (tmp_path / "spill").mkdir()
-    mapped = Samples.read([shard], tmp_path / "spill")
+    mapped = read_rows([shard], tmp_path / "spill")
     assert mapped.channel is not None
     assert (len(mapped), len(mapped.numbers), len(mapped.channel)) == (2, 0, 0)
 
@@ -149,7 +163,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "spill").mkdir()
     monkeypatch.setattr(files.system, "write", full)
     with pytest.raises(StoreError) as found:
-        Samples.read(shards, tmp_path / "spill")
+        read_rows(shards, tmp_path / "spill")
     assert str(found.value).startswith(f"cannot write {tmp_path}/spill/")
     assert "No space left on device" in str(found.value)
 
@@ -189,8 +203,8 @@ def test_a_damaged_shard_is_named_as_such(tmp_path: Path, damage: str) -> None:
     _, (shard,) = encoded(tmp_path, "p1000")
     DAMAGE[damage](shard)
     with pytest.raises(StoreError) as found:
-        Samples.read([shard])
-    assert str(found.value).startswith("a shard cannot be read: ")
+        read_rows([shard])
+    assert str(found.value).startswith(f"{shard} cannot be read: ")
     assert str(found.value).endswith("; `numtok verify` says which files are damaged")
     assert found.value.exit_code == 4
 
@@ -200,7 +214,77 @@ def test_a_split_without_rows_is_refused(tmp_path: Path, shards: int) -> None:
     _, (shard,) = encoded(tmp_path, "p1000")
     pq.write_table(pq.read_table(shard).slice(0, 0), shard)
     with pytest.raises(DataError) as found:
-        Samples.read([shard] * shards)
-    message = "the split has no rows; `numtok show` lists the splits of the data"
+        Samples.read([shard] * shards, ids_of([shard]))
+    told = shard if shards else "no shard"
+    message = f"the split has no rows ({told}); `numtok show` lists the splits of the data"
     assert str(found.value) == message
     assert found.value.exit_code == 3
+
+
+# A column of a shard, what the first row has there instead (of what it has), and what is said.
+WRONG: dict[str, tuple[str, Callable[[Any], Any], str]] = {
+    "more starts than numbers": (
+        "number_start",
+        lambda one: [*one, 0],
+        "'number_start' of a row has not as many values as 'numbers'",
+    ),
+    "fewer numbers than starts": ("numbers", lambda one: one[1:], "has not as many values"),
+    "fewer names than targets": ("target_name", lambda one: one[1:], "has not as many values"),
+    "a start below 0": ("number_start", lambda one: [-1, *one[1:]], "a number is not where"),
+    "a length of 0": ("number_length", lambda one: [0, *one[1:]], "a number is not where"),
+    "a length of 2^31 - 1": ("number_length", lambda one: [*one[:-1], 2**31 - 1], "a number is"),
+    "numbers out of order": ("number_start", lambda one: one[::-1], "a number is not where"),
+    "numbers that overlap": (
+        "number_length",
+        lambda one: [one[0] + 5, *one[1:]],
+        "a number is not where its row has tokens",
+    ),
+    "a token beyond the vocabulary": (
+        "tokens",
+        lambda one: [*one[:-1], 65_535],
+        "a token is none of the vocabulary",
+    ),
+    "a special token": ("tokens", lambda one: [0, *one[1:]], "a token is none"),
+    "a token of a number in the text": ("tokens", lambda one: [3, *one[1:]], "a token is none"),
+    "a target below 0": ("target_index", lambda one: [*one[:-1], -1], "a target is no number"),
+    "a target beyond the row": ("target_index", lambda one: [*one[:-1], 3], "a target is no"),
+    "an answer before the row": ("answer_start", lambda one: -5, "begins outside its row"),
+    "an answer behind the row": ("answer_start", lambda one: 1000, "begins outside its row"),
+    "an answer within a number": ("answer_start", lambda one: one + 1, "begins within a number"),
+    "no names": ("target_name", lambda one: None, "'target_name' is missing"),
+}
+
+
+def change(shard: Path, name: str, edit: Callable[[Any], Any]) -> None:
+    """Put something else into a column of the first row."""
+    table = pq.read_table(shard)
+    field = table.schema.field(name)
+    first, *rest = table.column(name).to_pylist()
+    column = pa.array([edit(first), *rest], field.type)
+    pq.write_table(table.set_column(table.column_names.index(name), field, column), shard)
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_rows_that_do_not_hold_together_are_refused(tmp_path: Path, case: str) -> None:
+    _, (shard,) = encoded(tmp_path, "p1000")
+    name, edit, why = WRONG[case]
+    change(shard, name, edit)
+    with pytest.raises(StoreError) as found:
+        read_rows([shard])
+    assert str(found.value).startswith(f"{shard} cannot be read: ")
+    assert why in str(found.value)
+
+
+def test_a_value_beside_a_number_is_finite(tmp_path: Path) -> None:
+    _, (shard,) = encoded(tmp_path, "xval")
+    change(shard, "channel", lambda one: [float("nan"), *one[1:]])
+    with pytest.raises(StoreError, match="a value beside a number is not finite"):
+        read_rows([shard])
+
+
+def test_shards_of_one_split_have_one_schema(tmp_path: Path) -> None:
+    _, (shard,) = encoded(tmp_path, "p1000")
+    other = shard.with_name("train-00001.parquet")
+    pq.write_table(pq.read_table(shard).drop(["group_op"]), other)
+    with pytest.raises(StoreError, match=r"train-00001\.parquet .* the columns of train-00000"):
+        read_rows([shard, other])

@@ -25,6 +25,7 @@ from numtok import files
 from numtok.artifact import (
     FILES,
     MANIFEST,
+    TIMING,
     Artifact,
     Output,
     Parent,
@@ -627,6 +628,32 @@ HARM: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: edit(folder / MANIFEST, settings={"a": float("nan")}),
         "NaN is not a JSON number",
     ),
+    "a number that is none in the manifest": (
+        lambda folder: (folder / MANIFEST).write_bytes(
+            (folder / MANIFEST).read_bytes().replace(b'"seed": 7', b'"seed": 1e999')
+        ),
+        "1e999 is not a JSON number that float64 holds",
+    ),
+    "settings nested beyond measure": (
+        lambda folder: edit(folder / MANIFEST, settings=nested(200)),
+        "manifest.json is damaged: it is not JSON (it is nested too deep)",
+    ),
+    "a count below 0": (
+        lambda folder: edit(folder / MANIFEST, counts={"rows": -1}),
+        "is damaged: Expected `int` >= 0 - at `$.counts[...]`",
+    ),
+    "a size beyond all disks": (
+        lambda folder: edit(folder / MANIFEST, bytes=10**30),
+        "is damaged: Expected `int` <= 9223372036854775807",
+    ),
+    "a name that leads elsewhere": (
+        lambda folder: edit(folder / MANIFEST, name="../joy"),
+        "is damaged: Expected `str` matching regex",
+    ),
+    "a file that grew beyond all disks": (
+        lambda folder: os.truncate(folder / "scheme.json", 1 << 42),
+        "'scheme.json' has 4398046511104 bytes, files.jsonl says 3",
+    ),
     "a manifest without end": (
         lambda folder: (folder / MANIFEST).write_bytes(b" " * (9 << 20)),
         "manifest.json has 9437184 bytes; at most 8388608 are read",
@@ -640,6 +667,26 @@ HARM: dict[str, tuple[Callable[[Path], object], str]] = {
         "files.jsonl is damaged: '../../../secret' leaves the artifact's folder",
     ),
 }
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+def test_what_a_manifest_lacks_is_damage_where_it_is_needed(store: Store) -> None:
+    artifact = make(store)
+    edit(artifact.path / MANIFEST, counts={}, parents=[])
+    found = Artifact(artifact.path, artifact.kind, artifact.name, artifact.version)
+    with pytest.raises(StoreError, match=r"manifest\.json is damaged: its counts lack 'rows'"):
+        found.manifest.counts["rows"]
+    with pytest.raises(StoreError, match=r"manifest\.json is damaged: it names no artifact"):
+        found.made_from("encoded")
+    (found.path / TIMING).write_text("{}")
+    with pytest.raises(StoreError, match=r"timing\.json is damaged: .* `seconds`"):
+        _ = found.seconds
 
 
 @pytest.mark.parametrize("case", HARM)

@@ -696,12 +696,60 @@ def test_a_field_that_is_the_same_everywhere_is_refused(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("2m_temperature/zarr.json", "240", "1000000000000"),
+        ("2m_temperature/zarr.json", '"data_type": "float32"', '"data_type": "string"'),
+        ("2m_temperature/zarr.json", '"chunk_shape"', '"chunk_shapes"'),
+        ("2m_temperature/zarr.json", '"name": "blosc"', '"name": "zlib"'),
+        ("latitude/zarr.json", '"float64"', '"int64"'),
+        ("time/zarr.json", "hours since", "weeks since"),
+    ],
+)
+def test_a_field_that_claims_what_it_is_not_is_refused(
+    tmp_path: Path, name: str, old: str, new: str
+) -> None:
+    field = fakefields.make(tmp_path, hours(240), numbered(hours(240), 6), *SIX)
+    path = field.path / "field.zarr" / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(StoreError, match=re.escape(f"{path} cannot be read as a field (")):
+        Field.open(field.path)
+
+
+def test_a_field_of_a_million_by_a_million_cells_is_refused(tmp_path: Path) -> None:
+    field = fakefields.make(tmp_path, hours(240), numbered(hours(240), 6), *SIX)
+    for name in ("2m_temperature", "latitude", "longitude"):
+        path = field.path / "field.zarr" / name / "zarr.json"
+        content = json.loads(path.read_bytes())
+        for shape in (content["shape"], content["chunk_grid"]["configuration"]["chunk_shape"]):
+            shape[-2:] = [1_000_000] * len(shape[-2:])
+        path.write_text(json.dumps(content))
+    with pytest.raises(StoreError, match=r"it says \[240, 1000000, 1000000\], which cannot be"):
+        Field.open(field.path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 100, None])
+def test_a_damaged_object_of_a_field_is_named(tmp_path: Path, content: bytes | None) -> None:
+    field = fakefields.make(tmp_path, hours(240), numbered(hours(240), 6), *SIX)
+    path = field.path / "field.zarr" / "2m_temperature" / "c.1.0.0"
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(StoreError, match=re.escape(f"{path} cannot be read as a field (")):
+        Field.open(field.path).read(0, 48)
+
+
 def test_a_damaged_field_is_told_in_one_line(tmp_path: Path) -> None:
     field = fakefields.make(tmp_path, hours(240), numbered(hours(240), 6), *SIX)
     (field.path / "field.zarr" / "zarr.json").write_text("{")
     with pytest.raises(StoreError) as error:
         Field.open(field.path)
-    assert str(error.value).startswith(f"{field.path}/field.zarr cannot be read as a field (")
+    assert str(error.value).startswith(
+        f"{field.path}/field.zarr/zarr.json cannot be read as a field ("
+    )
     assert str(error.value).endswith("); `numtok verify` says which files are damaged")
 
 

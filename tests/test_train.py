@@ -1089,8 +1089,9 @@ def test_a_newer_format_of_a_model_is_refused_by_name(store: Store) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "Input data was truncated"),
-        (b"\xff\xfe", "JSON is malformed: invalid character (byte 0)"),
+        (b"", "it is not JSON (Input data was truncated)"),
+        (b"\xff\xfe", "it is not JSON (JSON is malformed: invalid character (byte 0))"),
+        (b"[" * 100_000, "it is nested too deep"),
         (b"[]", "Expected `object`, got `array`"),
         (b"{}", "Object missing required field `format`"),
         (b'{"format": 1}', "Object missing required field `settings`"),
@@ -1127,15 +1128,23 @@ def test_wrong_fields_of_a_model_file_are_named(
 
 def test_sizes_of_a_model_file_are_checked_before_memory_is_taken(store: Store) -> None:
     artifact = train(store, tiny(steps=1))
-    error = edited(artifact, lambda model: model["settings"]["shape"].update(width=1 << 20))
+    error = edited(artifact, lambda model: model["settings"]["shape"].update(width=64))
     assert isinstance(error, StoreError)
     assert "does not belong to its model: 'embedder.table.weight' is ('F32', 271, 32)" in str(error)
-    error = edited(artifact, lambda model: model["settings"]["shape"].update(width=1 << 40))
+
+
+@pytest.mark.parametrize(
+    ("what", "size"),
+    [("width", 1 << 40), ("width", 10**30), ("layers", 10**6), ("context", 10**9)],
+)
+def test_a_model_of_sizes_that_its_weights_cannot_have_is_not_made(
+    store: Store, what: str, size: int
+) -> None:
+    artifact = train(store, tiny(steps=1))
+    error = edited(artifact, lambda model: model["settings"]["shape"].update({what: size}))
     assert isinstance(error, StoreError)
-    assert str(error) == (
-        f"{artifact.path / MODEL_FILE} has sizes that no model has; "
-        f"`numtok verify {artifact.ref}` says what is damaged"
-    )
+    path = artifact.path / MODEL_FILE
+    assert str(error).startswith(f"{path} is of no model that can be ({what} is {size:,}, ")
 
 
 def test_an_encoding_of_another_model_is_refused(store: Store) -> None:

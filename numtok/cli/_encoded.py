@@ -1,6 +1,6 @@
 """What ``numtok encode`` prints: the REF on stdout, the table for people on stderr."""
 
-from typing import Any
+import msgspec
 
 from numtok import files
 from numtok.artifact import TIMING, Artifact
@@ -15,6 +15,11 @@ _PLAIN = ("rows", "numbers", "tokens", "vocabulary", "rejected")
 _LOSSES = ("_overflow", "_underflow")
 
 
+class _Timing(msgspec.Struct):
+    seconds: float
+    input_bytes: int
+
+
 def print_result(result: Result, format: Format, quiet: bool) -> None:
     """Print one run; with a format other than the table, that on stdout instead of the REF."""
     if result.estimate is not None:
@@ -25,7 +30,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     if format is Format.JSON:
         print_json({"ref": result.ref, "made": result.made, "counts": counts})
         return
-    codec = Codec.from_json(files.read_bytes(result.artifact.path / SCHEME_FILE, 1 << 30))
+    codec = Codec.read(result.artifact.path / SCHEME_FILE)
     scheme, normalizer = codec.scheme.title, _normalizer(codec)
     title = f"encoded with {scheme}" if result.made else f"found, not made again: {scheme}"
     rows = _rows(result.artifact, result.made)
@@ -73,7 +78,7 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
     rows: list[tuple[str, object]] = [("rows", counts["rows"])]
     rows += [(f"  {key.removeprefix('rows_')}", counts[key]) for key in splits]
     rows += [("numbers", counts["numbers"]), ("tokens", counts["tokens"])]
-    rows += [("tokens per row", f"{counts['tokens'] / counts['rows']:,.1f}")]
+    rows += [("tokens per row", f"{counts['tokens'] / max(1, counts['rows']):,.1f}")]
     rows += [("vocabulary", counts["vocabulary"])]
     for key in sorted(set(counts) - {*_PLAIN, *splits}):
         lost = "lost: " if key.endswith(_LOSSES) else ""
@@ -82,9 +87,9 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
         rows.append(("rejected rows", counts["rejected"]))
     rows.append(("size", Size(manifest.bytes)))
     if made:
-        timing = artifact.decoded(TIMING, dict[str, Any])
-        rows.append(("seconds", round(timing["seconds"], 2)))
-        rows.append(("input a second", Size(timing["input_bytes"] / timing["seconds"])))
+        timing = artifact.decoded(TIMING, _Timing)
+        rows.append(("seconds", round(timing.seconds, 2)))
+        rows.append(("input a second", Size(timing.input_bytes / timing.seconds)))
     return rows
 
 

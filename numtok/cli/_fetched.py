@@ -1,11 +1,29 @@
 """What ``numtok fetch`` prints: of a table as ``numtok table``, of others what they are."""
 
-from numtok.artifact import Manifest
+import msgspec
+
+from numtok.artifact import Artifact, Manifest
 from numtok.cli import _tabled
 from numtok.cli._shared import Format, Size, counted, print_json, print_made, print_table
 from numtok.draft import shorten
 from numtok.records import DATA, FIELD
 from numtok.stages.fetch import Estimate, Result
+
+
+class _FieldFacts(msgspec.Struct):
+    attribution: str
+    first: str
+    last: str
+    units: str
+    dropped: list[str] = []
+    preliminary: list[str] = []
+
+
+class _TextFacts(msgspec.Struct):
+    licence: str
+    attribution: str
+    notes: list[str] = []
+    rejected: list[str] = []
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
@@ -21,33 +39,36 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         return
     manifest = result.artifact.manifest
     if format is Format.JSON:
-        facts = {"counts": manifest.counts, "facts": manifest.facts}
-        print_json({"ref": result.ref, "made": result.made} | facts)
+        said = {"counts": manifest.counts, "facts": manifest.facts}
+        print_json({"ref": result.ref, "made": result.made} | said)
         return
     if result.artifact.kind == DATA:
-        _print_texts(result.ref, manifest, result.made, format, quiet)
+        _print_texts(result.artifact, result.made, format, quiet)
         return
-    variable = manifest.settings["variable"]
+    variable = str(manifest.settings["variable"])
     title = f"a field of {variable}" if result.made else f"found, not made again: {variable}"
-    notes = [manifest.facts["attribution"]]
-    for key, told in (("dropped", "left out"), ("preliminary", "of ERA5T, the preliminary data")):
-        if days := manifest.facts.get(key):
+    facts = result.artifact.facts(_FieldFacts)
+    notes = [facts.attribution]
+    for days, told in (
+        (facts.dropped, "left out"),
+        (facts.preliminary, "of ERA5T, the preliminary data"),
+    ):
+        if days:
             notes.append(f"{counted(len(days), 'day')} {told}: {shorten(days)}")
-    print_made(title, result.ref, _rows(manifest), format, quiet, notes)
+    print_made(title, result.ref, _rows(manifest, facts), format, quiet, notes)
 
 
-def _print_texts(ref: str, manifest: Manifest, made: bool, format: Format, quiet: bool) -> None:
-    counts, facts = manifest.counts, manifest.facts
+def _print_texts(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
+    counts, facts = artifact.manifest.counts, artifact.facts(_TextFacts)
     rows: list[tuple[str, object]] = [("rows", counts["rows"])]
     for key in sorted(counts.keys() - {"rows"}):
         told = f"  {key.removeprefix('rows_')}" if key.startswith("rows_") else key
         rows.append((told.replace("_", " "), counts[key]))
-    rows.append(("size", Size(manifest.bytes)))
-    notes = [f"licence: {facts['licence']}", facts["attribution"]]
-    notes += facts.get("notes", ())
-    notes += [f"left out: {why}" for why in facts.get("rejected", ())]
+    rows.append(("size", Size(artifact.manifest.bytes)))
+    notes = [f"licence: {facts.licence}", facts.attribution]
+    notes += [*facts.notes, *(f"left out: {why}" for why in facts.rejected)]
     title = "texts" if made else "found, not made again"
-    print_made(title, ref, rows, format, quiet, notes)
+    print_made(title, artifact.ref, rows, format, quiet, notes)
 
 
 def _expected(estimate: Estimate) -> list[tuple[str, object]]:
@@ -62,10 +83,10 @@ def _expected(estimate: Estimate) -> list[tuple[str, object]]:
     ]
 
 
-def _rows(manifest: Manifest) -> list[tuple[str, object]]:
-    counts, facts = manifest.counts, manifest.facts
+def _rows(manifest: Manifest, facts: _FieldFacts) -> list[tuple[str, object]]:
+    counts = manifest.counts
     rows: list[tuple[str, object]] = [("steps", counts["steps"])]
-    rows += [("  first", facts["first"]), ("  last", facts["last"])]
+    rows += [("  first", facts.first), ("  last", facts.last)]
     rows += [(what, counts[what]) for what in ("latitudes", "longitudes", "days")]
     rows += [("  left out", counts["days_dropped"]), ("  ERA5T", counts["days_preliminary"])]
-    return [*rows, ("units", facts["units"]), ("size", Size(manifest.bytes))]
+    return [*rows, ("units", facts.units), ("size", Size(manifest.bytes))]

@@ -3,6 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import typer
 
 from numtok.artifact import TIMING
@@ -10,6 +11,7 @@ from numtok.cli._figures import number, share
 from numtok.cli._progress import Count, Live
 from numtok.cli._shared import Format, Size, open_store, print_json, print_made
 from numtok.errors import UsageError
+from numtok.records import Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +22,14 @@ if TYPE_CHECKING:
     from numtok.stages._table_predictions import TableOptions
     from numtok.stages.fit import Result, Update
     from numtok.store import Store
+
+
+class _Timing(msgspec.Struct):
+    seconds: float
+    samples_per_second: float
+    mfu: float
+    peak_memory: int
+
 
 _FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
 
@@ -121,25 +131,27 @@ def _print_result(result: "Result", format: Format, quiet: bool) -> None:
     from numtok.stages._regressors import read_regressor_file
 
     artifact = result.artifact
-    counts, timing = artifact.manifest.counts, artifact.decoded(TIMING, dict[str, Any])
+    counts = artifact.manifest.counts
     if format is Format.JSON:
-        print_json({"ref": artifact.ref, "made": result.made, "counts": counts, "timing": timing})
+        told = {"counts": counts, "timing": artifact.decoded(TIMING, dict[str, Scalar])}
+        print_json({"ref": artifact.ref, "made": result.made} | told)
         return
+    timing = artifact.decoded(TIMING, _Timing)
     fits = [fold.fit for fold in read_regressor_file(artifact).folds]
     kept = [fit.best_epoch for fit in fits]
     rows: list[tuple[str, object]] = [
         ("folds", counts["folds"]),
         ("parameters", counts["parameters"]),
-        ("  in the head", share(counts["head_parameters"] / counts["parameters"])),
+        ("  in the head", share(counts["head_parameters"] / max(1, counts["parameters"]))),
         ("rows", counts["rows"]),
         ("epochs", counts["epochs"]),
         ("  whose weights are kept", " to ".join(map(str, sorted({min(kept), max(kept)})))),
         ("validation loss there", number(sum(fit.best_loss for fit in fits) / len(fits))),
         ("steps", counts["steps"]),
-        ("seconds", round(timing["seconds"], 1)),
-        ("rows a second", number(timing["samples_per_second"])),
-        ("MFU", share(timing["mfu"])),
-        ("peak memory", Size(timing["peak_memory"])),
+        ("seconds", round(timing.seconds, 1)),
+        ("rows a second", number(timing.samples_per_second)),
+        ("MFU", share(timing.mfu)),
+        ("peak memory", Size(timing.peak_memory)),
     ]
     title = "fitted" if result.made else "found, not fitted again"
     print_made(title, artifact.ref, rows, format, quiet)

@@ -1,12 +1,21 @@
 """What ``numtok gen`` prints: the REF on stdout, the table for people on stderr."""
 
-from typing import Any
+import msgspec
 
-from numtok.artifact import TIMING, Artifact
+from numtok.artifact import Artifact
 from numtok.cli._shared import Format, Size, print_json, print_made, print_table
 from numtok.records import TABLE
 from numtok.stages.gen import Result
 from numtok.tables import read_table_file
+
+
+class _Facts(msgspec.Struct):
+    """Of tasks that have such."""
+
+    attribution: str = ""
+    mean: float | None = None
+    deviation: float | None = None
+    periods: dict[str, str] = {}
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
@@ -24,12 +33,12 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         counts = result.artifact.manifest.counts
         print_json({"ref": result.ref, "made": result.made, "counts": counts})
         return
-    task = result.artifact.manifest.command[2]
+    task = " ".join(result.artifact.manifest.command[2:3])
     title = f"made by {task}" if result.made else f"found, not made again: {task}"
     rows = _rows(result.artifact, result.made)
     is_table = result.artifact.kind == TABLE
     notes = read_table_file(result.artifact.path).notes if is_table else []
-    if attribution := result.artifact.manifest.facts.get("attribution"):
+    if attribution := result.artifact.facts(_Facts).attribution:
         notes = [*notes, attribution]
     print_made(title, result.ref, rows, format, quiet, notes)
 
@@ -46,11 +55,11 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
     rows += [
         (key.replace("_", " "), counts[key]) for key in sorted(counts) if not key.startswith("rows")
     ]
-    facts = manifest.facts
-    rows += [(name, facts[name]) for name in ("mean", "deviation") if name in facts]
-    rows += [(f"period of {split}", period) for split, period in facts.get("periods", {}).items()]
+    facts = artifact.facts(_Facts)
+    constants = (("mean", facts.mean), ("deviation", facts.deviation))
+    rows += [(name, constant) for name, constant in constants if constant is not None]
+    rows += [(f"period of {split}", period) for split, period in facts.periods.items()]
     rows += [("seed", manifest.seed), ("size", Size(manifest.bytes))]
     if made:
-        timing = artifact.decoded(TIMING, dict[str, Any])
-        rows.append(("seconds", round(timing["seconds"], 2)))
+        rows.append(("seconds", round(artifact.seconds, 2)))
     return rows

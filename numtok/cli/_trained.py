@@ -2,13 +2,15 @@
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from numtok.artifact import TIMING
 from numtok.cli._figures import amount, number, share
 from numtok.cli._progress import Live
 from numtok.cli._shared import Format, Size, print_json, print_made, print_table
-from numtok.records import BEYOND_SIGHT, LOG_FILE
+from numtok.records import BEYOND_SIGHT, LOG_FILE, Natural, Scalar
 from numtok.stages._models import Losses
 from numtok.stages._trace import Cost
 from numtok.stages._training import Update
@@ -16,6 +18,16 @@ from numtok.stages.train import Result
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
+
+
+class _Timing(msgspec.Struct):
+    """None is what an earlier numtok did not say."""
+
+    seconds: float
+    tokens_per_second: float
+    mfu: float | None = None
+    peak_memory: Natural | None = None
+    second_pass: float | None = None
 
 
 class TrainingBar(Live):
@@ -46,7 +58,6 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         _print_costs(result.costs)
     artifact = result.artifact
     counts = artifact.manifest.counts
-    timing = artifact.decoded(TIMING, dict[str, Any])
     # The last that was written down for each split.
     last = {one.split: one for one in artifact.decoded_lines(LOG_FILE, Losses)}
     losses = {split: one.loss for split, one in last.items()}
@@ -55,9 +66,10 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         print_json(
             {"ref": artifact.ref, "made": result.made, "counts": counts, "losses": losses}
             | ({"exact": exact} if exact else {})
-            | {"timing": timing}
+            | {"timing": artifact.decoded(TIMING, dict[str, Scalar])}
         )
         return
+    timing = artifact.decoded(TIMING, _Timing)
     rows: list[tuple[str, object]] = [
         ("parameters", counts["parameters"]),
         ("steps", counts["steps"]),
@@ -65,14 +77,13 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         ("tokens", counts["tokens"]),
         *((f"{split} loss", loss) for split, loss in losses.items()),
         *((f"{split} answers, exact", share(one)) for split, one in exact.items()),
-        ("seconds", round(timing["seconds"], 1)),
-        ("tokens a second", round(timing["tokens_per_second"])),
-        # Of a model of an earlier numtok these are not known.
-        ("MFU", share(timing.get("mfu"))),
-        ("peak memory", Size(timing["peak_memory"]) if "peak_memory" in timing else None),
+        ("seconds", round(timing.seconds, 1)),
+        ("tokens a second", round(timing.tokens_per_second)),
+        ("MFU", share(timing.mfu)),
+        ("peak memory", None if timing.peak_memory is None else Size(timing.peak_memory)),
     ]
-    if "second_pass" in timing:
-        rows.append(("second pass, of FLOPs", share(timing["second_pass"])))
+    if timing.second_pass is not None:
+        rows.append(("second pass, of FLOPs", share(timing.second_pass)))
     if unseen := counts.get(BEYOND_SIGHT):
         rows.append(("numbers not seen whole", unseen))
     title = "trained" if result.made else "found, not trained again"

@@ -92,7 +92,7 @@ def command(
     from numtok.cli._progress import Count
     from numtok.cli._report import print_report
     from numtok.published import published
-    from numtok.records import MODEL
+    from numtok.records import ENCODED, MODEL, TABLE
     from numtok.stages._against import against as beside
     from numtok.stages._regressors import is_regressor
     from numtok.stages._reports import read
@@ -135,7 +135,7 @@ def command(
     with Count(context.obj.quiet) as progress:
         store = open_store(context)
         found = store.resolve(model, kinds={MODEL})
-        learnt = data or found.manifest.parents[0].where
+        learnt = data or found.made_from(ENCODED, TABLE).where
         if is_regressor(found):
             refuse(context, _OF_TEXTS, "a model of tables")
             artifact = eval_table(context, progress, table=learnt, options=options, **of_both)

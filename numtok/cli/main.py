@@ -9,6 +9,7 @@ imports typer and the standard library only.
 
 import gc
 import inspect
+import io
 import os
 import pkgutil
 import signal
@@ -112,6 +113,9 @@ def main() -> NoReturn:
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     # Imports make half a million objects and no garbage; looking for it takes a tenth of a second.
     gc.set_threshold(100_000, 20, 100)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Half characters, as of a path that is no UTF-8 in the command of a manifest.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with raising_at_signals():
             code = _run()

@@ -79,7 +79,7 @@ class Density(Figure):
                     "with the same ones"
                 )
             fitted.append(next(iter(loaded.fitted.items())))
-            heads.append(loaded.file.configuration["scheme"])
+            heads.append(str(loaded.file.configuration["scheme"]))
             told = {key: str(value) for key, value in loaded.file.configuration.items()}
             settings.append(told | {"seed": str(loaded.file.seed), "model": model.ref})
         folds = [fold for fold, _ in fitted]

@@ -48,6 +48,11 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     indicators: list[bool]
     values: list[list[str]]
 
+    def __post_init__(self) -> None:
+        sizes = {len(self.means), len(self.deviations), len(self.indicators)}
+        if len(sizes) > 1 or not all(one > 0 for one in self.deviations):
+            raise ValueError("each number has a mean, a deviation above 0 and an indicator")
+
     @classmethod
     def fit(cls, columns: Columns) -> "Inputs":
         """From the rows of the train split; a constant or empty column only loses its mean."""

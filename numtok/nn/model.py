@@ -8,7 +8,7 @@ One that says labels has a class head in place of these heads.
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, NotRequired, TypedDict, cast
 
 import numpy as np
 import torch
@@ -27,8 +27,24 @@ from numtok.nn.objectives.base import OBJECTIVES, Example, Objective
 from numtok.nn.presets import Preset
 from numtok.nn.transformer import Cache, Shape, Transformer
 from numtok.nn.vocabulary import Vocabulary
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Scaling, Undone
-from numtok.registry import settings_of, spec_of
+from numtok.normalizers.base import (
+    NORMALIZERS,
+    Constants,
+    FittedNormalizer,
+    Scaling,
+    Undone,
+    stored_normalizer,
+)
+from numtok.registry import Settings, settings_of, spec_of
+
+
+class ScalingSettings(TypedDict):
+    """A normalisation that was fitted: its expanded settings and its constants; ``undone`` where a
+    head learns numbers as they were before it."""
+
+    normalizer: Settings
+    constants: Constants
+    undone: NotRequired[bool]
 
 
 @dataclass(frozen=True)
@@ -51,10 +67,10 @@ class ModelSettings:
     shape: Shape | None
     head_layers: int
     tied: bool
-    embedder: dict[str, Any]
-    head: dict[str, Any] | None
-    objective: dict[str, Any]
-    scaling: dict[str, Any] | None = None
+    embedder: Settings
+    head: Settings | None
+    objective: Settings
+    scaling: ScalingSettings | None = None
     classes: tuple[str, ...] = ()
     bigru: Bigru | None = None
 
@@ -234,15 +250,14 @@ class Model(nn.Module):
         self.value_head: ValueReader | None = None
         if isinstance(self.head, ValueHead):
             self.value_head = self.head.build(width)
-        scaling = settings.scaling or {
-            "normalizer": settings_of(NORMALIZERS.build("none")),
-            "constants": {},
-        }
-        fitted = FittedNormalizer(
-            NORMALIZERS.from_settings(scaling["normalizer"]), scaling["constants"]
+        scaling = settings.scaling
+        fitted = (
+            FittedNormalizer(NORMALIZERS.build("none"), {})
+            if scaling is None
+            else stored_normalizer(scaling["normalizer"], scaling["constants"])
         )
         #: From the values of the encoding to those of the head.
-        self.scaling: Scaling = Undone(fitted) if scaling.get("undone") else fitted
+        self.scaling: Scaling = Undone(fitted) if scaling and scaling.get("undone") else fitted
 
     @property
     def _table(self) -> nn.Parameter:

@@ -1,12 +1,13 @@
 """A model of tables: a perceptron, and a head that reads one number of its hidden state."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from torch import Tensor, nn
 
 from numtok.nn.heads.base import HEADS, ValueHead
 from numtok.nn.mlp import Mlp, Perceptron
+from numtok.registry import Settings
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class RegressorSettings:
 
     inputs: int
     trunk: Mlp
-    head: dict[str, Any]
+    head: Settings
 
 
 class Regressor(nn.Module):

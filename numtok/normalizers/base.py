@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from numtok.errors import DataError
 from numtok.plugins import Asked, told
-from numtok.registry import Registry, spec_of
+from numtok.registry import Registry, Settings, spec_of
 
 Constants = dict[str, float]
 
@@ -227,6 +227,26 @@ def fit(normalizer: Normalizer, moments: Moments) -> FittedNormalizer:
             f"--normalize {name}: numbers from {moments.low} to {moments.high} leave the range of "
             "float64 when normalised; give --normalize signed-log or none"
         )
+    return FittedNormalizer(normalizer, constants)
+
+
+def stored_normalizer(settings: Settings, constants: Constants) -> FittedNormalizer:
+    """What was fitted and written down as settings and constants.
+
+    Raises UsageError for settings that this numtok does not know, ValueError for constants that no
+    fit gives.
+    """
+    normalizer = NORMALIZERS.from_settings(settings)
+    needed = normalizer.fit(Moments.of(np.array([0.0, 1.0]))).keys()
+    if constants.keys() != needed:
+        raise ValueError(
+            f"{spec_of(normalizer)} has the constants {', '.join(constants) or 'none'}, it needs "
+            f"{', '.join(needed) or 'none'}"
+        )
+    with np.errstate(all="ignore"):
+        slope = normalizer.log_slope(np.zeros(1), constants)
+    if not np.isfinite([*constants.values(), *slope]).all():
+        raise ValueError(f"{spec_of(normalizer)} cannot have the constants {constants}")
     return FittedNormalizer(normalizer, constants)
 
 

@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from numtok.errors import UsageError
-from numtok.registry import parse_spec
+from numtok.records import convert
+from numtok.registry import Settings, parse_spec
 
 _CHOICES = ("default", "xval")
 
@@ -60,14 +61,15 @@ class NumeralPolicy:
         return {"revision": self.revision} | asdict(self)
 
     @classmethod
-    def from_settings(cls, settings: dict[str, Any]) -> "NumeralPolicy":
-        """The inverse of :meth:`settings`; refuses another revision."""
+    def from_settings(cls, settings: Settings) -> "NumeralPolicy":
+        """The inverse of :meth:`settings`; UsageError for another revision, ValueError for values
+        of other types."""
         if settings.get("revision") != cls.revision:
             raise UsageError(
                 f"the numeral policy was written at revision {settings.get('revision')!r}, this "
                 f"numtok has revision {cls.revision}; encode the data again with this numtok"
             )
-        return cls(settings["rule"], bool(settings["thousands"]), bool(settings["percent"]))
+        return convert(settings, cls)
 
     def spec(self) -> str:
         """The shortest spec that :meth:`parse` reads back."""

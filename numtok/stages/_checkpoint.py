@@ -5,17 +5,22 @@ and vouches for the file. The receipt is replaced by one rename, so at any momen
 either the old or the new checkpoint is the one that counts.
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import msgspec
+from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
 from numtok import files
 from numtok.artifact import RECEIPTS, Output, write_receipt
 from numtok.draft import Draft
+from numtok.errors import StoreError
+from numtok.records import Natural, Value, convert
 
 _UNIT, _BUDGET, _MODEL = "checkpoint", "budget", "model"
 
@@ -26,6 +31,10 @@ class Checkpoint:
 
     tensors: Mapping[str, Tensor]
     plain: Mapping[str, Any]
+
+
+class _Budget(msgspec.Struct):
+    steps: Natural
 
 
 def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint) -> None:
@@ -45,21 +54,35 @@ def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint) -> None:
     _drop_files(draft, besides=name)
 
 
-def read_checkpoint(draft: Draft) -> Checkpoint | None:
-    """The last one that is whole, from an earlier run of this draft."""
-    receipt = draft.receipt(_UNIT, input=draft.version, settings=draft.version)
-    if receipt is None:
+def read_checkpoint(draft: Draft, plain: Any) -> Checkpoint | None:
+    """The last one that is whole, from an earlier run of this draft; its plain values are of the
+    type ``plain``."""
+    receipt = draft.receipt(_UNIT, input=draft.version, settings=draft.version, facts=plain)
+    if receipt is None or len(receipt.outputs) != 1:
         return None
-    content = files.read_bytes(draft.path / receipt.outputs[0].path, 1 << 40)
-    return Checkpoint(load(content), receipt.facts)
+    path = draft.path / receipt.outputs[0].path
+    with belonging(path):
+        return Checkpoint(load(files.read_bytes(path, 1 << 40)), receipt.facts)
+
+
+@contextmanager
+def belonging(path: Path) -> Iterator[None]:
+    """StoreError where what a checkpoint holds is none, or not of the run that goes on with it."""
+    try:
+        yield
+    except (SafetensorError, KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise StoreError(
+            f"{path} is no checkpoint of this run ({why}); begin again with --restart"
+        ) from error
 
 
 @dataclass(frozen=True)
 class Finished:
     """What is said of a model that lies whole in its draft."""
 
-    counts: Mapping[str, int]
-    timing: Mapping[str, Any]
+    counts: dict[str, Natural]
+    timing: dict[str, Value]
 
 
 def write_finished(draft: Draft, names: Sequence[str], finished: Finished) -> None:
@@ -80,8 +103,8 @@ def write_finished(draft: Draft, names: Sequence[str], finished: Finished) -> No
 
 def read_finished(draft: Draft) -> Finished | None:
     """Of an earlier run that was cut short between its last step and the store."""
-    receipt = draft.receipt(_MODEL, input=draft.version, settings=draft.version)
-    return None if receipt is None else Finished(**receipt.facts)
+    receipt = draft.receipt(_MODEL, input=draft.version, settings=draft.version, facts=Finished)
+    return None if receipt is None else convert(receipt.facts, Finished)
 
 
 def drop_checkpoint(draft: Draft) -> None:
@@ -105,8 +128,8 @@ def write_steps(draft: Draft, steps: int) -> None:
 
 def read_steps(draft: Draft) -> int | None:
     """The frozen budget of an earlier run."""
-    receipt = draft.receipt(_BUDGET, input=draft.version, settings=draft.version)
-    return None if receipt is None else int(receipt.facts["steps"])
+    receipt = draft.receipt(_BUDGET, input=draft.version, settings=draft.version, facts=_Budget)
+    return None if receipt is None else convert(receipt.facts, _Budget).steps
 
 
 def _drop_files(draft: Draft, besides: str) -> None:

@@ -1,8 +1,9 @@
 """The splits of an encoded artifact, for the stages that learn from it and evaluate on it."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
 
@@ -14,12 +15,13 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.artifact import Artifact
-from numtok.codec import Codec, unescape
-from numtok.errors import StoreError, UsageError, unknown
+from numtok.codec import LARGEST, Codec, unescape
+from numtok.columns import damaged
+from numtok.errors import UsageError, unknown
 from numtok.nn.batches import Values
 from numtok.quota import memory
-from numtok.records import ENCODED, RESERVED, SCHEME_FILE, TRAIN
-from numtok.samples import Samples, bytes_of
+from numtok.records import ENCODED, RESERVED, SCHEME_FILE, TRAIN, TokenIds
+from numtok.samples import Samples, bytes_of, opened_shard, read_group
 from numtok.store import Store
 
 _SHARD = re.compile(r"([a-z0-9][a-z0-9_-]*)-\d{5,}\.parquet")
@@ -30,12 +32,12 @@ _MEMORY = 0.25  # the share of the machine's that one split may take
 def read_codec(artifact: Artifact) -> Codec:
     """The codec of an encoded or model artifact."""
     with artifact.naming_plugins():
-        return Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
+        return Codec.read(artifact.path / SCHEME_FILE)
 
 
 def same_codec(first: Artifact, second: Artifact) -> bool:
     """Whether two encoded or model artifacts write texts in one way."""
-    one, other = (files.read_bytes(each.path / SCHEME_FILE, 1 << 30) for each in (first, second))
+    one, other = (files.read_bytes(each.path / SCHEME_FILE, LARGEST) for each in (first, second))
     return one == other or read_codec(first).digest == read_codec(second).digest
 
 
@@ -70,9 +72,20 @@ def read_split(
         if list(there) == [TRAIN]:
             hint = hint or "`numtok encode --split validation=0.1,test=0.1` makes others"
         raise unknown(f"split of {artifact.ref}", split, there, hint)
-    shards = there[split]
-    too_large = spill is not None and bytes_of(shards) > _MEMORY * memory()
-    return Samples.read(shards, spill() if spill and too_large else None)
+    shards, ids = there[split], _ids(artifact)
+    too_large = spill is not None and bytes_of(shards, ids) > _MEMORY * memory()
+    return Samples.read(shards, ids, spill() if spill and too_large else None)
+
+
+def _ids(artifact: Artifact) -> TokenIds:
+    """What the shards of an encoded artifact are checked against."""
+    path = artifact.path / SCHEME_FILE
+    return _ids_in(files.read_bytes(path, LARGEST), path)
+
+
+@lru_cache(2)
+def _ids_in(content: bytes, path: Path) -> TokenIds:
+    return Codec.from_json(content, path).ids
 
 
 def read_learnt(
@@ -86,7 +99,7 @@ def read_learnt(
 
 def learnt_data(model: Artifact, encoded: Artifact, store: Store) -> Artifact | None:
     """What a model learnt from: ``encoded``, or other data where they are still in the store."""
-    parent = model.manifest.parents[0]
+    parent = model.made_from(ENCODED)
     if parent.digest == encoded.manifest.content:
         return encoded
     name, _, version = parent.where.partition("@")
@@ -95,11 +108,13 @@ def learnt_data(model: Artifact, encoded: Artifact, store: Store) -> Artifact | 
 
 def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":
     """The labels of all rows of a split, in order; null where a row has none."""
-    tables = []
-    for shard in splits(artifact)[split]:
-        with _naming_damage(shard):
-            tables.append(pq.read_table(shard, columns=["label"], page_checksum_verification=True))
-    return pa.concat_tables(tables).column(0)
+    chunks = [
+        chunk
+        for shard, file in _opened(artifact, split)
+        for group in range(file.metadata.num_row_groups)
+        for chunk in read_group(shard, file, group, ["label"]).column(0).chunks
+    ]
+    return pa.chunked_array(chunks, pa.string())
 
 
 def read_words(
@@ -108,26 +123,23 @@ def read_words(
     """Of some rows, which rise, the words in lower case and the numbers, in order; a number as
     Python writes its value, whatever the scheme: ``("is", "3.5", "kg")``."""
     begin = 0
-    for shard in splits(artifact)[split]:
-        with (
-            _naming_damage(shard),
-            pq.ParquetFile(shard, page_checksum_verification=True) as file,
-        ):
-            for group in range(file.metadata.num_row_groups):
-                end = begin + file.metadata.row_group(group).num_rows
-                first, last = np.searchsorted(rows, [begin, end])
-                if first < last:
-                    table = file.read_row_group(group, columns=["text", "numbers"])
-                    table = table.take(rows[first:last] - begin)
-                    texts, numbers = (
-                        table.column(name).to_pylist() for name in ("text", "numbers")
-                    )
-                    yield from map(tuple, map(_words, texts, numbers))
-                begin = end
+    for shard, file in _opened(artifact, split):
+        for group in range(file.metadata.num_row_groups):
+            end = begin + file.metadata.row_group(group).num_rows
+            first, last = np.searchsorted(rows, [begin, end])
+            if first < last:
+                table = read_group(shard, file, group, ["text", "numbers"])
+                table = table.take(rows[first:last] - begin)
+                for text, numbers in zip(*(one.to_pylist() for one in table.columns), strict=True):
+                    pieces = text.split(_NUMBER)
+                    if len(pieces) != len(numbers) + 1:
+                        raise damaged(shard, "a text has not the numbers of its row")
+                    yield tuple(_words(pieces, numbers))
+            begin = end
 
 
-def _words(text: str, numbers: list[float]) -> Iterator[str]:
-    for piece, number in zip_longest(text.split(_NUMBER), numbers):
+def _words(pieces: list[str], numbers: list[float]) -> Iterator[str]:
+    for piece, number in zip_longest(pieces, numbers):
         yield from _WORD.findall(unescape(piece).lower())
         if number is not None:
             yield repr(number)
@@ -135,26 +147,20 @@ def _words(text: str, numbers: list[float]) -> Iterator[str]:
 
 def has_targets(artifact: Artifact) -> bool:
     """Whether every row at the beginning of the train split (one row group) has a target."""
-    shard = splits(artifact)["train"][0]
-    with (
-        _naming_damage(shard),
-        pq.ParquetFile(shard, page_checksum_verification=True) as file,
-    ):
+    shard, file = next(opened := _opened(artifact, TRAIN))
+    with closing(opened):
         if not file.metadata.num_row_groups:
             return False
-        targets: pa.ChunkedArray = file.read_row_group(0, columns=["target_index"]).column(0)
-    return bool(pc.min(pc.list_value_length(targets)).as_py())
+        targets = read_group(shard, file, 0, ["target_index"]).column(0)
+        return bool(pc.min(pc.list_value_length(targets)).as_py())
 
 
-@contextmanager
-def _naming_damage(path: Path) -> Iterator[None]:
-    files.check_regular(path)
-    try:
-        yield
-    except (OSError, pa.ArrowException) as error:
-        raise StoreError(
-            f"{path} cannot be read: {error}; `numtok verify` says which files are damaged"
-        ) from error
+def _opened(artifact: Artifact, split: str) -> "Generator[tuple[Path, pq.ParquetFile]]":
+    """The shards of a split, one open after the other."""
+    ids = _ids(artifact)
+    for shard in splits(artifact)[split]:
+        with opened_shard(shard, ids) as file:
+            yield shard, file
 
 
 def learnt_values(samples: Samples, codec: Codec) -> Values:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from numtok.records import (
     SCHEME_FILE,
     SPLIT_RULE,
     TRAIN,
+    Natural,
     encoded_schema,
     is_split,
 )
@@ -49,6 +50,17 @@ _CLIPPED = pa.schema(
         "outcome": pa.string(),
     }
 )
+
+
+class UnitFacts(TypedDict):
+    """What the receipt of a unit says (:class:`EncodeUnit`)."""
+
+    rows: dict[str, Natural]
+    numbers: Natural
+    tokens: Natural
+    outcomes: dict[str, Natural]
+    rejected: Natural
+    unseen_columns: list[str]
 
 
 class Found(NamedTuple):
@@ -159,7 +171,7 @@ class EncodeUnit:
 
     @cached_property
     def codec(self) -> Codec:
-        return Codec.from_json(files.read_bytes(self.draft / SCHEME_FILE, 1 << 30))
+        return Codec.read(self.draft / SCHEME_FILE)
 
     @cached_property
     def schema(self) -> "pa.Schema":

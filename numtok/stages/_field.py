@@ -6,12 +6,14 @@ its object reaches, so that a run that was cut off goes on there, and brings not
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,9 +23,23 @@ from numtok.draft import Draft, shorten
 from numtok.errors import DataError
 from numtok.fields import FOLDER, STEPS, object_bytes, object_name, other_objects
 from numtok.files import Sink
+from numtok.records import Natural
 from numtok.sources.base import Field, FieldSource
 
 _DAY = "datetime64[D]"
+_OBJECT = re.compile(r"/c\.([0-9]{1,9})\.0\.0$")  # of fields.object_name
+
+
+class _ObjectFacts(TypedDict):
+    end: Natural
+    dropped: list[str]
+    preliminary: list[str]
+
+
+class _Kept(msgspec.Struct):
+    """Of the facts of a field."""
+
+    dropped: list[str] = []
 
 
 @dataclass
@@ -130,9 +146,12 @@ def _continued(draft: Draft, axes: str, drops: bool) -> _State:
     days that it lacked. Receipts behind a gap are of no use, nor are those behind a dropped day
     where none may be; their objects are made again."""
     state = _State()
-    indices = [int(path.rsplit(".", 3)[1]) for path in vouched(draft.path)]  # of object_name
+    found = map(_OBJECT.search, vouched(draft.path))
+    indices = {int(match[1]) for match in found if match}
     for index in sorted(indices):  # all of them, so that none of other axes stays behind
-        receipt = draft.receipt(_unit(index), input=axes, settings=draft.version)
+        receipt = draft.receipt(
+            _unit(index), input=axes, settings=draft.version, facts=_ObjectFacts
+        )
         if receipt is None or (receipt.facts["dropped"] and not drops):
             continue
         if index == state.objects:
@@ -191,7 +210,7 @@ def _make(folder: Path) -> None:
 
 def check_kept(artifact: Artifact, drops: bool) -> None:
     """Raise DataError where days were left out of a field that is there, and may not be."""
-    dropped = artifact.manifest.facts.get("dropped")
+    dropped = artifact.facts(_Kept).dropped
     if dropped and not drops:
         raise DataError(
             f"{artifact.ref} is there, and lacks {_counted(dropped)} whose values are missing; "

@@ -14,6 +14,7 @@ from numtok.nn.model import Model
 from numtok.nn.objectives.base import Objective
 from numtok.nn.objectives.classify import Classify
 from numtok.nn.presets import preset
+from numtok.records import ENCODED
 from numtok.registry import parse_spec, spec_of
 from numtok.stages._models import LoadedModel
 
@@ -25,7 +26,7 @@ def usual_parts(codec: Codec, init: LoadedModel | None) -> dict[str, str]:
     """What preset, embedder and head are unless they are said: those of the model begun with."""
     own = {"preset": "nano", "embedder": codec.scheme.embedder, "head": codec.scheme.head}
     there = {} if init is None else init.trained.configuration
-    return {part: there.get(part, usual) for part, usual in own.items()}
+    return {part: str(there.get(part, usual)) for part, usual in own.items()}
 
 
 def check_trunk(spec: str, init: LoadedModel) -> None:
@@ -82,7 +83,7 @@ def told(init: LoadedModel) -> dict[str, Any]:
     configuration = init.trained.configuration
     of_init = {
         "objective": configuration["objective"],
-        "data": init.artifact.manifest.parents[0].where,
+        "data": init.artifact.made_from(ENCODED).where,
     }
     of_init |= {key: value for key, value in configuration.items() if key not in _SHARED}
     return {f"init.{key}": value for key, value in of_init.items()}

@@ -4,8 +4,10 @@ Loading trusts nothing: names, types and shapes are compared with what the
 settings give before anything is copied.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +17,25 @@ import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from numtok import files
 from numtok.artifact import Artifact
 from numtok.codec import Codec
-from numtok.errors import DataError, StoreError
-from numtok.nn.heads.base import ValueHead
+from numtok.errors import DataError, MissingPart, PluginError, StoreError, UsageError
+from numtok.nn.heads.base import Calibration, ValueHead
 from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES
 from numtok.nn.vocabulary import Vocabulary
-from numtok.plugins import fault_of
-from numtok.records import SCHEME_FILE, read_record
-from numtok.reports import Costs
+from numtok.plugins import fault_of, is_plugin
+from numtok.records import SCHEME_FILE, Natural, read_record
+from numtok.reports import Configuration, Costs
 from numtok.samples import Samples
 
 FORMAT = 1  # of model.json
 WEIGHTS, MODEL_FILE = "weights.safetensors", "model.json"
+_SMALL = 1 << 14  # bytes: what is smaller is taken to be of so many
+_BESIDE = 1 << 10  # times its weights a model may hold: tables of places, which are computed
 
 
 class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,15 +49,27 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Of the targets (or numbers) of the train split; what an invalid prediction counts as.
     """
 
-    configuration: dict[str, Any]
+    configuration: Configuration
     seed: int
     calibration: dict[str, float]
     calibrated_on: str | None
     train_mean: float | None
-    samples: int
-    tokens: int
-    steps: int
+    samples: Natural
+    tokens: Natural
+    steps: Natural
     flops: float
+
+    def __post_init__(self) -> None:
+        check_texts(self.configuration, ("scheme", "objective"), ("preset", "embedder", "head"))
+
+
+def check_texts(
+    configuration: Configuration, needed: Sequence[str], usual: Sequence[str] = ()
+) -> None:
+    """Raise ValueError where one of the needed is missing, or one of both is no text."""
+    for key in (*needed, *usual):
+        if not isinstance(configuration.get(key, None if key in needed else ""), str):
+            raise ValueError(f"the configuration does not say its {key}")
 
 
 class Losses(msgspec.Struct, frozen=True):
@@ -70,6 +86,10 @@ class _ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int
     settings: ModelSettings
     trained: Trained
+
+    def __post_init__(self) -> None:
+        if (self.settings.head is None) != bool(self.settings.classes):
+            raise ValueError("there is a head for numbers, or there are classes")
 
 
 @dataclass(frozen=True)
@@ -111,8 +131,9 @@ def is_causal(artifact: Artifact) -> bool:
 
     Raises as :func:`read_model`.
     """
-    with artifact.naming_plugins():
-        return OBJECTIVES.from_settings(_read_file(artifact).settings.objective).causal
+    settings = _read_file(artifact).settings
+    with artifact.naming_plugins(), naming(artifact.path / MODEL_FILE):
+        return OBJECTIVES.from_settings(settings.objective).causal
 
 
 def says_labels(artifact: Artifact) -> bool:
@@ -134,31 +155,32 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
     path = artifact.path / MODEL_FILE
     content = _read_file(artifact)
     with artifact.naming_plugins():
-        codec = Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
+        codec = Codec.read(artifact.path / SCHEME_FILE)
     if content.settings.vocabulary != codec.vocabulary_size:
         raise StoreError(
             f"{path} is for {content.settings.vocabulary} tokens, {SCHEME_FILE} beside it has "
             f"{codec.vocabulary_size}; `numtok verify {artifact.ref}` says which is damaged"
         )
     vocabulary = Vocabulary.of(codec)
-    try:
-        # On "meta" it takes no memory: the sizes may be anything.
-        with torch.device("meta"), artifact.naming_plugins():
-            empty = Model(content.settings, vocabulary)
-            shapes = {name: p.shape for name, p in empty.named_parameters()}
-    except RuntimeError as error:
-        if (fault := fault_of(error)) is not None:
-            raise fault from error
-        raise StoreError(
-            f"{path} has sizes that no model has; `numtok verify {artifact.ref}` says what is "
-            "damaged"
-        ) from error
-    weights = load_weights(artifact.path / WEIGHTS, shapes)
-    model = Model(content.settings, vocabulary)
+    make = partial(Model, content.settings, vocabulary)
+    with artifact.naming_plugins():
+        weights = load_weights(artifact.path / WEIGHTS, path, asdict(content.settings), make)
+    model = make()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])
+    if isinstance(model.head, ValueHead) and content.trained.calibration:
+        check_calibration(path, model.head, content.trained.calibration)
     return LoadedModel(artifact, model.to(device).eval(), codec, content.trained)
+
+
+def check_calibration(path: Path, head: ValueHead, calibration: Calibration) -> None:
+    """Raise StoreError for a head of numtok's own without the deviation that it measured."""
+    if head.calibrated and not is_plugin(head) and not calibration.get("deviation", 0) > 0:
+        raise StoreError(
+            f"{path} is damaged (its head has no deviation above 0); `numtok verify` says what "
+            "else is"
+        )
 
 
 def check_reads(loaded: LoadedModel, samples: Samples, told: str) -> None:
@@ -178,14 +200,25 @@ def check_reads(loaded: LoadedModel, samples: Samples, told: str) -> None:
         )
 
 
-def load_weights(path: Path, shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
-    """The tensors of a safetensors file: float32, of exactly these names and shapes."""
+def load_weights(
+    path: Path, of: Path, settings: Mapping[str, Any], make: Callable[[], nn.Module]
+) -> dict[str, Tensor]:
+    """The tensors of a safetensors file: float32, of exactly the names and shapes that a model has.
+
+    of, settings
+        The file that says what the model is, and what that says. No size in it is believed that the
+        bytes of the weights cannot hold.
+    make
+        Makes the model.
+
+    Raises StoreError for what does not fit, UsageError for settings that this numtok lacks.
+    """
     files.check_regular(path)
     try:
         with safe_open(path, "pt") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             there = {name: (one.get_dtype(), *one.get_shape()) for name, one in slices.items()}
-            wanted = {name: ("F32", *shape) for name, shape in shapes.items()}
+            wanted = _wanted(of, settings, make, len(there), path.stat().st_size)
             if there != wanted:
                 differing = sorted(
                     name
@@ -202,3 +235,52 @@ def load_weights(path: Path, shapes: Mapping[str, torch.Size]) -> dict[str, Tens
         raise StoreError(
             f"{path} cannot be read: {error}; `numtok verify` says which files are damaged"
         ) from error
+
+
+def _wanted(
+    of: Path, settings: Mapping[str, Any], make: Callable[[], nn.Module], tensors: int, size: int
+) -> dict[str, tuple[str | int, ...]]:
+    """The names, types and shapes of a model's parameters; StoreError for a model that needs more
+    than so many ``tensors`` in a file of ``size`` bytes, or much more memory than these."""
+    with naming(of):
+        _check_sizes(settings, tensors, max(size, _SMALL))
+        with torch.device("meta"):  # takes no memory
+            model = make()
+        held = sum(one.numel() * one.element_size() for one in model.buffers())
+        if held > _BESIDE * max(size, _SMALL):
+            raise ValueError(f"it holds {held:,} bytes beside its weights")
+    return {name: ("F32", *one.shape) for name, one in model.named_parameters()}
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Errors over what a file says a model is, with its name: StoreError where no model can be so,
+    UsageError for settings that this numtok does not know."""
+    try:
+        yield
+    except PluginError:
+        raise  # told with the plugin's file
+    except MissingPart as error:
+        error.named_in = path.name
+        raise
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+    except (RuntimeError, OverflowError, ValueError) as error:
+        if (fault := fault_of(error)) is not None:
+            raise fault from error
+        why = str(error).partition("\n")[0]
+        raise StoreError(
+            f"{path} is of no model that can be ({why}); `numtok verify` says which files are "
+            "damaged"
+        ) from error
+
+
+def _check_sizes(settings: Mapping[str, Any], tensors: int, size: int) -> None:
+    """ValueError for a number in the settings that the weights cannot be of: each layer has one
+    tensor at least, and each of a width, of dimensions or of bins one number."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            _check_sizes(value, tensors, size)
+        most = tensors if key.endswith("layers") else size
+        if isinstance(value, int) and key not in ("seed", "revision") and abs(value) > most:
+            raise ValueError(f"{key} is {value:,}, and its weights have {size:,} bytes")

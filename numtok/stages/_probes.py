@@ -1,7 +1,7 @@
 """Probe artifacts, written and read."""
 
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -9,9 +9,19 @@ import pyarrow.parquet as pq
 
 from numtok import files
 from numtok.artifact import Artifact
+from numtok.columns import check_nulls, check_schema, read_columns
 from numtok.draft import Draft
 from numtok.errors import StoreError
-from numtok.probes import POINTS_FILE, PROBE_FILE, SCHEMA, SEEN_FILE, Probe
+from numtok.probes import (
+    MAY_LACK,
+    POINTS_FILE,
+    PROBE_FILE,
+    SCHEMA,
+    SEEN_FILE,
+    Probe,
+    points_schema,
+    seen_schema,
+)
 
 _LIMIT = 64 << 20  # bytes: the most a probe.json may have
 
@@ -52,21 +62,16 @@ def read(artifact: Artifact) -> Probed:
             f"{SCHEMA}; use the numtok that made it, or a newer one"
         )
     names = {output.path for output in artifact.files()}
+    probe = artifact.decoded(PROBE_FILE, Probe, _LIMIT)
     return Probed(
         artifact.ref,
-        artifact.decoded(PROBE_FILE, Probe, _LIMIT),
-        _table(artifact, POINTS_FILE),
-        _table(artifact, SEEN_FILE) if SEEN_FILE in names else None,
+        probe,
+        _table(artifact.path / POINTS_FILE, points_schema(probe.found)),
+        _table(artifact.path / SEEN_FILE, seen_schema()) if SEEN_FILE in names else None,
     )
 
 
-def _table(artifact: Artifact, name: str) -> "pa.Table":
-    path = artifact.path / name
-    files.check_regular(path)
-    try:
-        found: Any = pq.read_table(path, page_checksum_verification=True)
-    except (OSError, pa.ArrowException) as error:
-        raise StoreError(
-            f"{path} cannot be read: {error}; `numtok verify` says which files are damaged"
-        ) from None
+def _table(path: Path, schema: "pa.Schema") -> "pa.Table":
+    found = read_columns(path, lambda there: check_schema(path, there, schema))
+    check_nulls(path, found, MAY_LACK.__contains__)
     return found

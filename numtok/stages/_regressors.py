@@ -6,27 +6,26 @@ compared with what the settings give before anything is copied.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import torch
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from numtok import files
 from numtok.artifact import Artifact
-from numtok.errors import StoreError
 from numtok.nn.features import Inputs
 from numtok.nn.fitted import Fit, Fitted, LearntFrom
 from numtok.nn.heads.base import Calibration
 from numtok.nn.mlp import Mlp
 from numtok.nn.regressor import Regressor, RegressorSettings
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
-from numtok.plugins import fault_of
-from numtok.records import read_record
-from numtok.stages._models import WEIGHTS, load_weights
+from numtok.normalizers.base import stored_normalizer
+from numtok.records import Natural, read_record
+from numtok.registry import Settings
+from numtok.reports import Configuration
+from numtok.stages._models import WEIGHTS, check_calibration, check_texts, load_weights, naming
 from numtok.tables import Feature
 
 FORMAT = 1  # of regressor.json
@@ -42,7 +41,7 @@ class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Of training; a multiplication and an addition count as two.
     """
 
-    fold: int
+    fold: Natural
     inputs: Inputs
     scaling: dict[str, float]
     calibration: Calibration
@@ -63,12 +62,27 @@ class RegressorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     target: str
     features: list[Feature]
     trunk: Mlp
-    head: dict[str, Any]
-    normalizer: dict[str, Any]
-    configuration: dict[str, Any]
+    head: Settings
+    normalizer: Settings
+    configuration: Configuration
     seed: int
     folds: list[Fold]
     format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        check_texts(self.configuration, ("scheme",))
+        share, rows = (self.configuration.get(key) for key in ("validation", "rows"))
+        if not (isinstance(share, float) and 0 < share < 1 and isinstance(rows, int | None)):
+            raise ValueError("the configuration does not say which rows were looked at")
+        numbers = sum(one.kind == "number" for one in self.features)
+        for fold in self.folds:
+            if (len(fold.inputs.means), len(fold.inputs.values)) != (
+                numbers,
+                len(self.features) - numbers,
+            ):
+                raise ValueError(f"the inputs of fold {fold.fold} are not those of the features")
+        if not self.folds or len({one.fold for one in self.folds}) < len(self.folds):
+            raise ValueError("there is no fold, or one twice")
 
 
 @dataclass(frozen=True)
@@ -104,34 +118,28 @@ def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
     or a revision that this numtok does not know.
     """
     file = read_regressor_file(artifact)
+    path = artifact.path / REGRESSOR_FILE
     settings = {one.fold: _settings(file, one) for one in file.folds}
-    try:
-        # On "meta" it takes no memory: the sizes may be anything.
-        with torch.device("meta"), artifact.naming_plugins():
-            shapes = {
-                name: parameter.shape
-                for one in file.folds
-                for name, parameter in _named(one, Regressor(settings[one.fold])).items()
-            }
-    except RuntimeError as error:
-        if (fault := fault_of(error)) is not None:
-            raise fault from error
-        raise StoreError(
-            f"{artifact.path / REGRESSOR_FILE} has sizes that no model has; "
-            f"`numtok verify {artifact.ref}` says what is damaged"
-        ) from error
-    weights = load_weights(artifact.path / WEIGHTS, shapes)
-    normalizer = NORMALIZERS.from_settings(file.normalizer)
+
+    def make() -> nn.ModuleDict:
+        return nn.ModuleDict({f"fold{one}": Regressor(of) for one, of in settings.items()})
+
+    sizes = {"trunk": asdict(file.trunk), "head": file.head}
+    with artifact.naming_plugins():
+        weights = load_weights(artifact.path / WEIGHTS, path, sizes, make)
     fitted = {}
     for one in file.folds:
+        with naming(path):
+            scaling = stored_normalizer(file.normalizer, one.scaling)
         model = Regressor(settings[one.fold])
+        check_calibration(path, model.head, one.calibration)
         with torch.no_grad():
             for name, parameter in _named(one, model).items():
                 parameter.copy_(weights[name])
         fitted[one.fold] = Fitted(
             model.to(device).eval(),
             one.inputs,
-            FittedNormalizer(normalizer, one.scaling),
+            scaling,
             one.calibration,
             one.learnt_from,
             one.fit,

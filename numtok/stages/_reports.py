@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.artifact import TIMING, Artifact
+from numtok.columns import check_nulls, check_schema, damaged, read_columns
 from numtok.draft import Draft
 from numtok.errors import DataError, StoreError, UsageError, unknown
 from numtok.metrics.base import METRICS, Answers, Metric
-from numtok.records import CLUSTER, GROUP, in_order
+from numtok.records import CLUSTER, ENCODED, GROUP, TABLE, in_order
 from numtok.registry import spec_of
 from numtok.reports import (
     ADDED,
@@ -32,6 +33,9 @@ from numtok.reports import (
     SCHEMA,
     Measures,
     Report,
+    answer_predictions_schema,
+    label_predictions_schema,
+    predictions_schema,
     quantile_column,
 )
 from numtok.samples import clustered
@@ -41,6 +45,7 @@ TARGET = "target"  # predictions can be grouped by it
 LABEL = "label"  # a column of predictions of labels alone
 ANSWER = "answer"  # likewise of answers
 _FEW_CLUSTERS = 20  # of which percentiles of resamples cover less than they say
+_TRUTH, _PREDICTION = ("truth_literal", "truth"), ["prediction_literal", "prediction"]
 _KEY = ("id", TARGET, "position")  # of a label or an answer the id alone
 
 
@@ -84,13 +89,12 @@ def repeated(table: "pa.Table") -> Iterator[str]:
 def publish(draft: Draft, model: Artifact, report: Report, seconds: float) -> Artifact:
     """Write a report beside its predictions and publish it; ``seconds`` that predicting took, what
     is loaded before and scored behind it apart."""
-    report = msgspec.structs.replace(report, learnt=model.manifest.parents[0].where)
+    report = msgspec.structs.replace(report, learnt=model.made_from(ENCODED, TABLE).where)
     content = msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
     files.write_atomic(draft.path / REPORT_FILE, content)
-    timing = model.decoded(TIMING, dict[str, Any])
     return draft.publish(
         {"rows": report.rows, report.measures: report.numbers},
-        {"train_seconds": timing["seconds"], "eval_seconds": seconds},
+        {"train_seconds": model.seconds, "eval_seconds": seconds},
     )
 
 
@@ -135,19 +139,12 @@ class Predictions:
     @classmethod
     def read(cls, evaluation: Evaluation) -> "Predictions":
         """Raises StoreError for a damaged file, DataError for repeated keys."""
-        path = evaluation.folder / PREDICTIONS_FILE
-        files.check_regular(path)
-        try:
-            table = pq.read_table(path, page_checksum_verification=True)
-            table = table.sort_by([(name, "ascending") for name in _key(table)]).combine_chunks()
-            kept = scored(table)
-            report = evaluation.report
-            means = TrainMeans(report.train_mean, report.target_means)
-            found = answers(kept, means, evaluation.ref)
-        except (OSError, KeyError, pa.ArrowException) as error:
-            raise StoreError(
-                f"{path} cannot be read: {error}; `numtok verify` says which files are damaged"
-            ) from None
+        report = evaluation.report
+        table = _read_predictions(evaluation.folder / PREDICTIONS_FILE, report)
+        table = table.sort_by([(name, "ascending") for name in _key(table)]).combine_chunks()
+        kept = scored(table)
+        means = TrainMeans(report.train_mean, report.target_means)
+        found = answers(kept, means, evaluation.ref)
         keys = _keys(table)
         for key, following in pairwise(keys):
             if key == following:
@@ -215,6 +212,28 @@ class Predictions:
                 f"the rows of {self.ref} and {other.ref} are in other clusters, so they cannot be "
                 "drawn together; evaluate both models on one split of the same data"
             )
+
+
+def _read_predictions(path: Path, report: Report) -> "pa.Table":
+    """The columns that ``reports`` says of what the report measures, with what each row needs."""
+    wanted, always = {
+        "numbers": (predictions_schema, ("id", TARGET, "position", *_TRUTH, "valid")),
+        "labels": (label_predictions_schema, ("id", "prediction")),
+        "answers": (answer_predictions_schema, ("id", ANSWER, "prediction", "ended")),
+    }[report.measures]
+    schema = wanted(())
+
+    def of_rows(name: str) -> "pa.DataType | None":
+        return pa.string() if name.startswith(GROUP) or name == CLUSTER else None
+
+    table = read_columns(path, lambda there: check_schema(path, there, schema, of_rows, ADDED))
+    check_nulls(path, table, lambda name: name not in always)
+    if report.measures == "numbers":
+        valid = table.filter(table.column("valid"))
+        check_nulls(path, valid.select(_PREDICTION), lambda name: False)
+        if not pc.all(pc.is_finite(valid.column("prediction")), min_count=0).as_py():
+            raise damaged(path, "a valid prediction is no finite number")
+    return table
 
 
 def named(column: "pa.ChunkedArray[Any]") -> "dict[str, NDArray[np.int64]]":

@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 import torch
@@ -20,9 +20,11 @@ from numtok.nn.model import Model
 from numtok.nn.objectives.base import Example, Objective, masked, said
 from numtok.nn.prefetch import prefetched
 from numtok.nn.training import WHOLE_STEP, Execution, Prepared, Recipe, Trainer
+from numtok.records import Value
 from numtok.samples import Samples
 from numtok.stages._checkpoint import (
     Checkpoint,
+    belonging,
     read_checkpoint,
     read_steps,
     write_checkpoint,
@@ -39,6 +41,13 @@ _STEPS_PER_LOOK = 3  # batches learnt for one looked at, which costs a third: a 
 _CHECKPOINT_SECONDS = 60.0
 _TRACED_STEPS = 5
 _WARM_STEPS = 3  # before time is measured: the first steps take memory and choose kernels
+
+
+class _Plain(TypedDict):
+    """Of a checkpoint; ``Trainer.load`` knows the rest."""
+
+    records: list[dict[str, Value]]
+    seconds: float
 
 
 class Speed(NamedTuple):
@@ -202,8 +211,9 @@ class Training:
             steps = self._steps(budget)
             write_steps(self.draft, steps)
         trainer = self._trainer(steps)
-        if (checkpoint := read_checkpoint(self.draft)) is not None:
-            trainer.load(checkpoint.tensors, checkpoint.plain)
+        if (checkpoint := read_checkpoint(self.draft, _Plain)) is not None:
+            with belonging(self.draft.path):
+                trainer.load(checkpoint.tensors, checkpoint.plain)
             self.records = list(checkpoint.plain["records"])
             self.seconds = float(checkpoint.plain["seconds"])
             self.note(f"goes on at step {trainer.step:,} of {steps:,}")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import msgspec
 
@@ -36,11 +36,11 @@ from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.policy import NumeralPolicy
 from numtok.plugins import is_plugin
 from numtok.quota import Quota
-from numtok.records import ENCODED, MODEL, SCHEME_FILE
+from numtok.records import ENCODED, MODEL, SCHEME_FILE, Natural
 from numtok.registry import name_of
 from numtok.schemes.base import Scheme
 from numtok.stages._batches import Reading
-from numtok.stages._encode_unit import EncodeUnit, Screening
+from numtok.stages._encode_unit import EncodeUnit, Screening, UnitFacts
 from numtok.stages._fit import Fit, Unfitted, first_columns, no_rows
 from numtok.stages._inputs import UNIT, Unit, least_units, plan
 from numtok.stages._options import check_name, check_reading, workers_for
@@ -54,6 +54,12 @@ from numtok.text_tokenizers.base import TEXT_TOKENIZERS
 REVISION = 1
 TOKENIZER_FILE = "tokenizer.json"
 _FIT = "fit"  # the unit of work that makes scheme.json
+
+
+class _FitFacts(TypedDict):
+    columns: list[str]
+    learnt_from: NotRequired[dict[str, Natural]]
+
 
 #: Told what is being done, the bytes of input done, their sum, and the rows done.
 Progress = Callable[[str, int, int, int], None]
@@ -210,9 +216,11 @@ class _Job:
 
     def fit(self, encoding: Unfitted | Codec) -> Fit:
         """The codec and the columns seen so far, from an earlier run of this draft or made now."""
-        receipt = self.draft.receipt(_FIT, input=self._whole, settings=self.draft.version)
+        receipt = self.draft.receipt(
+            _FIT, input=self._whole, settings=self.draft.version, facts=_FitFacts
+        )
         if receipt is not None:
-            codec = Codec.from_json(files.read_bytes(self.draft.path / SCHEME_FILE, 1 << 30))
+            codec = Codec.read(self.draft.path / SCHEME_FILE)
             # Receipts did not always say what was learnt from.
             return Fit(codec, list(receipt.facts["columns"]), receipt.facts.get("learnt_from", {}))
         if isinstance(encoding, Codec):
@@ -281,7 +289,9 @@ class _Job:
         facts: list[dict[str, Any]] = []
         left: list[Unit] = []
         for unit in self.units:
-            receipt = self.draft.receipt(work.receipt_of(unit), input=unit.input, settings=settings)
+            receipt = self.draft.receipt(
+                work.receipt_of(unit), input=unit.input, settings=settings, facts=UnitFacts
+            )
             if receipt is None:
                 left.append(unit)
             else:
@@ -333,7 +343,7 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
     if config.like is not None:
         artifact = store.resolve(config.like, kinds={ENCODED, MODEL})
         with artifact.naming_plugins():
-            codec = Codec.from_json(files.read_bytes(artifact.path / SCHEME_FILE, 1 << 30))
+            codec = Codec.read(artifact.path / SCHEME_FILE)
         _check_output(codec.scheme)
         return codec, [artifact.as_parent()]
     assert config.scheme is not None

@@ -8,7 +8,7 @@ where it stood and ends, on the CPU, in the same bytes.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import msgspec
 import torch
@@ -26,11 +26,12 @@ from numtok.nn.heads.base import HEADS, ValueHead
 from numtok.nn.presets import shortest, trunk
 from numtok.nn.training import WHOLE_STEP, device_of, naming_memory
 from numtok.normalizers.base import NORMALIZERS
-from numtok.records import LOG_FILE, MODEL, TABLE
+from numtok.records import LOG_FILE, MODEL, TABLE, Value
 from numtok.registry import settings_of, spec_of
 from numtok.stages._checkpoint import (
     Checkpoint,
     Finished,
+    belonging,
     drop_checkpoint,
     read_checkpoint,
     read_finished,
@@ -224,6 +225,14 @@ class _Plan:
         return words + (["--name", config.name] if config.name else [])
 
 
+class _Plain(TypedDict):
+    """Of a checkpoint; ``Fitting.load`` knows what the states are."""
+
+    records: list[dict[str, Value]]
+    seconds: float
+    states: list[tuple[int, dict[str, Value]]]
+
+
 class _Fit:
     """One run in its draft: fold after fold, checkpoints, what is left behind."""
 
@@ -241,7 +250,7 @@ class _Fit:
 
     def run(self) -> Finished:
         """Leave the files of the model in the draft."""
-        checkpoint = read_checkpoint(self.draft)
+        checkpoint = read_checkpoint(self.draft, _Plain)
         if checkpoint is not None:
             self.records, self.seconds = checkpoint.plain["records"], checkpoint.plain["seconds"]
             for fold, plain in checkpoint.plain["states"]:
@@ -258,7 +267,8 @@ class _Fit:
             self.unsayable += preparation.unsayable
             fitting = preparation.fitting
             if fold in self.states:
-                fitting.load(*self.states[fold])
+                with belonging(self.draft.path):
+                    fitting.load(*self.states[fold])
             self._fit(fold, fitting)
             self.rate.look_again()
             self.states[fold] = fitting.state()

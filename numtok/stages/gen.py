@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypedDict
 
 import pyarrow as pa
 
@@ -23,7 +23,7 @@ from numtok.draft import Draft
 from numtok.engines.local import run_units
 from numtok.errors import UsageError
 from numtok.files import Sink
-from numtok.records import DATA, SHIFTED, SPLIT_RULE, TABLE, TRAIN, is_split
+from numtok.records import DATA, SHIFTED, SPLIT_RULE, TABLE, TRAIN, Natural, is_split
 from numtok.registry import name_of, settings_of, spec_of
 from numtok.stages._options import check_name, check_workers, workers_for
 from numtok.store import Store
@@ -112,6 +112,13 @@ class Unit:
     @property
     def name(self) -> str:
         return self.file.partition(".")[0]
+
+
+class _UnitFacts(TypedDict):
+    split: str
+    rows: Natural
+    bytes: Natural
+    counts: dict[str, Natural]
 
 
 @dataclass(frozen=True)
@@ -324,7 +331,9 @@ def _make(
     facts: list[dict[str, Any]] = []
     left: list[Unit] = []
     for unit in units:
-        receipt = draft.receipt(unit.name, input=unit.name, settings=draft.version)
+        receipt = draft.receipt(
+            unit.name, input=unit.name, settings=draft.version, facts=_UnitFacts
+        )
         if receipt is None:
             left.append(unit)
         else:

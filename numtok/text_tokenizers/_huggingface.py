@@ -41,12 +41,12 @@ class HuggingFace(Fitted):
     taken for. What the settings do not tell, a text of odd characters shows.
     """
 
-    def __init__(self, settings: dict[str, Any], source: str) -> None:
+    def __init__(self, settings: Any, source: str) -> None:
         refuse = self._objection(settings)
         if not refuse:
             # The post-processor only adds special tokens around a whole text.
             unused = {"post_processor": None, "truncation": None, "padding": None}
-            self._settings = settings | unused
+            self._settings: dict[str, Any] = settings | unused
             try:
                 with panics():
                     self._tokenizer = Tokenizer.from_str(json.dumps(self._settings))

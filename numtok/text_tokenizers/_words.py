@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.records import convert
 from numtok.text_tokenizers._bytelevel import BYTE_NAMES, byte_level_json, to_alphabet
 from numtok.text_tokenizers.base import (
     Fitted,
@@ -58,6 +59,11 @@ def _count_words(sample: Pieces, keys: bool) -> dict[bytes, int]:
         size *= 4
     raw, ends = words.tobytes(), bounds.tolist()
     return {raw[ends[k] : ends[k + 1]]: int(counts[k]) for k in range(int(tally[1]))}
+
+
+def words_of(state: dict[str, Any]) -> list[str]:
+    """The words of :meth:`WordTable.state`; ValueError for another one."""
+    return convert(state.get("words"), list[str])
 
 
 class WordTable(Fitted):

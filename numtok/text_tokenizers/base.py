@@ -144,7 +144,7 @@ class TextTokenizer(ABC):
 
     @abstractmethod
     def load(self, state: dict[str, Any]) -> Fitted:
-        """The inverse of :meth:`Fitted.state`."""
+        """The inverse of :meth:`Fitted.state`; UsageError or ValueError for another state."""
 
 
 TEXT_TOKENIZERS: Registry[TextTokenizer] = Registry("numtok.text_tokenizers", "text tokenizer")

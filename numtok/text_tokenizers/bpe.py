@@ -46,4 +46,4 @@ class BPE(TextTokenizer):
         return HuggingFace(json.loads(tokenizer.to_str()), f"bpe:{self.size}")
 
     def load(self, state: dict[str, Any]) -> HuggingFace:
-        return HuggingFace(state["tokenizer"], f"bpe:{self.size}")
+        return HuggingFace(state.get("tokenizer"), f"bpe:{self.size}")

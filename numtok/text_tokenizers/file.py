@@ -43,4 +43,4 @@ class File(TextTokenizer):
         )
 
     def load(self, state: dict[str, Any]) -> HuggingFace:
-        return HuggingFace(state["tokenizer"], "file")
+        return HuggingFace(state.get("tokenizer"), "file")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from numtok.errors import UsageError
-from numtok.text_tokenizers._words import WordTable, frequent_words
+from numtok.text_tokenizers._words import WordTable, frequent_words, words_of
 from numtok.text_tokenizers.base import Pieces, TextTokenizer
 
 
@@ -42,4 +42,4 @@ class Structure(TextTokenizer):
         return WordTable(frequent_words(sample, self.size, keys=True), keys=True)
 
     def load(self, state: dict[str, Any]) -> WordTable:
-        return WordTable(state["words"], keys=True)
+        return WordTable(words_of(state), keys=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from numtok.errors import UsageError
-from numtok.text_tokenizers._words import WordTable, frequent_words
+from numtok.text_tokenizers._words import WordTable, frequent_words, words_of
 from numtok.text_tokenizers.base import Pieces, TextTokenizer
 
 
@@ -33,4 +33,4 @@ class Words(TextTokenizer):
         return WordTable(frequent_words(sample, self.size, keys=False))
 
     def load(self, state: dict[str, Any]) -> WordTable:
-        return WordTable(state["words"])
+        return WordTable(words_of(state))

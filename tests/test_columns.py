@@ -1,0 +1,80 @@
+"""A Parquet file that is not what was written is refused, before memory is taken for it."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from numtok.columns import check_nulls, check_schema, opened, read_columns
+from numtok.errors import StoreError
+
+WANTED = pa.schema({"id": pa.string(), "values": pa.list_(pa.float64())})
+WHOLE = pa.table({"id": ["a", "b"], "values": [[1.0], []]}, schema=WANTED)
+
+
+def read(path: Path) -> pa.Table:
+    found = read_columns(path, lambda there: check_schema(path, there, WANTED))
+    check_nulls(path, found, lambda name: False)
+    return found
+
+
+def test_a_whole_file_is_read(tmp_path: Path) -> None:
+    pq.write_table(WHOLE, tmp_path / "whole.parquet")
+    assert read(tmp_path / "whole.parquet") == WHOLE
+
+
+DAMAGED: dict[str, tuple[pa.Table, str]] = {
+    "a column missing": (WHOLE.drop(["id"]), "it lacks the column 'id'"),
+    "a column doubled": (WHOLE.append_column("id", WHOLE["id"]), "the column 'id' 2 times"),
+    "a column more": (WHOLE.append_column("x", WHOLE["id"]), "there is no column 'x'"),
+    "another type": (
+        WHOLE.set_column(0, "id", [[1, 2]]),
+        "its column 'id' is of type int64, not string",
+    ),
+    "another type inside": (
+        WHOLE.set_column(1, "values", [[["a"], []]]),
+        "its column 'values' is of type list",
+    ),
+    "a null": (WHOLE.set_column(0, "id", [["a", None]]), "a value of its column 'id' is missing"),
+    "a null inside": (
+        WHOLE.set_column(1, "values", [[[None, 1.0], []]]),
+        "a value of its column 'values' is missing",
+    ),
+    "no text": (
+        WHOLE.set_column(0, "id", pa.array([b"\xff", b"b"]).view(pa.string())),
+        "Invalid UTF8",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_columns_are_compared_with_what_they_must_be(tmp_path: Path, case: str) -> None:
+    path, (table, why) = tmp_path / "damaged.parquet", DAMAGED[case]
+    pq.write_table(table, path)
+    with pytest.raises(StoreError) as found:
+        read(path)
+    assert str(found.value).startswith(f"{path} cannot be read: ")
+    assert why in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+def test_a_small_file_that_says_it_is_of_billions_of_values_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "claims.parquet"
+    rows = 40_000_000
+    table = pa.table({"a": pa.nulls(rows, pa.bool_())})
+    pq.write_table(table, path, row_group_size=rows)
+    assert path.stat().st_size < 1 << 14
+    with pytest.raises(StoreError, match=r"says that it is of [0-9,]+ bytes"), opened(path):
+        pass
+
+
+@pytest.mark.parametrize("what", ["a folder", "nothing", "a text"])
+def test_what_is_no_parquet_file_is_named(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "one.parquet"
+    if what == "a folder":
+        path.mkdir()
+    elif what == "a text":
+        path.write_text("text")
+    with pytest.raises(StoreError, match=r"one\.parquet"), opened(path):
+        pass
