@@ -144,9 +144,7 @@ class Predictions:
             means = TrainMeans(report.train_mean, report.target_means)
             found = answers(kept, means, evaluation.ref)
         except (OSError, KeyError, pa.ArrowException) as error:
-            raise StoreError(
-                f"{path} cannot be read: {error}; `numtok verify` says which files are damaged"
-            ) from None
+            raise _damaged(path, error) from None
         keys = _keys(table)
         for key, following in pairwise(keys):
             if key == following:
@@ -214,6 +212,31 @@ class Predictions:
                 f"the rows of {self.ref} and {other.ref} are in other clusters, so they cannot be "
                 "drawn together; evaluate both models on one split of the same data"
             )
+
+
+def left_alone(evaluation: Evaluation, target: str | None) -> float:
+    """The share of the numbers of a target (None: of all) that a model left to itself says as no
+    number: that would have been none without constrained decoding, or of free decoding were none.
+
+    Raises StoreError for a damaged file.
+    """
+    path = evaluation.folder / PREDICTIONS_FILE
+    names = [TARGET, "truth", "valid", "on_grammar"]
+    try:
+        table = scored(pq.read_table(path, columns=names, page_checksum_verification=True))
+        if target is not None:
+            table = table.filter(pc.equal(table.column(TARGET), target))
+        unconstrained = table.column("on_grammar")
+        said = table.column("valid") if unconstrained.null_count else unconstrained
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise _damaged(path, error) from None
+    return float(1 - pc.mean(said).as_py())
+
+
+def _damaged(path: Path, error: Exception) -> StoreError:
+    return StoreError(
+        f"{path} cannot be read: {error}; `numtok verify` says which files are damaged"
+    )
 
 
 def named(column: "pa.ChunkedArray[Any]") -> "dict[str, NDArray[np.int64]]":
