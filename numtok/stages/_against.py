@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
-import pyarrow.compute as pc
 
 from numtok.errors import UsageError
 from numtok.metrics.base import METRICS
@@ -13,7 +12,7 @@ from numtok.published import Cell, Column, Table, published
 from numtok.records import SHIFTED
 from numtok.registry import name_in
 from numtok.reports import Figure, Figures, Report
-from numtok.stages._reports import TARGET, Evaluation, Predictions
+from numtok.stages._reports import Evaluation, left_alone
 from numtok.stages._spread import Spread, spread
 
 
@@ -179,17 +178,14 @@ _COSTS: Mapping[str, Callable[[Evaluation], Figure | None]] = {
 }
 
 
-def _invalid(group: Sequence[Evaluation], column: Column) -> float:
-    """The share that is no number, mean over the reports: of the column's target, if they have it,
-    and of what would have been said without constrained decoding."""
-    shares = []
-    for evaluation in group:
-        table = Predictions.of_numbers(evaluation).table
-        if _part(evaluation.report, column) is not None and column.target is not None:
-            table = table.filter(pc.equal(table.column(TARGET), column.target))
-        free = table.column("on_grammar")
-        said = table.column("valid") if free.null_count else free
-        shares.append(1 - pc.mean(said).as_py())
+def _invalid(group: Sequence[Evaluation], column: Column) -> float | None:
+    """The mean over the reports of the share that is no number; None where nothing is measured."""
+    if _measured(group, column) is None:
+        return None
+    shares = [
+        left_alone(one, None if _part(one.report, column) is None else column.target)
+        for one in group
+    ]
     return math.fsum(shares) / len(shares)
 
 

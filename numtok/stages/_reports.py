@@ -236,6 +236,21 @@ def _read_predictions(path: Path, report: Report) -> "pa.Table":
     return table
 
 
+def left_alone(evaluation: Evaluation, target: str | None) -> float:
+    """The share of the numbers of a target (None: of all) that a model left to itself says as no
+    number: that would have been none without constrained decoding, or of free decoding were none.
+
+    Raises StoreError for a damaged file.
+    """
+    path = evaluation.folder / PREDICTIONS_FILE
+    table = scored(_read_predictions(path, evaluation.report))
+    if target is not None:
+        table = table.filter(pc.equal(table.column(TARGET), target))
+    unconstrained = table.column("on_grammar")
+    said = table.column("valid") if unconstrained.null_count else unconstrained
+    return float(1 - pc.mean(said).as_py())
+
+
 def named(column: "pa.ChunkedArray[Any]") -> "dict[str, NDArray[np.int64]]":
     """The rows of each value, in order; ``none`` for no value, or where a value is called so
     ``(none)``."""
