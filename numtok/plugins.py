@@ -18,6 +18,7 @@ from typing import Any
 from numtok.errors import PluginError, UsageError
 
 _folders: list[Path] = []
+_NUMTOK = Path(__file__).parent
 _CORRECT = "correct the file, or leave its folder out of [plugins] in numtok.toml"
 _FLOATING = ("float16", "bfloat16", "float32", "float64")
 
@@ -45,8 +46,19 @@ def plugin_folders() -> tuple[Path, ...]:
 
 
 def is_plugin_file(file: Path) -> bool:
-    """Whether a file lies in one of the folders."""
-    return any(file.is_relative_to(folder) for folder in _folders)
+    """Whether a file lies in one of the folders, in a subfolder that registries look into: numtok
+    itself, or an environment of Python, may lie there as well."""
+    return _folder_of(file) is not None
+
+
+def _folder_of(file: Path) -> Path | None:
+    if file.is_relative_to(_NUMTOK):
+        return None
+    for folder in _folders:
+        below = file.relative_to(folder).parts if file.is_relative_to(folder) else ()
+        if len(below) > 1 and (_NUMTOK / below[0]).is_dir():
+            return folder
+    return None
 
 
 def file_of(thing: object) -> Path | None:
@@ -66,9 +78,8 @@ def loaded() -> dict[str, str]:
     found = {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) if name.startswith("numtok.") else None
-        for folder in _folders:
-            if file is not None and Path(file).is_relative_to(folder):
-                found[Path(file).relative_to(folder).as_posix()] = str(folder)
+        if file is not None and (folder := _folder_of(Path(file))) is not None:
+            found[Path(file).relative_to(folder).as_posix()] = str(folder)
     return dict(sorted(found.items()))
 
 

@@ -17,6 +17,7 @@ import pytest
 from numtok import plugins as plugins_module
 from numtok.artifact import MANIFEST
 from numtok.nn.heads.base import HEADS
+from numtok.normalizers.base import NORMALIZERS
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
@@ -443,6 +444,17 @@ class Mine(_Arithmetic):
     assert ran.code == 2
     line = ran.err.splitlines()[-1]
     assert line.startswith(f"numtok: {file}, line 11, in Mine.unit: ZeroDivisionError")
+
+
+def test_a_folder_of_plugins_may_have_numtok_and_other_things_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Path(plugins_module.__file__).parents[1]
+    monkeypatch.setattr(plugins_module, "_folders", [root, tmp_path])
+    others = (root / "numtok" / "registry.py", root / ".venv" / "lib" / "torch" / "nn.py")
+    assert not any(map(plugins_module.is_plugin_file, others))
+    assert plugins_module.is_plugin_file(tmp_path / "nn" / "heads" / "mine.py")
+    assert not plugins_module.is_plugin(NORMALIZERS.build("unit"))
 
 
 # --- numtok's own ------------------------------------------------------------------------------
