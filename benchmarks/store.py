@@ -19,9 +19,8 @@ from rich.table import Table
 
 from numtok.artifact import Artifact, Output, Parent, write_receipt
 from numtok.files import Sink
-from numtok.records import ENCODED
-from numtok.samples import Samples
-from numtok.stages._data import splits
+from numtok.records import ENCODED, SCHEME_FILE
+from numtok.stages._data import read_split, splits
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
@@ -44,6 +43,8 @@ def simulated(folder: Path, shards: int) -> Store:
     parent = Parent("file", "simulated", "0" * 64, shards)
     with store.draft(ENCODED, "many", {"shards": shards}, [parent], ["numtok"]) as draft:
         assert not isinstance(draft, Artifact)
+        with Sink(draft.path / SCHEME_FILE) as sink:
+            sink.write((one.path / SCHEME_FILE).read_bytes())
         outputs: list[Output] = []
         for index in range(shards):
             with Sink(draft.path / f"train-{index:05d}.parquet") as sink:
@@ -76,7 +77,7 @@ def main() -> None:
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             table.add_row(f"numtok {words}", f"{time.perf_counter() - started:.2f}")
         started = time.perf_counter()
-        samples = Samples.read(splits(store.resolve("many"))["train"])
+        samples = read_split(store.resolve("many"), "train")
         table.add_row(f"reading {len(samples):,} rows", f"{time.perf_counter() - started:.1f}")
     Console().print(table)
 

@@ -63,7 +63,7 @@ def test_a_small_file_that_says_it_is_of_billions_of_values_is_refused(tmp_path:
     path = tmp_path / "claims.parquet"
     rows = 40_000_000
     table = pa.table({"a": pa.nulls(rows, pa.bool_())})
-    pq.write_table(table, path, row_group_size=rows)
+    pq.write_table(table, path, row_group_size=rows, max_rows_per_page=rows, write_batch_size=rows)
     assert path.stat().st_size < 1 << 14
     with pytest.raises(StoreError, match=r"says that it is of [0-9,]+ bytes"), opened(path):
         pass

@@ -416,14 +416,14 @@ def test_points_and_draws_are_said_in_the_report(
         if options["point"] == "median":
             assert row["prediction"] == row["q50"]
     if "draws" in options:
-        assert "quantiles from 8 draws" in report.decoding["distribution"]
+        assert "quantiles from 8 draws" in str(report.decoding["distribution"])
 
 
 def test_the_distribution_says_what_it_is_of(world: World) -> None:
     def told(scheme: str, objective: str, **options: Any) -> str:
         model, encoded = world.both(scheme, objective)
-        found: str = read(world.report(model, encoded, rows=8, **options)).decoding["distribution"]
-        return found
+        report = read(world.report(model, encoded, rows=8, **options))
+        return str(report.decoding["distribution"])
 
     exact = "token probabilities, uniform within the scheme's intervals"
     assert told("p1000", "mlm:targets") == exact

@@ -245,7 +245,7 @@ def test_only_what_is_chosen_is_evaluated_on_the_test_split(tmp_path: Path) -> N
     for artifact in store_of(tmp_path).artifacts():
         if artifact.kind == REPORT:
             report = read(artifact).report
-            rate = float(report.configuration["learning_rate"])
+            rate = float(str(report.configuration["learning_rate"]))
             value = report.metrics["signed-log-r2"].value
             assert value is not None
             figures[report.split].setdefault(rate, []).append(value)

@@ -26,7 +26,7 @@ from numtok.cli.train import command
 from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, UsageError
 from numtok.nn.model import Model
 from numtok.nn.presets import preset
-from numtok.records import LOG_FILE, MODEL
+from numtok.records import LOG_FILE, MODEL, TokenIds
 from numtok.samples import Samples
 from numtok.stages import _data
 from numtok.stages import train as stage
@@ -217,10 +217,10 @@ def test_what_is_too_large_for_memory_is_learnt_from_disk_to_the_same_weights(
     first = train(store, tiny("p1000"))
     read, spilled = Samples.read, []
 
-    def reading(shards: list[Path], spill: Path | None = None) -> Samples:
+    def reading(shards: list[Path], ids: TokenIds, spill: Path | None = None) -> Samples:
         assert spill is not None and spill.is_dir()
         spilled.append(spill)
-        return read(shards, spill)
+        return read(shards, ids, spill)
 
     monkeypatch.setattr(_data, "_MEMORY", 0)
     monkeypatch.setattr(Samples, "read", reading)
@@ -1063,7 +1063,7 @@ def test_weights_of_another_model_are_refused(store: Store, change: str) -> None
     error = damaged(artifact)
     assert isinstance(error, StoreError)
     assert str(error) == (
-        f"{path} does not belong to its model: {told}; `numtok verify` says which file is damaged"
+        f"{path} does not belong to its model.json: {told}; `numtok verify` says which file is damaged"
     )
 
 
@@ -1091,7 +1091,7 @@ def test_a_newer_format_of_a_model_is_refused_by_name(store: Store) -> None:
     [
         (b"", "it is not JSON (Input data was truncated)"),
         (b"\xff\xfe", "it is not JSON (JSON is malformed: invalid character (byte 0))"),
-        (b"[" * 100_000, "it is nested too deep"),
+        (b'{"a":' * 100_000, "it is nested too deep"),
         (b"[]", "Expected `object`, got `array`"),
         (b"{}", "Object missing required field `format`"),
         (b'{"format": 1}', "Object missing required field `settings`"),
@@ -1130,7 +1130,9 @@ def test_sizes_of_a_model_file_are_checked_before_memory_is_taken(store: Store) 
     artifact = train(store, tiny(steps=1))
     error = edited(artifact, lambda model: model["settings"]["shape"].update(width=64))
     assert isinstance(error, StoreError)
-    assert "does not belong to its model: 'embedder.table.weight' is ('F32', 271, 32)" in str(error)
+    assert "does not belong to its model.json: 'embedder.table.weight' is ('F32', 271, 32)" in str(
+        error
+    )
 
 
 @pytest.mark.parametrize(

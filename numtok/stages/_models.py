@@ -34,8 +34,9 @@ from numtok.samples import Samples
 
 FORMAT = 1  # of model.json
 WEIGHTS, MODEL_FILE = "weights.safetensors", "model.json"
-_SMALL = 1 << 14  # bytes: what is smaller is taken to be of so many
-_BESIDE = 1 << 10  # times its weights a model may hold: tables of places, which are computed
+_FEW = 64  # of anything: what may be without weights of its own
+_PLACES = 1 << 20  # tokens of a context, which has weights only where places are learnt
+_HELD = 1 << 29  # bytes that a model may hold beside its weights: tables of places, computed
 
 
 class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,6 +62,8 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         check_texts(self.configuration, ("scheme", "objective"), ("preset", "embedder", "head"))
+        if (self.calibrated_on is None) == bool(self.calibration):
+            raise ValueError("a calibration and the split that it is of go together")
 
 
 def check_texts(
@@ -218,7 +221,7 @@ def load_weights(
         with safe_open(path, "pt") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             there = {name: (one.get_dtype(), *one.get_shape()) for name, one in slices.items()}
-            wanted = _wanted(of, settings, make, len(there), path.stat().st_size)
+            wanted = _wanted(of, settings, make, there)
             if there != wanted:
                 differing = sorted(
                     name
@@ -226,7 +229,7 @@ def load_weights(
                     if there.get(name) != wanted.get(name)
                 )
                 raise StoreError(
-                    f"{path} does not belong to its model: {differing[0]!r} is "
+                    f"{path} does not belong to its {of.name}: {differing[0]!r} is "
                     f"{there.get(differing[0])}, expected {wanted.get(differing[0])}; "
                     "`numtok verify` says which file is damaged"
                 )
@@ -238,16 +241,20 @@ def load_weights(
 
 
 def _wanted(
-    of: Path, settings: Mapping[str, Any], make: Callable[[], nn.Module], tensors: int, size: int
+    of: Path,
+    settings: Mapping[str, Any],
+    make: Callable[[], nn.Module],
+    there: Mapping[str, tuple[Any, ...]],
 ) -> dict[str, tuple[str | int, ...]]:
-    """The names, types and shapes of a model's parameters; StoreError for a model that needs more
-    than so many ``tensors`` in a file of ``size`` bytes, or much more memory than these."""
+    """The names, types and shapes of a model's parameters; StoreError for a model that cannot be
+    one of the weights that are ``there``."""
     with naming(of):
-        _check_sizes(settings, tensors, max(size, _SMALL))
+        sizes = [size for _, *shape in there.values() for size in shape]
+        _check_sizes(settings, len(there), max(sizes, default=0))
         with torch.device("meta"):  # takes no memory
             model = make()
         held = sum(one.numel() * one.element_size() for one in model.buffers())
-        if held > _BESIDE * max(size, _SMALL):
+        if held > _HELD:
             raise ValueError(f"it holds {held:,} bytes beside its weights")
     return {name: ("F32", *one.shape) for name, one in model.named_parameters()}
 
@@ -275,12 +282,13 @@ def naming(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _check_sizes(settings: Mapping[str, Any], tensors: int, size: int) -> None:
-    """ValueError for a number in the settings that the weights cannot be of: each layer has one
-    tensor at least, and each of a width, of dimensions or of bins one number."""
+def _check_sizes(settings: Mapping[str, Any], tensors: int, largest: int) -> None:
+    """ValueError for a number in the settings that weights cannot be of, of which there are so many
+    ``tensors``, none longer than ``largest`` in any direction."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            _check_sizes(value, tensors, size)
-        most = tensors if key.endswith("layers") else size
+            _check_sizes(value, tensors, largest)
+        most = max(largest, _PLACES if key == "context" else _FEW)
+        most = tensors if key.endswith("layers") else most
         if isinstance(value, int) and key not in ("seed", "revision") and abs(value) > most:
-            raise ValueError(f"{key} is {value:,}, and its weights have {size:,} bytes")
+            raise ValueError(f"{key} is {value:,}, which its weights are not of")

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import torch
 from safetensors.torch import save
 from torch import Tensor, nn
@@ -131,6 +132,9 @@ def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
     for one in file.folds:
         with naming(path):
             scaling = stored_normalizer(file.normalizer, one.scaling)
+            low, high = scaling.inverse(np.array([0.0, 1.0])).tolist()
+            if one.learnt_from.low < one.learnt_from.high and not low < high:
+                raise ValueError(f"its numbers from {low} to {high} are one")
         model = Regressor(settings[one.fold])
         check_calibration(path, model.head, one.calibration)
         with torch.no_grad():
