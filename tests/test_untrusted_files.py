@@ -15,12 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from torch import nn
 
 from numtok import config, documents, files
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.fields import Field
 from numtok.nn.curriculum import Curriculum
 from numtok.quota import Quota
+from numtok.records import TokenIds
 from numtok.samples import Samples, bytes_of
 from numtok.schemes.bpe import BPE
 from numtok.stages import _data, _models, _streams, predict
@@ -82,13 +84,14 @@ def refused(call: Callable[[], object], kind: type[NumtokError], *told: str) -> 
 
 # --- what is stored -----------------------------------------------------------------------------
 
+IDS = TokenIds(3, 21, 40, False)
 READERS: dict[str, Callable[[Path], object]] = {
     "bytes": lambda path: files.read_bytes(path, 1000),
     "digest": files.sha256_file,
     "open": files.open_regular,
-    "samples": lambda path: Samples.read([path]),
-    "size of samples": lambda path: bytes_of([path]),
-    "weights": lambda path: _models.load_weights(path, {}),
+    "samples": lambda path: Samples.read([path], IDS),
+    "size of samples": lambda path: bytes_of([path], IDS),
+    "weights": lambda path: _models.load_weights(path, path, {}, nn.Module),
 }
 
 
@@ -435,6 +438,7 @@ def test_empty_lines_cost_nothing_but_their_count() -> None:
 def test_weights_of_a_model_are_still_read(tmp_path: Path) -> None:
     from safetensors.torch import save_file
 
-    save_file({"a": torch.ones(2)}, tmp_path / "w")
-    found = _models.load_weights(tmp_path / "w", {"a": torch.Size([2])})
-    np.testing.assert_array_equal(found["a"].numpy(), [1, 1])
+    model = nn.Linear(1, 2, bias=False)
+    save_file({"weight": torch.ones(2, 1)}, tmp_path / "w")
+    found = _models.load_weights(tmp_path / "w", tmp_path / "model.json", {}, lambda: model)
+    np.testing.assert_array_equal(found["weight"].numpy(), [[1], [1]])

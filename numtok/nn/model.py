@@ -142,12 +142,12 @@ class ModelSettings:
         )
 
 
-def _stored(scaling: FittedNormalizer | Undone | None) -> dict[str, Any] | None:
+def _stored(scaling: FittedNormalizer | Undone | None) -> ScalingSettings | None:
     """A scaling as settings hold it; ``undone`` where it is the inverse of what is named."""
     if isinstance(scaling, Undone):
         stored = _stored(scaling.of)
         assert stored is not None
-        return stored | {"undone": True}
+        return {**stored, "undone": True}
     if scaling is None:
         return None
     return {"normalizer": settings_of(scaling.normalizer), "constants": scaling.constants}
