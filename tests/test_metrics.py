@@ -687,7 +687,7 @@ def test_most_of_many_literals_are_rounded_together(monkeypatch: pytest.MonkeyPa
     read_one_by_one: list[str] = []
     plainly = Numeral.read
 
-    def reading(text: str) -> Numeral:
+    def reading(text: str) -> Numeral | None:
         read_one_by_one.append(text)
         return plainly(text)
 

@@ -1063,7 +1063,8 @@ def test_weights_of_another_model_are_refused(store: Store, change: str) -> None
     error = damaged(artifact)
     assert isinstance(error, StoreError)
     assert str(error) == (
-        f"{path} does not belong to its model.json: {told}; `numtok verify` says which file is damaged"
+        f"{path} does not belong to its model.json: {told}; "
+        "`numtok verify` says which file is damaged"
     )
 
 
