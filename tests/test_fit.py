@@ -543,7 +543,7 @@ def test_damage_to_a_model_is_named(store: Store) -> None:
         (
             text.replace('"width": 16', '"width": 17'),
             StoreError,
-            "does not belong to its regressor.json",
+            "not belong to its regressor.json",
         ),
         (text[:-40], StoreError, "is damaged"),
         (text.replace('"layers": ', '"layers": 1000000'), StoreError, "of no model that can be"),

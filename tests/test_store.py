@@ -12,9 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +38,7 @@ from numtok.artifact import (
 )
 from numtok.errors import NegativeVerdict, NumtokError, StoreError, UsageError
 from numtok.provenance import Provenance, provenance
+from numtok.records import Natural
 from numtok.store import Absent, Store
 from tests import fakestage
 from tests.fakestage import make
@@ -354,6 +357,21 @@ def test_a_receipt_counts_only_while_all_it_lists_is_there(
 ) -> None:
     harm(drafted)
     assert read_receipt(drafted, "u", input="i", settings="s") is None
+    assert not (drafted / "receipts" / "u.json").exists()
+
+
+class _Counted(msgspec.Struct):
+    rows: Natural
+
+
+@pytest.mark.parametrize("facts", [{"rows": "3"}, {"rows": -1}, {"rows": None}, {}])
+def test_a_receipt_with_facts_of_another_type_is_as_good_as_none(
+    drafted: Path, facts: dict[str, Any]
+) -> None:
+    asked = partial(read_receipt, drafted, "u", input="i", settings="s", facts=_Counted)
+    assert asked() is not None
+    write_receipt(drafted, "u", input="i", settings="s", outputs=[], facts=facts)
+    assert asked() is None
     assert not (drafted / "receipts" / "u.json").exists()
 
 

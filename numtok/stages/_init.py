@@ -81,8 +81,8 @@ def told(init: LoadedModel) -> dict[str, Any]:
     learnt from, ``init.`` before each key. So seeds of both are seeds of one experiment. What it
     must share with the other, the encoding, is left out."""
     configuration = init.trained.configuration
-    of_init = {
-        "objective": configuration["objective"],
+    of_init: dict[str, Any] = {
+        "objective": spec_of(init.model.objective),
         "data": init.artifact.made_from(ENCODED).where,
     }
     of_init |= {key: value for key, value in configuration.items() if key not in _SHARED}

@@ -4,7 +4,7 @@ Loading trusts nothing: names, types and shapes are compared with what the
 settings give before anything is copied.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -61,18 +61,11 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flops: float
 
     def __post_init__(self) -> None:
-        check_texts(self.configuration, ("scheme", "objective"), ("preset", "embedder", "head"))
+        for key in ("preset", "embedder", "head"):  # which another model may begin with
+            if not isinstance(self.configuration.get(key, ""), str):
+                raise ValueError(f"the configuration does not say its {key}")
         if (self.calibrated_on is None) == bool(self.calibration):
             raise ValueError("a calibration and the split that it is of go together")
-
-
-def check_texts(
-    configuration: Configuration, needed: Sequence[str], usual: Sequence[str] = ()
-) -> None:
-    """Raise ValueError where one of the needed is missing, or one of both is no text."""
-    for key in (*needed, *usual):
-        if not isinstance(configuration.get(key, None if key in needed else ""), str):
-            raise ValueError(f"the configuration does not say its {key}")
 
 
 class Losses(msgspec.Struct, frozen=True):

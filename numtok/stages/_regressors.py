@@ -26,7 +26,7 @@ from numtok.normalizers.base import stored_normalizer
 from numtok.records import Natural, read_record
 from numtok.registry import Settings
 from numtok.reports import Configuration
-from numtok.stages._models import WEIGHTS, check_calibration, check_texts, load_weights, naming
+from numtok.stages._models import WEIGHTS, check_calibration, load_weights, naming
 from numtok.tables import Feature
 
 FORMAT = 1  # of regressor.json
@@ -71,10 +71,11 @@ class RegressorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        check_texts(self.configuration, ("scheme",))
         share, rows = (self.configuration.get(key) for key in ("validation", "rows"))
         if not (isinstance(share, float) and 0 < share < 1 and isinstance(rows, int | None)):
             raise ValueError("the configuration does not say which rows were looked at")
+        if not isinstance(self.configuration.get("scheme"), str):
+            raise ValueError("the configuration does not say its scheme")
         numbers = sum(one.kind == "number" for one in self.features)
         for fold in self.folds:
             if (len(fold.inputs.means), len(fold.inputs.values)) != (
