@@ -1063,3 +1063,16 @@ def test_the_number_of_a_true_label_does_not_depend_on_predictions() -> None:
     second = Answers.of_labels(truth, truth)
     assert first.truth.tolist() == second.truth.tolist()
     assert (first.prediction == first.truth).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("name", METRICS.names())
+@given(st.integers(0, 10**6), st.integers(1, 12))
+def test_a_share_is_the_mean_of_a_0_or_1_for_each(name: str, seed: int, n: int) -> None:
+    metric = METRICS.build(name)
+    answers = answers_for(metric, seed, n)
+    if metric.share:
+        counted = np.flatnonzero(metric.counted(answers))
+        each = [metric.plain(answers.take(counted[[index]])) for index in range(len(counted))]
+        assert set(each) <= {0.0, 1.0} and metric.bounds == (0.0, 1.0)
+        if each:
+            assert metric.plain(answers) == pytest.approx(sum(each) / len(each))

@@ -122,7 +122,7 @@ class Bench:
             logits[codec.number_first + codec.scheme.counted : codec.text_first] = -20.0
             logits[codec.text_first :] = text
             model.transformer.norm.weight[0] = 0.0
-        trained = Trained({}, 0, {"deviation": DEVIATION}, None, 0.0, 0, 0, 0, 0.0)
+        trained = Trained({}, 0, {"deviation": DEVIATION}, "train", 0.0, 0, 0, 0, 0.0)
         loaded = LoadedModel(artifact, model, codec, trained)
         fill = AUTOREGRESSIVE if model.objective.causal else PARALLEL
         defaults = Options(fill, constrained=True, point="mode", draws=0, batch=256)

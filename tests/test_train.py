@@ -24,7 +24,6 @@ from numtok.artifact import Artifact, verify
 from numtok.cli._trained import TrainingBar
 from numtok.cli.train import command
 from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, UsageError
-from numtok.nn.device import matmul_rate
 from numtok.nn.model import Model
 from numtok.nn.presets import preset
 from numtok.records import LOG_FILE, MODEL, TokenIds
@@ -581,7 +580,7 @@ def test_speeds_and_memory_are_beside_the_content(store: Store) -> None:
     assert timing["tokens_per_second"] == pytest.approx(trained.tokens / seconds)
     assert timing["numbers_per_second"] == pytest.approx(trained.tokens / 2 / seconds)  # of 6, 3
     assert timing["flops_per_second"] == pytest.approx(trained.flops / seconds)
-    assert timing["matmul_flops_per_second"] == matmul_rate(CPU, False)
+    assert timing["matmul_flops_per_second"] > 1e8
     assert timing["mfu"] == timing["flops_per_second"] / timing["matmul_flops_per_second"]
     assert timing["peak_memory"] > 1 << 20
     assert "timing.json" not in contents(artifact)
@@ -725,7 +724,7 @@ def test_updates_say_where_training_stands(store: Store) -> None:
         speed = one.speed
         assert speed.tokens_per_second > 0
         assert speed.numbers_per_second == pytest.approx(speed.tokens_per_second / 2)  # of 6, 3
-        assert speed.mfu == speed.flops_per_second / matmul_rate(CPU, False) > 0
+        assert 0 < speed.mfu <= 1
         assert one.peak_memory > 1 << 20
     assert updates[-1].seconds_left == 0
 
