@@ -364,7 +364,7 @@ def measure(job: Job) -> Measured:
             # Numbers of some six tokens, as written ones have: without training most never end.
             model.transformer.norm.bias[0] = 1.0
             model.get_parameter("token_head.weight")[codec.text_first :, 0] += 0.8
-    trained = Trained({}, 0, {"deviation": 0.5}, None, 0.0, 0, 0, 0, 0.0)
+    trained = Trained({}, 0, {"deviation": 0.5}, "train", 0.0, 0, 0, 0, 0.0)
     loaded = LoadedModel(encoded, model, codec, trained)
     fill = AUTOREGRESSIVE if causal else PARALLEL
     options = Options(fill, constrained=True, point="mode", draws=0, batch=job.batch)

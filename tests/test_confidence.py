@@ -41,7 +41,7 @@ def loaded(scheme: str, objective: str, **options: Any) -> LoadedModel:
     if (options.get("head") or "").startswith("riemann"):
         model.scaling = FittedNormalizer(NORMALIZERS.build("unit"), {"low": -50.0, "width": 200.0})
     artifact = Artifact(Path(), "model", "fake", "0" * 16)
-    trained = Trained({}, 0, {"deviation": 0.1}, None, None, 0, 0, 0, 0.0)
+    trained = Trained({}, 0, {"deviation": 0.1}, "train", None, 0, 0, 0, 0.0)
     return LoadedModel(artifact, model, fakemodels.codec(scheme), trained)
 
 
