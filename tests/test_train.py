@@ -24,6 +24,8 @@ from numtok.artifact import Artifact, verify
 from numtok.cli._trained import TrainingBar
 from numtok.cli.train import command
 from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, UsageError
+from numtok.nn import device
+from numtok.nn.device import MatmulRate
 from numtok.nn.model import Model
 from numtok.nn.presets import preset
 from numtok.records import LOG_FILE, MODEL, TokenIds
@@ -116,6 +118,19 @@ def texts(store: Store, folder: Path, rows: list[dict[str, object]], **options: 
 def sentences(rows: int) -> list[dict[str, object]]:
     """Of very different lengths, and without targets."""
     return [{"text": f"at {row}.5 m" + " and so on" * (row * row % 17)} for row in range(rows)]
+
+
+@pytest.mark.parametrize(("rate", "told"), [(0.6e9, True), (200e9, False)])
+def test_a_cpu_that_has_no_bfloat16_is_told(
+    store: Store, monkeypatch: pytest.MonkeyPatch, rate: float, told: bool
+) -> None:
+    monkeypatch.setattr(MatmulRate, "_known", {})
+    monkeypatch.setattr(
+        device, "measured_matmul_rate", lambda device, bfloat16, tries: rate if bfloat16 else 60e9
+    )
+    notes: list[str] = []
+    run(tiny(precision="bfloat16"), Store(store.root, notes.append), lambda update: None)
+    assert any("bfloat16 is 100 times slower than float32" in note for note in notes) == told
 
 
 # --- what is made ------------------------------------------------------------------------------

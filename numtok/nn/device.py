@@ -14,6 +14,7 @@ from numtok.errors import UsageError
 
 _SIDES = {"cpu": 1024, "cuda": 8192}  # of a square matrix: large enough for the full rate
 _TRIES, _TRIES_AGAIN = 10, 3
+_LONGEST = 1.0  # seconds, after which no further try is made: bfloat16 may be emulated
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
 
 
@@ -72,7 +73,7 @@ class _Known(NamedTuple):
 def measured_matmul_rate(device: torch.device, bfloat16: bool, tries: int = _TRIES) -> float:
     """Multiplications and additions a second of large matrix products in float32 or bfloat16.
 
-    The best of some tries, in a fraction of a second.
+    The best of some tries, in a fraction of a second; of one try where that takes long.
     """
     side = _SIDES[device.type]
     dtype = torch.bfloat16 if bfloat16 else torch.float32
@@ -85,6 +86,8 @@ def measured_matmul_rate(device: torch.device, bfloat16: bool, tries: int = _TRI
         matrix @ matrix
         wait(device)
         seconds.append(time.perf_counter() - started)
+        if sum(seconds) > _LONGEST:
+            break
     if device.type == "cuda":  # its own matrices are not what training needs
         torch.cuda.reset_peak_memory_stats(device)
     return 2 * side**3 / min(seconds)

@@ -217,8 +217,19 @@ class Training:
             self.records = list(checkpoint.plain["records"])
             self.seconds = float(checkpoint.plain["seconds"])
             self.note(f"goes on at step {trainer.step:,} of {steps:,}")
+        if self.execution.bfloat16 and self.execution.device.type == "cpu":
+            self._check_precision()
         self._loop(trainer)
         return trainer
+
+    def _check_precision(self) -> None:
+        """A CPU without instructions for bfloat16 does it a hundred times slower than float32."""
+        slower = MatmulRate(self.execution.device, False).per_second / self.rate.per_second
+        if slower > 1.5:
+            self.note(
+                f"bfloat16 is {slower:,.0f} times slower than float32 on this CPU; "
+                "--precision float32 is faster"
+            )
 
     def timing(self, trainer: Trainer) -> dict[str, Any]:
         """What goes into timing.json; speeds are of all runs, memory is of this one, and
