@@ -293,10 +293,12 @@ def _check_arrays(folder: Path) -> str:
         shape = [sizes[axis] for axis in axes]
         chunk = [STEPS, *shape[1:]] if one == name else shape
         codecs = {codec.name for codec in array.codecs}
+        keys = _Named("default", {"separator": "." if one == name else "/"})
         if (
             (array.dimension_names, array.shape) != ([*axes], shape)
             or array.chunk_grid.configuration.chunk_shape != chunk
             or array.data_type != ("int64" if one == "time" else kind)
+            or array.chunk_key_encoding != keys
             or codecs - {"bytes", "blosc", "zstd"}
             or (one == "time" and not _SINCE.fullmatch(str(array.attributes.get("units"))))
         ):

@@ -980,7 +980,7 @@ def test_a_split_without_rows_is_refused(
     for shard in (copy.store.root / "encoded").rglob("test-*.parquet"):
         pq.write_table(pq.read_table(shard).slice(0, 0), shard, write_page_checksum=True)
     assert error(DataError, copy, model, encoded) == (
-        "the split has no rows; `numtok show` lists the splits of the data"
+        f"the split has no rows ({shard}); `numtok show` lists the splits of the data"
     )
 
 
