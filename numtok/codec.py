@@ -28,7 +28,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.errors import DataError, MissingPart, PluginError, StoreError, UsageError
+from numtok.errors import DataError, StoreError, UsageError, naming
 from numtok.normalizers.base import Constants, FittedNormalizer, stored_normalizer
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
@@ -412,7 +412,7 @@ class Codec:
         normalize, text = dict(stored.normalize), dict(stored.text_tokenizer)
         constants = convert(normalize.pop("constants", None), Constants)
         state = convert(text.pop("state", None), dict[str, Value])
-        try:
+        with naming(path):
             tokenizer = TEXT_TOKENIZERS.from_settings(convert(text, Settings))
             codec = cls(
                 SCHEMES.from_settings(stored.scheme),
@@ -421,13 +421,6 @@ class Codec:
                 tokenizer,
                 tokenizer.load(state),
             )
-        except PluginError:
-            raise  # told with the plugin's file
-        except MissingPart as error:
-            error.named_in = path.name
-            raise
-        except UsageError as error:
-            raise UsageError(f"{path}: {error}") from None
         if codec.vocabulary() != stored.vocabulary:
             raise UsageError(
                 f"{path} does not hold the vocabulary that its settings give; "

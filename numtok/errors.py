@@ -5,8 +5,10 @@ allowed and what to do next. ``cli.main`` prints it and exits with
 ``exit_code``; anything that is not a ``NumtokError`` is a bug (exit 70).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -66,6 +68,21 @@ class MissingPart(UsageError):
             f"{ref} was made with the {self.what}, which is none of this numtok's; if it is a "
             f"plugin's, name its folder in numtok.toml here: [plugins] folders = [...]; {known}"
         )
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """While parts that a stored file names are built: what is wrong with them is told with it. A
+    plugin's own error names the plugin's file."""
+    try:
+        yield
+    except PluginError:
+        raise
+    except MissingPart as error:
+        error.named_in = path.name
+        raise
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
 
 
 class DataError(NumtokError):

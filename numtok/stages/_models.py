@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from numtok import files
 from numtok.artifact import Artifact
 from numtok.codec import Codec
-from numtok.errors import DataError, MissingPart, PluginError, StoreError, UsageError
+from numtok.errors import DataError, StoreError, naming
 from numtok.nn.heads.base import Calibration, ValueHead
 from numtok.nn.model import Model, ModelSettings
 from numtok.nn.objectives.base import OBJECTIVES
@@ -128,7 +128,7 @@ def is_causal(artifact: Artifact) -> bool:
     Raises as :func:`read_model`.
     """
     settings = _read_file(artifact).settings
-    with artifact.naming_plugins(), naming(artifact.path / MODEL_FILE):
+    with artifact.naming_plugins(), naming_model(artifact.path / MODEL_FILE):
         return OBJECTIVES.from_settings(settings.objective).causal
 
 
@@ -241,7 +241,7 @@ def _wanted(
 ) -> dict[str, tuple[str | int, ...]]:
     """The names, types and shapes of a model's parameters; StoreError for a model that cannot be
     one of the weights that are ``there``."""
-    with naming(of):
+    with naming_model(of):
         sizes = [size for _, *shape in there.values() for size in shape]
         _check_sizes(settings, len(there), max(sizes, default=0))
         with torch.device("meta"):  # takes no memory
@@ -253,18 +253,12 @@ def _wanted(
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def naming_model(path: Path) -> Iterator[None]:
     """Errors over what a file says a model is, with its name: StoreError where no model can be so,
     UsageError for settings that this numtok does not know."""
     try:
-        yield
-    except PluginError:
-        raise  # told with the plugin's file
-    except MissingPart as error:
-        error.named_in = path.name
-        raise
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None
+        with naming(path):
+            yield
     except (RuntimeError, OverflowError, ValueError) as error:
         if (fault := fault_of(error)) is not None:
             raise fault from error

@@ -26,7 +26,7 @@ from numtok.normalizers.base import stored_normalizer
 from numtok.records import Natural, read_record
 from numtok.registry import Settings
 from numtok.reports import Configuration
-from numtok.stages._models import WEIGHTS, check_calibration, load_weights, naming
+from numtok.stages._models import WEIGHTS, check_calibration, load_weights, naming_model
 from numtok.tables import Feature
 
 FORMAT = 1  # of regressor.json
@@ -131,7 +131,7 @@ def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
         weights = load_weights(artifact.path / WEIGHTS, path, sizes, make)
     fitted = {}
     for one in file.folds:
-        with naming(path):
+        with naming_model(path):
             scaling = stored_normalizer(file.normalizer, one.scaling)
             low, high = scaling.inverse(np.array([0.0, 1.0])).tolist()
             if one.learnt_from.low < one.learnt_from.high and not low < high:
