@@ -142,8 +142,9 @@ def decode(data: bytes, kind: type[T]) -> T:
     """What a JSON file says, of a type that says what it may: of no other type, finite, of whole
     characters, and no deeper than can be walked. Raises ValueError, which says what is wrong."""
     try:
+        text = data.decode()  # also what the type has no field for
         with _saying_why():
-            return msgspec.json.decode(data, type=kind)
+            return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"it is not JSON ({error})") from None
 

@@ -658,6 +658,8 @@ def test_a_damaged_report_is_refused(store: Store) -> None:
         ("truth_literal", pa.nulls(200, pa.string()), "of its column 'truth_literal' is missing"),
         ("prediction", pa.nulls(200, pa.float64()), "of its column 'prediction' is missing"),
         ("prediction", pa.array([np.inf] * 200), "a valid prediction is no finite number"),
+        ("truth_literal", pa.array(["\n[NUM]"] * 200), "no number as it is written"),
+        ("prediction_literal", pa.array(["e7"] * 200), "no number as it is written"),
         ("group_x", pa.array([1] * 200), "its column 'group_x' is of type int64, not string"),
         ("more", pa.array([1] * 200), "there is no column 'more' in such a file"),
     ],
@@ -678,6 +680,14 @@ def test_predictions_are_compared_with_their_schema(
         run(Config((artifact.ref,)), store)
     assert str(caught.value).startswith(f"{path} cannot be read: ")
     assert why in str(caught.value)
+
+
+def test_a_report_without_its_predictions_is_damaged(store: Store) -> None:
+    artifact = make(store, Fake())
+    path = artifact.path / PREDICTIONS_FILE
+    pq.write_table(pq.read_table(path).slice(0, 0), path)
+    with pytest.raises(StoreError, match=r"predictions\.parquet .* no rows that the figures"):
+        run(Config((artifact.ref,)), store)
 
 
 # --- requirements ------------------------------------------------------------------------------

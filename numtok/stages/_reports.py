@@ -46,6 +46,8 @@ LABEL = "label"  # a column of predictions of labels alone
 ANSWER = "answer"  # likewise of answers
 _FEW_CLUSTERS = 20  # of which percentiles of resamples cover less than they say
 _TRUTH, _PREDICTION = ("truth_literal", "truth"), ["prediction_literal", "prediction"]
+#: What a finite number is written as, by any numeral policy.
+_NUMERAL = r"^[-+\x{2212}]?(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?%?$"
 _KEY = ("id", TARGET, "position")  # of a label or an answer the id alone
 
 
@@ -228,11 +230,17 @@ def _read_predictions(path: Path, report: Report) -> "pa.Table":
 
     table = read_columns(path, lambda there: check_schema(path, there, schema, of_rows, ADDED))
     check_nulls(path, table, lambda name: name not in always)
+    if report.numbers and not len(scored(table)):
+        raise damaged(path, "it has no rows that the figures can be of")
     if report.measures == "numbers":
         valid = table.filter(table.column("valid"))
         check_nulls(path, valid.select(_PREDICTION), lambda name: False)
         if not pc.all(pc.is_finite(valid.column("prediction")), min_count=0).as_py():
             raise damaged(path, "a valid prediction is no finite number")
+        for name, rows in (("truth_literal", scored(table)), ("prediction_literal", valid)):
+            numerals = pc.match_substring_regex(rows.column(name), _NUMERAL)
+            if not pc.all(numerals, min_count=0).as_py():
+                raise damaged(path, f"a value of its column {name!r} is no number as it is written")
     return table
 
 
