@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from numtok import files
 from numtok.errors import StoreError
 
 # A file may be of columns of so many bytes, or of so many times its own: numbers that are all alike
@@ -33,8 +34,7 @@ def damaged(path: Path, why: str) -> StoreError:
 def opened(path: Path) -> Iterator["pq.ParquetFile"]:
     """A Parquet file. Raises StoreError for one that cannot be read, in the block as well."""
     try:
-        if not path.is_file():
-            raise damaged(path, "it is no plain file" if path.exists() else "it is not there")
+        files.check_regular(path)
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             _check_size(path, file)
             yield file

@@ -619,7 +619,7 @@ def test_the_help_shows_each_option_with_the_source_that_it_is_of() -> None:
     for option, sources in sources_of.items():
         told = "several sources" if len(sources) > 1 else min(sources)
         assert panels[option] == f"Options of {told}", option
-    of_all = {"name", "restart", "force", "format", "json", "source"}
+    of_all = {"name", "disk_limit", "restart", "force", "format", "json", "source"}
     of_fields = {"dry_run": "Options of era5"}  # the only source of fields
     assert {name: panels[name] for name in panels.keys() - sources_of} == (
         dict.fromkeys(of_all, None) | of_fields

@@ -71,7 +71,7 @@ def test_a_report_says_what_was_evaluated(numtok: Run, fp15: Artifact) -> None:
         "200 rows, 200 numbers; fill all, constrained yes",
         "1.5% of the numbers have no valid prediction; those count as the train mean, 1.5",
         "0.3% would be no number without constrained decoding",
-        "configuration: scheme fp15, head head-of-fp15, objective mlm, steps 1000",
+        "configuration: scheme fp15, head token, objective mlm:targets, steps 1000",
     ]
     assert "Note: The operands were drawn as the task says, not as the paper did." in lines
     for row in ("FLOPs of training 3.1e15", "training 1.67 min", "in embeddings 700k"):

@@ -92,7 +92,7 @@ def test_ways_of_their_own_stand_in_the_same_table(tmp_path: Path) -> None:
     (table,) = swept(tmp_path, GRID + also).tables
     assert [(one.label, one.seeds) for one in table.comparison.experiments] == [
         ("p1000", [0, 1]),
-        ("xval, head=scalar", [0, 1]),
+        ("xval", [0, 1]),
         ("xval, head=mdn:2", [0, 1]),
     ]
     assert [of_kind(tmp_path, kind) for kind in (DATA, ENCODED, MODEL)] == [1, 2, 6]
