@@ -15,6 +15,7 @@ from numtok.figures import embedding, error, pca, sweep
 from numtok.figures._picture import Band, Levels, Line, Mark, Panel, Points
 from numtok.metrics.base import Answers
 from numtok.probes import (
+    MAY_LACK,
     PROBE,
     Along,
     Embedding,
@@ -22,8 +23,10 @@ from numtok.probes import (
     Saturation,
     Tokens,
     Top,
+    points_schema,
 )
 from numtok.reports import Figure
+from numtok.schemes.base import SCHEMES
 from numtok.stages._probes import Probed, publish, read
 from numtok.store import Store
 from tests import test_cli_store
@@ -72,9 +75,23 @@ def probed(
     assert isinstance(form, str)
     if isinstance(found, Along) and found.number is not None:
         form = "sweep"
-    made = Probe("m@0", "m", scheme, {"scheme": scheme, "head": "token"}, 0, form, found, [])
+    own = {"embedder": SCHEMES[scheme].embedder, "head": SCHEMES[scheme].head}
+    configuration = {"scheme": scheme, **own, "objective": "mlm:targets"}
+    made = Probe("m@0", "m", scheme, configuration, 0, form, found, [])
     values = None if seen is None else pa.table({"value": pa.array(seen, pa.float64())})
-    return Probed("probe@0", made, pa.table(columns), values)
+    return Probed("probe@0", made, whole(points_schema(found), columns), values)
+
+
+def whole(schema: pa.Schema, columns: dict[str, Any]) -> pa.Table:
+    """The columns that a probe has, those that a test has no use for filled up."""
+    rows = len(next(iter(columns.values())))
+    others = {
+        field.name: [None if field.name in MAY_LACK else "0" if field.type == pa.string() else 0.0]
+        for field in schema
+    }
+    return pa.table(
+        {name: columns.get(name, others[name] * rows) for name in schema.names}, schema=schema
+    )
 
 
 def keep(store: Store, of: Probed, name: str) -> Artifact:

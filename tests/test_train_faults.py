@@ -465,9 +465,9 @@ def struck(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 
 
 def chosen(kind: str, struck: Scenario, share: str) -> list[int]:
-    """All points to strike at, or a dozen at equal distances, from another first one a kind."""
+    """All points to strike at, or sixteen at equal distances, from another first one a kind."""
     places = points(kind, list(struck.trace))
-    apart = 1 if share == ALL else max(1, len(places) // 12)
+    apart = 1 if share == ALL else max(1, len(places) // 16)
     return places[sum(kind.encode()) % apart :: apart]
 
 
