@@ -25,7 +25,7 @@ from numtok.probes import (
     Top,
     points_schema,
 )
-from numtok.reports import Figure
+from numtok.reports import Configuration, Figure
 from numtok.schemes.base import SCHEMES
 from numtok.stages._probes import Probed, publish, read
 from numtok.store import Store
@@ -76,7 +76,7 @@ def probed(
     if isinstance(found, Along) and found.number is not None:
         form = "sweep"
     own = {"embedder": SCHEMES[scheme].embedder, "head": SCHEMES[scheme].head}
-    configuration = {"scheme": scheme, **own, "objective": "mlm:targets"}
+    configuration: Configuration = {"scheme": scheme, **own, "objective": "mlm:targets"}
     made = Probe("m@0", "m", scheme, configuration, 0, form, found, [])
     values = None if seen is None else pa.table({"value": pa.array(seen, pa.float64())})
     return Probed("probe@0", made, whole(points_schema(found), columns), values)
