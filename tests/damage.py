@@ -17,6 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from numtok.reports import ADDED
+
 _DEEP = 100_000  # brackets
 _HUGE = 1 << 42  # bytes of a sparse file
 _PLACES = 20  # in a JSON value that are damaged, spread over all of them
@@ -160,7 +162,7 @@ def _of_table(table: "pa.Table") -> Iterator[Damage]:
     yield Damage("no columns", put(pa.table({})), True)
     for index, name in enumerate(table.column_names):
         column = table.column(index).combine_chunks()
-        is_optional = name.startswith(("group_", "floor_", "cluster"))
+        is_optional = name.startswith(("group_", "floor_", "cluster")) or name in ADDED
         yield Damage(f"{name} missing", put(table.remove_column(index)), not is_optional)
         yield Damage(f"{name} doubled", put(table.append_column(name, column)), True)
         for what, changed, refused in _columns(name, column):
@@ -175,7 +177,8 @@ def _write_table(table: "pa.Table", path: Path) -> None:
 def _columns(name: str, column: "pa.Array[Any]") -> Iterator[tuple[str, "pa.Array[Any]", bool]]:
     rows = column.to_pylist()
     kind = column.type
-    yield "all of another type", pa.array(np.arange(len(rows)) % 2 == 0), True
+    others = np.arange(len(rows))
+    yield "all of another type", pa.array(others if pa.types.is_boolean(kind) else others < 0), True
     yield "bytes", pa.array([b"\xff"] * len(rows)), True
     yield "lists of lists", pa.array([[["x"]]] * len(rows)), True
     if not rows:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from numtok.errors import DataError, UsageError, unknown
+from numtok.errors import DataError, StoreError, UsageError, unknown
 from numtok.records import EXACT, LOG_FILE, MODEL
 from numtok.reports import Figure
 from numtok.stages._reports import Evaluation
@@ -20,6 +20,7 @@ from numtok.stages._spread import Spread, spread
 from numtok.store import Store
 
 _PLACES = {"step", "tokens", "split"}  # of a look; the others are figures
+_ALWAYS = _PLACES | {"loss"}  # what each line of a log says
 
 
 class Until(msgspec.Struct, frozen=True):
@@ -107,7 +108,14 @@ def _looks(evaluation: Evaluation, store: Store) -> list[dict[str, Any]]:
             f"--until is of models of texts, and {evaluation.ref} is of {model.ref}, of kind "
             f"{model.kind}; leave it out"
         )
-    log = model.decoded_lines(LOG_FILE, dict[str, Any])
+    log = model.decoded_lines(LOG_FILE, dict[str, str | int | float | None])
+    for number, line in enumerate(log, 1):
+        texts = [key for key, value in line.items() if isinstance(value, str)]
+        if texts != ["split"] or not line.keys() >= _ALWAYS or not isinstance(line["tokens"], int):
+            raise StoreError(
+                f"{model.path / LOG_FILE} is damaged: line {number} is none of a log; "
+                "`numtok verify` says which files are damaged"
+            )
     seen = [one for one in log if one["split"] != "train"]
     if not seen:
         raise DataError(
