@@ -186,12 +186,15 @@ def read_table(folder: Path, names: Sequence[str]) -> Table:
     numbers = np.empty((len(target), len(features["number"])))
     for place, name in enumerate(features["number"]):
         numbers[:, place] = _numbers(rows, name)
+    assigned = [_strings(rows, name) for name in file.splits]
+    if any(len(fold) == fold.null_count for fold in assigned):
+        raise damaged(folder / rows_name(0), "no row of a fold is in any split")
     return Table(
         file=file,
         numbers=numbers,
         categories=[_strings(rows, name) for name in features["category"]],
         target=target,
-        assigned=[_strings(rows, name) for name in file.splits],
+        assigned=assigned,
     )
 
 
