@@ -48,6 +48,7 @@ _LISTING = 256 << 20  # bytes: some two million files
 
 T = TypeVar("T")
 _Name = Annotated[str, msgspec.Meta(pattern=rf"^(?:{NAME.pattern})\Z")]
+_Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 _Version = Annotated[str, msgspec.Meta(pattern=rf"^(?:{VERSION.pattern})\Z")]
 
 
@@ -93,7 +94,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     counts: dict[str, Natural]
     files: Natural
     bytes: Natural
-    content: str
+    content: _Digest
     made_by: Provenance
     command: tuple[str, ...]
     digest: str

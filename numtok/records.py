@@ -47,6 +47,8 @@ CLUSTER = "cluster"  # the column of what rows belong together
 USUAL_FLOORS = ("quantisation", "mean", "length", "place", "nearest", "linear", "boosted")
 KNOWING = ("quantisation", "nearest")  # of these, what is made of the truth: limits, no rivals
 FOLD = "fold"  # the group of predictions that the folds of a table are
+#: What a finite number is written as, by any numeral policy; as Arrow's expressions have it.
+NUMERAL = r"^[-+\x{2212}]?(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?%?$"
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.columns import check_nulls, check_schema, damaged, opened
 from numtok.errors import DataError
-from numtok.records import CLUSTER, FLOOR, GROUP, TokenIds, encoded_schema
+from numtok.records import CLUSTER, FLOOR, GROUP, NUMERAL, TokenIds, encoded_schema
 
 
 class Answer(NamedTuple):
@@ -344,6 +344,9 @@ def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) 
     targets = flat("target_index")
     if not ((targets >= 0) & (targets < numbers_of)).all():
         raise damaged(path, "a target is no number of its row")
+    numerals = pc.match_substring_regex(columns["target_literal"].flatten(), NUMERAL)
+    if not pc.all(numerals, min_count=0).as_py():
+        raise damaged(path, "a target is no number as it is written")
     answers = columns["answer_start"]
     rows = np.flatnonzero(answers.is_valid().to_numpy(zero_copy_only=False))
     at = answers.drop_null().to_numpy()

@@ -248,6 +248,7 @@ WRONG: dict[str, tuple[str, Callable[[Any], Any], str]] = {
     "a token of a number in the text": ("tokens", lambda one: [3, *one[1:]], "a token is none"),
     "a target below 0": ("target_index", lambda one: [*one[:-1], -1], "a target is no number"),
     "a target beyond the row": ("target_index", lambda one: [*one[:-1], 3], "a target is no"),
+    "a literal that is no number": ("target_literal", lambda one: ["[NUM]", *one[1:]], "written"),
     "an answer before the row": ("answer_start", lambda one: -5, "begins outside its row"),
     "an answer behind the row": ("answer_start", lambda one: 1000, "begins outside its row"),
     "an answer within a number": ("answer_start", lambda one: one + 1, "begins within a number"),

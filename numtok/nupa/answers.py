@@ -152,7 +152,7 @@ def _exponent_length(text: str) -> int:
 
 def _are_equal(truth: str, text: str) -> bool:
     """Whether two answers are the same number; one too long to be worked out is another one."""
-    if len(text) > _LONGEST or _exponent_length(text) > _LONGEST_EXPONENT:
+    if max(len(truth), len(text)) > _LONGEST or _exponent_length(text) > _LONGEST_EXPONENT:
         return False
     numerator, bar, denominator = text.partition("/")
     if bar:

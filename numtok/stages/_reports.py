@@ -23,7 +23,7 @@ from numtok.columns import check_nulls, check_schema, damaged, read_columns
 from numtok.draft import Draft
 from numtok.errors import DataError, StoreError, UsageError, unknown
 from numtok.metrics.base import METRICS, Answers, Metric
-from numtok.records import CLUSTER, ENCODED, GROUP, TABLE, in_order
+from numtok.records import CLUSTER, ENCODED, GROUP, NUMERAL, TABLE, in_order
 from numtok.registry import spec_of
 from numtok.reports import (
     ADDED,
@@ -46,8 +46,6 @@ LABEL = "label"  # a column of predictions of labels alone
 ANSWER = "answer"  # likewise of answers
 _FEW_CLUSTERS = 20  # of which percentiles of resamples cover less than they say
 _TRUTH, _PREDICTION = ("truth_literal", "truth"), ["prediction_literal", "prediction"]
-#: What a finite number is written as, by any numeral policy.
-_NUMERAL = r"^[-+\x{2212}]?(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?%?$"
 _KEY = ("id", TARGET, "position")  # of a label or an answer the id alone
 
 
@@ -238,7 +236,7 @@ def _read_predictions(path: Path, report: Report) -> "pa.Table":
         if not pc.all(pc.is_finite(valid.column("prediction")), min_count=0).as_py():
             raise damaged(path, "a valid prediction is no finite number")
         for name, rows in (("truth_literal", scored(table)), ("prediction_literal", valid)):
-            numerals = pc.match_substring_regex(rows.column(name), _NUMERAL)
+            numerals = pc.match_substring_regex(rows.column(name), NUMERAL)
             if not pc.all(numerals, min_count=0).as_py():
                 raise damaged(path, f"a value of its column {name!r} is no number as it is written")
     return table
