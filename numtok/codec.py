@@ -397,11 +397,9 @@ class Codec:
                     "use a newer numtok, or encode the data again"
                 )
             return cls._from_stored(decode(content, _Stored), path)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except ValueError as error:
             if (fault := fault_of(error)) is not None:
                 raise fault from error
-            if not isinstance(error, ValueError):
-                raise
             raise StoreError(
                 f"{path} is damaged ({error}); `numtok verify` says what else is"
             ) from None

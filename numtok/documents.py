@@ -8,11 +8,13 @@ import json as library
 import math
 import tomllib
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
 from numtok import files
 from numtok.errors import StoreError, UsageError
+from numtok.records import levels
 
 LARGEST = 4 << 20  # bytes; what people write has some thousands
 DEEPEST = 32  # lists and tables in each other
@@ -71,22 +73,15 @@ def json(content: bytes, shown: str) -> Any:
 
 
 def _check(found: Any, shown: str) -> None:
-    """Level by level, since what is deep enough would end a function that calls itself."""
-    level = [found]
-    for _ in range(DEEPEST + 1):
-        for one in level:
+    try:
+        for one in chain.from_iterable(levels(found, DEEPEST)):
             if isinstance(one, int) and one.bit_length() > _BITS:
                 raise UsageError(
                     f"{shown} cannot be read: a whole number of {one.bit_length():,} bits; {_BITS} "
                     "are allowed"
                 )
-        nested = [one for one in level if isinstance(one, dict | list)]
-        if not nested:
-            return
-        level = [
-            inner for one in nested for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-    raise _too_deep(shown)
+    except ValueError:
+        raise _too_deep(shown) from None
 
 
 def _too_deep(shown: str) -> UsageError:

@@ -151,15 +151,25 @@ def decode(data: bytes, kind: type[T]) -> T:
         raise ValueError(f"it is not JSON ({error})") from None
 
 
+def levels(value: Any, deepest: int) -> Iterator[list[Any]]:
+    """The values of a JSON value level by level, itself first: what is deep enough would end a
+    function that calls itself. ValueError below ``deepest`` lists and objects in one another."""
+    level = [value]
+    for _ in range(deepest + 1):
+        yield level
+        nested = [one for one in level if isinstance(one, (dict, list))]
+        if not nested:
+            return
+        level = [
+            inner for one in nested for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    raise ValueError("it is nested too deep")
+
+
 def check_depth(value: Value) -> None:
     """ValueError for lists and objects that are nested beyond what settings are."""
-    level = [value] if isinstance(value, (dict, list)) else []
-    for _ in range(_DEEPEST + 1):
-        inner = [one.values() if isinstance(one, dict) else one for one in level]
-        level = [one for some in inner for one in some if isinstance(one, (dict, list))]
-        if not level:
-            return
-    raise ValueError("it is nested too deep")
+    for _ in levels(value, _DEEPEST + 1):
+        pass
 
 
 def convert(value: Any, kind: type[T]) -> T:

@@ -338,6 +338,18 @@ def test_a_share_of_0_or_1_has_wilsons_interval(off: float, value: float, level:
         assert (found["mae"].low, found["mae"].high) == (0.0, 0.0)
 
 
+@pytest.mark.parametrize(("off", "value"), [(0.001, 1.0), (0.5, 0.0)])
+def test_a_share_of_matches_that_is_0_or_1_has_wilsons_interval(off: float, value: float) -> None:
+    truth = np.arange(1.0, 41.0)
+    literals = {
+        "truth_literal": [f"{one:g}" for one in truth],
+        "prediction_literal": [f"{one + off * 1.1:.4f}" for one in truth],
+    }
+    answers = Answers.of(truth, truth + off * 1.1, **literals)
+    match = figures(metrics("rounded-match"), answers)["rounded-match"]
+    assert (match.value, match.low, match.high) == (value, *ends(value, 40))
+
+
 def test_a_share_of_0_or_1_is_as_sure_as_there_are_samples() -> None:
     truth = np.arange(1.0, 41.0)
     over = METRICS.build("relative-error-over")

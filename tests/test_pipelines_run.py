@@ -35,6 +35,15 @@ def headlines(path: Path, count: int = 600) -> None:
     path.write_text(json.dumps(rows))
 
 
+def check_goes_on(
+    script: Path, folder: Path, settings: dict[str, str], printed: str, reports: list[Path]
+) -> None:
+    """The same command again prints the same and makes no report anew."""
+    times = [path.stat().st_mtime_ns for path in reports]
+    assert shell(str(script), folder, **settings).stdout == printed
+    assert [path.stat().st_mtime_ns for path in reports] == times
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("script", OF_NUMGPT, ids=lambda path: path.name)
 def test_a_pipeline_of_numgpt_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path) -> None:
@@ -55,10 +64,7 @@ def test_a_pipeline_of_numgpt_runs_and_goes_on_where_it_stood(script: Path, tmp_
     ways = {"numgpt-table1.sh": 7, "numgpt-table2.sh": 7, "numgpt-table3.sh": 6}
     assert len(reports) == 2 * ways.get(script.name, 2)
     assert len(list((tmp_path / "figures").glob("*.png"))) == len(drawn or ())
-    times = [path.stat().st_mtime_ns for path in reports]
-    again = shell(str(script), tmp_path, **small)
-    assert again.stdout == first.stdout
-    assert [path.stat().st_mtime_ns for path in reports] == times
+    check_goes_on(script, tmp_path, small, first.stdout, reports)
 
 
 @pytest.mark.slow
@@ -82,9 +88,7 @@ def test_the_pipeline_of_value_aware_runs_and_goes_on_where_it_stood(tmp_path: P
         assert f" {printed}" in first.stdout
     reports = sorted((tmp_path / "artifacts/report").rglob("report.json"))
     assert len(reports) == 2 * 8
-    times = [path.stat().st_mtime_ns for path in reports]
-    assert shell(str(NUMVALUE), tmp_path, **small).stdout == first.stdout
-    assert [path.stat().st_mtime_ns for path in reports] == times
+    check_goes_on(NUMVALUE, tmp_path, small, first.stdout, reports)
 
 
 @pytest.mark.slow
@@ -108,10 +112,7 @@ def test_a_pipeline_of_tables_runs_and_goes_on_where_it_stood(script: Path, tmp_
     reports = sorted((tmp_path / "artifacts/report").rglob("report.json"))
     assert reports
     assert len(list((tmp_path / "figures").glob("*.png"))) == len(drawn or ())
-    times = [path.stat().st_mtime_ns for path in reports]
-    again = shell(str(script), tmp_path, **small)
-    assert again.stdout == first.stdout
-    assert [path.stat().st_mtime_ns for path in reports] == times
+    check_goes_on(script, tmp_path, small, first.stdout, reports)
 
 
 @pytest.mark.slow
@@ -134,10 +135,7 @@ def test_a_pipeline_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path
     assert len(reports) == {"xval-table4.sh": 12, "xval-table5.sh": 30}.get(script.name, 4)
     drawn = {path.stem for path in (tmp_path / "figures").glob("*.png")}
     assert len(drawn) == len(DRAWN.get(script.name, ()))
-    times = [path.stat().st_mtime_ns for path in reports]
-    again = shell(str(script), tmp_path, **small)
-    assert again.stdout == first.stdout
-    assert [path.stat().st_mtime_ns for path in reports] == times
+    check_goes_on(script, tmp_path, small, first.stdout, reports)
 
 
 @pytest.mark.slow

@@ -42,6 +42,7 @@ class RoundedMatch(Metric):
     source: ClassVar[str] = "rounding, as any table of values is read"
     better: ClassVar[Literal["higher"]] = "higher"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no numbers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
 

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 import msgspec
 
@@ -82,6 +83,8 @@ def against(
             "a column with --column: " + ", ".join(one.name for one in table.columns)
         )
     cells = []
+    by_ref = {one.ref: one for _, group in experiments for one in group}
+    shares = cache(lambda ref: left_alone(by_ref[ref]))  # predictions are read once
     for label, group in experiments:
         report = group[0].report
         printed = table.rows.get(_row(table, report), {}) if row is None else table.row(row)
@@ -93,7 +96,7 @@ def against(
                 _where(one) if _part(report, one) is not None else None,
                 _measured(group, one),
                 printed.get(one.name),
-                _invalid(group, one) if table.prints_invalid else None,
+                _invalid(group, one, shares) if table.prints_invalid else None,
             )
             for one in columns
             if column is not None or one.head is None or _part(report, one) is not None
@@ -178,15 +181,20 @@ _COSTS: Mapping[str, Callable[[Evaluation], Figure | None]] = {
 }
 
 
-def _invalid(group: Sequence[Evaluation], column: Column) -> float | None:
-    """The mean over the reports of the share that is no number; None where nothing is measured."""
+def _invalid(
+    group: Sequence[Evaluation],
+    column: Column,
+    shares: Callable[[str], Mapping[str | None, float]],
+) -> float | None:
+    """The mean over the reports of the share that is no number, which ``shares`` has by REF and
+    target; None where nothing is measured."""
     if _measured(group, column) is None:
         return None
-    shares = [
-        left_alone(one, None if _part(one.report, column) is None else column.target)
+    found = [
+        shares(one.ref)[None if _part(one.report, column) is None else column.target]
         for one in group
     ]
-    return math.fsum(shares) / len(shares)
+    return math.fsum(found) / len(found)
 
 
 def _differing(table: Table, report: Report, row: str | None) -> Iterator[tuple[str, str, str]]:

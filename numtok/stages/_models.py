@@ -31,6 +31,7 @@ from numtok.plugins import fault_of, is_plugin
 from numtok.records import SCHEME_FILE, Natural, read_record
 from numtok.reports import Configuration, Costs
 from numtok.samples import Samples
+from numtok.stages._data import read_codec
 
 FORMAT = 1  # of model.json
 WEIGHTS, MODEL_FILE = "weights.safetensors", "model.json"
@@ -150,8 +151,7 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
     """
     path = artifact.path / MODEL_FILE
     content = _read_file(artifact)
-    with artifact.naming_plugins():
-        codec = Codec.read(artifact.path / SCHEME_FILE)
+    codec = read_codec(artifact)
     if content.settings.vocabulary != codec.vocabulary_size:
         raise StoreError(
             f"{path} is for {content.settings.vocabulary} tokens, {SCHEME_FILE} beside it has "

@@ -242,19 +242,19 @@ def _read_predictions(path: Path, report: Report) -> "pa.Table":
     return table
 
 
-def left_alone(evaluation: Evaluation, target: str | None) -> float:
-    """The share of the numbers of a target (None: of all) that a model left to itself says as no
+def left_alone(evaluation: Evaluation) -> dict[str | None, float]:
+    """Of each target (None: of all numbers) the share that a model left to itself says as no
     number: that would have been none without constrained decoding, or of free decoding were none.
 
     Raises StoreError for a damaged file.
     """
-    path = evaluation.folder / PREDICTIONS_FILE
-    table = scored(_read_predictions(path, evaluation.report))
-    if target is not None:
-        table = table.filter(pc.equal(table.column(TARGET), target))
+    table = scored(_read_predictions(evaluation.folder / PREDICTIONS_FILE, evaluation.report))
     unconstrained = table.column("on_grammar")
-    said = table.column("valid") if unconstrained.null_count else unconstrained
-    return float(1 - pc.mean(said).as_py())
+    said = _numbers(table, "valid" if unconstrained.null_count else "on_grammar")
+    found: dict[str | None, float] = {None: float(1 - said.mean())}
+    for target, rows in named(table.column(TARGET)).items():
+        found[target] = float(1 - said[rows].mean())
+    return found
 
 
 def named(column: "pa.ChunkedArray[Any]") -> "dict[str, NDArray[np.int64]]":

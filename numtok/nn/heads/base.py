@@ -246,6 +246,7 @@ _HEAD: dict[str, Check] = {
     "normalizer": _normalizer,
     "bounded": a(bool),
     "scaled": a(bool),
+    "raw": a(bool),
     "calibrated": a(bool),
     "per_token": a(bool),
     "learnt": _learnt,

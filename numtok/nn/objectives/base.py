@@ -161,7 +161,7 @@ def _example(asked: Asked, answer: Any) -> Any:
     length = 0
     for name, form in _EXAMPLE.items():
         column = getattr(answer, name)
-        if column is None and name == "projects_from":
+        if column is None and name in ("projects_from", "number_raw"):
             continue
         part = replace(asked, member=f"{asked.member}, {name}", sizes=sizes)
         part.array(column, form)
@@ -185,6 +185,7 @@ _EXAMPLE = {
     "labels": "ndarray int64[K]",
     "number_where": "ndarray int64[N]",
     "number_values": "ndarray float32[N]",
+    "number_raw": "ndarray float64[N]",
     "projects_from": "ndarray int64[B]",
 }
 
