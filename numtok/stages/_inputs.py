@@ -81,12 +81,12 @@ def plan(
             gathered.clear()
 
     for index, source in enumerate(sources):
+        written = source.written
+        if written is not None and source.size != written.bytes:
+            raise _changed(source)
         parts, digest, size = _survey(index, source, advance)
-        if source.sha256 not in (None, digest):
-            raise DataError(
-                f"{source.shown} of {source.owner.where if source.owner else ''} is not what was "
-                "written there; `numtok verify` says what is damaged"
-            )
+        if written is not None and written.sha256 != digest:
+            raise _changed(source)
         digests.append(digest)
         parent = source.owner or Parent("file", source.shown, digest, size)
         if parent is not (parents[-1] if parents else None):  # once for all files of an artifact
@@ -100,6 +100,13 @@ def plan(
                 close_unit()
     close_unit()
     return units, parents
+
+
+def _changed(source: Source) -> DataError:
+    return DataError(
+        f"{source.shown} of {source.owner.where if source.owner else ''} is not what was written "
+        "there; `numtok verify` says what is damaged"
+    )
 
 
 def _survey(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from numtok.artifact import FILES, MANIFEST, Parent
+from numtok.artifact import FILES, MANIFEST, Output, Parent
 from numtok.draft import shorten
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.records import DATA, SPLIT_RULE, is_split
@@ -31,7 +31,7 @@ class Source(NamedTuple):
     split: str | None
     shown: str  # as the user named it
     owner: Parent | None = None  # the data artifact that it belongs to
-    sha256: str | None = None  # what that artifact says the file has
+    written: Output | None = None  # what that artifact says of the file
 
     @property
     def format(self) -> str:
@@ -173,7 +173,7 @@ def _of_artifact(ref: str, split: str | None, store: Store) -> list[Source]:
             split or file.path.rpartition("-")[0],
             file.path,
             owner,
-            file.sha256,
+            file,
         )
         for file in artifact.files()
         if _format_of(Path(file.path))
