@@ -277,6 +277,8 @@ BAD_TABLES = [
      "every row; correct it, or name another column by --target", ": "),
     ("x,y\n1,2\n2,\n3,4\n", "the target 'y' is missing in row 2; a target is a finite number in "
      "every row; correct or remove the row", ": "),
+    ("x,y\n1,2\n2,-3e307\n3,4\n", "the target 'y' is -3e+307 in row 2; at most 1e+150 can be "
+     "predicted; divide the target by what suits it, or take its logarithm", ": "),
     ("x,y\n1,2\n2,-inf\n3,4\n", "the target 'y' is -inf in row 2; a target is a finite number in "
      "every row; correct or remove the row", ": "),
     ("x,y\n1,2020-01-01\n2,2020-01-02\n", "the target 'y' is of type date32[day]; a target is a "

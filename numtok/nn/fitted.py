@@ -12,14 +12,14 @@ import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from numtok.distributions.base import Predictive
 from numtok.errors import UsageError
 from numtok.nn.batches import seed_of
 from numtok.nn.features import Columns, Inputs
 from numtok.nn.fitting import Fitting, FittingRecipe, Rows, held_back
-from numtok.nn.heads.base import TILE, Calibration, ValueHead
+from numtok.nn.heads.base import Calibration, ValueHead, tiled
 from numtok.nn.mlp import Mlp
 from numtok.nn.regressor import Regressor, RegressorSettings
 from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
@@ -99,8 +99,7 @@ class Fitted:
         device = next(self.model.parameters()).device
         made = []
         for part in torch.split(torch.from_numpy(inputs), _AT_ONCE):
-            filled = nn.functional.pad(part, (0, 0, 0, -len(part) % TILE))
-            made.append(self.model(filled.to(device))[: len(part)])
+            made.append(self.model(tiled(part).to(device))[: len(part)])
         return torch.cat(made)
 
 

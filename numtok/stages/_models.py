@@ -227,7 +227,7 @@ def load_weights(
                     "`numtok verify` says which file is damaged"
                 )
             return {name: file.get_tensor(name) for name in wanted}
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, MemoryError) as error:  # it maps the file as a whole
         raise StoreError(
             f"{path} cannot be read: {error}; `numtok verify` says which files are damaged"
         ) from error

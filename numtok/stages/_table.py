@@ -24,6 +24,7 @@ _LIKE_NUMBER = (
 _EXACT = 1 << 53  # float64 has every integer up to this one
 _MANY = 100  # values of a category
 _LARGE = "integers beyond 2^53, which are rounded"
+_LARGEST = 1e150  # whose square, and with it every variance, is a float64
 _FEATURES = "features are numbers, booleans and strings"
 
 
@@ -106,6 +107,12 @@ def target_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.
         raise DataError(
             f"{where}: the target {name!r} is {got} in row {row + 1}; a target is a finite number "
             "in every row; correct or remove the row"
+        )
+    if (row := _first(pc.greater(pc.abs(values), _LARGEST))) is not None:
+        raise DataError(
+            f"{where}: the target {name!r} is {values[row].as_py():g} in row {row + 1}; at most "
+            f"{_LARGEST:g} can be predicted; divide the target by what suits it, or take its "
+            "logarithm"
         )
     if _is_large(column) and pc.min(values) == pc.max(values) and pc.min(column) != pc.max(column):
         raise DataError(

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from numtok.automaton import Automaton
 from numtok.distributions.base import Predictive
 from numtok.nn.heads._decoded import Decoded
-from numtok.nn.heads.base import TILE, Calibration, ValueReader
+from numtok.nn.heads.base import Calibration, ValueReader, tiled
 from numtok.nn.transformer import Cache, Shape, Transformer
 from numtok.normalizers.base import Scaling
 from numtok.schemes.base import Scheme
@@ -66,7 +66,8 @@ class DecoderReader(ValueReader):
     ) -> Tensor:
         """float64[N, K, V]: of each token after the given ones before it, normalised over what the
         codec allows there, which is all that may be said."""
-        return self._scores(parameters_NP, tokens_NK, states_NK).double().log_softmax(dim=2)
+        scores_NKV = self._scores(tiled(parameters_NP), tiled(tokens_NK), tiled(states_NK))
+        return scores_NKV[: len(parameters_NP)].double().log_softmax(dim=2)
 
     def _scores(self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor | None) -> Tensor:
         """[N, K, V]: logits, -inf where the states of the codec are given and forbid a token."""
@@ -146,7 +147,7 @@ class Beginnings:
 
     def __init__(self, reader: DecoderReader, parameters_NP: Tensor) -> None:
         self._reader = reader
-        parameters_NP = F.pad(parameters_NP, (0, 0, 0, -len(parameters_NP) % TILE))
+        parameters_NP = tiled(parameters_NP)
         rows = len(parameters_NP)
         self._cache = Cache(reader.trunk.shape, rows, reader.trunk.shape.context, parameters_NP)
         self._spent: Cache | None = None
@@ -163,7 +164,7 @@ class Beginnings:
         """
         vocabulary = self.log_p.shape[1]
         pairs, now = torch.unique(which * vocabulary + tokens, return_inverse=True)
-        pairs = torch.cat([pairs, pairs[-1:].expand(-len(pairs) % TILE)])
+        pairs = tiled(pairs)
         before, token = pairs // vocabulary, pairs % vocabulary
         taken = self._cache.take(before, self._cache.tokens, self._spent)
         self._cache, self._spent = taken, self._cache

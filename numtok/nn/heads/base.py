@@ -27,11 +27,15 @@ from numtok.normalizers.base import NORMALIZERS, Scaling
 from numtok.plugins import Asked, Check, a, told
 from numtok.registry import Registry
 
-# A multiple of the rows that matrix products of a CPU work on together. Batches are filled up to it
-# for reading: the rows that fill no whole tile would get other last digits.
-TILE = 32
+_TILE = 32  # a multiple of the rows that matrix products of a CPU work on together
 
 Calibration = dict[str, float]  # what a head's distribution needs, measured after training
+
+
+def tiled(rows: Tensor) -> Tensor:
+    """[n, ...] with the last row again behind them, so that all tiles are full: in one that is not,
+    rows would get other last digits."""
+    return torch.cat([rows, rows[-1:].expand(-len(rows) % _TILE, *rows.shape[1:])])
 
 
 class Head(ABC):
