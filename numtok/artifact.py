@@ -451,9 +451,10 @@ def _load_receipt(path: Path, facts: Any = dict[str, Value]) -> Receipt | None:
     """None for one that is damaged: its unit is simply done again."""
     data = files.read_bytes(path, SMALL)
     try:
-        receipt = _typed(path, _parse(path, data), Receipt)
-        _typed(path, receipt.facts, facts)
-    except StoreError:
+        receipt = decode(data, Receipt)
+        check_depth(receipt.facts)
+        convert(receipt.facts, facts)
+    except ValueError:
         return None
     safe = receipt.schema == FORMAT and all(_is_inside(output.path) for output in receipt.outputs)
     return receipt if safe else None

@@ -115,7 +115,7 @@ READERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "report/values/*/report.json": COMPARE,
     "report/values/*/predictions.parquet": (*COMPARE, ("faults", "values")),
     "report/values/*/timing.json": COMPARE,
-    "report/values/*/manifest.json": (*COMPARE, ("ls",)),
+    "report/values/*/manifest.json": (*COMPARE, ("ls",), ("show", "values")),
     "report/answers/*/report.json": COMPARE,
     "report/answers/*/predictions.parquet": COMPARE,
     "report/labels/*/report.json": COMPARE,

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from torch import Tensor
 from numtok.errors import TrainingFailed, UsageError
 from numtok.nn.batches import generator
 from numtok.nn.regressor import Regressor
+from numtok.records import Natural
 
 _SMALL = 2e9  # operations of one pass over a batch
 _LOOKED_AT = 1 << 14  # rows of the validation split that go through the model at a time
@@ -81,6 +82,15 @@ class Epoch(NamedTuple):
     epoch: int
     train: float
     validation: float
+
+
+class FittingState(TypedDict):
+    """What fitting goes on from, beside its tensors."""
+
+    epoch: Natural
+    step: Natural
+    best_epoch: Natural
+    best_loss: float
 
 
 class Fitting:
@@ -182,7 +192,7 @@ class Fitting:
         self.model.load_state_dict(self._best)
         return self.model.eval()
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, Tensor], FittingState]:
         """Everything that the next epoch depends on, as tensors by name and as plain values.
 
         When it is done only what the best epoch left.
@@ -193,7 +203,7 @@ class Fitting:
             for index, one in self._optimizer.state_dict()["state"].items():
                 live |= {f"{key}.{index}": one[key] for key in ("exp_avg", "exp_avg_sq")}
             tensors |= {name: one.clone() for name, one in live.items()}  # the next step writes
-        plain = {
+        plain: FittingState = {
             "epoch": self.epoch,
             "step": self.step,
             "best_epoch": self.best_epoch,
@@ -201,7 +211,7 @@ class Fitting:
         }
         return tensors, plain
 
-    def load(self, tensors: Mapping[str, Tensor], plain: Mapping[str, Any]) -> None:
+    def load(self, tensors: Mapping[str, Tensor], plain: FittingState) -> None:
         """The inverse of :meth:`state`."""
 
         def part(prefix: str) -> dict[str, Tensor]:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import mul
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
 
+import msgspec
 import torch
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
@@ -24,6 +25,7 @@ from numtok.nn.device import seed_generator
 from numtok.nn.model import Given, Losses, Model, ProjectedLosses
 from numtok.nn.objectives.base import Example
 from numtok.plugins import unwatch
+from numtok.records import Natural
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
 _OF_VALUES = ("embedder.encoder.",)  # the names of what makes the vectors of prefixes
@@ -149,6 +151,16 @@ class Shares(NamedTuple):
     tokens: float
     values: float
     prefixes: float
+
+
+class TrainerState(TypedDict):
+    """What a trainer goes on from, beside its tensors."""
+
+    step: Natural
+    tokens: Natural
+    flops: Annotated[int, msgspec.Meta(ge=0)]
+    second_flops: NotRequired[Annotated[int, msgspec.Meta(ge=0)]]  # older ones know no second pass
+    summed: Natural
 
 
 class Trainer:
@@ -324,7 +336,7 @@ class Trainer:
                 projected = ProjectedLosses._make(map(mul, projected, shares))
             yield Losses(found.token * share.tokens, found.value * share.values, projected)
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, Tensor], TrainerState]:
         """Everything that the next step depends on, as tensors by name and as plain values."""
         tensors = {f"weight.{name}": p.detach() for name, p in self._names.items()}
         for name, parameter in self._names.items():
@@ -332,7 +344,7 @@ class Trainer:
                 if key != "step":
                     tensors[f"{key}.{name}"] = value
         tensors["sums"] = self._sums
-        plain = {
+        plain: TrainerState = {
             "step": self.step,
             "tokens": self.tokens,
             "flops": self.flops,
@@ -341,11 +353,11 @@ class Trainer:
         }
         return tensors, plain
 
-    def load(self, tensors: Mapping[str, Tensor], plain: Mapping[str, Any]) -> None:
+    def load(self, tensors: Mapping[str, Tensor], plain: TrainerState) -> None:
         """The inverse of :meth:`state`."""
         self.step, self.tokens = plain["step"], plain["tokens"]
         self.flops = plain["flops"]
-        self.second_flops = plain.get("second_flops", 0)  # older checkpoints know no second pass
+        self.second_flops = plain.get("second_flops", 0)
         self._summed = plain["summed"]
         with torch.no_grad():
             self._sums.copy_(tensors["sums"])

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 from safetensors import SafetensorError
@@ -25,19 +25,22 @@ from numtok.records import Natural, Value, convert
 _UNIT, _BUDGET, _MODEL = "checkpoint", "budget", "model"
 
 
+_P = TypeVar("_P", bound=Mapping[str, object])
+
+
 @dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(Generic[_P]):
     """Tensors by name, and values that JSON can hold exactly."""
 
     tensors: Mapping[str, Tensor]
-    plain: Mapping[str, Any]
+    plain: _P
 
 
 class _Budget(msgspec.Struct):
     steps: Natural
 
 
-def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint) -> None:
+def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any]) -> None:
     """Make this the checkpoint, then drop the one before."""
     name = f"checkpoint-{step:09d}.safetensors"
     tensors = {key: tensor.cpu().contiguous() for key, tensor in checkpoint.tensors.items()}
@@ -54,7 +57,7 @@ def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint) -> None:
     _drop_files(draft, besides=name)
 
 
-def read_checkpoint(draft: Draft, plain: Any) -> Checkpoint | None:
+def read_checkpoint(draft: Draft, plain: type[_P]) -> Checkpoint[_P] | None:
     """The last one that is whole, from an earlier run of this draft; its plain values are of the
     type ``plain``."""
     receipt = draft.receipt(_UNIT, input=draft.version, settings=draft.version, facts=plain)
@@ -62,7 +65,7 @@ def read_checkpoint(draft: Draft, plain: Any) -> Checkpoint | None:
         return None
     path = draft.path / receipt.outputs[0].path
     with belonging(path):
-        return Checkpoint(load(files.read_bytes(path, 1 << 40)), receipt.facts)
+        return Checkpoint(load(files.read_bytes(path, 1 << 40)), cast(_P, receipt.facts))
 
 
 @contextmanager

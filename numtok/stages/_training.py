@@ -3,7 +3,7 @@
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
@@ -19,8 +19,8 @@ from numtok.nn.device import MatmulRate, peak_memory
 from numtok.nn.model import Model
 from numtok.nn.objectives.base import Example, Objective, masked, said
 from numtok.nn.prefetch import prefetched
-from numtok.nn.training import WHOLE_STEP, Execution, Prepared, Recipe, Trainer
-from numtok.records import Value
+from numtok.nn.training import WHOLE_STEP, Execution, Prepared, Recipe, Trainer, TrainerState
+from numtok.records import Natural
 from numtok.samples import Samples
 from numtok.stages._checkpoint import (
     Checkpoint,
@@ -43,10 +43,18 @@ _TRACED_STEPS = 5
 _WARM_STEPS = 3  # before time is measured: the first steps take memory and choose kernels
 
 
-class _Plain(TypedDict):
-    """Of a checkpoint; ``Trainer.load`` knows the rest."""
+class _Record(TypedDict):
+    """A line of ``metrics.jsonl``, which has further figures by their names."""
 
-    records: list[dict[str, Value]]
+    step: Natural
+    split: str
+    loss: float | None
+
+
+class _Plain(TrainerState):
+    """Of a checkpoint."""
+
+    records: list[_Record]
     seconds: float
 
 
@@ -199,7 +207,7 @@ class Training:
         self.checkpoint_steps = checkpoint_steps
         self.progress = progress
         self.note = note
-        self.records: list[dict[str, Any]] = []  # the lines of metrics.jsonl
+        self.records: list[Mapping[str, Any]] = []  # the lines of metrics.jsonl
         self.seconds = 0.0  # of training, earlier runs included
         self.rate = MatmulRate(execution.device, execution.bfloat16)
         self._numbers_a_token = len(train.samples.numbers) / max(1, len(train.samples.tokens))
@@ -214,8 +222,7 @@ class Training:
         if (checkpoint := read_checkpoint(self.draft, _Plain)) is not None:
             with belonging(self.draft.path):
                 trainer.load(checkpoint.tensors, checkpoint.plain)
-            self.records = list(checkpoint.plain["records"])
-            self.seconds = float(checkpoint.plain["seconds"])
+            self.records, self.seconds = [*checkpoint.plain["records"]], checkpoint.plain["seconds"]
             self.note(f"goes on at step {trainer.step:,} of {steps:,}")
         if self.execution.bfloat16 and self.execution.device.type == "cpu":
             self._check_precision()
@@ -358,8 +365,8 @@ class Training:
         return figures
 
     def _save(self, trainer: Trainer) -> None:
-        tensors, plain = trainer.state()
-        plain |= {"records": self.records, "seconds": self.seconds}
+        tensors, state = trainer.state()
+        plain: dict[str, Any] = {**state, "records": self.records, "seconds": self.seconds}
         write_checkpoint(self.draft, trainer.step, Checkpoint(tensors, plain))
 
 

@@ -6,7 +6,7 @@ where it stood and ends, on the CPU, in the same bytes.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypedDict
 
@@ -21,12 +21,12 @@ from numtok.errors import DataError, UsageError
 from numtok.nn.device import MatmulRate, keep_freed_memory, peak_memory
 from numtok.nn.features import Columns
 from numtok.nn.fitted import Fitted, Preparation
-from numtok.nn.fitting import Epoch, Fitting, FittingRecipe
+from numtok.nn.fitting import Epoch, Fitting, FittingRecipe, FittingState
 from numtok.nn.heads.base import HEADS, ValueHead
 from numtok.nn.presets import shortest, trunk
 from numtok.nn.training import WHOLE_STEP, device_of, naming_memory
 from numtok.normalizers.base import NORMALIZERS
-from numtok.records import LOG_FILE, MODEL, TABLE, Value
+from numtok.records import LOG_FILE, MODEL, TABLE, Natural
 from numtok.registry import settings_of, spec_of
 from numtok.stages._checkpoint import (
     Checkpoint,
@@ -225,12 +225,21 @@ class _Plan:
         return words + (["--name", config.name] if config.name else [])
 
 
-class _Plain(TypedDict):
-    """Of a checkpoint; ``Fitting.load`` knows what the states are."""
+class _Record(TypedDict):
+    """A line of ``metrics.jsonl``."""
 
-    records: list[dict[str, Value]]
+    fold: Natural
+    epoch: Natural
+    train: float
+    validation: float
+
+
+class _Plain(TypedDict):
+    """Of a checkpoint."""
+
+    records: list[_Record]
     seconds: float
-    states: list[tuple[int, dict[str, Value]]]
+    states: list[tuple[int, FittingState]]
 
 
 class _Fit:
@@ -242,8 +251,8 @@ class _Fit:
         self.table = table
         self.progress = progress
         self.folds = plan.folds or list(range(len(table.file.splits)))
-        self.states: dict[int, tuple[dict[str, Tensor], dict[str, Any]]] = {}
-        self.records: list[dict[str, Any]] = []
+        self.states: dict[int, tuple[dict[str, Tensor], FittingState]] = {}
+        self.records: list[Mapping[str, Any]] = []
         self.seconds = 0.0
         self.unsayable = 0
         self.rate = MatmulRate(plan.device, bfloat16=False)
@@ -252,7 +261,7 @@ class _Fit:
         """Leave the files of the model in the draft."""
         checkpoint = read_checkpoint(self.draft, _Plain)
         if checkpoint is not None:
-            self.records, self.seconds = checkpoint.plain["records"], checkpoint.plain["seconds"]
+            self.records, self.seconds = [*checkpoint.plain["records"]], checkpoint.plain["seconds"]
             for fold, plain in checkpoint.plain["states"]:
                 prefix = f"fold{fold}."
                 tensors = {
