@@ -25,6 +25,7 @@ from numtok.nn.training import (
     Execution,
     Recipe,
     Trainer,
+    TrainerState,
     bucket,
     device_of,
     naming_memory,
@@ -323,7 +324,7 @@ def test_losses_by_a_compiled_trunk_are_those_of_the_model(objective: str) -> No
 # --- to stop and to continue -------------------------------------------------------------------
 
 
-def saved(of: Trainer, path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def saved(of: Trainer, path: Path) -> tuple[dict[str, Tensor], TrainerState]:
     """The state as it comes back from a file."""
     tensors, plain = of.state()
     save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
