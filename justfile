@@ -22,7 +22,7 @@ setup:
 demo: setup
     @names=$(.venv/bin/numtok schemes --names) || exit $?; \
     for scheme in $names; do \
-        .venv/bin/numtok encode --scheme "$scheme" numtok/sample/era5-uk.jsonl || exit $?; \
+        .venv/bin/numtok encode --scheme "$scheme" numtok/data/sample/era5-uk.jsonl || exit $?; \
     done
     @.venv/bin/numtok ls
     @.venv/bin/numtok explain -0.1435

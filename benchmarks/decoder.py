@@ -28,15 +28,15 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from numtok.nn.device import MatmulRate, keep_freed_memory
-from numtok.nn.features import Columns
-from numtok.nn.fitted import Preparation
-from numtok.nn.fitting import FittingRecipe
-from numtok.nn.heads._decoded import Decoded
-from numtok.nn.heads._decoder import DecoderReader
-from numtok.nn.heads.base import HEADS, ValueHead
-from numtok.nn.mlp import Mlp
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.models.heads._decoded import Decoded
+from numtok.models.heads._decoder import DecoderReader
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.trunks.mlp import Mlp
+from numtok.training.device import MatmulRate, keep_freed_memory
+from numtok.training.features import Columns
+from numtok.training.fitted import Preparation
+from numtok.training.fitting import FittingRecipe
 
 CPU = torch.device("cpu")
 PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})

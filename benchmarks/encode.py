@@ -8,7 +8,7 @@ Three inputs, made here from fixed seeds, each JSONL with an `id` and a `text`:
 - `prose`: English-looking prose, words drawn from a Zipf-like distribution; 1 word in 20
   is a number and every piece of text between two numbers is different, so that nothing
   is gained by tokenising a distinct piece once.
-- `era5`: real weather data, `numtok/sample/era5-uk.jsonl` or a longer extract where it
+- `era5`: real weather data, `numtok/data/sample/era5-uk.jsonl` or a longer extract where it
   is present, repeated up to the size under new ids. Texts and numbers come again and again.
 
 For each input and scheme the whole command, `numtok encode --workers 1` into a fresh

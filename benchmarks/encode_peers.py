@@ -47,12 +47,12 @@ import tokenizers  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
-from numtok.codec import Texts  # noqa: E402
+from numtok.data.reading.arrow import strings  # noqa: E402
+from numtok.encoding.codec import Texts  # noqa: E402
 from numtok.numerals.column import Literals, Numerals  # noqa: E402
 from numtok.numerals.policy import NumeralPolicy  # noqa: E402
 from numtok.numerals.scan import scan  # noqa: E402
 from numtok.records import Row  # noqa: E402
-from numtok.stages._arrow import strings  # noqa: E402
 
 BLOCK = 2 << 20
 XVAL_NUMBER = re.compile(r"(?<!\')-?\d+(\.\d+)?([eE][-+]?\d+)?(?!\'|\d)")

@@ -46,22 +46,22 @@ from rich.console import Console
 from rich.table import Table
 from torch.nn import functional as F
 
-from numtok.codec import Codec
-from numtok.nn.batches import Batch
-from numtok.nn.model import Model, ModelSettings
-from numtok.nn.objectives.base import Example, masked, moved
-from numtok.nn.presets import preset
-from numtok.nn.steps import Steps
-from numtok.nn.vocabulary import Vocabulary
-from numtok.schemes.base import Next
-from numtok.stages._data import read_codec, read_split
-from numtok.stages._models import LoadedModel, Trained
-from numtok.stages._predict import AUTOREGRESSIVE, PARALLEL, Options, Predictor
+from numtok.encoding.codec import Codec
+from numtok.encoding.schemes.base import Next
+from numtok.encoding.splits import read_codec, read_split
+from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options, Predictor
+from numtok.models.batches import Batch
+from numtok.models.model import Model, ModelSettings
+from numtok.models.objectives.base import Example, masked, moved
+from numtok.models.presets import preset
+from numtok.models.steps import Steps
+from numtok.models.vocabulary import Vocabulary
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
-from numtok.store import Store
+from numtok.store.store import Store
+from numtok.training.model_files import LoadedModel, Trained
 
 TASK = "arithmetic,operands=4,places=2,low=-99.99,high=99.99"
 MODELS = (

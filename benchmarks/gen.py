@@ -22,12 +22,12 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from numtok.artifact import TIMING
+from numtok.data.tasks._nbody import simulation
+from numtok.data.tasks.base import SPLITS, TASKS
+from numtok.data.tasks.orbits import Orbits
 from numtok.stages.gen import Config, run
-from numtok.store import Store
-from numtok.tasks._nbody import simulation
-from numtok.tasks.base import SPLITS, TASKS
-from numtok.tasks.orbits import Orbits
+from numtok.store.artifact import TIMING
+from numtok.store.store import Store
 
 ARITHMETIC = (
     "arithmetic,operands=2",

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from numtok.data.tasks.base import SHARES, TASKS, Split, TextTask
 from numtok.records import Row
-from numtok.tasks.base import SHARES, TASKS, Split, TextTask
 
 # By task, what is seen: whether the template and the object are, and which of the numbers.
 VIEWS: Mapping[str, Mapping[str, tuple[bool, Sequence[int]]]] = {

@@ -25,19 +25,19 @@ import torch  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
-from numtok.nn.model import Model, ModelSettings  # noqa: E402
-from numtok.nn.objectives.base import OBJECTIVES  # noqa: E402
-from numtok.nn.presets import preset  # noqa: E402
-from numtok.nn.training import Execution, Recipe, Trainer  # noqa: E402
-from numtok.nn.vocabulary import Vocabulary  # noqa: E402
-from numtok.samples import Samples  # noqa: E402
-from numtok.stages._data import read_codec, splits  # noqa: E402
-from numtok.stages._training import Split  # noqa: E402
+from numtok.encoding.dataset import Samples  # noqa: E402
+from numtok.encoding.splits import read_codec, splits  # noqa: E402
+from numtok.models.model import Model, ModelSettings  # noqa: E402
+from numtok.models.objectives.base import OBJECTIVES  # noqa: E402
+from numtok.models.presets import preset  # noqa: E402
+from numtok.models.vocabulary import Vocabulary  # noqa: E402
 from numtok.stages.encode import Config as EncodeConfig  # noqa: E402
 from numtok.stages.encode import run as encode  # noqa: E402
 from numtok.stages.gen import Config as GenConfig  # noqa: E402
 from numtok.stages.gen import run as gen  # noqa: E402
-from numtok.store import Store  # noqa: E402
+from numtok.store.store import Store  # noqa: E402
+from numtok.training.loop import Split  # noqa: E402
+from numtok.training.trainer import Execution, Recipe, Trainer  # noqa: E402
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:

@@ -23,15 +23,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from numtok.config import threads
-from numtok.grammar import Grammar
-from numtok.nn.batches import Batch, Batches
-from numtok.nn.embedders._prefixed import Prefixed
-from numtok.nn.generation import Writer
-from numtok.nn.model import Model
-from numtok.nn.transformer import Cache
-from numtok.stages._data import learnt_values, read_split
-from numtok.stages._models import LoadedModel, read_model
-from numtok.store import Store
+from numtok.encoding.grammar import Grammar
+from numtok.encoding.splits import learnt_values, read_split
+from numtok.models.batches import Batch, Batches
+from numtok.models.embedders._prefixed import Prefixed
+from numtok.models.generation import Writer
+from numtok.models.model import Model
+from numtok.models.trunks.transformer import Cache
+from numtok.store.store import Store
+from numtok.training.model_files import LoadedModel, read_model
 
 Seen = Callable[[Tensor, Tensor], Tensor]  # f(x) and proj(h) at each place to what is seen there
 

@@ -17,15 +17,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from numtok.artifact import Artifact, Output, Parent, write_receipt
+from numtok.encoding.splits import read_split, splits
 from numtok.files import Sink
 from numtok.records import ENCODED, SCHEME_FILE
-from numtok.stages._data import read_split, splits
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
-from numtok.store import Store
+from numtok.store.artifact import Artifact, Output, Parent, write_receipt
+from numtok.store.store import Store
 
 ROWS = 30  # of a shard
 A_RECEIPT = 1000  # shards

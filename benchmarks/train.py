@@ -35,14 +35,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.cli._shared import Size
-from numtok.nn.batches import Batch, generator
-from numtok.nn.device import keep_freed_memory, measured_matmul_rate, peak_memory, wait
-from numtok.nn.heads.base import projection
-from numtok.nn.model import Model, ModelSettings
-from numtok.nn.objectives.base import OBJECTIVES, Example
-from numtok.nn.presets import preset
-from numtok.nn.training import WHOLE_STEP, Execution, Recipe, Trainer, device_of
-from numtok.nn.vocabulary import Vocabulary
+from numtok.models.batches import Batch, generator
+from numtok.models.heads.base import projection
+from numtok.models.model import Model, ModelSettings
+from numtok.models.objectives.base import OBJECTIVES, Example
+from numtok.models.presets import preset
+from numtok.models.vocabulary import Vocabulary
+from numtok.training.device import keep_freed_memory, measured_matmul_rate, peak_memory, wait
+from numtok.training.trainer import WHOLE_STEP, Execution, Recipe, Trainer, device_of
 
 VOCABULARY = {"p1000": 1189, "xval": 271}  # of arithmetic, its text in words
 NUMBER = {"p1000": 3, "xval": 1}  # tokens of a number

@@ -1,6 +1,6 @@
 """A public name is a file name; a spec string is a name with settings.
 
-``Registry("numtok.schemes", "scheme")["p10"]`` imports ``numtok/schemes/p10.py``
+``Registry("numtok.encoding.schemes", "scheme")["p10"]`` imports ``numtok/encoding/schemes/p10.py``
 and nothing else, and returns the one public class that file defines. Folders
 given to :func:`numtok.plugins.add_plugin_folders` are searched as well: a file
 ``FOLDER/schemes/mine.py`` becomes the scheme ``mine``.
@@ -359,7 +359,7 @@ def name_of(thing: object) -> str:
 def settings_of(thing: object) -> dict[str, Any]:
     """The complete settings of an object built from a spec, defaults and revision included.
 
-    >>> from numtok.schemes.p1000 import P1000
+    >>> from numtok.encoding.schemes.p1000 import P1000
     >>> settings_of(P1000())
     {'name': 'p1000', 'revision': 1, 'digest': '...', 'exponents': '-8..7'}
     """

@@ -17,14 +17,14 @@ import pyarrow as pa
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from numtok.distributions.base import Predictive
 from numtok.errors import DataError, TrainingFailed, UsageError, unknown
-from numtok.nn.features import Columns
-from numtok.nn.fitted import Fitted, Preparation
-from numtok.nn.fitting import FittingRecipe
-from numtok.nn.heads.base import HEADS, ValueHead
-from numtok.nn.presets import trunk
-from numtok.nn.training import device_of, naming_memory
+from numtok.models.distributions.base import Predictive
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.presets import trunk
+from numtok.training.features import Columns
+from numtok.training.fitted import Fitted, Preparation
+from numtok.training.fitting import FittingRecipe
+from numtok.training.trainer import device_of, naming_memory
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
@@ -58,7 +58,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     X is a 2-D array of numbers, or a data frame (pandas, polars) whose strings and categories are
     features as well. NaN, or null in a frame, is a missing value; infinities are refused. y is one
-    finite number a row. Missing values and categories become inputs as :mod:`numtok.nn.features`
+    finite number a row. Missing values and categories become inputs as :mod:`numtok.training.features`
     says.
 
     head

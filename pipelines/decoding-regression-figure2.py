@@ -27,17 +27,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from numtok.cli._figures import number
+from numtok.analysis.figures._drawing import image
+from numtok.analysis.figures._picture import Axis, Line, Mark, Panel, Picture
 from numtok.cli._shared import print_table
-from numtok.figures._drawing import image
-from numtok.figures._picture import Axis, Line, Mark, Panel, Picture
-from numtok.nn.features import Columns
-from numtok.nn.fitted import Fitted, Preparation
-from numtok.nn.fitting import FittingRecipe
-from numtok.nn.heads.base import HEADS, ValueHead
-from numtok.nn.mlp import Mlp
-from numtok.tasks.base import Split
-from numtok.tasks.truncated_gaussian import TruncatedGaussian
+from numtok.cli.output.figures import number
+from numtok.data.tasks.base import Split
+from numtok.data.tasks.truncated_gaussian import TruncatedGaussian
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.trunks.mlp import Mlp
+from numtok.training.features import Columns
+from numtok.training.fitted import Fitted, Preparation
+from numtok.training.fitting import FittingRecipe
 
 TASK = TruncatedGaussian()
 HEAD = {"riemann": "riemann:{cells}", "decoder": "decoder:nd,base=2,length={bits}"}

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.cli._figures import figure
 from numtok.cli._shared import Format, print_table
+from numtok.cli.output.figures import figure
+from numtok.evaluation.comparison.seeds import spread
+from numtok.evaluation.report_files import Predictions, read
 from numtok.metrics.base import means
 from numtok.reports import REPORT
-from numtok.stages._reports import Predictions, read
-from numtok.stages._spread import spread
-from numtok.store import Store
+from numtok.store.store import Store
 
 RANGES = {"0.100 to 0.109": (0.09995, 0.1095), "1.00 to 1.09": (0.9995, 1.095)}
 COLUMNS = (

@@ -11,9 +11,9 @@ import argparse
 from collections.abc import Iterator, Sequence
 
 from numtok.cli._shared import Format, print_table
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.evaluation.published import published
 from numtok.numerals.column import Numerals
-from numtok.published import published
-from numtok.schemes.base import SCHEMES
 
 EXAMPLE = "-60.2"
 COLUMNS = ("scheme", f"tokens of {EXAMPLE}", "tokens a number", "printed", "vocabulary", "printed ")

@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from numtok.cli._shared import Format, print_table
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.splits import read_split
 from numtok.records import TRAIN
-from numtok.schemes.base import SCHEMES
 from numtok.stages import encode, fetch, gen
-from numtok.stages._data import read_split
-from numtok.store import Store
+from numtok.store.store import Store
 
 PAPER = {"p1000": 8000, "p10": 5000, "fp15": 1800, "xval": 1800}
 COLUMNS = ("scheme", "tokens a number", "tokens a sample", "least", "most", "in the paper")

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from numtok.codec import Spans, Texts
+from numtok.analysis.profiling.slot_profile import SlotProfile, slot_profile
+from numtok.analysis.profiling.slot_statistics import Tally
+from numtok.analysis.profiling.unit import Counted, Counting, merged
+from numtok.data.reading.rows import Categories, Rows, Targets
+from numtok.encoding.codec import Spans, Texts
+from numtok.encoding.targets import resolve
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.stages._profile_unit import Counted, Counting, merged
-from numtok.stages._rows import Categories, Rows, Targets
-from numtok.stages._slot_profile import SlotProfile, slot_profile
-from numtok.stages._tallies import Tally
-from numtok.stages._targets import resolve
 
 #: Name to spans, in characters of the text.
 Marked = Mapping[str, Sequence[tuple[int, int]]]

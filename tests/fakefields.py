@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from numtok.artifact import Artifact
-from numtok.draft import Draft
-from numtok.fields import FOLDER, STEPS, object_bytes, object_name, other_objects
+from numtok.data.weather.field import FOLDER, STEPS, object_bytes, object_name, other_objects
 from numtok.records import FIELD
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.draft import Draft
+from numtok.store.store import Store
 
 LATITUDES, LONGITUDES = np.arange(50, 58, 0.5), np.arange(-10, 2, 0.75)  # 16 each
 ATTRIBUTION = "Made by a test."

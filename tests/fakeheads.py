@@ -8,14 +8,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from numtok.automaton import automaton
-from numtok.distributions.base import Predictive
-from numtok.distributions.samples import Samples
-from numtok.nn.heads._decoder import Beginnings, DecoderReader
-from numtok.nn.heads.base import Calibration, ValueReader
-from numtok.nn.transformer import Shape
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Scaling
-from numtok.schemes.base import SCHEMES, Scheme
+from numtok.encoding.automaton import automaton
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Scaling
+from numtok.encoding.schemes.base import SCHEMES, Scheme
+from numtok.models.distributions.base import Predictive
+from numtok.models.distributions.samples import Samples
+from numtok.models.heads._decoder import Beginnings, DecoderReader
+from numtok.models.heads.base import Calibration, ValueReader
+from numtok.models.trunks.transformer import Shape
 
 Floats = NDArray[np.float64]
 

@@ -9,17 +9,17 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from numtok.codec import Codec, Texts
-from numtok.nn.batches import Batch, Batches
-from numtok.nn.model import Model, ModelSettings
-from numtok.nn.presets import preset
-from numtok.nn.vocabulary import Vocabulary
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.codec import Codec, Texts
+from numtok.encoding.dataset import Samples
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.splits import learnt_values
+from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.models.batches import Batch, Batches
+from numtok.models.model import Model, ModelSettings
+from numtok.models.presets import preset
+from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.policy import NumeralPolicy
-from numtok.samples import Samples
-from numtok.schemes.base import SCHEMES
-from numtok.stages._data import learnt_values
-from numtok.text_tokenizers.base import TEXT_TOKENIZERS
 
 CPU = torch.device("cpu")
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from numtok import files
-from numtok.artifact import Artifact
 from numtok.metrics.base import METRICS, Answers, figures
 from numtok.reports import (
     PREDICTIONS_FILE,
@@ -24,7 +23,8 @@ from numtok.reports import (
     predictions_schema,
     quantile_column,
 )
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 
 METRIC_NAMES = (
     *("r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error"),

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from numtok import files
-from numtok.artifact import Artifact, Output, Parent, write_receipt
 from numtok.errors import NumtokError
 from numtok.files import Sink
-from numtok.store import Store
+from numtok.store.artifact import Artifact, Output, Parent, write_receipt
+from numtok.store.store import Store
 
 SETTINGS = {"scheme": {"name": "fake", "revision": 1}, "seed": 7}
 PARENTS = [Parent("file", "data.jsonl", "ab" * 32, 12)]

@@ -43,7 +43,7 @@ from pathlib import Path
 from typing import Any, cast, final
 
 from numtok import files
-from numtok.provenance import provenance
+from numtok.store.provenance import provenance
 
 _PLAN, _TRACE = "NUMTOK_FAULTS", "NUMTOK_TRACE"
 _ERRNO = {"eio": errno.EIO, "enospc": errno.ENOSPC, "torn": errno.ENOSPC}

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from numtok.cli import main
-from numtok.provenance import provenance
+from numtok.store.provenance import provenance
 
 ROOT = Path(__file__).resolve().parents[1]
 _SPARE = 4 << 30  # bytes of address space that a run may take beyond those of the warm process

@@ -17,14 +17,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.codec import Texts
+from numtok.data.tasks.arithmetic import Arithmetic
+from numtok.data.tasks.base import SHARES, TASKS, Split
+from numtok.encoding.codec import Texts
 from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import Row
 from numtok.registry import spec_of
-from numtok.tasks.arithmetic import Arithmetic
-from numtok.tasks.base import SHARES, TASKS, Split
 
 NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
 OPERATIONS: dict[type, Any] = {

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from numtok.automaton import Automaton, automaton
+from numtok.encoding.automaton import Automaton, automaton
+from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.plugins import add_plugin_folders
-from numtok.schemes.base import SCHEMES
 from tests.fakeheads import listed
 
 SPECS = [
@@ -101,8 +101,8 @@ FORGETFUL = '''"""forgetful: every beginning may go on otherwise."""
 
 from dataclasses import dataclass
 
-from numtok.schemes.base import Next
-from numtok.schemes.nd import ND
+from numtok.encoding.schemes.base import Next
+from numtok.encoding.schemes.nd import ND
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Forgetful(ND):
 def test_too_many_states_are_refused(plugins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (plugins / "schemes" / "forgetful.py").write_text(FORGETFUL, "utf-8")
     add_plugin_folders([plugins])
-    monkeypatch.setattr("numtok.automaton._MOST_STATES", 100)
+    monkeypatch.setattr("numtok.encoding.automaton._MOST_STATES", 100)
     assert len(automaton(SCHEMES.build("forgetful,base=2,length=6")).next) == 63
     with pytest.raises(UsageError) as found:
         automaton(SCHEMES.build("forgetful,base=2,length=7"))

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from numtok import fields
-from numtok.errors import DataError, UsageError
-from numtok.sources import _axes, _variables, era5
-from numtok.sources._axes import (
+from numtok.data.sources import era5
+from numtok.data.weather import axes, field, variables
+from numtok.data.weather.axes import (
     Area,
     Period,
     decimal,
@@ -22,6 +21,7 @@ from numtok.sources._axes import (
     longitude_window,
     time_steps,
 )
+from numtok.errors import DataError, UsageError
 
 GLOBE = np.arange(0, 360, 15.0)
 
@@ -265,7 +265,7 @@ def test_all_hours_of_each_day_of_a_period_are_expected(hole: slice) -> None:
         assert (expected_steps(without, found, period, every) == expected).all()
 
 
-@pytest.mark.parametrize("module", [_axes, _variables, era5, fields])
+@pytest.mark.parametrize("module", [axes, variables, era5, field])
 def test_the_examples_of_docstrings_hold(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted and not found.failed

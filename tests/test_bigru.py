@@ -10,19 +10,19 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from numtok.artifact import Artifact
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.splits import read_split
 from numtok.errors import StoreError, UsageError
-from numtok.nn.bigru import BidirectionalGru, Bigru
-from numtok.nn.model import Model
-from numtok.nn.objectives.base import ended
-from numtok.nn.presets import preset
-from numtok.nn.vocabulary import Vocabulary
-from numtok.schemes.base import SCHEMES
+from numtok.models.model import Model
+from numtok.models.objectives.base import ended
+from numtok.models.presets import preset
+from numtok.models.trunks.bigru import BidirectionalGru, Bigru
+from numtok.models.vocabulary import Vocabulary
 from numtok.stages import compare, train
-from numtok.stages._data import read_split
-from numtok.stages._init import begin_with
-from numtok.stages._models import MODEL_FILE, read_model
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.training.model_files import MODEL_FILE, read_model
+from numtok.training.warm_start import begin_with
 from tests import fakemodels, test_classify, test_cli_store
 from tests.test_classify import CPU, contents, encoded, evaluated, report_of, trained, weights
 from tests.test_cli_store import Shell

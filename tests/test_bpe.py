@@ -17,21 +17,23 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.artifact import Artifact
-from numtok.contract import CHECKS, sample
+from numtok.data.reading import units
+from numtok.encoding import train_numbers
+from numtok.encoding.grammar import Grammar
+from numtok.encoding.scheme_spec import scheme_of
+from numtok.encoding.schemes._contract import CHECKS, sample
+from numtok.encoding.schemes.base import SCHEMES, Encoded, Failure, Scheme
+from numtok.encoding.schemes.bpe import BPE
+from numtok.encoding.train_numbers import NumberSample
 from numtok.errors import UsageError
-from numtok.grammar import Grammar
-from numtok.nn.decoding import LONGEST, Reader
-from numtok.nn.model import Model
+from numtok.evaluation.report_files import read
+from numtok.models.decoding import LONGEST, Reader
+from numtok.models.model import Model
 from numtok.numerals.column import Literals, Numerals
 from numtok.registry import settings_of, spec_of
-from numtok.schemes.base import SCHEMES, Encoded, Failure, Scheme
-from numtok.schemes.bpe import BPE
-from numtok.stages import _inputs, _train_numbers, eval, train
-from numtok.stages._reports import read
-from numtok.stages._schemes import scheme_of
-from numtok.stages._train_numbers import NumberSample
-from numtok.store import Store
+from numtok.stages import eval, train
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 from tests import fakemodels, test_cli_store
 from tests.fakemodels import codec
 from tests.test_cli_store import Shell
@@ -80,14 +82,14 @@ def test_a_count_weighs_as_much_as_the_numbers_it_stands_for() -> None:
 
 
 def test_counts_that_are_scaled_down_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("numtok.schemes.bpe._LEARNT_FROM", 100)
+    monkeypatch.setattr("numtok.encoding.schemes.bpe._LEARNT_FROM", 100)
     assert BPE(20).fit({"12": 3_000_000, "34": 4_000_000, "5": 10**8}).merges == "3 4;1 2"
 
 
 def test_of_many_numbers_rare_literals_weigh_as_much_as_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("numtok.schemes.bpe._LEARNT_FROM", 1000)
+    monkeypatch.setattr("numtok.encoding.schemes.bpe._LEARNT_FROM", 1000)
     rare = {f"{k}.5": 1 for k in range(10_000, 20_000)}  # a hundredth of all: 10 of 1,000 numbers
     learnt = BPE(19).fit({"12": 980_000, "34": 10_000, **rare})
     assert learnt.merges == "1 2"
@@ -253,7 +255,7 @@ def test_all_numbers_are_taken_where_they_are_few() -> None:
 def test_of_many_numbers_the_same_are_taken_however_they_are_divided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_train_numbers, "KEPT", 50)
+    monkeypatch.setattr(train_numbers, "KEPT", 50)
     rng = random.Random(0)
     words = [str(rng.randrange(60)) for _ in range(600)]
     every = list(range(600))
@@ -270,7 +272,7 @@ def test_of_many_numbers_the_same_are_taken_however_they_are_divided(
 def test_a_literal_counts_by_how_often_it_comes_whatever_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_train_numbers, "KEPT", 1000)
+    monkeypatch.setattr(train_numbers, "KEPT", 1000)
     frequent = ["0", "1", "2019", "100"]
     words = [frequent[k % 4] if k % 25 else repr(k / 7) for k in range(20_000)]
     literals = sampled([range(20_000)], words).literals()
@@ -309,10 +311,10 @@ def test_merges_are_learnt_from_the_train_split_alone_whatever_the_order_of_file
         assert (counts["numbers_train"], counts["numbers_learnt_from"]) == (numbers, numbers)
         for row in table(artifact).to_pylist():
             assert decoded(codec_of(artifact), row) in ROWS
-    monkeypatch.setattr(_inputs, "UNIT", 300)
+    monkeypatch.setattr(units, "UNIT", 300)
     artifact = encode(store, one, two, scheme="bpe:40", force=True, name="small-units")
     assert codec_of(artifact).scheme == expected
-    monkeypatch.setattr(_train_numbers, "KEPT", 100)
+    monkeypatch.setattr(train_numbers, "KEPT", 100)
     found = [
         encode(store, one, two, scheme="bpe:40", force=True, workers=workers, name="sampled")
         for workers in (1, 2)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.stages._checksum import Checksum
+from numtok.data.reading.checksum import Checksum
 
 
 def by_definition(data: bytes) -> Checksum:

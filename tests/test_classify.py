@@ -16,20 +16,22 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from numtok.artifact import Artifact, verify
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.splits import read_split, read_words
 from numtok.errors import DataError, NumtokError, TrainingFailed, UsageError
-from numtok.nn.batches import generator
-from numtok.nn.model import Model
-from numtok.nn.objectives.base import OBJECTIVES, ended
-from numtok.nn.vocabulary import Vocabulary
+from numtok.evaluation import label_baselines
+from numtok.evaluation import labels as label_evaluation_module
+from numtok.models.batches import generator
+from numtok.models.model import Model
+from numtok.models.objectives.base import OBJECTIVES, ended
+from numtok.models.vocabulary import Vocabulary
 from numtok.records import TRAIN, in_order
 from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
-from numtok.schemes.base import SCHEMES
-from numtok.stages import _label_evaluation, _label_floors, compare, encode, eval, train
-from numtok.stages._data import read_split, read_words
-from numtok.stages._init import begin_with
-from numtok.stages._models import read_model
-from numtok.store import Store
+from numtok.stages import compare, encode, eval, train
+from numtok.store.artifact import Artifact, verify
+from numtok.store.store import Store
+from numtok.training.model_files import read_model
+from numtok.training.warm_start import begin_with
 from tests import fakemodels, test_cli_store
 from tests.test_cli_store import Shell
 
@@ -359,7 +361,7 @@ def test_rows_without_a_label_do_not_take_the_place_of_others_to_look_at(
     for row in rows[30:]:
         row |= {"split": "validation", "label": None}
     rows[40]["label"] = "yes"
-    monkeypatch.setattr("numtok.stages._training._VALIDATION_ROWS", 4)
+    monkeypatch.setattr("numtok.training.loop._VALIDATION_ROWS", 4)
     model = trained(Store(store.root, quiet), encoded(store, tmp_path, rows))
     lines = [json.loads(line) for line in (model.path / "metrics.jsonl").read_text().splitlines()]
     looked_at = [line["loss"] for line in lines if line["split"] == "validation"]
@@ -647,9 +649,9 @@ def test_floors_see_some_rows_of_a_long_train_split(
     known: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("sklearn")
-    for module in (_label_floors, _label_evaluation):
+    for module in (label_baselines, label_evaluation_module):
         monkeypatch.setattr(module, "FITTED_ON", 100)
-    some = _label_floors.fitted_on(1200)
+    some = label_baselines.fitted_on(1200)
     assert len(some) == 100 and len(set(some.tolist())) == 100
     assert some.tolist() == sorted(some.tolist()) and some[-1] > 1000
     found = evaluated(known, known.resolve("kilos"), known.resolve("texts-xval"), name="few")
@@ -659,7 +661,7 @@ def test_floors_see_some_rows_of_a_long_train_split(
 def test_without_scikit_learn_there_is_the_majority_alone(
     known: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_label_floors, "find_spec", lambda name: None)
+    monkeypatch.setattr(label_baselines, "find_spec", lambda name: None)
     found = evaluated(known, known.resolve("kilos"), known.resolve("texts-xval"), name="bare")
     assert list(report_of(found).floors) == ["majority"]
     assert report_of(found).notes == []
@@ -802,7 +804,7 @@ def test_a_label_that_the_regression_saw_nothing_of_keeps_its_share() -> None:
     learnt = Fixed(np.arange(4), [("a",), ("a",), ("b",), ("b",)])
     asked = Fixed(np.arange(3), [("a",), ("b",), ("b",)])
     told: list[tuple[str, int, int]] = []
-    found = _label_floors._tfidf(
+    found = label_baselines._tfidf(
         learnt,  # type: ignore[arg-type]
         np.array([0, 0, 1, 1]),
         asked,  # type: ignore[arg-type]
@@ -821,7 +823,7 @@ def test_predictions_of_some_rows_at_a_time_are_those_of_all(
     known: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("sklearn")
-    monkeypatch.setattr(_label_floors, "_CELLS", 14)  # seven rows
+    monkeypatch.setattr(label_baselines, "_CELLS", 14)  # seven rows
     found = evaluated(known, known.resolve("kilos"), known.resolve("texts-xval"), name="parts")
     assert report_of(found).floors == report_of(known.resolve("report")).floors
 

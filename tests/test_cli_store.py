@@ -27,11 +27,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import __version__, cli, files
-from numtok.artifact import MANIFEST, Artifact, Parent
 from numtok.cli import _shared, main
 from numtok.cli._shared import GAP, _widths, print_table
-from numtok.engines.local import run_units
-from numtok.store import Store
+from numtok.store.artifact import MANIFEST, Artifact, Parent
+from numtok.store.engines.local import run_units
+from numtok.store.store import Store
 from tests.fakestage import make
 
 ROOT = Path(__file__).resolve().parents[1]

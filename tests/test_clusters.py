@@ -14,19 +14,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.artifact import Artifact
+from numtok.analysis.probing.probe_files import read as read_probe
+from numtok.analysis.probing.probes import Along
+from numtok.encoding.dataset import Samples
+from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError
+from numtok.evaluation.labels import label_metrics
+from numtok.evaluation.report_files import Predictions, clusters_told, read
 from numtok.metrics.base import METRICS, Answers, figures, paired
-from numtok.probes import Along
 from numtok.reports import PREDICTIONS_FILE, Figures, Report
-from numtok.samples import Samples
-from numtok.stages import compare, encode, eval, faults, probe, train
-from numtok.stages._data import read_codec, read_split
-from numtok.stages._label_evaluation import label_metrics
-from numtok.stages._probes import read as read_probe
-from numtok.stages._reports import Predictions, clusters_told, read
+from numtok.stages import compare, encode, eval, probe, train
+from numtok.stages import errors as faults_module
 from numtok.stages.eval import _usual_metrics
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 from tests.test_cli_store import Shell
 from tests.test_cli_store import numtok as numtok
 from tests.test_train import one_thread as one_thread
@@ -262,7 +263,8 @@ def test_reports_of_other_clusters_are_not_paired(world: World) -> None:
 def test_faults_of_copies_have_the_intervals_of_the_rows() -> None:
     once = answers(np.array([1.5, 2.0, 30.0, 4.0, -5.0]), np.array([1.5, 0.2, 30.0, 7.0, 5.0]))
     found = [
-        faults.faults(faults.Config(("one",)), "", "", one).faults for one in (once, copies(once))
+        faults_module.faults(faults_module.Config(("one",)), "", "", one).faults
+        for one in (once, copies(once))
     ]
     for other, one in zip(*found, strict=True):
         same({one.kind: one.share}, {other.kind: other.share})

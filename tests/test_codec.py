@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from numtok.codec import SPECIALS, Codec, EncodedTexts, Spans, Texts, unescape
+from numtok.encoding.codec import SPECIALS, Codec, EncodedTexts, Spans, Texts, unescape
+from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
+from numtok.encoding.schemes.base import SCHEMES, Failure, Outcome
+from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.schemes.base import SCHEMES, Failure, Outcome
-from numtok.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
 
 LONG = settings(settings.get_profile("long"))
 TEXT_SCHEMES = [name for name in SCHEMES.names() if not SCHEMES[name].channel]

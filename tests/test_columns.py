@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.columns import check_nulls, check_schema, opened, read_columns
 from numtok.errors import StoreError
+from numtok.store.columns import check_nulls, check_schema, opened, read_columns
 
 WANTED = pa.schema({"id": pa.string(), "values": pa.list_(pa.float64())})
 WHOLE = pa.table({"id": ["a", "b"], "values": [[1.0], []]}, schema=WANTED)

@@ -17,20 +17,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.artifact import Artifact
-from numtok.cli._comparison import _apart
+from numtok.cli.output.comparison import _apart
+from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
+from numtok.evaluation.comparison.requirements import Requirement
+from numtok.evaluation.comparison.seeds import Spread, spread, t_test
 from numtok.metrics._wilson import ends
 from numtok.metrics.base import Answers
-from numtok.nn.embedders.base import EMBEDDERS
-from numtok.nn.heads.base import HEADS
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS
 from numtok.registry import spec_of
 from numtok.reports import ADDED, PREDICTIONS_FILE, REPORT_FILE, Figure, Figures
-from numtok.schemes.base import SCHEMES
-from numtok.stages._requirements import Requirement
-from numtok.stages._spread import Spread, spread, t_test
 from numtok.stages.compare import Comparison, Config, Difference, run
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 from tests.fakereports import METRIC_NAMES, Fake, make
 from tests.test_cli_store import Shell
 

@@ -10,22 +10,22 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from numtok.artifact import Artifact
+from numtok.analysis.figures import confidence as figure
+from numtok.analysis.figures._picture import Line
+from numtok.analysis.probing.confidence import Asked, Probed, confidence
+from numtok.analysis.probing.continuity import variation
+from numtok.analysis.probing.probe_files import read
+from numtok.analysis.probing.probes import Confidence
+from numtok.analysis.probing.swept_row import geometric
+from numtok.encoding.in_memory import row_of
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.errors import NumtokError, UsageError
-from numtok.figures import confidence as figure
-from numtok.figures._picture import Line
-from numtok.nn.batches import generator
-from numtok.nn.likelihood import log_likelihoods
-from numtok.nn.objectives.base import OBJECTIVES, ended, masked
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
-from numtok.probes import Confidence
+from numtok.models.batches import generator
+from numtok.models.likelihood import log_likelihoods
+from numtok.models.objectives.base import OBJECTIVES, ended, masked
 from numtok.stages import probe
-from numtok.stages._continuity import variation
-from numtok.stages._memory_rows import row_of
-from numtok.stages._models import LoadedModel, Trained
-from numtok.stages._probed_confidence import Asked, Probed, confidence
-from numtok.stages._probes import read
-from numtok.stages._swept_row import geometric
+from numtok.store.artifact import Artifact
+from numtok.training.model_files import LoadedModel, Trained
 from tests import fakemodels, test_cli_store
 from tests.test_cli_store import Shell
 from tests.test_eval import World, quiet

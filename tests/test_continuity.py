@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.metrics._wilson import share
-from numtok.reports import Figure
-from numtok.stages._continuity import (
+from numtok.analysis.probing.continuity import (
     distinct,
     errors,
     evenly,
@@ -21,9 +19,11 @@ from numtok.stages._continuity import (
     saturation,
     slope,
 )
-from numtok.stages._probed_tokens import components, spearman
-from numtok.stages._seen_values import SeenValues, rounded
-from numtok.stages._swept_row import evenly_spaced
+from numtok.analysis.probing.swept_row import evenly_spaced
+from numtok.analysis.probing.tokens import components, spearman
+from numtok.evaluation.seen_values import SeenValues, rounded
+from numtok.metrics._wilson import share
+from numtok.reports import Figure
 
 SEEN = SeenValues(np.array([1.0, 2.0, 3.0]))
 X = np.linspace(1.0, 3.0, 201)

@@ -11,15 +11,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from numtok.contract import CHECKS, ContractBreak, check, digest_of, sample
+from numtok.encoding.schemes._contract import CHECKS, ContractBreak, check, digest_of, sample
+from numtok.encoding.schemes.base import (
+    SCHEMES,
+    Bounds,
+    Decoded,
+    Encoded,
+    Failure,
+    Next,
+    Outcome,
+    Scheme,
+)
+from numtok.encoding.schemes.digits import Digits
+from numtok.encoding.schemes.nd import ND
+from numtok.encoding.schemes.numgpt import NumGPT
+from numtok.encoding.schemes.p1000 import P1000
+from numtok.encoding.schemes.xval import XVal
 from numtok.numerals.column import Numerals
 from numtok.plugins import add_plugin_folders
-from numtok.schemes.base import SCHEMES, Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
-from numtok.schemes.digits import Digits
-from numtok.schemes.nd import ND
-from numtok.schemes.numgpt import NumGPT
-from numtok.schemes.p1000 import P1000
-from numtok.schemes.xval import XVal
 
 PLUGINS = Path(__file__).parent / "plugins"
 OTHER_SETTINGS = (

@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from numtok.artifact import Artifact
+from numtok.encoding.dataset import Samples
+from numtok.encoding.splits import read_split
 from numtok.errors import UsageError
-from numtok.nn.course import Course
-from numtok.nn.curriculum import Curriculum, shares
-from numtok.nn.training import Recipe
-from numtok.samples import Samples
-from numtok.stages._data import read_split
 from numtok.stages.train import Config, run
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.training.course import Course
+from numtok.training.curriculum import Curriculum, shares
+from numtok.training.trainer import Recipe
 from tests import fakemodels, test_train
 from tests.test_cli_store import Shell
 from tests.test_train import records, tiny, train

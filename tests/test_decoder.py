@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from numtok.automaton import automaton
+from numtok.encoding.automaton import automaton
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Scaling
+from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
-from numtok.nn.heads import _decoded
-from numtok.nn.heads._decoded import Decoded, Sampling
-from numtok.nn.heads._decoder import DecoderReader
-from numtok.nn.heads._written import cells, written
-from numtok.nn.heads.base import HEADS, ValueHead
-from numtok.nn.transformer import Shape
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Scaling
-from numtok.schemes.base import SCHEMES
+from numtok.models.heads import _decoded
+from numtok.models.heads._decoded import Decoded, Sampling
+from numtok.models.heads._decoder import DecoderReader
+from numtok.models.heads._written import cells, written
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.trunks.transformer import Shape
 from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Listed, Told, listed
 from tests.fakemodels import one_thread
 

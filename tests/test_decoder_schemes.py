@@ -10,15 +10,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from numtok.distributions.intervals import Intervals
+from numtok.encoding.grammar import Grammar, Support
+from numtok.encoding.schemes._radix import exponents_of
+from numtok.encoding.schemes.base import SCHEMES, Bounds, Failure, Outcome, Scheme
+from numtok.encoding.schemes.hamming import Hamming
+from numtok.encoding.schemes.nd import ND
+from numtok.encoding.schemes.ud import UD
 from numtok.errors import UsageError
-from numtok.grammar import Grammar, Support
+from numtok.models.distributions.intervals import Intervals
 from numtok.numerals.column import Numerals
-from numtok.schemes._radix import exponents_of
-from numtok.schemes.base import SCHEMES, Bounds, Failure, Outcome, Scheme
-from numtok.schemes.hamming import Hamming
-from numtok.schemes.nd import ND
-from numtok.schemes.ud import UD
 from tests.test_schemes import read_back, written
 
 POINTS = ("edge", "centre", "nearest")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
-from numtok.schemes.base import SCHEMES, Failure
 
 
 def written(spec: str, *literals: str) -> list[str]:

@@ -17,17 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from numtok.distributions import piecewise
-from numtok.distributions.gaussian import Gaussian
-from numtok.distributions.intervals import Intervals
-from numtok.distributions.mixture import Mixture
-from numtok.distributions.samples import Samples
-from numtok.grammar import Grammar, Support
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.grammar import Grammar, Support
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.schemes.base import SCHEMES, Scheme
+from numtok.encoding.schemes.p1000 import P1000
+from numtok.models.distributions import piecewise
+from numtok.models.distributions.gaussian import Gaussian
+from numtok.models.distributions.intervals import Intervals
+from numtok.models.distributions.mixture import Mixture
+from numtok.models.distributions.samples import Samples
 from numtok.numerals.column import Numerals, resolution
 from numtok.plugins import add_plugin_folders
-from numtok.schemes.base import SCHEMES, Scheme
-from numtok.schemes.p1000 import P1000
 
 ROOT = Path(__file__).resolve().parents[1]
 Floats = NDArray[np.float64]

@@ -26,18 +26,31 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.artifact import Artifact, verify
-from numtok.codec import Codec
+from numtok.data.reading import (
+    batches as batches_module,
+)
+from numtok.data.reading import (
+    file_part,
+)
+from numtok.data.reading import (
+    sources as sources_module,
+)
+from numtok.data.reading import (
+    units as inputs_module,
+)
+from numtok.data.reading.split_rule import SplitRule
+from numtok.encoding import shards as shards_module
+from numtok.encoding import unit as encode_unit_module
+from numtok.encoding.codec import Codec
+from numtok.encoding.dataset import Samples
+from numtok.encoding.splits import read_split
+from numtok.encoding.splits import splits as found_splits
+from numtok.encoding.unit import EncodeUnit
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.records import encoded_schema
-from numtok.samples import Samples
-from numtok.stages import _batches, _encode_unit, _inputs, _parts, _shards, _sources
-from numtok.stages._data import read_split
-from numtok.stages._data import splits as found_splits
-from numtok.stages._encode_unit import EncodeUnit
-from numtok.stages._splits import SplitRule
 from numtok.stages.encode import Config, run
-from numtok.store import Store
+from numtok.store.artifact import Artifact, verify
+from numtok.store.store import Store
 from tests import test_cli_store
 from tests.faults import Plan, installed
 from tests.test_cli_store import Shell
@@ -46,7 +59,7 @@ numtok = test_cli_store.numtok
 
 ROOT = Path(__file__).resolve().parents[1]
 ERA5 = ROOT.parent / "shared/data/text/era5-uk-2019-03.jsonl"
-SAMPLE = ROOT / "numtok/sample/era5-uk.jsonl"
+SAMPLE = ROOT / "numtok/data/sample/era5-uk.jsonl"
 LITERAL = ("bpe", "digits", "digits:3,reverse=yes", "numerologic", "numerologic:answer", "numvalue")
 SCHEMES = ("b1999", "fp15", "hamming", "nd", "p10", "p1000", "ud", "xval", *LITERAL)
 ROUNDING = ("b1999", "fp15", "p10", "p1000")  # to three digits
@@ -636,7 +649,7 @@ def test_what_lay_among_the_shards_in_former_versions_is_no_split(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = {"parquet": "clipped-00000.parquet", "jsonl": "rejected-00000.jsonl"}
-    for module in (_shards, _encode_unit):
+    for module in (shards_module, encode_unit_module):
         monkeypatch.setattr(module, "beside", lambda *place: names[place[-1]])
     artifact = clipped_and_rejected(tmp_path)
     assert {path.name for path in artifact.path.glob("*-00000.*")} > set(names.values())
@@ -743,7 +756,7 @@ def test_a_group_that_comes_late_has_its_column_in_every_shard(tmp_path: Path) -
     store = Store(tmp_path / "store")
     # The text sample ends with the first unit, so that the others' groups are not seen in it.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("numtok.stages._fit.SAMPLE", 1)
+        patch.setattr("numtok.encoding.fit_codec.SAMPLE", 1)
         artifact = encode(store, a, b, c)
     whole = encode(Store(tmp_path / "other"), a, b, c)
     assert artifact.manifest.content == whole.manifest.content
@@ -798,7 +811,7 @@ def test_a_floor_that_comes_late_has_its_column_in_every_shard(tmp_path: Path) -
         paths.append(tmp_path / f"{name}.jsonl.gz")
         paths[-1].write_bytes(gzip.compress(as_jsonl([row])))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("numtok.stages._fit.SAMPLE", 1)
+        patch.setattr("numtok.encoding.fit_codec.SAMPLE", 1)
         artifact = encode(Store(tmp_path / "store"), *paths)
     first, second = (row["floor_last"] for row in rows(artifact))
     assert np.isnan(first).tolist() == [True] and second == [3]
@@ -1000,7 +1013,7 @@ def test_a_run_that_was_stopped_continues_unless_told_to_restart(
     done: list[int] = []
     stop = True
 
-    def call(work: EncodeUnit, unit: _inputs.Unit) -> tuple[int, dict[str, Any]]:
+    def call(work: EncodeUnit, unit: inputs_module.Unit) -> tuple[int, dict[str, Any]]:
         if stop and unit.index == 1:
             raise KeyboardInterrupt
         done.append(unit.index)
@@ -1150,18 +1163,18 @@ def test_no_row_depends_on_where_the_input_is_cut(
     path = tmp_path_factory.getbasetemp() / ("cut.jsonl.gz" if packed else "cut.jsonl")
     path.write_bytes(gzip.compress(data) if packed else data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_inputs, "UNIT", unit)
-        patch.setattr(_inputs, "BLOCK", block)
+        patch.setattr(inputs_module, "UNIT", unit)
+        patch.setattr(inputs_module, "BLOCK", block)
         patch.setattr(files, "PIECE", piece)
-        sources = [_sources.Source(path, None, "cut")]
-        units, parents = _inputs.plan(sources, lambda *_: None)
+        sources = [sources_module.Source(path, None, "cut")]
+        units, parents = inputs_module.plan(sources, lambda *_: None)
         batches = [
             batch
             for unit in units
-            for batch in _inputs.read(unit, _batches.Reading("text", max_line))
+            for batch in inputs_module.read(unit, batches_module.Reading("text", max_line))
         ]
         found = [
-            (_parts.place_of(batch.part, row), name, text, batch.contents(index))
+            (file_part.place_of(batch.part, row), name, text, batch.contents(index))
             for batch in batches
             for index, (row, name, text) in enumerate(
                 zip(
@@ -1209,8 +1222,8 @@ def test_no_token_depends_on_where_the_input_is_cut(
     bad = path.read_bytes() + b'\n\n{"text": 5}\r\n{"text": "end 1"}'
     path.write_bytes(bad)
     whole = encode(Store(tmp_path / "whole"), path, scheme="xval", on_error="skip")
-    monkeypatch.setattr(_inputs, "UNIT", unit)
-    monkeypatch.setattr(_inputs, "BLOCK", block)
+    monkeypatch.setattr(inputs_module, "UNIT", unit)
+    monkeypatch.setattr(inputs_module, "BLOCK", block)
     monkeypatch.setattr(files, "PIECE", 50)
     cut = encode(Store(tmp_path / "cut"), path, scheme="xval", on_error="skip", workers=1)
     assert (len(shards(cut)) > 10) == (unit < 1000)
@@ -1230,7 +1243,7 @@ def test_no_parquet_row_depends_on_where_the_input_is_cut(
     made = pa.table({"text": [f"wind {n}" for n in range(100)]})
     path = tmp_path / "a.parquet"
     pq.write_table(made, path, row_group_size=7)
-    monkeypatch.setattr(_inputs, "UNIT", unit)
+    monkeypatch.setattr(inputs_module, "UNIT", unit)
     artifact = encode(Store(tmp_path), path, workers=1)
     assert len(shards(artifact)) == {1: 15, 1000: len(shards(artifact)), 1 << 30: 1}[unit]
     assert table(artifact)["id"].to_pylist() == [f"0:{n}" for n in range(100)]

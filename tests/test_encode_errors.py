@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok import files
-from numtok.stages import _inputs
+from numtok.data.reading import units
 from numtok.stages import encode as stage
 from tests import test_cli_store
 from tests.test_cli_store import Ran, Shell
@@ -357,7 +357,7 @@ def test_the_text_field_that_was_named_must_be_there(numtok: Shell) -> None:
 def test_a_line_over_the_limit_is_bad_wherever_it_ends(
     numtok: Shell, monkeypatch: pytest.MonkeyPatch, name: str, block: int
 ) -> None:
-    monkeypatch.setattr(_inputs, "BLOCK", block)
+    monkeypatch.setattr(units, "BLOCK", block)
     line = b'{"text": "' + b"5 " * 30 + b'"}\n'
     exact = b'{"id": "exactly", "text": "' + b"1" * 11 + b'"}\n'
     assert len(exact) == 41
@@ -659,7 +659,7 @@ def test_other_bytes_are_noticed_even_if_the_clock_stands_still(
     )
     put(before, name)
     os.utime(name, (5, 5))
-    real = _inputs.plan
+    real = units.plan
 
     def plan(*arguments: Any) -> Any:
         result = real(*arguments)

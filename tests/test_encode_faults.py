@@ -29,11 +29,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.artifact import MANIFEST, RECEIPTS, TIMING, Artifact, verify
 from numtok.errors import NumtokError, StoreError
-from numtok.provenance import provenance
 from numtok.stages.encode import Config, run
-from numtok.store import Store
+from numtok.store.artifact import MANIFEST, RECEIPTS, TIMING, Artifact, verify
+from numtok.store.provenance import provenance
+from numtok.store.store import Store
 from tests.faults import Plan, installed, points
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -408,7 +408,10 @@ def _serve() -> None:
     """This file as a program: the other end of ``Forks``."""
     os.fsync = lambda fd: None
     provenance()
-    for name in ("numtok.text_tokenizers.words", "pandas"):  # imported on the way, by pyarrow too
+    for name in (
+        "numtok.encoding.text_tokenizers.words",
+        "pandas",
+    ):  # imported on the way, by pyarrow too
         with suppress(ImportError):
             importlib.import_module(name)
     for line in sys.stdin:

@@ -18,8 +18,8 @@ from typing import Any
 import psutil
 import pytest
 
-from numtok.engines.local import Workers, run_units
 from numtok.errors import DataError, StoreError
+from numtok.store.engines.local import Workers, run_units
 
 ROOT = Path(__file__).parents[1]
 
@@ -149,7 +149,7 @@ def test_a_lock_that_a_library_makes_in_a_worker_is_no_warning_at_the_exit(tmp_p
     program.write_text(
         """
 import multiprocessing
-from numtok.engines.local import run_units
+from numtok.store.engines.local import run_units
 
 locks = []
 

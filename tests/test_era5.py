@@ -28,13 +28,13 @@ from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 
-from numtok import files, quota
-from numtok.artifact import Artifact, verify
+from numtok import files
+from numtok.data.sources.era5 import _PLACES, Era5
+from numtok.data.weather import objects
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
-from numtok.sources import _objects
-from numtok.sources.era5 import _PLACES, Era5
 from numtok.stages.fetch import Config, Result, run
-from numtok.store import Store
+from numtok.store.artifact import Artifact, verify
+from numtok.store.store import Store, quota
 from tests import test_cli_store, test_fetch
 from tests.faults import Plan, installed
 from tests.test_cli_store import Shell
@@ -418,7 +418,7 @@ def test_an_object_that_is_no_file_is_refused(tmp_path: Path) -> None:
 def test_a_day_that_no_memory_holds_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("numtok.sources._gridded.memory", lambda: 4 * 100)
+    monkeypatch.setattr("numtok.data.weather.gridded.memory", lambda: 4 * 100)
     cds().to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
     with pytest.raises(DataError) as caught:
         fetch(Store(tmp_path / "store"), tmp_path / "a.nc")
@@ -630,7 +630,7 @@ def test_a_part_of_an_object_that_is_too_short_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, asked: Any, got: int
 ) -> None:
     """As parts are asked for of sharded stores."""
-    monkeypatch.setattr(_objects, "PAUSE", 0.001)
+    monkeypatch.setattr(objects, "PAUSE", 0.001)
     whole = bytes(range(12))
     answers = [whole[:got], whole[: 6 if asked else 12]]
 
@@ -638,7 +638,7 @@ def test_a_part_of_an_object_that_is_too_short_is_tried_again(
         async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
             return prototype.buffer.from_bytes(answers.pop(0))
 
-    store = _objects.Objects(Short(read_only=True), "https://a.b", attempts=2)
+    store = objects.Objects(Short(read_only=True), "https://a.b", attempts=2)
     found = asyncio.run(store.get("x/c/0", default_buffer_prototype(), asked))
     assert found is not None and len(found) == (6 if asked else 12)
     assert len(answers) == (0 if asked else 1)
@@ -682,7 +682,7 @@ def asked_for(server: Server) -> set[int]:
 def test_what_fails_on_the_way_is_tried_again(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, faults: list[str]
 ) -> None:
-    monkeypatch.setattr(_objects, "PATIENCE", 0.3)
+    monkeypatch.setattr(objects, "PATIENCE", 0.3)
     place = serve(server, hourly(tmp_path))
     server.faults[OBJECT] = list(faults)
     check(field(fetch(Store(tmp_path / "store"), place, **WINDOW)))
@@ -707,7 +707,7 @@ def test_what_goes_on_failing_is_one_clear_line_and_then_goes_on(
     asked: int,
     why: str,
 ) -> None:
-    monkeypatch.setattr(_objects, "PATIENCE", 0.3)
+    monkeypatch.setattr(objects, "PATIENCE", 0.3)
     place = serve(server, hourly(tmp_path))
     server.faults[OBJECT] = [fault] * asked
     store = Store(tmp_path / "store")
@@ -1205,7 +1205,7 @@ def test_without_gcsfs_a_public_store_is_read_over_https(
         raise StoreError("no network in a test")
 
     monkeypatch.setitem(sys.modules, "gcsfs", None)
-    monkeypatch.setattr(_objects, "_web", web)
+    monkeypatch.setattr(objects, "_web", web)
     with pytest.raises(StoreError, match="no network in a test"):
         fetch(Store(tmp_path), "weatherbench2-64x32", **WINDOW)
     assert asked == [

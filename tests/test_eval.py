@@ -19,14 +19,16 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from numtok.artifact import TIMING, Artifact, verify
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, NumtokError, UsageError
+from numtok.evaluation.ranges import outside
 from numtok.metrics.base import METRICS, Answers
 from numtok.metrics.base import figures as measured
-from numtok.nn.decoding import LONGEST
-from numtok.nn.model import Model, ModelSettings
-from numtok.nn.presets import preset
-from numtok.nn.vocabulary import Vocabulary
+from numtok.models.decoding import LONGEST
+from numtok.models.model import Model, ModelSettings
+from numtok.models.presets import preset
+from numtok.models.vocabulary import Vocabulary
 from numtok.reports import (
     PREDICTIONS_FILE,
     QUANTILES,
@@ -37,12 +39,10 @@ from numtok.reports import (
     predictions_schema,
     quantile_column,
 )
-from numtok.schemes.base import SCHEMES
 from numtok.stages import encode, eval, gen, train
-from numtok.stages._data import read_codec
-from numtok.stages._models import Trained, write_model
-from numtok.stages._ranges import outside
-from numtok.store import Store
+from numtok.store.artifact import TIMING, Artifact, verify
+from numtok.store.store import Store
+from numtok.training.model_files import Trained, write_model
 from tests import fakemodels
 from tests.test_cli_store import Shell
 

@@ -10,16 +10,16 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from numtok.artifact import Artifact
+from numtok.encoding.grammar import Grammar
+from numtok.encoding.splits import learnt_values, read_split
 from numtok.errors import DataError, UsageError
-from numtok.grammar import Grammar
-from numtok.nn.batches import Batches
-from numtok.nn.generation import Writer
+from numtok.models.batches import Batches
+from numtok.models.generation import Writer
 from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
 from numtok.stages import compare, encode, eval, gen, nupa, train
-from numtok.stages._data import learnt_values, read_split
-from numtok.stages._models import read_model
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.training.model_files import read_model
 from tests import fakemodels
 from tests.test_eval import TINY, quiet
 

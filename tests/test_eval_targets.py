@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.artifact import Artifact
+from numtok.evaluation.report_files import Predictions, TrainMeans, answers, read
 from numtok.reports import PREDICTIONS_FILE, Report
 from numtok.stages import compare, train
 from numtok.stages import eval as evaluation
-from numtok.stages._reports import Predictions, TrainMeans, answers, read
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 from tests import test_cli_store, test_train
 from tests.test_cli_store import Shell
 

@@ -9,18 +9,18 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.artifact import Artifact
 from numtok.cli._shared import Format
-from numtok.cli._trained import print_result
-from numtok.nn.batches import Batch, Batches
-from numtok.nn.generation import Writer, Written
+from numtok.cli.output.train import print_result
+from numtok.encoding.splits import learnt_values, read_codec, read_split
+from numtok.models.batches import Batch, Batches
+from numtok.models.generation import Writer, Written
 from numtok.records import LOG_FILE
 from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import compare, encode, eval, gen, train
-from numtok.stages._data import learnt_values, read_codec, read_split
-from numtok.stages._exact_answers import ExactAnswers
-from numtok.stages._models import Losses
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.training.exact_match import ExactAnswers
+from numtok.training.model_files import Losses
 from tests import fakemodels
 from tests.test_eval import TINY, quiet
 
@@ -187,7 +187,7 @@ def test_groups_are_told_where_they_have_a_few_values_of_many_rows(
 
     def parts(**settings: int) -> dict[str, list[bool]]:
         for name, setting in settings.items():
-            monkeypatch.setattr(f"numtok.stages._exact_answers.{name}", setting)
+            monkeypatch.setattr(f"numtok.training.exact_match.{name}", setting)
         found = ExactAnswers.of(samples, batches, codec, 16)
         assert found is not None
         for part, of in found.parts.items():
@@ -208,7 +208,7 @@ def test_long_answers_are_fewer_rows(store: Store, monkeypatch: pytest.MonkeyPat
     codec, samples = read_codec(data), read_split(data, "validation")
     batches = Batches(samples, learnt_values(samples, codec), 16)
     whole = ExactAnswers.of(samples, batches, codec, 16)
-    monkeypatch.setattr("numtok.stages._exact_answers._TOKENS", 60)
+    monkeypatch.setattr("numtok.training.exact_match._TOKENS", 60)
     few = ExactAnswers.of(samples, batches, codec, 16)
     assert whole is not None and few is not None
     assert 1 <= len(few.rows) == 60 // (few.longest + 1) < len(whole.rows)

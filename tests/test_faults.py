@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 import pytest
 
+from numtok.analysis.figures.frequencies import Frequencies, panel_of
 from numtok.errors import UsageError
-from numtok.figures.frequencies import Frequencies, panel_of
+from numtok.evaluation.number_parts import KINDS, Shares, Written, by_chance
 from numtok.metrics.base import Answers
-from numtok.stages._number_parts import KINDS, Shares, Written, by_chance
-from numtok.stages.faults import Config, Faults, faults, run
-from numtok.store import Store
+from numtok.stages.errors import Config, Faults, faults, run
+from numtok.store.store import Store
 from tests.fakereports import Fake, make
 from tests.test_cli_store import Shell
 

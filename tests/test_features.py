@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok.errors import DataError
-from numtok.nn import features
-from numtok.nn.features import Columns, Inputs
+from numtok.training import features
+from numtok.training.features import Columns, Inputs
 
 Rows = list[list[float]]
 

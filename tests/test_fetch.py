@@ -20,16 +20,17 @@ import pyarrow.parquet as pq
 import pytest
 from typer.main import get_command
 
-from numtok.artifact import Artifact, verify
 from numtok.cli.main import build
+from numtok.data.fetching import download
+from numtok.data.sources import uci
+from numtok.data.sources.base import SOURCES
+from numtok.data.sources.uci import Uci
+from numtok.data.tables.table import Table, read_table
+from numtok.data.weather import objects
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
-from numtok.sources import _objects, uci
-from numtok.sources.base import SOURCES
-from numtok.sources.uci import Uci
-from numtok.stages import _download
 from numtok.stages.fetch import Config, run
-from numtok.store import Store
-from numtok.tables import Table, read_table
+from numtok.store.artifact import Artifact, verify
+from numtok.store.store import Store
 from tests import test_cli_store
 from tests.test_cli_store import Shell
 
@@ -107,8 +108,8 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(_download, "PAUSE", 0.001)
-    monkeypatch.setattr(_objects, "PAUSE", 0.001)
+    monkeypatch.setattr(download, "PAUSE", 0.001)
+    monkeypatch.setattr(objects, "PAUSE", 0.001)
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     made = Server()

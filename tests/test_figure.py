@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 import torch
 
-from numtok.figures._drawing import default_size, image
-from numtok.figures._picture import Axis, Bars, Line, Panel, Picture, Points, Ticks
-from numtok.figures.density import Density
-from numtok.figures.truth import Truth
+from numtok.analysis.figures._drawing import default_size, image
+from numtok.analysis.figures._picture import Axis, Bars, Line, Panel, Picture, Points, Ticks
+from numtok.analysis.figures.density import Density
+from numtok.analysis.figures.truth import Truth
 from numtok.stages import eval_table, fit
 from numtok.stages.table import Config as TableConfig
 from numtok.stages.table import run as table
-from numtok.store import Store
+from numtok.store.store import Store
 from tests import test_cli_store
 from tests.fakereports import Fake, make
 from tests.test_cli_store import Shell

@@ -13,12 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import files
-from numtok.artifact import Artifact, Parent
-from numtok.errors import UsageError
-from numtok.figures import _measures, bars, curve, density, lines, truth
-from numtok.figures._labels import labels_of, metric_label
-from numtok.figures._measures import Pair, Point, measured, notes_of
-from numtok.figures._picture import (
+from numtok.analysis.figures import _measures, bars, curve, density, lines, truth
+from numtok.analysis.figures._labels import labels_of, metric_label
+from numtok.analysis.figures._measures import Pair, Point, measured, notes_of
+from numtok.analysis.figures._picture import (
     Axis,
     Band,
     Bars,
@@ -31,15 +29,17 @@ from numtok.figures._picture import (
     some,
     undrawn,
 )
-from numtok.figures._settings import placed
-from numtok.figures._sources import sources_of
+from numtok.analysis.figures._settings import placed
+from numtok.analysis.figures._sources import sources_of
+from numtok.data.tables.table import Feature
+from numtok.errors import UsageError
+from numtok.evaluation.comparison.seeds import Spread
+from numtok.evaluation.report_files import Evaluation, read
 from numtok.metrics.base import METRICS, Answers
 from numtok.records import DATA, ENCODED, TABLE
 from numtok.reports import Labels
-from numtok.stages._reports import Evaluation, read
-from numtok.stages._spread import Spread
-from numtok.store import Store
-from numtok.tables import Feature
+from numtok.store.artifact import Artifact, Parent
+from numtok.store.store import Store
 from tests.fakereports import Fake, make
 
 NAN = float("nan")

@@ -17,18 +17,18 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from numtok.artifact import Artifact, verify
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
-from numtok.nn.heads._decoded import Sampling
-from numtok.nn.heads._point import PointReader
-from numtok.nn.heads.riemann import _RiemannReader
+from numtok.evaluation.tables import TableOptions, over_grid
+from numtok.models.heads._decoded import Sampling
+from numtok.models.heads._point import PointReader
+from numtok.models.heads.riemann import _RiemannReader
 from numtok.registry import spec_of
 from numtok.stages import eval_table, fit
-from numtok.stages._regressors import REGRESSOR_FILE, read_regressor, read_regressor_file
-from numtok.stages._table_predictions import TableOptions, over_grid
 from numtok.stages.table import Config as TableConfig
 from numtok.stages.table import run as table
-from numtok.store import Store
+from numtok.store.artifact import Artifact, verify
+from numtok.store.store import Store
+from numtok.training.regressor_files import REGRESSOR_FILE, read_regressor, read_regressor_file
 from tests import fakeheads, test_cli_store, test_train
 from tests.test_cli_store import Shell
 
@@ -294,7 +294,7 @@ def test_a_crps_that_far_tails_rule_is_told(store: Store) -> None:
 
 
 def test_an_expectation_over_a_grid_weighs_by_density() -> None:
-    from numtok.distributions.intervals import Intervals
+    from numtok.models.distributions.intervals import Intervals
 
     two = Intervals(
         np.array([0.0, 1.0]), np.array([1.0, 2.0]), np.array([0.5, 1.5]), np.log([[0.25, 0.75]])
@@ -339,7 +339,7 @@ def test_floors_are_fitted_to_rows_from_everywhere(
     path.write_text("\n".join(["a,y,split", *lines]) + "\n")
     table(TableConfig(str(path), "y"), store)
     model = fitted(store, tiny("sorted"))
-    monkeypatch.setattr("numtok.stages._table_predictions._FITTED_ON", 100)
+    monkeypatch.setattr("numtok.evaluation.tables._FITTED_ON", 100)
     floors = report(evaluated(store, model, "sorted"))["floors"]
     assert floors["linear"]["mse"]["value"] < 0.2 * floors["mean"]["mse"]["value"]
 

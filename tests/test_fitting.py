@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from numtok.errors import TrainingFailed, UsageError
-from numtok.nn.features import Columns
-from numtok.nn.fitted import Fitted, LearntFrom, Preparation
-from numtok.nn.fitting import Fitting, FittingRecipe, Rows, held_back
-from numtok.nn.heads.base import HEADS, ValueHead
-from numtok.nn.mlp import Mlp
-from numtok.nn.regressor import Regressor, RegressorSettings
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.regressor import Regressor, RegressorSettings
+from numtok.models.trunks.mlp import Mlp
 from numtok.registry import settings_of
+from numtok.training.features import Columns
+from numtok.training.fitted import Fitted, LearntFrom, Preparation
+from numtok.training.fitting import Fitting, FittingRecipe, Rows, held_back
 from tests.fakeheads import Floats
 from tests.fakemodels import CPU, one_thread
 

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from sklearn import ensemble
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
-from numtok.codec import Codec, Texts
-from numtok.normalizers.base import NORMALIZERS, Moments, fit
-from numtok.samples import Samples
-from numtok.schemes.base import SCHEMES, Failure
-from numtok.stages import _floors
-from numtok.stages._predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL, asked_for
-from numtok.stages._seen_values import SeenValues
+from numtok.encoding.codec import Codec, Texts
+from numtok.encoding.dataset import Samples
+from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
+from numtok.encoding.schemes.base import SCHEMES, Failure
+from numtok.evaluation import baselines
+from numtok.evaluation.predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL, asked_for
+from numtok.evaluation.seen_values import SeenValues
 from tests.fakemodels import codec, samples
 
 TRAIN = [f"{a} and {37 * a % 41} give {3 * a - 2 * (37 * a % 41) + 0.5}" for a in range(40)]
@@ -38,7 +38,7 @@ def few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_is_boosted_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_floors, "_boosted", {})
+    monkeypatch.setattr(baselines, "_boosted", {})
 
 
 def rows(scheme: str, texts: Sequence[str], *places: int) -> Samples:
@@ -57,7 +57,7 @@ def floors(
     fill: str = PARALLEL,
 ) -> dict[str, NDArray[np.float64]]:
     asked = asked_for(test, one_by_one)
-    return dict(_floors.floors(of or codec("p1000"), test, asked, train, mean, fill))
+    return dict(baselines.floors(of or codec("p1000"), test, asked, train, mean, fill))
 
 
 def test_values_of_a_target_that_was_not_learnt_are_none_and_those_nearby_all_numbers() -> None:
@@ -237,7 +237,7 @@ def test_boosted_is_better_than_linear_where_the_task_is_not_linear() -> None:
     found, truth = floors(test, train), test.numbers[test.targets]
     error = {name: float(np.square(found[name] - truth).mean()) for name in ("linear", "boosted")}
     assert error["boosted"] < 0.1 * error["linear"]
-    _floors._boosted.clear()
+    baselines._boosted.clear()
     np.testing.assert_array_equal(found["boosted"], floors(test, train)["boosted"])
 
 
@@ -248,7 +248,7 @@ def test_without_scikit_learn_there_is_no_boosted_floor(monkeypatch: pytest.Monk
     def find_spec(name: str) -> Any:
         return None if name == "sklearn" else util.find_spec(name)
 
-    monkeypatch.setattr(_floors, "find_spec", find_spec)
+    monkeypatch.setattr(baselines, "find_spec", find_spec)
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)  # an import would fail
     assert list(floors(test, train)) == ["quantisation", "nearest", "linear"]
 
@@ -280,7 +280,7 @@ def test_what_was_boosted_before_is_not_fitted_again(monkeypatch: pytest.MonkeyP
         return fit(self, x, y)
 
     monkeypatch.setattr(ensemble.HistGradientBoostingRegressor, "fit", counting)
-    monkeypatch.setattr(_floors, "_MOST_BOOSTED", 2)
+    monkeypatch.setattr(baselines, "_MOST_BOOSTED", 2)
     test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
     first = floors(test, train)["boosted"]
     for scheme in ("p1000", "xval"):  # which reads the same numbers
@@ -314,7 +314,7 @@ def test_where_rows_are_not_alike_nothing_is_fitted(test: list[str], train: list
 
 
 def test_features_are_the_numbers_that_are_no_target() -> None:
-    found = _floors._others(rows("p1000", TEST, 0, 2), np.array([0, 2]))
+    found = baselines._others(rows("p1000", TEST, 0, 2), np.array([0, 2]))
     assert found.tolist() == [[7], [8]]
 
 
@@ -354,7 +354,7 @@ def test_floors_do_not_depend_on_how_the_model_is_asked(places: tuple[int, ...])
 
 
 def test_a_number_that_is_two_targets_has_the_features_of_one() -> None:
-    found = _floors._others(samples("p1000", TEST[:1], targets=[2, 2]), np.arange(1))
+    found = baselines._others(samples("p1000", TEST[:1], targets=[2, 2]), np.arange(1))
     assert found.tolist() == [[4, 7]]
 
 
@@ -367,8 +367,8 @@ def test_the_rows_that_are_fitted_have_a_limit_and_are_from_everywhere(
         learnt.append(y.tolist())
         return np.zeros(len(asked))
 
-    monkeypatch.setattr(_floors, "linear", fit)
-    monkeypatch.setattr(_floors, "_FITTED_ON", 40)
+    monkeypatch.setattr(baselines, "linear", fit)
+    monkeypatch.setattr(baselines, "_FITTED_ON", 40)
     other = [f"{n} and {n * n} give 77" for n in range(40)]
     floors(rows("p1000", TEST, 2), rows("p1000", [*TRAIN, *other], 2))
     [values] = learnt
@@ -377,9 +377,9 @@ def test_the_rows_that_are_fitted_have_a_limit_and_are_from_everywhere(
 
 
 def test_rows_with_very_many_numbers_are_not_fitted() -> None:
-    many = " ".join(map(str, range(_floors._MOST_FEATURES + 2)))
+    many = " ".join(map(str, range(baselines._MOST_FEATURES + 2)))
     made = samples("p1000", [many], targets=[0])
-    assert _floors._others(made, np.arange(1)).shape == (1, 0)
+    assert baselines._others(made, np.arange(1)).shape == (1, 0)
 
 
 # --- several targets of one name, floors of rows -------------------------------------------------
@@ -404,8 +404,8 @@ def test_of_several_targets_of_a_name_each_is_fitted_on_the_numbers_before_it() 
     train = last_of_each_list([lines(number, 0) for number in range(40)])
     test = last_of_each_list([lines(number, 0.5) for number in range(5)])
     truth = test.numbers[test.targets]
-    assert _floors._gaps(test, np.arange(4)).tolist() == [3, 4, 3, 4]
-    features, asked = _floors._beside((train, np.arange(9)), (test, np.arange(2)))
+    assert baselines._gaps(test, np.arange(4)).tolist() == [3, 4, 3, 4]
+    features, asked = baselines._beside((train, np.arange(9)), (test, np.arange(2)))
     assert (features.shape, asked.tolist()) == ((9, 3), [[0, 0.5, 1], [2.5, 4, 5.5]])
     assert floors(test, train)["linear"] == pytest.approx(truth)
 

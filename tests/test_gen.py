@@ -20,15 +20,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.artifact import RECEIPTS, TIMING, Artifact, verify
 from numtok.cli import _tasks
 from numtok.cli import gen as command
+from numtok.data.tasks.base import SHARES, TASKS
 from numtok.errors import NumtokError, StoreError, UsageError
 from numtok.records import Row
 from numtok.stages import gen
 from numtok.stages.gen import Config, run, split_rows
-from numtok.store import Store
-from numtok.tasks.base import SHARES, TASKS
+from numtok.store.artifact import RECEIPTS, TIMING, Artifact, verify
+from numtok.store.store import Store
 from tests import test_cli_store
 from tests.faults import Plan, installed
 from tests.test_cli_store import Ran, Shell

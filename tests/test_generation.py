@@ -8,11 +8,11 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from numtok.grammar import Grammar
-from numtok.nn.batches import PAD, Batch
-from numtok.nn.generation import Writer, Written
-from numtok.nn.model import Model
-from numtok.nn.objectives.base import END, MASK
+from numtok.encoding.grammar import Grammar
+from numtok.models.batches import PAD, Batch
+from numtok.models.generation import Writer, Written
+from numtok.models.model import Model
+from numtok.models.objectives.base import END, MASK
 from tests import fakemodels
 from tests.fakemodels import batch, codec, model
 

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.codec import Spans, Texts, cut
-from numtok.normalizers.base import NORMALIZERS, Moments, fit
+from numtok.encoding.codec import Spans, Texts, cut
+from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
+from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.stages import encode
-from numtok.store import Store
-from numtok.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.store.store import Store
 
 SAMPLE = Path(__file__).parents[1] / "numtok" / "sample" / "era5-uk.jsonl"
 TEXTS = (

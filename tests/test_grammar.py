@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from numtok.encoding.grammar import Grammar, Paths, Support
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.schemes.base import SCHEMES, Next, Scheme
+from numtok.encoding.schemes.p1000 import P1000
 from numtok.errors import UsageError
-from numtok.grammar import Grammar, Paths, Support
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.numerals.column import Numerals
 from numtok.plugins import add_plugin_folders
-from numtok.schemes.base import SCHEMES, Next, Scheme
-from numtok.schemes.p1000 import P1000
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGINS = Path(__file__).parent / "plugins"

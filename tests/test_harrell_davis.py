@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.distributions import harrell_davis as module
-from numtok.distributions.harrell_davis import harrell_davis, incomplete_beta
+from numtok.models.distributions import harrell_davis as module
+from numtok.models.distributions.harrell_davis import harrell_davis, incomplete_beta
 
 
 def test_the_examples_are_right() -> None:

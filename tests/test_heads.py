@@ -15,16 +15,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from numtok.distributions.base import Predictive
-from numtok.errors import UsageError
-from numtok.nn.features import Columns
-from numtok.nn.fitted import Fitted, Preparation
-from numtok.nn.fitting import FittingRecipe
-from numtok.nn.heads._decoded import Decoded
-from numtok.nn.heads.base import HEADS, ValueHead
-from numtok.nn.mlp import Mlp
-from numtok.nn.regressor import Regressor, RegressorSettings
-from numtok.normalizers.base import (
+from numtok.encoding.normalizers.base import (
     NORMALIZERS,
     Chained,
     FittedNormalizer,
@@ -32,7 +23,16 @@ from numtok.normalizers.base import (
     Scaling,
     fit,
 )
+from numtok.errors import UsageError
+from numtok.models.distributions.base import Predictive
+from numtok.models.heads._decoded import Decoded
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.regressor import Regressor, RegressorSettings
+from numtok.models.trunks.mlp import Mlp
 from numtok.registry import settings_of
+from numtok.training.features import Columns
+from numtok.training.fitted import Fitted, Preparation
+from numtok.training.fitting import FittingRecipe
 from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Told, listed
 from tests.fakemodels import CPU, one_thread
 

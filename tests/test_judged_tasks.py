@@ -16,14 +16,14 @@ import msgspec
 import numpy as np
 import pytest
 
+from numtok.data.tasks._unrepeated import log_draw, shared_out
+from numtok.data.tasks.base import SHARES, TASKS, Split, TextTask
 from numtok.errors import UsageError
 from numtok.records import Row
 from numtok.registry import Range
 from numtok.stages import gen
 from numtok.stages.gen import Config
-from numtok.store import Store
-from numtok.tasks._unrepeated import log_draw, shared_out
-from numtok.tasks.base import SHARES, TASKS, Split, TextTask
+from numtok.store.store import Store
 from tests import test_cli_store
 from tests.test_cli_store import Shell
 

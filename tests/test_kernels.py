@@ -35,13 +35,13 @@ import json, sys
 from numba.core import event
 
 def found():
-    from numtok.stages._checksum import Checksum
+    from numtok.data.reading.checksum import Checksum
     return list(Checksum().over(b"[1,-2.5] utf8"))
 
 if __name__ == "__main__":
     with event.install_recorder("numba:compile") as recorder:
         here = found()
-    from numtok.stages._checksum import _sums
+    from numtok.data.reading.checksum import _sums
     stats = _sums.stats
     child = None
     if "--spawn" in sys.argv:

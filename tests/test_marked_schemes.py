@@ -5,10 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from numtok.encoding.schemes import _marked
+from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
-from numtok.schemes import _marked
-from numtok.schemes.base import SCHEMES, Failure
 from tests.fakemodels import codec, samples
 
 

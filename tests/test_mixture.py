@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from numtok.distributions import normal
-from numtok.distributions.gaussian import Gaussian
-from numtok.distributions.mixture import Mixture
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.models.distributions import normal
+from numtok.models.distributions.gaussian import Gaussian
+from numtok.models.distributions.mixture import Mixture
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ LINEAR = ["none", "scale", "affine"]
 
 @pytest.mark.parametrize("name", ["normal", "mixture"])
 def test_the_examples_are_right(name: str) -> None:
-    found = doctest.testmod(importlib.import_module(f"numtok.distributions.{name}"))
+    found = doctest.testmod(importlib.import_module(f"numtok.models.distributions.{name}"))
     assert found.attempted > 0
     assert not found.failed
 
@@ -188,7 +188,7 @@ def test_levels_of_all_rows_and_sizes_of_parts_change_nothing(
         return [one.cdf(values), one.crps(values), points, one.mode(), one.log_density(values)]
 
     whole = answers()
-    monkeypatch.setattr("numtok.distributions.mixture._AT_ONCE", 40)
+    monkeypatch.setattr("numtok.models.distributions.mixture._AT_ONCE", 40)
     for found, expected in zip(answers(), whole, strict=True):
         np.testing.assert_array_equal(found, expected)
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from numtok.distributions import multiples as module
-from numtok.distributions.base import Predictive
-from numtok.distributions.gaussian import Gaussian
-from numtok.distributions.intervals import Intervals
-from numtok.distributions.mixture import Mixture
-from numtok.distributions.multiples import Multiples
-from numtok.distributions.tailed import Tailed
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.models.distributions import multiples as module
+from numtok.models.distributions.base import Predictive
+from numtok.models.distributions.gaussian import Gaussian
+from numtok.models.distributions.intervals import Intervals
+from numtok.models.distributions.mixture import Mixture
+from numtok.models.distributions.multiples import Multiples
+from numtok.models.distributions.tailed import Tailed
 
 Floats = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from numtok.nn import batches as module
-from numtok.nn.batches import (
+from numtok.models import batches as module
+from numtok.models.batches import (
     PAD,
     Batch,
     Batches,
@@ -22,7 +22,7 @@ from numtok.nn.batches import (
     seed_of,
     uniforms,
 )
-from numtok.nn.prefetch import prefetched
+from numtok.training.prefetch import prefetched
 from tests.fakemodels import batch, batches, codec, samples
 
 SPANS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 50), st.integers(0, 5)), max_size=12)

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from torch import Tensor
 
-from numtok.codec import Codec
-from numtok.grammar import Grammar, Support
-from numtok.nn.batches import Batch, uniforms
-from numtok.nn.decoding import LONGEST, Draw, Reader, Reading
-from numtok.nn.model import Model
-from numtok.nn.objectives.base import END, MASK
-from numtok.nn.steps import LeftToRight, Parallel, Prompts, Steps
-from numtok.schemes.base import Failure, Next, Scheme
-from numtok.schemes.p1000 import P1000
+from numtok.encoding.codec import Codec
+from numtok.encoding.grammar import Grammar, Support
+from numtok.encoding.schemes.base import Failure, Next, Scheme
+from numtok.encoding.schemes.p1000 import P1000
+from numtok.models.batches import Batch, uniforms
+from numtok.models.decoding import LONGEST, Draw, Reader, Reading
+from numtok.models.model import Model
+from numtok.models.objectives.base import END, MASK
+from numtok.models.steps import LeftToRight, Parallel, Prompts, Steps
 from tests import fakemodels
 from tests.fakemodels import batch, codec, model, numbers_of
 

@@ -10,8 +10,8 @@ import psutil
 import pytest
 import torch
 
-from numtok.nn import device
-from numtok.nn.device import MatmulRate, measured_matmul_rate, peak_memory
+from numtok.training import device
+from numtok.training.device import MatmulRate, measured_matmul_rate, peak_memory
 from tests.fakemodels import CPU, one_thread
 
 __all__ = ["one_thread"]
@@ -86,7 +86,7 @@ def test_freed_memory_is_kept_for_the_next_step() -> None:
     """In a process of its own; another C library than glibc takes no notice."""
     program = """
 import psutil, torch
-from numtok.nn.device import keep_freed_memory
+from numtok.training.device import keep_freed_memory
 keep_freed_memory()
 before = psutil.Process().memory_info().rss
 torch.ones(1 << 26)

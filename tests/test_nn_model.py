@@ -10,16 +10,16 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
-from numtok.nn.batches import generator
-from numtok.nn.embedders.base import EMBEDDERS
-from numtok.nn.heads.base import HEADS, ValueHead
-from numtok.nn.model import Losses, Model, ModelSettings, _cross_entropy
-from numtok.nn.objectives.base import OBJECTIVES, Example
-from numtok.nn.presets import PRESETS, Preset, preset
-from numtok.nn.vocabulary import Vocabulary
+from numtok.models.batches import generator
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.model import Losses, Model, ModelSettings, _cross_entropy
+from numtok.models.objectives.base import OBJECTIVES, Example
+from numtok.models.presets import PRESETS, Preset, preset
+from numtok.models.vocabulary import Vocabulary
 from numtok.registry import settings_of
-from numtok.schemes.base import SCHEMES
 from tests import fakemodels
 from tests.fakemodels import batch, codec, model
 

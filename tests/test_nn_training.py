@@ -17,11 +17,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from numtok.errors import TrainingFailed, UsageError
-from numtok.nn.batches import generator
-from numtok.nn.model import Model
-from numtok.nn.objectives.base import OBJECTIVES, Example
-from numtok.nn.prefetch import prefetched
-from numtok.nn.training import (
+from numtok.models.batches import generator
+from numtok.models.model import Model
+from numtok.models.objectives.base import OBJECTIVES, Example
+from numtok.training.prefetch import prefetched
+from numtok.training.trainer import (
     Execution,
     Recipe,
     Trainer,

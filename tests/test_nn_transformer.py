@@ -13,8 +13,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.errors import UsageError
-from numtok.nn import transformer
-from numtok.nn.transformer import POSITIONS, Cache, Shape, Transformer
+from numtok.models.trunks import transformer
+from numtok.models.trunks.transformer import POSITIONS, Cache, Shape, Transformer
 from tests import fakemodels
 
 one_thread = fakemodels.one_thread

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from numtok.errors import DataError
-from numtok.normalizers.base import (
+from numtok.encoding.normalizers.base import (
     NORMALIZERS,
     Chained,
     FittedNormalizer,
@@ -17,6 +16,7 @@ from numtok.normalizers.base import (
     Normalizer,
     fit,
 )
+from numtok.errors import DataError
 
 SPECS = ["none", "scale:5", "affine", "unit", "signed-log"]
 # Where a factor takes them, values near the end of float64's range lose digits.

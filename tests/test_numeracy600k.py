@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from numtok import files
-from numtok.artifact import Artifact, verify
+from numtok.data.reading.split_rule import SplitRule
+from numtok.data.sources import _json_items, numeracy600k
+from numtok.data.sources._json_items import items
+from numtok.data.sources.base import SOURCES
+from numtok.data.sources.numeracy600k import Numeracy600k, magnitude
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.sources import _json_items, numeracy600k
-from numtok.sources._json_items import items
-from numtok.sources.base import SOURCES
-from numtok.sources.numeracy600k import Numeracy600k, magnitude
-from numtok.stages._splits import SplitRule
-from numtok.store import Store
+from numtok.store.artifact import Artifact, verify
+from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
 from tests import test_cli_store, test_fetch
 from tests.faults import Plan, installed

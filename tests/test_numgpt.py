@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from numtok.codec import Texts
+from numtok.encoding.codec import Texts
+from numtok.encoding.schemes.base import SCHEMES, Encoded, Failure, Outcome
 from numtok.errors import UsageError
-from numtok.nn.batches import generator
-from numtok.nn.embedders.base import EMBEDDERS
-from numtok.nn.objectives.base import OBJECTIVES
-from numtok.nn.vocabulary import Vocabulary
+from numtok.models.batches import generator
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.schemes.base import SCHEMES, Encoded, Failure, Outcome
 from numtok.stages.explain import run as explain
 from tests import fakemodels
 from tests.fakemodels import batch, codec, model
@@ -61,7 +61,7 @@ def read(pairs: Sequence[tuple[str, float]], spec: str = "numgpt") -> list[str]:
 
 @pytest.mark.parametrize("name", ["base", "_mantissa"])
 def test_the_examples_are_right(name: str) -> None:
-    module = importlib.import_module(f"numtok.schemes.{name}")
+    module = importlib.import_module(f"numtok.encoding.schemes.{name}")
     found = doctest.testmod(module, extraglobs={"np": np})
     assert found.attempted > 0
     assert not found.failed

@@ -14,29 +14,29 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from numtok.artifact import Artifact
-from numtok.distributions.gaussian import Gaussian
+from numtok.encoding.grammar import Grammar
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
-from numtok.grammar import Grammar
-from numtok.nn.batches import generator
-from numtok.nn.decoding import Reader
-from numtok.nn.heads.base import HEADS, ValueHead
-from numtok.nn.likelihood import log_likelihoods
-from numtok.nn.model import Model
-from numtok.nn.objectives.base import OBJECTIVES, Example
-from numtok.nn.steps import Parallel
-from numtok.nn.training import Execution, Recipe, Trainer
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
-from numtok.schemes.base import SCHEMES
+from numtok.evaluation.predict import multiples
+from numtok.models.batches import generator
+from numtok.models.decoding import Reader
+from numtok.models.distributions.gaussian import Gaussian
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.likelihood import log_likelihoods
+from numtok.models.model import Model
+from numtok.models.objectives.base import OBJECTIVES, Example
+from numtok.models.steps import Parallel
 from numtok.sklearn import NumericRegressor
 from numtok.stages import eval as evaluation
 from numtok.stages import train as training
-from numtok.stages._predict import multiples
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.training.trainer import Execution, Recipe, Trainer
 from tests import fakemodels
 from tests.fakemodels import CPU, batch, codec, model, numbers_of
 

@@ -9,20 +9,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from numtok.encoding.grammar import Grammar
 from numtok.errors import UsageError
-from numtok.grammar import Grammar
-from numtok.nn.batches import Batch
-from numtok.nn.decoding import Reader
-from numtok.nn.embedders import _decimal_parts
-from numtok.nn.embedders._prefixed import Prefixed
-from numtok.nn.embedders.base import EMBEDDERS
-from numtok.nn.generation import Writer
-from numtok.nn.likelihood import log_likelihoods
-from numtok.nn.model import Model
-from numtok.nn.objectives.base import END, OBJECTIVES, Example
-from numtok.nn.steps import Prompts
-from numtok.nn.training import Execution, Recipe, Trainer
-from numtok.nn.vocabulary import Vocabulary
+from numtok.models.batches import Batch
+from numtok.models.decoding import Reader
+from numtok.models.embedders import _decimal_parts
+from numtok.models.embedders._prefixed import Prefixed
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.generation import Writer
+from numtok.models.likelihood import log_likelihoods
+from numtok.models.model import Model
+from numtok.models.objectives.base import END, OBJECTIVES, Example
+from numtok.models.steps import Prompts
+from numtok.models.vocabulary import Vocabulary
+from numtok.training.trainer import Execution, Recipe, Trainer
 from tests import fakemodels
 from tests.fakemodels import CPU, batch, codec, model
 

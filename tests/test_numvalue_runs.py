@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.artifact import TIMING, Artifact
-from numtok.cli._encoded import print_result
 from numtok.cli._shared import Format
-from numtok.cli._trained import print_result as print_trained
+from numtok.cli.output.encode import print_result
+from numtok.cli.output.train import print_result as print_trained
 from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import encode, eval, gen, nupa
 from numtok.stages.train import Config, Result, run
-from numtok.store import Store
+from numtok.store.artifact import TIMING, Artifact
+from numtok.store.store import Store
 from tests import test_train
 from tests.test_eval import TINY, quiet
 from tests.test_train import records, train

@@ -10,17 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from numtok.analysis import nupa_tables
+from numtok.analysis.nupa_tables import MEASURES, Scored, tables
+from numtok.data.nupa import answers, keys, notation, strata, wording
+from numtok.data.nupa.answers import Score, score
+from numtok.data.nupa.notation import in_notation
+from numtok.data.tasks import _nupa_answers, _nupa_operands, _nupa_questions
 from numtok.errors import DataError, UsageError
+from numtok.evaluation.report_files import Predictions
 from numtok.metrics._wilson import Z, ends
 from numtok.metrics.base import METRICS, Answers
-from numtok.nupa import answers, keys, notation, strata, wording
-from numtok.nupa.answers import Score, score
-from numtok.nupa.notation import in_notation
-from numtok.stages import _nupa_tables
 from numtok.stages import nupa as stage
-from numtok.stages._nupa_tables import MEASURES, Scored, tables
-from numtok.stages._reports import Predictions
-from numtok.tasks import _nupa_answers, _nupa_operands, _nupa_questions
 from tests import test_cli_store
 from tests.test_cli_store import Shell
 
@@ -425,7 +425,7 @@ def test_a_value_in_float32_has_seven_digits(truth: str, said: str, expected: st
 @pytest.mark.parametrize(
     "module",
     [
-        answers, keys, notation, strata, wording, stage, _nupa_tables, _nupa_answers,
+        answers, keys, notation, strata, wording, stage, nupa_tables, _nupa_answers,
         _nupa_operands, _nupa_questions,
     ],
     ids=lambda module: module.__name__.rpartition(".")[2],

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from numtok.artifact import Artifact
+from numtok.data.nupa.keys import DIGITS, KEYS, chosen
+from numtok.data.nupa.strata import allowed
+from numtok.data.sources.base import SOURCES
+from numtok.data.sources.nupa import Nupa
 from numtok.errors import DataError, UsageError
-from numtok.nupa.keys import DIGITS, KEYS, chosen
-from numtok.nupa.strata import allowed
-from numtok.sources.base import SOURCES
-from numtok.sources.nupa import Nupa
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 from tests import test_cli_store, test_fetch
 from tests.test_cli_store import Shell
 from tests.test_fetch import Server, fetched

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
+from numtok.data.nupa.keys import DIGITS, FLOAT, FRACTION, INTEGER, KEYS, SCIENTIFIC, Key, chosen
+from numtok.data.nupa.strata import TEST_ROWS, VALUE_AWARE_ROWS, allowed, published
+from numtok.data.nupa.wording import read, wording
+from numtok.data.nupa.wording import row as written
+from numtok.data.tasks._nupa_answers import answers
+from numtok.data.tasks._nupa_operands import Draws
+from numtok.data.tasks._nupa_questions import variants
+from numtok.data.tasks.base import Split
+from numtok.data.tasks.nupa import Nupa
 from numtok.errors import UsageError
-from numtok.nupa.keys import DIGITS, FLOAT, FRACTION, INTEGER, KEYS, SCIENTIFIC, Key, chosen
-from numtok.nupa.strata import TEST_ROWS, VALUE_AWARE_ROWS, allowed, published
-from numtok.nupa.wording import read, wording
-from numtok.nupa.wording import row as written
 from numtok.stages.gen import Config
-from numtok.tasks._nupa_answers import answers
-from numtok.tasks._nupa_operands import Draws
-from numtok.tasks._nupa_questions import variants
-from numtok.tasks.base import Split
-from numtok.tasks.nupa import Nupa
 from tests import test_cli_store
 from tests.nupa_oracle import answer, value
 from tests.test_cli_store import Shell

@@ -16,15 +16,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from numtok.data.tasks import orbits
+from numtok.data.tasks._nbody import System, come_close, positions, simulation
+from numtok.data.tasks.base import TASKS, Split
+from numtok.data.tasks.orbits import Orbits
 from numtok.errors import UsageError
 from numtok.records import Row
 from numtok.registry import Range
 from numtok.stages.gen import Config
-from numtok.store import Store
-from numtok.tasks import orbits
-from numtok.tasks._nbody import System, come_close, positions, simulation
-from numtok.tasks.base import TASKS, Split
-from numtok.tasks.orbits import Orbits
+from numtok.store.store import Store
 from tests import test_cli_store
 from tests.test_cli_store import Shell
 from tests.test_gen import contents, make

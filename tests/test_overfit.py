@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from numtok.artifact import Artifact
+from numtok.encoding.schemes.base import SCHEMES, Failure
+from numtok.encoding.splits import read_codec, read_split
 from numtok.reports import PREDICTIONS_FILE
-from numtok.schemes.base import SCHEMES, Failure
 from numtok.stages import encode, eval, gen, train
-from numtok.stages._data import read_codec, read_split
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 
 pytestmark = pytest.mark.slow
 

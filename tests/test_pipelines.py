@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from numtok.nn.curriculum import Curriculum
-from numtok.nn.heads.base import HEADS
-from numtok.nn.presets import trunk
+from numtok.data.tasks.base import TASKS
+from numtok.models.heads.base import HEADS
+from numtok.models.presets import trunk
 from numtok.numerals.policy import NumeralPolicy
 from numtok.stages import fetch, gen, train
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import Sweep, kind_of
-from numtok.tasks.base import TASKS
+from numtok.training.curriculum import Curriculum
 from tests import test_cli_store
 from tests.test_cli_store import Shell
 

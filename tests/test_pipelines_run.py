@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from numtok.schemes.base import SCHEMES
+from numtok.encoding.schemes.base import SCHEMES
 from tests.test_pipelines import (
     DRAWN,
     FIGURES,

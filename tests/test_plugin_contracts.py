@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from numtok import plugins as plugins_module
-from numtok.artifact import MANIFEST
-from numtok.nn.heads.base import HEADS
-from numtok.normalizers.base import NORMALIZERS
+from numtok.encoding.normalizers.base import NORMALIZERS
+from numtok.models.heads.base import HEADS
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
-from numtok.store import Store
+from numtok.store.artifact import MANIFEST
+from numtok.store.store import Store
 from tests import test_cli_store, test_plugins, test_train
 from tests.test_cli_store import Ran, Shell
 
@@ -36,8 +36,8 @@ from typing import ClassVar
 import numpy as np
 from torch import nn
 
-from numtok.distributions.gaussian import Gaussian
-from numtok.nn.heads.base import ValueHead, ValueReader, linear_flops
+from numtok.models.distributions.gaussian import Gaussian
+from numtok.models.heads.base import ValueHead, ValueReader, linear_flops
 
 
 class _Reader(ValueReader):
@@ -93,7 +93,7 @@ from typing import ClassVar
 
 from torch import nn
 
-from numtok.nn.embedders.base import Embedder, token_table
+from numtok.models.embedders.base import Embedder, token_table
 
 
 class _Module(nn.Module):
@@ -120,7 +120,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.nn.objectives.base import Objective, masked
+from numtok.models.objectives.base import Objective, masked
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ FAULTS = {
         ("_Module.forward gives Tensor float32[", "[B, L, D]"),
     ),
     "an embedder that lacks a method": Fault(
-        "embedder", "def build(", "def built(", ("Mine lacks build", "numtok.nn.embedders.base"),
+        "embedder", "def build(", "def built(", ("Mine lacks build", "numtok.models.embedders.base"),
     ),
     # --- objectives
     "no example": Fault(
@@ -418,7 +418,7 @@ def test_a_head_for_tables_is_held_to_the_same(folder: Path, numtok: Shell) -> N
 
 def forget() -> None:
     """The plugin as it was read: its file has changed."""
-    del sys.modules["numtok.nn.heads.mine"]
+    del sys.modules["numtok.models.heads.mine"]
     importlib.invalidate_caches()
 
 
@@ -429,7 +429,7 @@ def test_an_exception_of_a_plugin_in_a_worker_is_told_with_its_line(
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.tasks.arithmetic import Arithmetic as _Arithmetic
+from numtok.data.tasks.arithmetic import Arithmetic as _Arithmetic
 
 
 @dataclass(frozen=True)
@@ -488,8 +488,8 @@ def test_the_parts_of_numtok_keep_the_contracts_that_plugins_are_held_to(
         ran = numtok("-q", "eval", ran.out.strip(), f"arithmetic-{scheme}")
         assert ran.code == 0, ran.err
     assert {one.rpartition(".")[0] for one in looked_at} >= {
-        "numtok.metrics", "numtok.nn.embedders", "numtok.nn.heads", "numtok.nn.objectives",
-        "numtok.normalizers",
+        "numtok.metrics", "numtok.models.embedders", "numtok.models.heads", "numtok.models.objectives",
+        "numtok.encoding.normalizers",
     }  # fmt: skip
 
 

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.artifact import FILES, TIMING
-from numtok.codec import Codec
+from numtok.encoding.codec import Codec
+from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.numerals.column import Numerals
 from numtok.records import SCHEME_FILE
-from numtok.schemes.base import SCHEMES, Failure
+from numtok.store.artifact import FILES, TIMING
 from tests import test_cli_store
 from tests.test_cli_store import Shell
 
@@ -272,18 +272,18 @@ WHOLE = steps()[0].content
         ),
         (
             "mine",
-            "from numtok.schemes.base import Scheme\n",
+            "from numtok.encoding.schemes.base import Scheme\n",
             "{file} must define exactly one public class, the scheme; it defines 0",
         ),
         (
             "mine",
             WHOLE.replace("@dataclass(frozen=True)\n", ""),
-            "{file}: Decade lacks @dataclass(frozen=True); numtok.schemes.base says what each is",
+            "{file}: Decade lacks @dataclass(frozen=True); numtok.encoding.schemes.base says what each is",
         ),
         (
             "mine",
             WHOLE.partition("    def next")[0].replace("    revision: ClassVar[int] = 1\n", ""),
-            "{file}: Decade lacks interval, next, revision; numtok.schemes.base says what each is",
+            "{file}: Decade lacks interval, next, revision; numtok.encoding.schemes.base says what each is",
         ),
         (
             "p10",

@@ -18,21 +18,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from numtok.artifact import Artifact
+from numtok.encoding.dataset import Samples
+from numtok.encoding.grammar import Grammar, Support
+from numtok.encoding.schemes.base import SCHEMES, Failure, Scheme
+from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import TrainingFailed, UsageError
-from numtok.grammar import Grammar, Support
-from numtok.nn.decoding import Reader, Reading
-from numtok.nn.model import Model
-from numtok.nn.objectives.base import END, MASK
+from numtok.evaluation.predict import Asked, Options, Predicted, Predictor, asked_for
+from numtok.models.decoding import Reader, Reading
+from numtok.models.model import Model
+from numtok.models.objectives.base import END, MASK
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES
-from numtok.samples import Samples
-from numtok.schemes.base import SCHEMES, Failure, Scheme
 from numtok.stages import encode
-from numtok.stages._data import read_codec, read_split
-from numtok.stages._models import LoadedModel, Trained
-from numtok.stages._predict import Asked, Options, Predicted, Predictor, asked_for
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.training.model_files import LoadedModel, Trained
 from tests import fakemodels
 
 one_thread = fakemodels.one_thread

@@ -13,7 +13,7 @@ import pytest
 
 from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
 from numtok.stages import predict_table
-from numtok.store import Store
+from numtok.store.store import Store
 from tests import test_cli_store
 from tests.test_cli_store import Ran, Shell
 

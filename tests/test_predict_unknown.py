@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.artifact import Artifact
 from numtok.errors import DataError
 from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
 from numtok.stages import encode, eval, gen, predict, train
 from numtok.stages.predict import HOLE, Asked, Config, Said, outgoing
+from numtok.store.artifact import Artifact
 from tests import test_cli_store
 from tests.test_cli_store import Shell
 from tests.test_eval import TINY, World, quiet

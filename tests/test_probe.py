@@ -12,25 +12,25 @@ import pytest
 import torch
 from torch import Tensor
 
-from numtok.artifact import Artifact, verify
-from numtok.cli._probed import print_probe
+from numtok.analysis.probing.embedding import embedding
+from numtok.analysis.probing.probe_files import Probed, read
+from numtok.analysis.probing.probes import Along, Embedding, Probe, Tokens
+from numtok.analysis.probing.swept_row import swept_row, written_alike
+from numtok.analysis.probing.tokens import tokens
+from numtok.analysis.probing.top_numbers import top_numbers
 from numtok.cli._shared import Format
+from numtok.cli.output.probe import print_probe
+from numtok.encoding.dataset import Samples
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, NumtokError, UsageError
-from numtok.nn.decoding import Reader
-from numtok.nn.projections import projections
+from numtok.evaluation.predict import Options, Predictor
+from numtok.models.decoding import Reader
+from numtok.models.projections import projections
 from numtok.numerals.column import Numerals
-from numtok.probes import Along, Embedding, Probe, Tokens
-from numtok.samples import Samples
-from numtok.schemes.base import SCHEMES
 from numtok.stages import probe
-from numtok.stages._data import read_codec
-from numtok.stages._models import LoadedModel, Trained, read_model
-from numtok.stages._predict import Options, Predictor
-from numtok.stages._probed_embedding import embedding
-from numtok.stages._probed_tokens import tokens
-from numtok.stages._probes import Probed, read
-from numtok.stages._swept_row import swept_row, written_alike
-from numtok.stages._top_numbers import top_numbers
+from numtok.store.artifact import Artifact, verify
+from numtok.training.model_files import LoadedModel, Trained, read_model
 from tests import fakemodels, test_cli_store
 from tests.test_cli_store import Shell
 from tests.test_eval import World, equation, quiet

@@ -9,12 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from numtok.artifact import Artifact
-from numtok.errors import DataError, StoreError, UsageError
-from numtok.figures import embedding, error, pca, sweep
-from numtok.figures._picture import Band, Levels, Line, Mark, Panel, Points
-from numtok.metrics.base import Answers
-from numtok.probes import (
+from numtok.analysis.figures import embedding, error, pca, sweep
+from numtok.analysis.figures._picture import Band, Levels, Line, Mark, Panel, Points
+from numtok.analysis.probing.probe_files import Probed, publish, read
+from numtok.analysis.probing.probes import (
     MAY_LACK,
     PROBE,
     Along,
@@ -25,10 +23,12 @@ from numtok.probes import (
     Top,
     points_schema,
 )
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.errors import DataError, StoreError, UsageError
+from numtok.metrics.base import Answers
 from numtok.reports import Configuration, Figure
-from numtok.schemes.base import SCHEMES
-from numtok.stages._probes import Probed, publish, read
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 from tests import test_cli_store
 from tests.fakereports import Fake, make
 from tests.test_cli_store import Shell

@@ -26,21 +26,22 @@ import pytest
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
+from numtok.analysis.profiling.length_leakage import OfLength
+from numtok.analysis.profiling.length_leakage import told as told_by
+from numtok.analysis.profiling.scheme_error import _decade
+from numtok.analysis.profiling.shown import shown
+from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range
+from numtok.analysis.profiling.unit import Counted, ProfileUnit
+from numtok.analysis.profiling.warnings import keeps, part, percent
 from numtok.cli._shared import SCHEMA
+from numtok.data.reading import units
+from numtok.encoding.schemes.base import LOSSES, SCHEMES
 from numtok.errors import DataError, UsageError
 from numtok.numerals.column import Literals, Numerals
 from numtok.plugins import add_plugin_folders
-from numtok.schemes.base import LOSSES, SCHEMES
-from numtok.stages import _inputs, encode
-from numtok.stages._lengths import OfLength
-from numtok.stages._lengths import told as told_by
-from numtok.stages._losses import _decade
-from numtok.stages._profile_unit import Counted, ProfileUnit
-from numtok.stages._shown import shown
-from numtok.stages._slot_profile import SlotProfile, shown_range
-from numtok.stages._verdicts import keeps, part, percent
+from numtok.stages import encode
 from numtok.stages.profile import MOST_SLOTS, Config, Profile, SchemeProfile, run
-from numtok.store import Store
+from numtok.store.store import Store
 from tests import test_cli_store
 from tests.test_cli_store import Shell
 
@@ -48,7 +49,7 @@ numtok = test_cli_store.numtok
 
 ROOT = Path(__file__).resolve().parents[1]
 ERA5 = ROOT.parent / "shared/data/text/era5-uk-2019-03.jsonl"
-SAMPLE = ROOT / "numtok/sample/era5-uk.jsonl"
+SAMPLE = ROOT / "numtok/data/sample/era5-uk.jsonl"
 PLUGINS = Path(__file__).parent / "plugins"
 ROUNDING = ("b1999", "fp15", "p10", "p1000")  # to three digits
 needs_era5 = pytest.mark.skipif(not ERA5.exists(), reason=f"the full ERA5 file is not at {ERA5}")
@@ -645,8 +646,8 @@ def test_the_result_depends_on_no_division_of_the_rows_and_no_worker(
         rows.append({"id": k, "text": text})
     path = write(tmp_path / "a.jsonl", rows)
     whole = profile(tmp_path, path)
-    monkeypatch.setattr(_inputs, "UNIT", 7000)
-    monkeypatch.setattr(_inputs, "BLOCK", 2000)
+    monkeypatch.setattr(units, "UNIT", 7000)
+    monkeypatch.setattr(units, "BLOCK", 2000)
     one, two = (profile(tmp_path, path, workers=workers) for workers in (1, 2))
     assert one == two
     assert [slot.name for slot in one.slots] == [
@@ -671,7 +672,7 @@ def test_parts_are_merged_as_they_come(tmp_path: Path, monkeypatch: pytest.Monke
     most = 0
     count = ProfileUnit.__call__
 
-    def counting(self: ProfileUnit, unit: _inputs.Unit) -> tuple[int, Counted]:
+    def counting(self: ProfileUnit, unit: units.Unit) -> tuple[int, Counted]:
         nonlocal most
         index, part = count(self, unit)
         held.add(index)

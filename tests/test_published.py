@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from numtok.encoding.schemes.base import SCHEMES as EVERY_SCHEME
 from numtok.errors import UsageError
+from numtok.evaluation.published import Table, names, published
 from numtok.metrics.base import METRICS
-from numtok.nn.embedders.base import EMBEDDERS
-from numtok.nn.objectives.base import OBJECTIVES
-from numtok.nn.presets import PRESETS
-from numtok.published import Table, names, published
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.presets import PRESETS
 from numtok.registry import spec_of
-from numtok.schemes.base import SCHEMES as EVERY_SCHEME
 
 PAPERS = Path(__file__).parents[2] / "shared/papers"
 PAPER = PAPERS / "000_0e3e68c57ec0abb5.txt"

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.artifact import Artifact
-from numtok.cli._figures import amount, duration, interval, number, share
-from numtok.cli._report import _print_parts, skill
 from numtok.cli._shared import Format
-from numtok.published import names
+from numtok.cli.output.figures import amount, duration, interval, number, share
+from numtok.cli.output.report import _print_parts, skill
+from numtok.evaluation.published import names
+from numtok.evaluation.report_files import named
 from numtok.records import in_order
 from numtok.reports import REPORT_FILE, Figure, Report
-from numtok.stages._reports import named
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 from tests.fakereports import Fake, make
 from tests.test_cli_store import Shell
 

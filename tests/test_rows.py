@@ -9,9 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numtok.data.reading.lines import FIELDS, find_lines
+from numtok.data.reading.rows import (
+    NO_ANSWER,
+    NO_TARGETS,
+    Categories,
+    Places,
+    Rows,
+    far_out,
+    outside,
+)
 from numtok.records import Row, row_type
-from numtok.stages._lines import FIELDS, find_lines
-from numtok.stages._rows import NO_ANSWER, NO_TARGETS, Categories, Places, Rows, far_out, outside
 
 # --- both ways ---------------------------------------------------------------------------------
 

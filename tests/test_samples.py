@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok import files
-from numtok.artifact import Artifact
-from numtok.codec import Codec
+from numtok.data.reading import units
+from numtok.encoding.codec import Codec
+from numtok.encoding.dataset import Samples, bytes_of
 from numtok.errors import DataError, StoreError
 from numtok.records import SCHEME_FILE, TokenIds
-from numtok.samples import Samples, bytes_of
-from numtok.stages import _inputs
 from numtok.stages.encode import Config, run
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 
 TEXTS = ["add 1 + 22 = 23", "", "nothing", "-4.5 and 0.25 and 7e3 of it", "8", "x 9 y -0.125"]
 ROWS: list[dict[str, Any]] = [
@@ -62,7 +62,7 @@ def ids_of(shards: list[Path]) -> TokenIds:
 def test_rows_are_those_of_the_shards_however_many_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, unit: int
 ) -> None:
-    monkeypatch.setattr(_inputs, "UNIT", unit)
+    monkeypatch.setattr(units, "UNIT", unit)
     monkeypatch.setattr(files, "PIECE", unit)
     _, shards = encoded(tmp_path, scheme)
     assert len(shards) == (len(ROWS) if unit == 1 else 1)
@@ -85,7 +85,7 @@ def test_rows_are_those_of_the_shards_however_many_there_are(
 def test_targets_answers_and_groups_are_those_of_the_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_inputs, "UNIT", 1)
+    monkeypatch.setattr(units, "UNIT", 1)
     monkeypatch.setattr(files, "PIECE", 1)
     read = read_rows(encoded(tmp_path, "p1000")[1])
     assert read.numbers.tolist() == [1, 22, 23, -4.5, 0.25, 7000, 8, 9, -0.125]
@@ -126,7 +126,7 @@ def test_a_row_without_numbers_alone_has_empty_columns(tmp_path: Path) -> None:
 def test_what_is_mapped_from_disk_is_what_is_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
-    monkeypatch.setattr(_inputs, "UNIT", 1)
+    monkeypatch.setattr(units, "UNIT", 1)
     monkeypatch.setattr(files, "PIECE", 1)
     _, shards = encoded(tmp_path, scheme)
     spill = tmp_path / "spill"

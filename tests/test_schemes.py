@@ -11,8 +11,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from numtok.encoding.normalizers.base import NORMALIZERS
+from numtok.encoding.schemes._radix import compose
+from numtok.encoding.schemes.base import SCHEMES, Failure, Outcome, Scheme, names_of
+from numtok.encoding.schemes.p10 import P10
+from numtok.encoding.schemes.p1000 import P1000
+from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.errors import UsageError
-from numtok.normalizers.base import NORMALIZERS
 from numtok.numerals.column import Numerals
 from numtok.plugins import add_plugin_folders, plugin_folders
 from numtok.registry import (
@@ -23,11 +28,6 @@ from numtok.registry import (
     settings_of,
     spec_of,
 )
-from numtok.schemes._radix import compose
-from numtok.schemes.base import SCHEMES, Failure, Outcome, Scheme, names_of
-from numtok.schemes.p10 import P10
-from numtok.schemes.p1000 import P1000
-from numtok.text_tokenizers.base import TEXT_TOKENIZERS
 
 ROOT = Path(__file__).resolve().parents[1]
 LONG = settings(settings.get_profile("long"))
@@ -445,8 +445,8 @@ def test_a_range_does_not_run_backwards(text: str) -> None:
 def test_a_look_up_imports_one_module_and_listing_none() -> None:
     program = """if True:
         import sys
-        from numtok.schemes.base import SCHEMES
-        loaded = lambda: sorted(m for m in sys.modules if m.startswith("numtok.schemes."))
+        from numtok.encoding.schemes.base import SCHEMES
+        loaded = lambda: sorted(m for m in sys.modules if m.startswith("numtok.encoding.schemes."))
         print(*SCHEMES.names())
         print(*loaded())
         SCHEMES["xval"]
@@ -457,8 +457,8 @@ def test_a_look_up_imports_one_module_and_listing_none() -> None:
     )
     assert done.stdout.splitlines() == [
         KNOWN.replace(",", ""),
-        "numtok.schemes.base",
-        "numtok.schemes.base numtok.schemes.xval",
+        "numtok.encoding.schemes.base",
+        "numtok.encoding.schemes.base numtok.encoding.schemes.xval",
     ]
 
 
@@ -467,7 +467,7 @@ def test_a_name_is_a_file_name() -> None:
     assert name_of(NORMALIZERS.build("signed-log")) == "signed-log"
 
 
-SOURCE = (ROOT / "numtok/schemes/p1000.py").read_text("utf-8").replace("P1000", "Mine")
+SOURCE = (ROOT / "numtok/encoding/schemes/p1000.py").read_text("utf-8").replace("P1000", "Mine")
 
 
 def test_a_file_in_a_plugin_folder_is_a_scheme(plugins: Path) -> None:
@@ -487,7 +487,7 @@ def test_a_plugin_is_forgotten_with_its_folder() -> None:
 
 
 def test_a_plugin_with_the_name_of_another_scheme_is_refused(plugins: Path) -> None:
-    (plugins / "schemes/p10.py").write_text(SOURCE, "utf-8")
+    (plugins / "encoding/schemes/p10.py").write_text(SOURCE, "utf-8")
     add_plugin_folders([plugins])
     with pytest.raises(UsageError) as found:
         SCHEMES.build("p1000")
@@ -502,7 +502,9 @@ def test_a_plugin_file_with_other_than_one_class_is_refused(
     plugins: Path, classes: str, count: int
 ) -> None:
     file = plugins / "schemes/mine.py"
-    imported = "from numtok.schemes.p1000 import P1000\n\n\nclass _Private:\n    pass\n\n\n"
+    imported = (
+        "from numtok.encoding.schemes.p1000 import P1000\n\n\nclass _Private:\n    pass\n\n\n"
+    )
     file.write_text(imported + classes, "utf-8")
     add_plugin_folders([plugins])
     with pytest.raises(UsageError) as found:

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from numtok.evaluation.report_files import TrainMeans
+from numtok.evaluation.scoring import score
 from numtok.metrics.base import METRICS
-from numtok.stages._reports import TrainMeans
-from numtok.stages._scoring import score
 from tests.fakereports import Fake
 
 

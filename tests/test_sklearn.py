@@ -28,11 +28,11 @@ from sklearn.utils.estimator_checks import (
 
 from numtok import sklearn as module
 from numtok.errors import TrainingFailed
-from numtok.nn.features import Columns
 from numtok.sklearn import NumericRegressor
 from numtok.stages import fit, table
-from numtok.stages._regressors import read_regressor
-from numtok.store import Store
+from numtok.store.store import Store
+from numtok.training.features import Columns
+from numtok.training.regressor_files import read_regressor
 
 HEADS = (
     "pointwise",

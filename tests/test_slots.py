@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numtok.encoding.slots import places, wording
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.stages import _places as places
-from numtok.stages import _wording as wording
 from tests.counted import count, labels, values
 
 

@@ -21,10 +21,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok import artifact as on_disk
-from numtok import draft as drafts
 from numtok import files
-from numtok.artifact import (
+from numtok.errors import NegativeVerdict, NumtokError, StoreError, UsageError
+from numtok.records import Natural
+from numtok.store.artifact import (
     FILES,
     MANIFEST,
     TIMING,
@@ -36,10 +36,10 @@ from numtok.artifact import (
     version_of,
     write_receipt,
 )
-from numtok.errors import NegativeVerdict, NumtokError, StoreError, UsageError
-from numtok.provenance import Provenance, provenance
-from numtok.records import Natural
-from numtok.store import Absent, Store
+from numtok.store.provenance import Provenance, provenance
+from numtok.store.store import Absent, Store
+from numtok.store.store import artifact as on_disk
+from numtok.store.store import draft as drafts
 from tests import fakestage
 from tests.fakestage import make
 from tests.faults import Plan, installed, points
@@ -298,7 +298,7 @@ def test_a_name_that_cannot_be_one_is_refused(store: Store, kind: str, name: str
 def test_a_manifest_that_nobody_could_read_is_refused_before_any_work(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("numtok.store.SMALL", 1000)
+    monkeypatch.setattr("numtok.store.store.SMALL", 1000)
     with (
         pytest.raises(UsageError, match=r"have [0-9]+ bytes, at most 900 are kept; join"),
         store.draft("k", "n", {"a": "x" * 1000}, [], []),

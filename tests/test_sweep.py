@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from numtok.cli._swept import Runs
+from numtok.cli.output.sweep import Runs
+from numtok.evaluation.comparison.experiments import Spent
+from numtok.evaluation.report_files import read
 from numtok.records import DATA, ENCODED, MODEL
 from numtok.reports import REPORT
 from numtok.stages import train
-from numtok.stages._experiments import Spent
-from numtok.stages._reports import read
-from numtok.store import Store
+from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.runs import Side, Update, side_by_side
 from numtok.sweeps.sweep import Config, Result, run
@@ -157,7 +157,7 @@ def test_a_look_at_what_is_there_makes_no_process_and_reads_no_weights(
         raise AssertionError("not needed")
 
     monkeypatch.setattr("numtok.stages.eval.read_model", refuse)
-    monkeypatch.setattr("numtok.engines.local.ProcessPoolExecutor", refuse)
+    monkeypatch.setattr("numtok.store.engines.local.ProcessPoolExecutor", refuse)
     assert swept(tmp_path, text, jobs=2).failed == []
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok.errors import UsageError
-from numtok.nn.heads._decoded import Sampling
+from numtok.evaluation.tables import TableOptions
+from numtok.models.heads._decoded import Sampling
 from numtok.stages import eval_table, fetch, fit, gen, table, train
-from numtok.stages._table_predictions import TableOptions
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import Sweep, label_of
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numtok.stages import eval, train
-from numtok.store import Store
+from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.runs import Failed, Run
 from numtok.sweeps.selection import Choice, Selection

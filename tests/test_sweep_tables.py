@@ -11,17 +11,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok.errors import UsageError
-from numtok.nn.fitting import held_back
+from numtok.evaluation.report_files import Evaluation, read
 from numtok.records import MODEL
 from numtok.reports import PREDICTIONS_FILE, REPORT
 from numtok.stages import eval_table, fit, table
-from numtok.stages._reports import Evaluation, read
 from numtok.stages.compare import Over
-from numtok.store import Store
+from numtok.store.store import Store
 from numtok.sweeps.averages import averages
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.runs import Run
 from numtok.sweeps.sweep import Config, Result, run
+from numtok.training.fitting import held_back
 from tests import test_cli_store
 from tests.test_cli_store import Shell
 

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.artifact import verify
+from numtok.data.reading.split_rule import SplitRule
+from numtok.data.tables.table import Table, read_table
 from numtok.errors import DataError, NumtokError, UsageError
-from numtok.stages._splits import SplitRule
 from numtok.stages.table import SPLIT, Config, run
-from numtok.store import Store
-from numtok.tables import Table, read_table
+from numtok.store.artifact import verify
+from numtok.store.store import Store
 from tests import test_cli_store
 from tests.test_cli_store import Shell
 

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from numtok.artifact import Artifact
+from numtok.data.tables.table import Table, read_table
+from numtok.data.tasks import bbob, curves, densities
+from numtok.data.tasks.base import TASKS, Split, TableTask
+from numtok.data.tasks.bbob import Bbob
+from numtok.data.tasks.curves import Curves
+from numtok.data.tasks.densities import Densities
+from numtok.data.tasks.truncated_gaussian import TruncatedGaussian
 from numtok.errors import StoreError, UsageError
 from numtok.stages import gen
 from numtok.stages.gen import Config
-from numtok.store import Store
-from numtok.tables import Table, read_table
-from numtok.tasks import bbob, curves, densities
-from numtok.tasks.base import TASKS, Split, TableTask
-from numtok.tasks.bbob import Bbob
-from numtok.tasks.curves import Curves
-from numtok.tasks.densities import Densities
-from numtok.tasks.truncated_gaussian import TruncatedGaussian
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 from tests import test_cli_store
 from tests.faults import Plan, installed
 from tests.test_cli_store import Shell

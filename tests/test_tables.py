@@ -9,9 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.errors import StoreError, UsageError
-from numtok.files import Sink
-from numtok.tables import (
+from numtok.data.tables.table import (
     Feature,
     TableFile,
     number_column,
@@ -20,6 +18,8 @@ from numtok.tables import (
     write_rows,
     write_table_file,
 )
+from numtok.errors import StoreError, UsageError
+from numtok.files import Sink
 
 FILE = TableFile(
     target="y",

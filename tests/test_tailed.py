@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from numtok.distributions import tailed as module
-from numtok.distributions.base import Predictive
-from numtok.distributions.gaussian import Gaussian
-from numtok.distributions.intervals import Intervals
-from numtok.distributions.samples import Samples
-from numtok.distributions.tailed import Tailed
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.models.distributions import tailed as module
+from numtok.models.distributions.base import Predictive
+from numtok.models.distributions.gaussian import Gaussian
+from numtok.models.distributions.intervals import Intervals
+from numtok.models.distributions.samples import Samples
+from numtok.models.distributions.tailed import Tailed
 
 Floats = NDArray[np.float64]
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.stages import _tallies as tallies
-from numtok.stages._profile_unit import Counted
-from numtok.stages._sampled import ROWS_KEPT
-from numtok.stages._tallies import KEPT, Distinct, Tally
+from numtok.analysis.profiling import slot_statistics as tallies
+from numtok.analysis.profiling.slot_statistics import KEPT, Distinct, Tally
+from numtok.analysis.profiling.unit import Counted
+from numtok.encoding.number_sample import ROWS_KEPT
 from tests.counted import count, figures, labels, tally
 from tests.test_slots import divided
 

@@ -1,4 +1,4 @@
-"""What every task must do, whichever it is; a new file in numtok/tasks/ is tested by its name."""
+"""What every task must do, whichever it is; a new file in numtok/data/tasks/ is tested by its name."""
 
 import doctest
 import hashlib
@@ -14,20 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from numtok.codec import Texts
+from numtok.data.tasks import _draws, _seen, _temperature_rows, _templates, _unrepeated, _windows
+from numtok.data.tasks.base import SHARES, TASKS, DerivedTask, Split, TableTask, Task, TextTask
+from numtok.encoding.codec import Texts
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import FIELD, Row, is_split
 from numtok.registry import settings_of, spec_of
-from numtok.tasks import (
-    _draws,
-    _seen,
-    _temperature_rows,
-    _templates,
-    _unrepeated,
-    _windows,
-)
-from numtok.tasks.base import SHARES, TASKS, DerivedTask, Split, TableTask, Task, TextTask
 from tests import fakefields
 
 TRAIN = Split("train", 100)  # with all places: the sample that digests are taken over

@@ -15,25 +15,25 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from numtok.artifact import Artifact
+from numtok.data.tasks import _temperature_rows
+from numtok.data.tasks._draws import uniforms_of_rows
+from numtok.data.tasks._temperature_rows import Climate, Drawn, TemperatureRows
+from numtok.data.tasks._windows import parts, starts
+from numtok.data.tasks.base import SHARES, Split
+from numtok.data.tasks.temperature import Temperature
+from numtok.data.weather.field import Field
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.fields import Field
+from numtok.evaluation.report_files import read as read_report
 from numtok.records import Row
 from numtok.registry import Range
 from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import eval as evaluation
 from numtok.stages import train
-from numtok.stages._reports import read as read_report
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config
-from numtok.store import Store
-from numtok.tasks import _temperature_rows
-from numtok.tasks._draws import uniforms_of_rows
-from numtok.tasks._temperature_rows import Climate, Drawn, TemperatureRows
-from numtok.tasks._windows import parts, starts
-from numtok.tasks.base import SHARES, Split
-from numtok.tasks.temperature import Temperature
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 from tests import fakefields, test_cli_store, test_train
 from tests.fakefields import hours, numbered, waves
 from tests.test_cli_store import Ran, Shell

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from numtok.data.tasks._templates import Pattern
+from numtok.data.tasks.base import TASKS, Split
 from numtok.errors import UsageError
 from numtok.registry import settings_of
 from numtok.stages import gen
 from numtok.stages.gen import Config
-from numtok.store import Store
-from numtok.tasks._templates import Pattern
-from numtok.tasks.base import TASKS, Split
+from numtok.store.store import Store
 from tests import test_cli_store
 from tests.test_cli_store import Shell
 

@@ -10,20 +10,20 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from numtok.artifact import Artifact
+from numtok.encoding.splits import learnt_values, read_codec, read_split, splits
 from numtok.errors import UsageError
-from numtok.nn.heads._point import PointReader
-from numtok.nn.heads.riemann import _RiemannReader
-from numtok.nn.heads.scalar import Scalar
+from numtok.models.heads._point import PointReader
+from numtok.models.heads.riemann import _RiemannReader
+from numtok.models.heads.scalar import Scalar
 from numtok.stages import eval as evaluation
 from numtok.stages import train as training
-from numtok.stages._data import learnt_values, read_codec, read_split, splits
-from numtok.stages._models import read_model
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.training.model_files import read_model
 from tests import fakeheads, test_cli_store, test_train
 from tests.test_cli_store import Shell
 

@@ -18,15 +18,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from numtok.codec import Spans, Texts, cut
+from numtok.encoding.codec import Spans, Texts, cut
+from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, from_alphabet, to_alphabet
+from numtok.encoding.text_tokenizers._words import WORD_PATTERN, WordTable
+from numtok.encoding.text_tokenizers.base import (
+    TEXT_TOKENIZERS,
+    Fitted,
+    NumberTokens,
+    Pieces,
+    Segments,
+)
+from numtok.encoding.text_tokenizers.file import File
 from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.registry import settings_of, spec_of
-from numtok.text_tokenizers._bytelevel import ALPHABET, from_alphabet, to_alphabet
-from numtok.text_tokenizers._words import WORD_PATTERN, WordTable
-from numtok.text_tokenizers.base import TEXT_TOKENIZERS, Fitted, NumberTokens, Pieces, Segments
-from numtok.text_tokenizers.file import File
 
 ROOT = Path(__file__).resolve().parents[1]
 LONG = settings(settings.get_profile("long"))
@@ -307,7 +313,7 @@ def test_a_size_that_cannot_be_is_refused(spec: str) -> None:
 TRAIN = """if True:
     import hashlib, json, sys
     import numpy as np
-    from numtok.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
+    from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
     # Many words, most of them equally frequent, so that ties have to be broken.
     words = [f"{'aeiou'[n % 5]}{'kstnhm'[n // 5 % 6]}{'aeiou'[n // 30 % 5]}{'kstr'[n // 150 % 4]}"
              for n in range(600)]

@@ -20,27 +20,27 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from numtok.artifact import Artifact, verify
-from numtok.cli._trained import TrainingBar
+from numtok.cli.output.train import TrainingBar
 from numtok.cli.train import command
+from numtok.encoding import splits
+from numtok.encoding.dataset import Samples
+from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, UsageError
-from numtok.nn import device
-from numtok.nn.device import MatmulRate
-from numtok.nn.model import Model
-from numtok.nn.presets import preset
+from numtok.models.model import Model
+from numtok.models.presets import preset
 from numtok.records import LOG_FILE, MODEL, TokenIds
-from numtok.samples import Samples
-from numtok.stages import _data
 from numtok.stages import train as stage
-from numtok.stages._data import read_codec, read_split
-from numtok.stages._models import MODEL_FILE, WEIGHTS, read_model
-from numtok.stages._training import Speed, Split, Training, Update
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
 from numtok.stages.train import Config, run
-from numtok.store import Store
+from numtok.store.artifact import Artifact, verify
+from numtok.store.store import Store
+from numtok.training import device
+from numtok.training.device import MatmulRate
+from numtok.training.loop import Speed, Split, Training, Update
+from numtok.training.model_files import MODEL_FILE, WEIGHTS, read_model
 from tests import test_cli_store
 from tests.test_cli_store import Ran, Shell
 
@@ -237,7 +237,7 @@ def test_what_is_too_large_for_memory_is_learnt_from_disk_to_the_same_weights(
         spilled.append(spill)
         return read(shards, ids, spill)
 
-    monkeypatch.setattr(_data, "_MEMORY", 0)
+    monkeypatch.setattr(splits, "_MEMORY", 0)
     monkeypatch.setattr(Samples, "read", reading)
     second = train(store, tiny("p1000", name="second"))
     assert (second.path / WEIGHTS).read_bytes() == (first.path / WEIGHTS).read_bytes()

@@ -23,15 +23,15 @@ from typing import NoReturn, cast
 import pytest
 
 from numtok import files
-from numtok.artifact import RECEIPTS, Artifact, verify
 from numtok.cli import main
-from numtok.cli._trained import TrainingBar
+from numtok.cli.output.train import TrainingBar
 from numtok.errors import NumtokError, StoreError
-from numtok.provenance import provenance
 from numtok.records import ENCODED, TABLE
-from numtok.stages._training import Progress, Training, Update
 from numtok.stages.train import Config, run
-from numtok.store import Store
+from numtok.store.artifact import RECEIPTS, Artifact, verify
+from numtok.store.provenance import provenance
+from numtok.store.store import Store
+from numtok.training.loop import Progress, Training, Update
 from tests import test_train
 from tests.faults import Faults, Plan, installed, points
 from tests.test_cli_store import Shell

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import files
-from numtok.artifact import Artifact
-from numtok.cli._comparison import _reached
+from numtok.cli.output.comparison import _reached
 from numtok.errors import DataError, UsageError
+from numtok.evaluation.comparison.tokens_to_target import Level, Until, until
+from numtok.evaluation.report_files import Evaluation, read
 from numtok.records import LOG_FILE, MODEL
-from numtok.stages._reports import Evaluation, read
-from numtok.stages._until import Level, Until, until
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 from tests.fakereports import Fake, make
 from tests.test_compare import Run, numtok, store
 

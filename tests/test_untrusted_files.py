@@ -18,21 +18,24 @@ import torch
 from torch import nn
 
 from numtok import config, documents, files
+from numtok.data.reading import streams
+from numtok.data.tables.table import TABLE_FILE, Feature, TableFile, read_table, write_table_file
+from numtok.data.tasks._templates import Templates
+from numtok.data.tasks.base import TASKS
+from numtok.data.weather.field import Field
+from numtok.encoding import splits
+from numtok.encoding.dataset import Samples, bytes_of
+from numtok.encoding.schemes.bpe import BPE
+from numtok.encoding.text_tokenizers.file import File
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
-from numtok.fields import Field
-from numtok.nn.curriculum import Curriculum
-from numtok.quota import Quota
 from numtok.records import TokenIds
-from numtok.samples import Samples, bytes_of
-from numtok.schemes.bpe import BPE
-from numtok.stages import _data, _models, _streams, predict
+from numtok.stages import predict
 from numtok.stages.encode import Config, run
-from numtok.store import Store
+from numtok.store.quota import Quota
+from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
-from numtok.tables import TABLE_FILE, Feature, TableFile, read_table, write_table_file
-from numtok.tasks._templates import Templates
-from numtok.tasks.base import TASKS
-from numtok.text_tokenizers.file import File
+from numtok.training import model_files
+from numtok.training.curriculum import Curriculum
 from tests import fakefields, test_cli_store
 from tests.test_cli_store import Shell
 from tests.test_encode import encode, shards, table, texts
@@ -91,7 +94,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "open": files.open_regular,
     "samples": lambda path: Samples.read([path], IDS),
     "size of samples": lambda path: bytes_of([path], IDS),
-    "weights": lambda path: _models.load_weights(path, path, {}, nn.Module),
+    "weights": lambda path: model_files.load_weights(path, path, {}, nn.Module),
 }
 
 
@@ -115,9 +118,9 @@ def test_an_artifact_with_what_is_no_file_is_refused(tmp_path: Path, make: Make,
     make(path)
 
     def use() -> None:
-        _data.read_split(artifact, "train")
-        _data.read_labels(artifact, "train")
-        _data.read_codec(artifact)
+        splits.read_split(artifact, "train")
+        splits.read_labels(artifact, "train")
+        splits.read_codec(artifact)
 
     refused(use, StoreError, "only a regular file can be read here")
 
@@ -226,7 +229,7 @@ def test_a_device_or_a_broken_name_is_no_input(tmp_path: Path, make: Make) -> No
 
 
 def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_streams, "_LONGEST", 1000)
+    monkeypatch.setattr(streams, "_LONGEST", 1000)
     with piped(b" " * 1001) as (name,):
         refused(lambda: list(predict.read_rows(name)), DataError, "a line of more than 1,000 bytes")
 
@@ -259,7 +262,7 @@ GIB = 1 << 30
 def test_a_disk_is_not_filled_by_what_is_piped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: int, kept: int
 ) -> None:
-    monkeypatch.setattr("numtok.quota._ALWAYS", 1 << 20)
+    monkeypatch.setattr("numtok.store.quota._ALWAYS", 1 << 20)
     disk = Disk(kept + (3 << 20), whole)
     monkeypatch.setattr(files, "system", disk)
     store = Store(tmp_path)
@@ -392,15 +395,15 @@ def test_rows_are_counted_beyond_two_to_the_31(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """The line that is read first is said to be so late a one."""
-    from numtok.stages import _jsonl
+    from numtok.data.reading import jsonl
 
     late = (1 << 31) - 2
-    original = _jsonl._decode_block
+    original = jsonl._decode_block
 
     def shifted(part: Any, decoder: Any, block: Any, row: int, offset: int, how: Any) -> Any:
         return original(part, decoder, block, row + late, offset, how)
 
-    monkeypatch.setattr(_jsonl, "_decode_block", shifted)
+    monkeypatch.setattr(jsonl, "_decode_block", shifted)
     content = lines("it is 1", "it is 2", "it is 3", "it is 4") + b"[]\n"
     path = tmp_path / f"a.{kind}"
     path.write_bytes(gzip.compress(content) if kind.endswith("gz") else content)
@@ -413,21 +416,21 @@ def test_rows_are_counted_beyond_two_to_the_31(
 
 
 def test_rows_of_parquet_are_counted_beyond_two_to_the_31() -> None:
-    from numtok.stages import _parquet
-    from numtok.stages._checksum import Checksum
-    from numtok.stages._parts import Part, Stamp
+    from numtok.data.reading import parquet
+    from numtok.data.reading.checksum import Checksum
+    from numtok.data.reading.file_part import Part, Stamp
 
     part = Part(0, Path("a"), "a", None, "parquet", 0, 1, 0, Checksum(), 1, Stamp(1, 0))
     late = (1 << 31) - 1
     rows = pa.RecordBatch.from_pydict({"text": ["it is 7", None, "8"]})
-    batch = _parquet._parquet_batch(part, rows, "text", [], late)
+    batch = parquet._parquet_batch(part, rows, "text", [], late)
     assert batch.numbers.tolist() == [late, late + 2]
     assert [bad.number for bad in batch.rejected] == [late + 1]
     assert batch.rows.ids.to_pylist() == [f"0:{late}", f"0:{late + 2}"]
 
 
 def test_empty_lines_cost_nothing_but_their_count() -> None:
-    from numtok.stages._lines import find_lines
+    from numtok.data.reading.lines import find_lines
 
     found = find_lines(b"\n" * 1000 + b'{"text": "1"}\n' + b"\n \n\n" + b'{"text": "2"}' + b"\n")
     assert found.total == 1000 + 1 + 3 + 1
@@ -440,5 +443,5 @@ def test_weights_of_a_model_are_still_read(tmp_path: Path) -> None:
 
     model = nn.Linear(1, 2, bias=False)
     save_file({"weight": torch.ones(2, 1)}, tmp_path / "w")
-    found = _models.load_weights(tmp_path / "w", tmp_path / "model.json", {}, lambda: model)
+    found = model_files.load_weights(tmp_path / "w", tmp_path / "model.json", {}, lambda: model)
     np.testing.assert_array_equal(found["weight"].numpy(), [[1], [1]])

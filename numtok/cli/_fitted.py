@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import typer
 
-from numtok.artifact import TIMING
-from numtok.cli._figures import number, share
-from numtok.cli._progress import Count, Live
 from numtok.cli._shared import Format, Size, open_store, print_json, print_made
+from numtok.cli.output.figures import number, share
+from numtok.cli.output.progress import Count, Live
 from numtok.errors import UsageError
 from numtok.records import Scalar
+from numtok.store.artifact import TIMING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.progress import ProgressColumn
 
-    from numtok.artifact import Artifact
-    from numtok.stages._table_predictions import TableOptions
+    from numtok.evaluation.tables import TableOptions
     from numtok.stages.fit import Result, Update
-    from numtok.store import Store
+    from numtok.store.artifact import Artifact
+    from numtok.store.store import Store
 
 
 class _Timing(msgspec.Struct):
@@ -36,7 +36,7 @@ _FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
 
 def table_of(context: typer.Context, path: str, target: str) -> str:
     """The REF of the table that a user's file is, which is made if it is not there."""
-    from numtok.stages._table_file import FORMATS
+    from numtok.data.tables.file import FORMATS
     from numtok.stages.table import Config, run
 
     if not path.endswith(FORMATS):
@@ -86,8 +86,8 @@ def options_of(
     point: str, draws: int, temperature: float, top_k: int, top_p: float
 ) -> "TableOptions":
     """How numbers are read off a model of tables; UsageError for what is not possible."""
-    from numtok.nn.heads._decoded import Sampling
-    from numtok.stages._table_predictions import TableOptions
+    from numtok.evaluation.tables import TableOptions
+    from numtok.models.heads._decoded import Sampling
 
     return TableOptions(point, draws, Sampling(temperature, top_k, top_p))
 
@@ -128,7 +128,7 @@ class _FittingBar(Live):
 
 
 def _print_result(result: "Result", format: Format, quiet: bool) -> None:
-    from numtok.stages._regressors import read_regressor_file
+    from numtok.training.regressor_files import read_regressor_file
 
     artifact = result.artifact
     counts = artifact.manifest.counts

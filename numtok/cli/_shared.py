@@ -14,7 +14,7 @@ import typer
 from numtok.errors import UsageError
 
 if TYPE_CHECKING:
-    from numtok.store import Store
+    from numtok.store.store import Store
 
 SCHEMA = 1  # of everything printed as JSON
 T = TypeVar("T")
@@ -135,7 +135,7 @@ class Size(int):
 
 def open_store(context: typer.Context) -> "Store":
     """The store that the global options name."""
-    from numtok.store import Store
+    from numtok.store.store import Store
 
     invocation: Invocation = context.obj
     return Store(invocation.store, invocation.note)

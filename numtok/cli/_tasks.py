@@ -10,9 +10,9 @@ from typing import Any
 import typer
 
 from numtok.cli._shared import print_table
+from numtok.data.tasks.base import TASKS, Task
 from numtok.errors import UsageError, unknown
 from numtok.registry import parse_spec
-from numtok.tasks.base import TASKS, Task
 
 
 def task_spec(context: typer.Context, task: str | None) -> str:

@@ -52,7 +52,7 @@ def command(
 
     Example: numtok compare arithmetic-p1000 arithmetic-xval --require "r2>=0.9"
     """
-    from numtok.cli._comparison import print_comparison
+    from numtok.cli.output.comparison import print_comparison
     from numtok.errors import NegativeVerdict
     from numtok.stages.compare import Config, run
 

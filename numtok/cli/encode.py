@@ -63,8 +63,8 @@ def command(
 
     Example: numtok encode --scheme p1000 data.jsonl
     """
-    from numtok.cli._encoded import print_result
-    from numtok.cli._progress import Bar
+    from numtok.cli.output.encode import print_result
+    from numtok.cli.output.progress import Bar
     from numtok.stages.encode import Config, run
 
     if like is not None:  # on the command line, it beats what numtok.toml says of an encoding

@@ -89,14 +89,14 @@ def command(
     Example: numtok eval era5-xval-nano era5-xval --split test
     """
     from numtok.cli._fitted import eval_table, options_of
-    from numtok.cli._progress import Count
-    from numtok.cli._report import print_report
-    from numtok.published import published
+    from numtok.cli.output.progress import Count
+    from numtok.cli.output.report import print_report
+    from numtok.evaluation.comparison.against import against as beside
+    from numtok.evaluation.published import published
+    from numtok.evaluation.report_files import read
     from numtok.records import ENCODED, MODEL, TABLE
-    from numtok.stages._against import against as beside
-    from numtok.stages._regressors import is_regressor
-    from numtok.stages._reports import read
     from numtok.stages.eval import Config, run
+    from numtok.training.regressor_files import is_regressor
 
     # First of all, so that nothing is done in vain.
     if column is not None and against is None:

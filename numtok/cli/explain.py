@@ -27,8 +27,8 @@ def command(
 
     Example: numtok explain -60.2
     """
+    from numtok.analysis.profiling.shown import shown
     from numtok.numerals.policy import NumeralPolicy
-    from numtok.stages._shown import shown
     from numtok.stages.explain import run
 
     written = run(number, tuple(scheme or ()), NumeralPolicy.parse(numerals))

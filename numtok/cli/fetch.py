@@ -149,8 +149,8 @@ def command(
 
     Example: numtok fetch uci --set airfoil
     """
-    from numtok.cli._fetched import print_result
-    from numtok.cli._progress import Bar
+    from numtok.cli.output.fetch import print_result
+    from numtok.cli.output.progress import Bar
     from numtok.stages.fetch import Config, Result, run
 
     options = {

@@ -77,7 +77,7 @@ def command(
 
     Example: numtok figure truth sums-xval sums-p1000 --out truth.png
     """
-    from numtok.figures.base import FIGURES, Config, run
+    from numtok.analysis.figures.base import FIGURES, Config, run
 
     given: dict[str, Any] = {
         "metric": metric,

@@ -64,14 +64,14 @@ def command(
 
     Example: numtok gen arithmetic --operands 3 --samples 100000
     """
-    from numtok.cli._progress import Bar
     from numtok.cli._tasks import print_help, task_spec
+    from numtok.cli.output.progress import Bar
 
     if help:
         print_help(context, task)
         return
 
-    from numtok.cli._generated import print_result
+    from numtok.cli.output.gen import print_result
     from numtok.stages.gen import Config, run
 
     config = Config(

@@ -10,8 +10,8 @@ from numtok.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numtok.artifact import Parent
-    from numtok.store import Store
+    from numtok.store.artifact import Parent
+    from numtok.store.store import Store
 
 _DEEPEST = 300  # artifacts below each other in JSON, which nests: programs read no more
 

@@ -16,7 +16,7 @@ from numtok.cli._shared import (
 )
 
 if TYPE_CHECKING:
-    from numtok.artifact import Artifact
+    from numtok.store.artifact import Artifact
 
 
 def command(

@@ -39,7 +39,7 @@ def command(
 
     Example: numtok nupa nupa-test@0123 --answers generated.jsonl
     """
-    from numtok.cli._nupa import print_tables
+    from numtok.cli.output.nupa import print_tables
     from numtok.stages.nupa import Config, run
 
     found = run(Config(ref, answers, split, rule), open_store(context))

@@ -68,10 +68,10 @@ def command(
     Example: numtok predict mine-xval-nano --text "it is [?] degrees at noon"
     """
     from numtok.cli._fitted import options_of, predicted_rows
-    from numtok.cli._progress import Count
+    from numtok.cli.output.progress import Count
     from numtok.records import MODEL
-    from numtok.stages._regressors import is_regressor
     from numtok.stages.predict import Asked, Config, outgoing, read_rows, run
+    from numtok.training.regressor_files import is_regressor
 
     if (file is None) == (not text):
         raise UsageError("predict reads one of FILE and --text; give a file of rows, - or a text")

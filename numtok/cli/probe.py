@@ -93,9 +93,9 @@ def command(
 
     Example: numtok probe era5-xval-nano era5-xval --split test --target temperature
     """
-    from numtok.cli._probed import print_probe
-    from numtok.cli._progress import Count
-    from numtok.stages._probes import read
+    from numtok.analysis.probing.probe_files import read
+    from numtok.cli.output.probe import print_probe
+    from numtok.cli.output.progress import Count
     from numtok.stages.probe import Config, run
 
     config = Config(

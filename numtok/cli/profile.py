@@ -40,8 +40,8 @@ def command(
 
     Example: numtok profile data.jsonl
     """
-    from numtok.cli._profiled import print_profile
-    from numtok.cli._progress import Bar
+    from numtok.cli.output.profile import print_profile
+    from numtok.cli.output.progress import Bar
     from numtok.stages.profile import Config, run
 
     config = Config(

@@ -30,11 +30,11 @@ def command(
 
     Example: numtok report arithmetic-xval --against xval/table3
     """
-    from numtok.cli._report import print_report
+    from numtok.cli.output.report import print_report
     from numtok.errors import UsageError
+    from numtok.evaluation.comparison.against import against as beside
+    from numtok.evaluation.report_files import read
     from numtok.reports import REPORT
-    from numtok.stages._against import against as beside
-    from numtok.stages._reports import read
 
     if against is None and (row or column):
         raise UsageError(

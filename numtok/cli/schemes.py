@@ -22,7 +22,7 @@ def command(
 
     Example: numtok schemes --check p1000
     """
-    from numtok.schemes.base import SCHEMES
+    from numtok.encoding.schemes.base import SCHEMES
 
     chosen = Format.JSON if json else format
     if names:
@@ -30,7 +30,7 @@ def command(
             typer.echo(name)
         return
     if check:
-        from numtok.cli._checked import print_checks
+        from numtok.cli.output.checks import print_checks
 
         print_checks(check, chosen)
         return

@@ -39,7 +39,7 @@ def command(
 
     Example: numtok sweep schemes.toml
     """
-    from numtok.cli._swept import Runs, print_sweep
+    from numtok.cli.output.sweep import Runs, print_sweep
     from numtok.sweeps.sweep import Config, run
 
     config = Config(file, tuple(set or ()), jobs, max_runs)

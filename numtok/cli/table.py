@@ -47,7 +47,7 @@ def command(
 
     Example: numtok table houses.csv --target price --drop id
     """
-    from numtok.cli._tabled import print_result
+    from numtok.cli.output.table import print_result
     from numtok.stages.table import Config, run
 
     config = Config(

@@ -202,7 +202,7 @@ def command(
         )
         return
     refuse(context, _OF_TABLES, "encoded data")
-    from numtok.cli._trained import TrainingBar, print_result
+    from numtok.cli.output.train import TrainingBar, print_result
     from numtok.stages.train import BUDGETS, Config, run
 
     if typed(context, BUDGETS):  # takes the place of another one in numtok.toml

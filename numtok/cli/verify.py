@@ -22,8 +22,8 @@ def command(
 
     Example: numtok verify era5-p1000
     """
-    from numtok.artifact import verify
     from numtok.errors import NegativeVerdict
+    from numtok.store.artifact import verify
 
     store = open_store(context)
     artifacts = store.artifacts() if ref is None else [store.resolve(ref)]

@@ -1,7 +1,7 @@
 """The scores of answers that are whole texts (``nupa.answers`` says what each is)."""
 
+from numtok.data.nupa.answers import Score, score
 from numtok.metrics.base import Answers
-from numtok.nupa.answers import Score, score
 
 
 def scores(answers: Answers, rule: str) -> list[Score]:

@@ -5,12 +5,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from numtok.data.nupa.answers import check_rule
 from numtok.errors import UsageError
 from numtok.metrics._answers import scores
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
 from numtok.metrics.base import Answers, Metric
-from numtok.nupa.answers import check_rule
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 import os
 
-from numtok.artifact import NAME
 from numtok.config import threads
 from numtok.errors import UsageError
 from numtok.records import row_type
+from numtok.store.artifact import NAME
 
 _MOST_LINE = 1 << 30  # bytes, the most that --max-line allows
 

@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import UsageError, unknown
-from numtok.metrics.base import METRICS, Answers, Metric, figures, paired_over_seeds
-from numtok.records import FOLD
-from numtok.registry import spec_of
-from numtok.reports import REPORT, Figure, Figures
-from numtok.stages._against import Against, against
-from numtok.stages._experiments import Experiment, described, grouped, shared_size
-from numtok.stages._reports import (
+from numtok.evaluation.comparison.against import Against, against
+from numtok.evaluation.comparison.experiments import Experiment, described, grouped, shared_size
+from numtok.evaluation.comparison.requirements import Requirement, Verdict
+from numtok.evaluation.comparison.seeds import LEVEL, Spread, spread, t_test
+from numtok.evaluation.comparison.tokens_to_target import Level, Until, until
+from numtok.evaluation.report_files import (
     TARGET,
     Evaluation,
     Predictions,
@@ -32,10 +31,11 @@ from numtok.stages._reports import (
     clusters_told,
     read,
 )
-from numtok.stages._requirements import Requirement, Verdict
-from numtok.stages._spread import LEVEL, Spread, spread, t_test
-from numtok.stages._until import Level, Until, until
-from numtok.store import Store
+from numtok.metrics.base import METRICS, Answers, Metric, figures, paired_over_seeds
+from numtok.records import FOLD
+from numtok.registry import spec_of
+from numtok.reports import REPORT, Figure, Figures
+from numtok.store.store import Store
 
 DEFAULT = ("r2", "signed-log-r2", "median-relative-error", "relative-error-over,limit=0.1")
 

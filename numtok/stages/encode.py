@@ -19,7 +19,25 @@ from typing import Any, NotRequired, TypedDict
 import msgspec
 
 from numtok import files
-from numtok.artifact import (
+from numtok.data.reading.batches import Reading
+from numtok.data.reading.sources import check_rule, find_sources
+from numtok.data.reading.split_rule import SplitRule
+from numtok.data.reading.streams import Spool
+from numtok.data.reading.units import UNIT, Unit, least_units, plan
+from numtok.encoding.codec import Codec
+from numtok.encoding.fit_codec import Fit, Unfitted, first_columns, no_rows
+from numtok.encoding.normalizers.base import NORMALIZERS
+from numtok.encoding.scheme_spec import scheme_of
+from numtok.encoding.schemes.base import Scheme
+from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
+from numtok.errors import UsageError
+from numtok.numerals.policy import NumeralPolicy
+from numtok.plugins import is_plugin
+from numtok.records import ENCODED, MODEL, SCHEME_FILE, Natural
+from numtok.registry import name_of
+from numtok.stages._options import check_name, check_reading, workers_for
+from numtok.store.artifact import (
     RECEIPTS,
     Artifact,
     Output,
@@ -28,28 +46,10 @@ from numtok.artifact import (
     walk,
     write_receipt,
 )
-from numtok.codec import Codec
-from numtok.draft import Draft
-from numtok.engines.local import Workers
-from numtok.errors import UsageError
-from numtok.normalizers.base import NORMALIZERS
-from numtok.numerals.policy import NumeralPolicy
-from numtok.plugins import is_plugin
-from numtok.quota import Quota
-from numtok.records import ENCODED, MODEL, SCHEME_FILE, Natural
-from numtok.registry import name_of
-from numtok.schemes.base import Scheme
-from numtok.stages._batches import Reading
-from numtok.stages._encode_unit import EncodeUnit, Screening, UnitFacts
-from numtok.stages._fit import Fit, Unfitted, first_columns, no_rows
-from numtok.stages._inputs import UNIT, Unit, least_units, plan
-from numtok.stages._options import check_name, check_reading, workers_for
-from numtok.stages._schemes import scheme_of
-from numtok.stages._sources import check_rule, find_sources
-from numtok.stages._splits import SplitRule
-from numtok.stages._streams import Spool
-from numtok.store import Store
-from numtok.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.store.draft import Draft
+from numtok.store.engines.local import Workers
+from numtok.store.quota import Quota
+from numtok.store.store import Store
 
 REVISION = 1
 TOKENIZER_FILE = "tokenizer.json"
@@ -353,7 +353,7 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
     policy = NumeralPolicy.parse(config.numerals or "default")
     chosen = config.text_tokenizer or "words"
     if "/" in chosen or chosen.endswith(".json"):
-        from numtok.text_tokenizers.file import File  # imports the library of tokenizers
+        from numtok.encoding.text_tokenizers.file import File  # imports the library of tokenizers
 
         file, text = File.read(Path(chosen))
         return Unfitted(scheme, policy, normalizer, file, text), []
@@ -363,7 +363,7 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
 def _check_output(scheme: Scheme) -> None:
     """Refuse a plugin that was changed: its digest is part of versions, and must be its own."""
     if is_plugin(scheme):
-        from numtok.contract import at_defaults, digest_of
+        from numtok.encoding.schemes._contract import at_defaults, digest_of
 
         name = name_of(scheme)
         if digest_of(at_defaults(scheme)) != scheme.digest:

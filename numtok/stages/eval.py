@@ -19,13 +19,38 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.artifact import Artifact
+from numtok.data.reading.arrow import nullable
+from numtok.encoding.dataset import Samples
+from numtok.encoding.schemes.base import Failure
+from numtok.encoding.splits import check_codec, read_learnt, read_split, splits
 from numtok.errors import DataError, UsageError
+from numtok.evaluation.answers import ANSWERS, AnswerEvaluation, answer_metrics
+from numtok.evaluation.baselines import floors as all_floors
+from numtok.evaluation.baselines import target_means
+from numtok.evaluation.calibration import spreads
+from numtok.evaluation.evaluated import Evaluated
+from numtok.evaluation.labels import LabelEvaluation, label_metrics
+from numtok.evaluation.predict import (
+    AUTOREGRESSIVE,
+    Asked,
+    Options,
+    Predicted,
+    Predictor,
+    target_names,
+)
+from numtok.evaluation.ranges import outside
+from numtok.evaluation.report_files import (
+    TrainMeans,
+    check_measures,
+    publish,
+    repeated,
+    write_predictions,
+)
+from numtok.evaluation.scoring import Progress, Scores, floor_figures, number_floors, score
+from numtok.evaluation.ways import check_way, measures_of, options_of
 from numtok.metrics.base import METRICS, Metric
-from numtok.nn.batches import ranges
-from numtok.nn.device import check_compiler
-from numtok.nn.steps import compile_passes
-from numtok.nn.training import device_of
+from numtok.models.batches import ranges
+from numtok.models.steps import compile_passes
 from numtok.records import ENCODED, MODEL, TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.reports import (
@@ -37,37 +62,12 @@ from numtok.reports import (
     predictions_schema,
     quantile_column,
 )
-from numtok.samples import Samples
-from numtok.schemes.base import Failure
-from numtok.stages._answer_evaluation import ANSWERS, AnswerEvaluation, answer_metrics
-from numtok.stages._arrow import nullable
-from numtok.stages._data import check_codec, read_learnt, read_split, splits
-from numtok.stages._evaluated import Evaluated
-from numtok.stages._floors import floors as all_floors
-from numtok.stages._floors import target_means
-from numtok.stages._label_evaluation import LabelEvaluation, label_metrics
-from numtok.stages._models import LoadedModel, read_model
 from numtok.stages._options import check_name
-from numtok.stages._predict import (
-    AUTOREGRESSIVE,
-    Asked,
-    Options,
-    Predicted,
-    Predictor,
-    target_names,
-)
-from numtok.stages._ranges import outside
-from numtok.stages._reports import (
-    TrainMeans,
-    check_measures,
-    publish,
-    repeated,
-    write_predictions,
-)
-from numtok.stages._scoring import Progress, Scores, floor_figures, number_floors, score
-from numtok.stages._spreads import spreads
-from numtok.stages._ways import check_way, measures_of, options_of
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.training.device import check_compiler
+from numtok.training.model_files import LoadedModel, read_model
+from numtok.training.trainer import device_of
 
 REVISION = 11
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.

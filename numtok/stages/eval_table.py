@@ -7,21 +7,21 @@ import time
 from dataclasses import asdict, dataclass
 from functools import partial
 
-from numtok.artifact import Artifact
+from numtok.data.tables.rows import read_table_of
 from numtok.errors import DataError, UsageError
+from numtok.evaluation.report_files import publish, write_predictions
+from numtok.evaluation.scoring import Progress
+from numtok.evaluation.tables import TableEvaluation, TableOptions
 from numtok.metrics.base import METRICS
-from numtok.nn.heads._decoded import Sampling
-from numtok.nn.training import device_of
+from numtok.models.heads._decoded import Sampling
 from numtok.records import MODEL, TABLE
 from numtok.registry import settings_of
 from numtok.reports import REPORT
 from numtok.stages._options import check_name
-from numtok.stages._regressors import read_regressor
-from numtok.stages._reports import publish, write_predictions
-from numtok.stages._scoring import Progress
-from numtok.stages._table_data import read_table_of
-from numtok.stages._table_predictions import TableEvaluation, TableOptions
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.training.regressor_files import read_regressor
+from numtok.training.trainer import device_of
 
 REVISION = 5
 #: The metrics of a report; those of ``_IN_GROUPS`` also for each fold and for floors.

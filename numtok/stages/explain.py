@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from numtok.encoding.scheme_spec import scheme_of
+from numtok.encoding.schemes.base import SCHEMES, Failure, Outcome, Scheme
 from numtok.errors import UsageError
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import policy_for, scan
-from numtok.schemes.base import SCHEMES, Failure, Outcome, Scheme
-from numtok.stages._schemes import scheme_of
 
 _BARE = "not learnt yet"
 _WORDS = ("nan", "inf", "-inf")  # values have these, texts do not

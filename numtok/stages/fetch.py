@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from numtok import files
-from numtok.artifact import Artifact, Output, Parent, version_of, write_receipt
-from numtok.errors import DataError, UsageError, unknown
-from numtok.quota import Quota
-from numtok.records import DATA, DOWNLOAD, FIELD, TABLE
-from numtok.sources.base import (
+from numtok.data.fetching.download import Progress, download
+from numtok.data.fetching.field import check_kept, write_field
+from numtok.data.fetching.texts import write_texts
+from numtok.data.reading.split_rule import SplitRule
+from numtok.data.sources.base import (
     SOURCES,
     Dataset,
     Field,
@@ -33,13 +33,13 @@ from numtok.sources.base import (
     TableSource,
     TextSource,
 )
-from numtok.stages._download import Progress, download
-from numtok.stages._fetched_texts import write_texts
-from numtok.stages._field import check_kept, write_field
+from numtok.data.tables.columns import Columns, feature_column, target_column, write_columns
+from numtok.errors import DataError, UsageError, unknown
+from numtok.records import DATA, DOWNLOAD, FIELD, TABLE
 from numtok.stages._options import check_name
-from numtok.stages._splits import SplitRule
-from numtok.stages._table import Columns, feature_column, target_column, write_columns
-from numtok.store import Store
+from numtok.store.artifact import Artifact, Output, Parent, version_of, write_receipt
+from numtok.store.quota import Quota
+from numtok.store.store import Store
 
 REVISION = 1
 

@@ -15,20 +15,19 @@ import torch
 from torch import Tensor
 
 from numtok import files
-from numtok.artifact import Artifact
-from numtok.draft import Draft
+from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
+from numtok.data.tables.table import Table
+from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError, UsageError
-from numtok.nn.device import MatmulRate, keep_freed_memory, peak_memory
-from numtok.nn.features import Columns
-from numtok.nn.fitted import Fitted, Preparation
-from numtok.nn.fitting import Epoch, Fitting, FittingRecipe, FittingState
-from numtok.nn.heads.base import HEADS, ValueHead
-from numtok.nn.presets import shortest, trunk
-from numtok.nn.training import WHOLE_STEP, device_of, naming_memory
-from numtok.normalizers.base import NORMALIZERS
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.presets import shortest, trunk
 from numtok.records import LOG_FILE, MODEL, TABLE, Natural
 from numtok.registry import settings_of, spec_of
-from numtok.stages._checkpoint import (
+from numtok.stages._options import check_name
+from numtok.store.artifact import Artifact
+from numtok.store.draft import Draft
+from numtok.store.store import Store
+from numtok.training.checkpoint import (
     Checkpoint,
     Finished,
     belonging,
@@ -38,13 +37,14 @@ from numtok.stages._checkpoint import (
     write_checkpoint,
     write_finished,
 )
-from numtok.stages._models import WEIGHTS
-from numtok.stages._options import check_name
-from numtok.stages._regressors import REGRESSOR_FILE, Fold, RegressorFile, write_regressor
-from numtok.stages._signals import Signals
-from numtok.stages._table_data import VALIDATION, learnt_rows, read_table_of
-from numtok.store import Store
-from numtok.tables import Table
+from numtok.training.device import MatmulRate, keep_freed_memory, peak_memory
+from numtok.training.features import Columns
+from numtok.training.fitted import Fitted, Preparation
+from numtok.training.fitting import Epoch, Fitting, FittingRecipe, FittingState
+from numtok.training.model_files import WEIGHTS
+from numtok.training.regressor_files import REGRESSOR_FILE, Fold, RegressorFile, write_regressor
+from numtok.training.signals import Signals
+from numtok.training.trainer import WHOLE_STEP, device_of, naming_memory
 
 REVISION = 1
 _CHECKPOINT_SECONDS = 60.0

@@ -18,16 +18,7 @@ from typing import IO, Any, NamedTuple, TypedDict
 
 import pyarrow as pa
 
-from numtok.artifact import Artifact, Output, Parent, version_of, write_receipt
-from numtok.draft import Draft
-from numtok.engines.local import run_units
-from numtok.errors import UsageError
-from numtok.files import Sink
-from numtok.records import DATA, SHIFTED, SPLIT_RULE, TABLE, TRAIN, Natural, is_split
-from numtok.registry import name_of, settings_of, spec_of
-from numtok.stages._options import check_name, check_workers, workers_for
-from numtok.store import Store
-from numtok.tables import (
+from numtok.data.tables.table import (
     Feature,
     TableFile,
     number_column,
@@ -35,7 +26,7 @@ from numtok.tables import (
     write_rows,
     write_table_file,
 )
-from numtok.tasks.base import (
+from numtok.data.tasks.base import (
     SHARES,
     SPLITS,
     TASKS,
@@ -45,6 +36,15 @@ from numtok.tasks.base import (
     Task,
     TextTask,
 )
+from numtok.errors import UsageError
+from numtok.files import Sink
+from numtok.records import DATA, SHIFTED, SPLIT_RULE, TABLE, TRAIN, Natural, is_split
+from numtok.registry import name_of, settings_of, spec_of
+from numtok.stages._options import check_name, check_workers, workers_for
+from numtok.store.artifact import Artifact, Output, Parent, version_of, write_receipt
+from numtok.store.draft import Draft
+from numtok.store.engines.local import run_units
+from numtok.store.store import Store
 
 REVISION = 1
 _MOST = 10**12  # rows

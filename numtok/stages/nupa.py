@@ -17,19 +17,19 @@ import msgspec
 import numpy as np
 
 from numtok import files
-from numtok.artifact import Artifact
+from numtok.analysis.nupa_tables import MEASURES, Scored, Tables, tables
+from numtok.data.nupa.answers import check_rule, score
+from numtok.data.nupa.keys import FRACTION, KEYS
+from numtok.data.nupa.notation import DIGITS_OF_FLOAT32, in_notation
+from numtok.data.reading.streams import lines, opened
+from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, UsageError
-from numtok.nupa.answers import check_rule, score
-from numtok.nupa.keys import FRACTION, KEYS
-from numtok.nupa.notation import DIGITS_OF_FLOAT32, in_notation
+from numtok.evaluation.report_files import Predictions, read
 from numtok.records import DATA, GROUP, Row
 from numtok.registry import name_in
 from numtok.reports import REPORT
-from numtok.schemes.base import SCHEMES
-from numtok.stages._nupa_tables import MEASURES, Scored, Tables, tables
-from numtok.stages._reports import Predictions, read
-from numtok.stages._streams import lines, opened
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 
 _TARGET = "answer"
 

@@ -22,25 +22,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from numtok.codec import Spans, Texts
+from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
+from numtok.data.reading.lines import UNREADABLE, problem_of, reason_of
+from numtok.data.reading.streams import STDIN, is_stdin, lines, opened
+from numtok.data.tables.file import FORMATS
+from numtok.encoding.codec import Spans, Texts
+from numtok.encoding.dataset import Samples
+from numtok.encoding.in_memory import rows_of
+from numtok.encoding.schemes.base import LOSSES
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.nn.training import device_of
-from numtok.nupa.notation import DIGITS_OF_FLOAT32
+from numtok.evaluation.answers import written_answers
+from numtok.evaluation.labels import log_probabilities
+from numtok.evaluation.predict import Options, Predictor
+from numtok.evaluation.ways import check_way, measures_of, options_of
 from numtok.records import MODEL
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES, quantile_column
-from numtok.samples import Samples
-from numtok.schemes.base import LOSSES
-from numtok.stages._answer_evaluation import written_answers
-from numtok.stages._label_evaluation import log_probabilities
-from numtok.stages._lines import UNREADABLE, problem_of, reason_of
-from numtok.stages._memory_rows import rows_of
-from numtok.stages._models import LoadedModel, check_reads, read_model
-from numtok.stages._predict import Options, Predictor
-from numtok.stages._streams import STDIN, is_stdin, lines, opened
-from numtok.stages._table_file import FORMATS
-from numtok.stages._ways import check_way, measures_of, options_of
-from numtok.store import Store
+from numtok.store.store import Store
+from numtok.training.model_files import LoadedModel, check_reads, read_model
+from numtok.training.trainer import device_of
 
 HOLE = "[?]"
 _PLACEHOLDER = "1"  # what stands there while it is not known; nothing looks at it

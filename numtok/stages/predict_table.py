@@ -17,17 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from numtok.data.tables.columns import feature_column, first_word
+from numtok.data.tables.file import check_format, check_names, parsed, read_file
 from numtok.errors import DataError, UsageError
-from numtok.nn.features import Columns
-from numtok.nn.fitted import Fitted
-from numtok.nn.training import device_of
+from numtok.evaluation.tables import AT_ONCE, TableOptions
 from numtok.records import MODEL
 from numtok.reports import QUANTILES, quantile_column
-from numtok.stages._regressors import LoadedRegressor, read_regressor
-from numtok.stages._table import feature_column, first_word
-from numtok.stages._table_file import check_format, check_names, parsed, read_file
-from numtok.stages._table_predictions import AT_ONCE, TableOptions
-from numtok.store import Store
+from numtok.store.store import Store
+from numtok.training.features import Columns
+from numtok.training.fitted import Fitted
+from numtok.training.regressor_files import LoadedRegressor, read_regressor
+from numtok.training.trainer import device_of
 
 PREDICTED = "predicted"
 _SHOWN = 12  # names of columns in a message, at most

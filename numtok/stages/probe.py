@@ -14,10 +14,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from numtok.artifact import Artifact
-from numtok.errors import UsageError
-from numtok.nn.training import device_of
-from numtok.probes import (
+from numtok.analysis.probing.confidence import Asked, confidence
+from numtok.analysis.probing.embedding import embedding
+from numtok.analysis.probing.numbers import (
+    LEAST,
+    Split,
+    Sweep,
+    Wanted,
+    over_number,
+    over_samples,
+    row_index,
+)
+from numtok.analysis.probing.probe_files import publish
+from numtok.analysis.probing.probes import (
     CONFIDENCE,
     EMBEDDING,
     PCA,
@@ -30,27 +39,18 @@ from numtok.probes import (
     Probe,
     Tokens,
 )
+from numtok.analysis.probing.tokens import tokens
+from numtok.encoding.in_memory import row_of
+from numtok.encoding.splits import check_codec, read_learnt, read_split, splits
+from numtok.errors import UsageError
+from numtok.evaluation.scoring import Progress
 from numtok.records import ENCODED, MODEL, TRAIN
-from numtok.stages._data import check_codec, read_learnt, read_split, splits
-from numtok.stages._memory_rows import row_of
-from numtok.stages._models import LoadedModel, read_model, says_labels
 from numtok.stages._options import check_name
-from numtok.stages._probed_confidence import Asked, confidence
-from numtok.stages._probed_embedding import embedding
-from numtok.stages._probed_numbers import (
-    LEAST,
-    Split,
-    Sweep,
-    Wanted,
-    over_number,
-    over_samples,
-    row_index,
-)
-from numtok.stages._probed_tokens import tokens
-from numtok.stages._probes import publish
-from numtok.stages._regressors import is_regressor
-from numtok.stages._scoring import Progress
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.training.model_files import LoadedModel, read_model, says_labels
+from numtok.training.regressor_files import is_regressor
+from numtok.training.trainer import device_of
 
 REVISION = 1
 _FLAGS = {

@@ -19,32 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from numtok import files
-from numtok.codec import SPECIALS, Spans, Texts, cut
-from numtok.engines.local import Workers
-from numtok.normalizers.base import NORMALIZERS
-from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
-from numtok.quota import Quota
-from numtok.records import TRAIN
-from numtok.registry import spec_of
-from numtok.schemes.base import SCHEMES, Scheme
-from numtok.stages._batches import Reading
-from numtok.stages._encode_unit import Screening
-from numtok.stages._fit import Unfitted, no_rows
-from numtok.stages._inputs import UNIT, Unit, least_units, plan
-from numtok.stages._lengths import Told
-from numtok.stages._losses import SchemeLosses, Trial, losses
-from numtok.stages._options import check_reading, workers_for
-from numtok.stages._places import OTHER
-from numtok.stages._profile_unit import Counted, ProfileUnit, merged
-from numtok.stages._schemes import scheme_of
-from numtok.stages._shown import shown
-from numtok.stages._slot_profile import SlotProfile, shown_range, slot_profile
-from numtok.stages._sources import check_rule, find_sources
-from numtok.stages._splits import SplitRule
-from numtok.stages._streams import Spool
-from numtok.stages._tallies import COUNT
-from numtok.stages._verdicts import (
+from numtok.analysis.profiling.length_leakage import Told
+from numtok.analysis.profiling.scheme_error import SchemeLosses, Trial, losses
+from numtok.analysis.profiling.shown import shown
+from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range, slot_profile
+from numtok.analysis.profiling.slot_statistics import COUNT
+from numtok.analysis.profiling.unit import Counted, ProfileUnit, merged
+from numtok.analysis.profiling.warnings import (
     COMMON,
     ORDER,
     SlotFacts,
@@ -53,8 +34,27 @@ from numtok.stages._verdicts import (
     counted,
     verdicts,
 )
-from numtok.store import Store
-from numtok.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.data.reading.batches import Reading
+from numtok.data.reading.sources import check_rule, find_sources
+from numtok.data.reading.split_rule import SplitRule
+from numtok.data.reading.streams import Spool
+from numtok.data.reading.units import UNIT, Unit, least_units, plan
+from numtok.encoding.codec import SPECIALS, Spans, Texts, cut
+from numtok.encoding.fit_codec import Unfitted, no_rows
+from numtok.encoding.normalizers.base import NORMALIZERS
+from numtok.encoding.scheme_spec import scheme_of
+from numtok.encoding.schemes.base import SCHEMES, Scheme
+from numtok.encoding.slots.places import OTHER
+from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.encoding.unit import Screening
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.records import TRAIN
+from numtok.registry import spec_of
+from numtok.stages._options import check_reading, workers_for
+from numtok.store.engines.local import Workers
+from numtok.store.quota import Quota
+from numtok.store.store import Store
 
 MOST_SLOTS = 64  # those with the fewest numbers are folded into one
 TEXT_SAMPLE = 4 << 20  # bytes of rows whose text is tokenised, about

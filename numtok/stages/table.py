@@ -17,21 +17,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from numtok.artifact import Artifact, Parent
-from numtok.errors import UsageError, unknown
-from numtok.records import TABLE
-from numtok.stages._options import check_name
-from numtok.stages._sources import as_name
-from numtok.stages._splits import SplitRule
-from numtok.stages._table import (
+from numtok.data.reading.sources import as_name
+from numtok.data.reading.split_rule import SplitRule
+from numtok.data.tables.columns import (
     Columns,
     feature_column,
     split_column,
     target_column,
     write_columns,
 )
-from numtok.stages._table_file import check_format, check_names, parsed, read_csv, read_file
-from numtok.store import Store
+from numtok.data.tables.file import check_format, check_names, parsed, read_csv, read_file
+from numtok.errors import UsageError, unknown
+from numtok.records import TABLE
+from numtok.stages._options import check_name
+from numtok.store.artifact import Artifact, Parent
+from numtok.store.store import Store
 
 REVISION = 1
 SPLIT = "test=0.2,validation=0.1"

@@ -17,38 +17,32 @@ import numpy as np
 import torch
 
 from numtok import files
-from numtok.artifact import Artifact, Parent
-from numtok.codec import Codec
-from numtok.draft import Draft
+from numtok.encoding.codec import Codec
+from numtok.encoding.dataset import Samples
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Undone, fit
+from numtok.encoding.splits import has_targets, learnt_values, read_codec, read_split, splits
 from numtok.errors import DataError, UsageError
-from numtok.nn.batches import seed_of
-from numtok.nn.bigru import Bigru
-from numtok.nn.course import Course
-from numtok.nn.curriculum import Curriculum
-from numtok.nn.device import check_compiler, keep_freed_memory
-from numtok.nn.embedders.base import EMBEDDERS
-from numtok.nn.heads.base import HEADS, Calibration, ValueHead
-from numtok.nn.model import Model, ModelSettings
-from numtok.nn.objectives.base import OBJECTIVES, Objective
-from numtok.nn.presets import preset, shortest
-from numtok.nn.training import WHOLE_STEP, Execution, Recipe, device_of, naming_memory
-from numtok.nn.vocabulary import Vocabulary
-from numtok.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Undone, fit
+from numtok.models.batches import seed_of
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS, Calibration, ValueHead
+from numtok.models.model import Model, ModelSettings
+from numtok.models.objectives.base import OBJECTIVES, Objective
+from numtok.models.presets import preset, shortest
+from numtok.models.trunks.bigru import Bigru
+from numtok.models.vocabulary import Vocabulary
 from numtok.records import BEYOND_SIGHT, ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import name_in, settings_of, spec_of
-from numtok.samples import Samples
-from numtok.stages._checkpoint import Finished, drop_checkpoint, read_finished, write_finished
-from numtok.stages._classes import learnt_classes
-from numtok.stages._data import has_targets, learnt_values, read_codec, read_split, splits
-from numtok.stages._init import (
-    begin_with,
-    check_length,
-    check_trunk,
-    objective_of,
-    told,
-    usual_parts,
-)
-from numtok.stages._models import (
+from numtok.stages._options import check_name
+from numtok.store.artifact import Artifact, Parent
+from numtok.store.draft import Draft
+from numtok.store.store import Store
+from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished, write_finished
+from numtok.training.course import Course
+from numtok.training.curriculum import Curriculum
+from numtok.training.device import check_compiler, keep_freed_memory
+from numtok.training.labels import learnt_classes
+from numtok.training.loop import Progress, Split, Training
+from numtok.training.model_files import (
     MODEL_FILE,
     WEIGHTS,
     LoadedModel,
@@ -56,11 +50,17 @@ from numtok.stages._models import (
     read_model,
     write_model,
 )
-from numtok.stages._options import check_name
-from numtok.stages._regressors import is_regressor
-from numtok.stages._trace import Cost
-from numtok.stages._training import Progress, Split, Training
-from numtok.store import Store
+from numtok.training.profiler import Cost
+from numtok.training.regressor_files import is_regressor
+from numtok.training.trainer import WHOLE_STEP, Execution, Recipe, device_of, naming_memory
+from numtok.training.warm_start import (
+    begin_with,
+    check_length,
+    check_trunk,
+    objective_of,
+    told,
+    usual_parts,
+)
 
 REVISION = 2
 BUDGETS = ("steps", "tokens", "minutes")  # of which one says how long

@@ -58,19 +58,20 @@ from typing import Any, TypeVar
 import msgspec
 
 from numtok import documents
+from numtok.data.sources.base import SOURCES, TableSource, TextSource
+from numtok.data.tables.file import FORMATS
+from numtok.data.tasks.base import TASKS, TableTask
+from numtok.encoding.normalizers.base import NORMALIZERS
+from numtok.encoding.scheme_spec import scheme_of
 from numtok.errors import UsageError, unknown
+from numtok.evaluation.comparison.tokens_to_target import Level
+from numtok.evaluation.published import published
 from numtok.metrics.base import METRICS
-from numtok.nn.embedders.base import EMBEDDERS
-from numtok.nn.heads.base import HEADS
-from numtok.nn.objectives.base import OBJECTIVES
-from numtok.nn.presets import preset, trunk
-from numtok.normalizers.base import NORMALIZERS
-from numtok.published import published
-from numtok.sources.base import SOURCES, TableSource, TextSource
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.presets import preset, trunk
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
-from numtok.stages._schemes import scheme_of
-from numtok.stages._table_file import FORMATS
-from numtok.stages._until import Level
 from numtok.stages.train import BUDGETS
 from numtok.sweeps.plan import (
     Encodings,
@@ -80,7 +81,6 @@ from numtok.sweeps.plan import (
     Sweep,
     Trainings,
 )
-from numtok.tasks.base import TASKS, TableTask
 
 Stage = TypeVar("Stage")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from numtok.nn.heads.base import HEADS
+from numtok.models.heads.base import HEADS
 from numtok.registry import name_of
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 

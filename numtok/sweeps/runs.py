@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from numtok.artifact import Artifact
 from numtok.config import threads
-from numtok.engines.local import run_units
 from numtok.errors import NumtokError, UsageError
-from numtok.nn.training import device_of
 from numtok.plugins import fault_of
 from numtok.stages import eval, eval_table, fit, train
-from numtok.store import Absent, Store
+from numtok.store.artifact import Artifact
+from numtok.store.engines.local import run_units
+from numtok.store.store import Absent, Store
 from numtok.sweeps.plan import Point, Sweep, label_of
+from numtok.training.trainer import device_of
 
 
 @dataclass(frozen=True)

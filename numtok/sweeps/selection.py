@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from numtok.errors import DataError
+from numtok.evaluation.comparison.experiments import Spent, spent
+from numtok.evaluation.report_files import Evaluation, Predictions, check_measures, read
 from numtok.metrics.base import METRICS
 from numtok.registry import spec_of
 from numtok.reports import REPORT
-from numtok.stages._experiments import Spent, spent
-from numtok.stages._reports import Evaluation, Predictions, check_measures, read
 from numtok.stages.train import VALIDATION
-from numtok.store import Store
+from numtok.store.store import Store
 from numtok.sweeps.plan import Select, Shared, Sweep, label_of
 from numtok.sweeps.runs import Failed, Run
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from numtok.artifact import Artifact
+from numtok.data.tables.rows import read_table_of
+from numtok.encoding.splits import splits
 from numtok.errors import NumtokError, UsageError, unknown
 from numtok.records import TABLE
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
-from numtok.stages._data import splits
-from numtok.stages._table_data import read_table_of
 from numtok.stages.train import VALIDATION
-from numtok.store import Store
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
 from numtok.sweeps.averages import Average, averages
 from numtok.sweeps.file import MOST_RUNS, read_sweep
 from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, Trainings, label_of

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.encoding.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
 from numtok.numerals.column import Numerals
 from numtok.registry import Interval
-from numtok.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
 
 _LARGEST = float(np.nextafter(np.float32(10), np.float32(0)))
 _EDGE = (_LARGEST + 10) / 2  # from here on float32 rounds to 10

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.encoding.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
 from numtok.numerals.column import Numerals
-from numtok.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
 
 _LEAST, _MOST = 1e-30, 1e30
 _TOKENS = ("+", "-", "0", "NAN", "+INF", "-INF", "+TINY", "-TINY", "+HUGE", "-HUGE")

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.encoding.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
 from numtok.numerals.column import Numerals
-from numtok.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
 
 _EXPONENTS = range(-324, 309)
 _FIRST_EXTRA = 12 + len(_EXPONENTS)

@@ -1,0 +1,1 @@
+"""A closer look at data, models and reports."""

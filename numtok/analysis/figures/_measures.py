@@ -1,0 +1,110 @@
+"""One metric of one experiment, with an interval: over seeds, over folds, or of the bootstrap."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from numtok.errors import UsageError
+from numtok.evaluation.comparison.seeds import Spread, spread
+from numtok.evaluation.report_files import Evaluation, Predictions, check_measures
+from numtok.metrics.base import Metric, figures
+from numtok.records import FOLD
+from numtok.registry import spec_of
+from numtok.reports import Figure
+from numtok.stages.compare import Over
+
+OVER = ("seeds", "folds")
+_TOLD = {
+    "bootstrap": "Strokes: 95% interval of one trained model (bootstrap of the test rows).",
+    "share": "Strokes of a share of 0 or 1: 95% interval over the test rows (Wilson's).",
+    "seeds": "Strokes: 95% interval of the mean over seeds (Student's t).",
+    "folds": "Strokes: one standard deviation over the folds to each side of their mean.",
+}
+
+
+class Point(NamedTuple):
+    """One experiment: the panel and the line it belongs to, its place on the x axis, its metric."""
+
+    panel: str
+    line: str
+    x: float
+    found: Spread
+
+
+class Pair(NamedTuple):
+    """The metric of both ways on one data set."""
+
+    data: str
+    first: Spread
+    second: Spread
+
+
+def check_over(over: str) -> None:
+    """Raises UsageError for what is none of :data:`OVER`."""
+    if over not in OVER:
+        raise UsageError(f"--over {over!r} is not possible; allowed are {', '.join(OVER)}")
+
+
+def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> Spread:
+    """A metric of the seeds of one experiment.
+
+    Over seeds it is as in ``compare``: the mean with Student's interval, and the bootstrap's
+    where there is one seed. Over folds it is their mean (each the mean over the seeds) and one
+    standard deviation to both sides.
+
+    Raises UsageError where there are no folds.
+    """
+    if over == "seeds":
+        found = [_of_all(evaluation, metric) for evaluation in group]
+        return spread(found, metric.bounds, share=metric.share)
+    folds = [_of_folds(evaluation, metric) for evaluation in group]
+    if len({len(seeds) for seeds in folds}) > 1:
+        told = ", ".join(evaluation.ref for evaluation in group)
+        raise UsageError(f"--over folds needs seeds of the same folds, and {told} have others")
+    return over_folds([spread(seeds).value for seeds in zip(*folds, strict=True)])
+
+
+def over_folds(values: Sequence[float | None]) -> Spread:
+    """Mean and standard deviation over folds; undefined where one of them is.
+
+    >>> found = over_folds([1.0, 3.0])
+    >>> found.value, round(found.low, 3), round(found.high, 3)
+    (2.0, 0.586, 3.414)
+    """
+    found = Over.of(values)
+    if found.mean is None or found.deviation is None:
+        return Spread(None, None, None, None, None, 1, found.count)
+    ends = found.mean - found.deviation, found.mean + found.deviation
+    return Spread(found.mean, *ends, found.deviation, "folds", 1, found.count)
+
+
+def notes_of(found: Iterable[Spread]) -> list[str]:
+    """What the intervals are, and how many figures are not defined."""
+    every = list(found)
+    kinds = {one.interval for one in every}
+    notes = [told for kind, told in _TOLD.items() if kind in kinds]
+    if undefined := sum(one.value is None for one in every):
+        notes.append(f"{undefined} of {len(every)} figures are not defined and are left out.")
+    return notes
+
+
+def _of_all(evaluation: Evaluation, metric: Metric) -> Figure:
+    """That of the report; of its predictions where the report has none."""
+    check_measures([metric], evaluation.report.measures, evaluation.ref)
+    spec = spec_of(metric)
+    if spec in evaluation.report.metrics:
+        return evaluation.report.metrics[spec]
+    return figures([metric], Predictions.read(evaluation).answers)[spec]
+
+
+def _of_folds(evaluation: Evaluation, metric: Metric) -> list[Figure]:
+    predictions = Predictions.read(evaluation)
+    folds = predictions.groups(FOLD) if FOLD in evaluation.report.groups else {}
+    if len(folds) < 2:
+        raise UsageError(
+            f"--over folds needs reports of several folds, and {evaluation.ref} has "
+            f"{max(len(folds), 1)}; leave --over out"
+        )
+    return [
+        figures([metric], predictions.answers.take(rows), resamples=1)[spec_of(metric)]
+        for rows in folds.values()
+    ]

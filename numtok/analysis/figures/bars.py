@@ -1,0 +1,106 @@
+"""bars: a metric of two ways on many data sets, the largest gap first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from numtok.analysis.figures._labels import labels_of, metric_label, settings_of
+from numtok.analysis.figures._measures import Pair, check_over, measured, notes_of
+from numtok.analysis.figures._picture import Axis, Panel, Picture
+from numtok.analysis.figures._picture import Bars as Both
+from numtok.analysis.figures._sources import sources_of
+from numtok.analysis.figures.base import Figure
+from numtok.errors import UsageError
+from numtok.evaluation.comparison.experiments import grouped
+from numtok.evaluation.comparison.seeds import Spread
+from numtok.evaluation.report_files import read
+from numtok.metrics.base import METRICS, Metric
+from numtok.reports import REPORT
+from numtok.store.store import Store
+
+_APART = 0.2  # of a place: how far a bar lies from its middle
+
+
+@dataclass(frozen=True)
+class Bars(Figure):
+    """Two bars for each data set, sorted by how much better the first way is.
+
+    metric
+        As in ``compare``.
+    over
+        What the intervals are over: ``seeds`` (the bootstrap's where there is one), or ``folds``.
+
+    Raises UsageError unless the reports are of two ways (schemes, heads, settings) on the same
+    data sets.
+    """
+
+    source: ClassVar[str] = "Decoding-based Regression, Figure 5"
+    metric: str = "r2"
+    over: str = "seeds"
+
+    def __post_init__(self) -> None:
+        check_over(self.over)
+
+    def picture(self, refs: Sequence[str], store: Store) -> Picture:
+        metric = METRICS.build(self.metric)
+        groups = grouped([read(store.resolve(ref, {REPORT})) for ref in refs])
+        firsts = [group[0] for group in groups]
+        ways = labels_of(
+            [one.report.scheme for one in firsts],
+            [settings_of(one, "data", "seed") for one in firsts],
+        )
+        labels = list(dict.fromkeys(ways))
+        if len(labels) != 2:
+            told = "; ".join(labels)
+            raise UsageError(
+                f"figure bars compares two ways, and these reports are of {len(labels)}: {told}; "
+                "figure lines takes more"
+            )
+        found: dict[str, dict[str, Spread]] = {}
+        sources = sources_of(firsts, store)
+        for way, source, group in zip(ways, sources, groups, strict=True):
+            both = found.setdefault(source.name, {})
+            if way in both:
+                raise UsageError(f"two experiments on {source.name} are {way!r}; give one of them")
+            both[way] = measured(group, metric, self.over)
+        pairs = []
+        for name, both in found.items():
+            if len(both) < 2:
+                lacking = next(label for label in labels if label not in both)
+                raise UsageError(
+                    f"there is no report of {lacking!r} on {name}; figure bars needs both ways on "
+                    "each data set"
+                )
+            pairs.append(Pair(name, both[labels[0]], both[labels[1]]))
+        every = [one for pair in pairs for one in (pair.first, pair.second)]
+        return Picture([panel_of(pairs, labels, metric)], notes_of(every))
+
+
+def panel_of(pairs: Sequence[Pair], labels: Sequence[str], metric: Metric) -> Panel:
+    """The pairs from that in which the first way is furthest ahead to that in which the second is.
+
+    Where neither direction of the metric is better, the larger counts as ahead. Pairs without one
+    of the figures are left out; raises UsageError where all are.
+    """
+    sign = -1.0 if metric.better == "lower" else 1.0
+    gaps = {
+        pair: sign * (pair.first.value - pair.second.value)
+        for pair in pairs
+        if pair.first.value is not None and pair.second.value is not None
+    }
+    if not gaps:
+        raise UsageError(
+            f"there is nothing to draw: {metric_label(metric)!r} is defined for no data set"
+        )
+    shown = sorted(gaps, key=lambda pair: -gaps[pair])
+    places = np.arange(len(shown), dtype=np.float64)
+    marks = []
+    for side, label in enumerate(labels):
+        spreads = [(pair.first, pair.second)[side] for pair in shown]
+        columns = np.array([(one.value, one.low, one.high) for one in spreads], np.float64)
+        value, low, high = columns.T  # None becomes NaN
+        marks.append(Both(label, places + (2 * side - 1) * _APART, value, low, high, side))
+    y_axis = Axis("", names=tuple(pair.data for pair in shown))
+    return Panel("", Axis(metric_label(metric)), y_axis, marks)

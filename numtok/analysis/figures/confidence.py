@@ -1,0 +1,59 @@
+"""confidence: how sure models are of a text as one of its numbers changes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from numtok.analysis.figures._picture import Axis, Line, Mark, Panel, Picture
+from numtok.analysis.figures._probed import column, read_probes
+from numtok.analysis.figures.base import Figure
+from numtok.analysis.probing.probe_files import Probed
+from numtok.analysis.probing.probes import Confidence as Summary
+from numtok.store.store import Store
+
+_NAME = "confidence"
+_Curve = tuple[str, Probed, Summary]
+
+
+@dataclass(frozen=True)
+class Confidence(Figure):
+    """The confidence of each probe over the number, a panel for each text and measure. The
+    likelihoods of different models are of different things, so of each its greatest is taken off.
+
+    Raises UsageError for probes of another form.
+    """
+
+    source: ClassVar[str] = "NumGPT, Figure 1"
+
+    def picture(self, refs: Sequence[str], store: Store) -> Picture:
+        return picture_of(read_probes(_NAME, refs, store))
+
+
+def picture_of(probes: Sequence[tuple[str, Probed]]) -> Picture:
+    """The panels of labelled probes, and the variation of each below."""
+    groups: dict[tuple[str, int, str | None], list[_Curve]] = {}
+    colours = {label: place for place, label in enumerate(dict.fromkeys(one for one, _ in probes))}
+    notes = []
+    for label, probed in probes:
+        found = probed.probe.found
+        assert isinstance(found, Summary)
+        group = groups.setdefault((found.asked, found.number, found.label), [])
+        group.append((label, probed, found))
+        if found.variation is not None:
+            notes.append(f"{label}: variation / range {found.variation:.3g}.")
+    return Picture([_panel(group, colours) for group in groups.values()], notes)
+
+
+def _panel(group: Sequence[_Curve], colours: dict[str, int]) -> Panel:
+    marks: list[Mark] = []
+    first = group[0][2]
+    for label, probed, found in group:
+        y = column(probed, "confidence")
+        y = y if found.label is not None else y - found.most
+        marks.append(Line(label, column(probed, "x"), y, colours[label]))
+    logarithmic = all(found.low > 0 for _, _, found in group)
+    x_axis = Axis(f"number {first.number} of the text", "log" if logarithmic else "linear")
+    y_axis = Axis("log-likelihood less its greatest (nats)")
+    if first.label is not None:
+        y_axis = Axis(first.measures, low=0.0, high=1.0)
+    return Panel(first.asked, x_axis, y_axis, marks)

@@ -1,0 +1,120 @@
+"""curve: what models make of a function of one number, over that number."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from numtok.analysis.figures._labels import labels_of, settings_of
+from numtok.analysis.figures._picture import (
+    Axis,
+    Band,
+    Floats,
+    Line,
+    Mark,
+    Panel,
+    Picture,
+    Points,
+    axis_of,
+    check_scale,
+    some,
+)
+from numtok.analysis.figures._sources import sources_of
+from numtok.analysis.figures._tables import one_feature
+from numtok.analysis.figures.base import Figure
+from numtok.data.tables.rows import read_table_of
+from numtok.errors import UsageError
+from numtok.evaluation.report_files import Predictions, read
+from numtok.metrics.base import Answers
+from numtok.records import TABLE
+from numtok.reports import QUANTILES, REPORT
+from numtok.store.store import Store
+
+_MOST = 3000  # rows of a report
+_ROOM = 0.1  # of the range of the truth, above and below
+
+
+@dataclass(frozen=True)
+class Curve(Figure):
+    """Truth as dots, the predictions of each report as a line, and the band between their 5% and
+    95% quantiles where the report has them: a panel for each table.
+
+    scale
+        Of the target: linear, log or signed-log.
+
+    Raises UsageError for a report of texts or of a table without just one number feature.
+    """
+
+    source: ClassVar[str] = "Decoding-based Regression, Figure 4"
+    scale: str = "linear"
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+
+    def picture(self, refs: Sequence[str], store: Store) -> Picture:
+        evaluations = [read(store.resolve(ref, {REPORT})) for ref in refs]
+        labels = labels_of(
+            [one.report.scheme for one in evaluations],
+            [settings_of(one, "data") for one in evaluations],
+        )
+        titles = {
+            evaluation.report.data: source.name
+            for evaluation, source in zip(evaluations, sources_of(evaluations, store), strict=True)
+        }
+        panels = []
+        for ref, title in titles.items():
+            data = store.resolve(ref)
+            if data.kind != TABLE:
+                raise UsageError(
+                    f"figure curve needs reports of tables, and {ref} is of kind {data.kind}; "
+                    "figure truth takes both"
+                )
+            table = read_table_of(data)
+            feature = one_feature(data.ref, table.file)
+            columns = []
+            for place, evaluation in enumerate(evaluations):
+                if evaluation.report.data == ref:
+                    found = Predictions.of_numbers(evaluation)
+                    rows = np.array(found.table.column("id").to_pylist(), np.int64)
+                    columns.append((labels[place], table.numbers[rows, 0], found.answers))
+            colours = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+            x, y = Axis(feature), table.file.target
+            panels.append(panel_of(title, (x, y), columns, colours, self.scale))
+        banded = any(isinstance(mark, Band) for panel in panels for mark in panel.marks)
+        return Picture(panels, ["Bands: from the 5% to the 95% quantile."] if banded else [])
+
+
+def panel_of(
+    title: str,
+    axes: tuple[Axis, str],
+    columns: Sequence[tuple[str, Floats, Answers]],
+    colours: dict[str, int],
+    scale: str,
+) -> Panel:
+    """A panel of one table.
+
+    axes
+        That of the feature, and the name of the target.
+    columns
+        Of each report its label, the feature of each row, and what was predicted; rows without a
+        feature are left out, predictions that are no number are gaps.
+    """
+    x_axis, target = axes
+    marks: list[Mark] = []
+    truths: list[Floats] = []
+    for label, x, answers in columns:
+        rows = some(len(x), _MOST)
+        rows = rows[np.isfinite(x[rows])]
+        rows = rows[np.argsort(x[rows], kind="stable")]
+        kept, across = answers.take(rows), x[rows]
+        if not truths:
+            marks.append(Points("truth", across, kept.truth))
+        truths.append(kept.truth)
+        if kept.quantiles is not None:
+            low, high = (kept.quantiles[:, QUANTILES.index(level)] for level in (0.05, 0.95))
+            marks.append(Band(label, across, low, high, colours[label]))
+        found = np.where(kept.valid, kept.prediction, np.nan)
+        marks.append(Line(label, across, found, colours[label]))
+    y_axis = axis_of(target, scale, np.concatenate(truths), _ROOM)
+    return Panel(title, x_axis, y_axis, marks)

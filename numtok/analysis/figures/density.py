@@ -1,0 +1,149 @@
+"""density: what a model draws for the target over the one feature, beside the truth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from numtok.analysis.figures._labels import labels_of
+from numtok.analysis.figures._picture import (
+    Axis,
+    Floats,
+    Panel,
+    Picture,
+    Points,
+    axis_of,
+    check_scale,
+    some,
+)
+from numtok.analysis.figures._tables import one_feature
+from numtok.analysis.figures.base import Figure
+from numtok.data.tables.rows import read_table_of
+from numtok.errors import DataError, UsageError
+from numtok.records import MODEL, TABLE
+from numtok.store.store import Store
+
+_ROOM = 0.1  # of the range of the truth, above and below
+
+
+@dataclass(frozen=True)
+class Density(Figure):
+    """The rows of a split, and for each model one number drawn for each of these rows, from its
+    predictive distribution as it is (no temperature, no cut): clouds of one size to compare.
+
+    Takes one or several models of tables, and the table. Reports hold quantiles, not draws, so
+    the models are asked.
+
+    split
+        Whose rows.
+    rows
+        At most so many of them.
+    scale
+        Of the target: linear, log or signed-log.
+
+    Raises UsageError for a table without just one number feature, DataError for a table that the
+    models were not fitted to.
+    """
+
+    source: ClassVar[str] = "Decoding-based Regression, Figures 7 and 13"
+    split: str = "test"
+    rows: int = 2000
+    scale: str = "linear"
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+        if self.rows < 1:
+            raise UsageError(f"--rows {self.rows} is not possible; at least 1")
+
+    def picture(self, refs: Sequence[str], store: Store) -> Picture:
+        artifacts = [store.resolve(ref, {MODEL, TABLE}) for ref in refs]
+        models = [one for one in artifacts if one.kind == MODEL]
+        tables = [one for one in artifacts if one.kind == TABLE]
+        if len(tables) != 1 or not models:
+            raise UsageError(
+                f"figure density needs one table and at least one model of it, got {len(tables)} "
+                f"and {len(models)}; name the models first, then the table"
+            )
+        # PyTorch is behind these.
+        from numtok.training.features import Columns
+        from numtok.training.regressor_files import is_regressor, read_regressor
+        from numtok.training.trainer import device_of
+
+        source, table = tables[0], read_table_of(tables[0])
+        feature = one_feature(source.ref, table.file)
+        fitted, heads, settings = [], [], []
+        for model in models:
+            if not is_regressor(model):
+                raise UsageError(
+                    f"figure density needs models of tables, and {model.ref} is one of texts"
+                )
+            loaded = read_regressor(model, device_of("cpu"))
+            if (loaded.file.target, loaded.file.features) != (
+                table.file.target,
+                table.file.features,
+            ):
+                raise DataError(
+                    f"{model.ref} was not fitted to the columns of {source.ref}; give a table "
+                    "with the same ones"
+                )
+            fitted.append(next(iter(loaded.fitted.items())))
+            heads.append(str(loaded.file.configuration["scheme"]))
+            told = {key: str(value) for key, value in loaded.file.configuration.items()}
+            settings.append(told | {"seed": str(loaded.file.seed), "model": model.ref})
+        folds = [fold for fold, _ in fitted]
+        for model, fold in zip(models, folds, strict=True):
+            if fold != folds[0]:
+                raise UsageError(
+                    f"{model.ref} was fitted to fold {fold}, {models[0].ref} to {folds[0]}: their "
+                    "rows are not the same; give models of one fold"
+                )
+        rows = table.split(self.split, folds[0])
+        rows = rows[some(len(rows), self.rows)]
+        columns = Columns(table.numbers, table.categories).take(rows)
+        draws = [
+            one.predictive(columns).sample(1, np.random.default_rng(0))[:, 0] for _, one in fitted
+        ]
+        return picture_of(
+            (Axis(feature), table.file.target),
+            (columns.numbers[:, 0], table.target[rows]),
+            dict(zip(labels_of(heads, settings), draws, strict=True)),
+            self.scale,
+            f"{source.name} ({self.split})",
+        )
+
+
+def picture_of(
+    axes: tuple[Axis, str],
+    truth: tuple[Floats, Floats],
+    draws: dict[str, Floats],
+    scale: str,
+    title: str,
+) -> Picture:
+    """A panel of the truth, with that title, and one of each model's draws.
+
+    axes
+        That of the feature, and the name of the target.
+    truth
+        float64[n] each: the feature and the target.
+    draws
+        float64[n] by label: what is drawn for each of these rows. Those outside the frame, which is
+        that of the truth, are counted below.
+    """
+    x, y = truth
+    y_axis = axis_of(axes[1], scale, y, _ROOM)
+    x_axis = axis_of(axes[0].label, "linear", x[np.isfinite(x)], 0.03)
+    assert y_axis.low is not None and y_axis.high is not None
+    panels = [Panel(title, x_axis, y_axis, [Points("truth", x, y)])]
+    outside = {}
+    for label, drawn in draws.items():
+        inside = (drawn >= y_axis.low) & (drawn <= y_axis.high)
+        outside[label] = int((~inside).sum())
+        marks = [Points("one draw for each row", x[inside], drawn[inside], 0)]
+        panels.append(Panel(label, x_axis, y_axis, marks))
+    notes = [
+        f"{label}: {count:,} of {len(x):,} draws lie outside the frame."
+        for label, count in outside.items()
+        if count
+    ]
+    return Picture(panels, notes)

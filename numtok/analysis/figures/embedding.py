@@ -1,0 +1,44 @@
+"""embedding: how the embedding of a number saturates behind the first layer norm."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from numtok.analysis.figures._picture import Axis, Band, Line, Mark, Panel, Picture
+from numtok.analysis.figures._probed import column, read_probes
+from numtok.analysis.figures.base import Figure
+from numtok.analysis.probing.probe_files import Probed
+from numtok.analysis.probing.probes import Embedding as Summary
+from numtok.store.store import Store
+
+
+@dataclass(frozen=True)
+class Embedding(Figure):
+    """The projection of each probe over the value, its mean over the positions and the band of all
+    of them, with the fitted formula in grey where there is one.
+
+    Raises UsageError for probes of another form.
+    """
+
+    source: ClassVar[str] = "xVal, Figure 2"
+
+    def picture(self, refs: Sequence[str], store: Store) -> Picture:
+        return picture_of(read_probes("embedding", refs, store))
+
+
+def picture_of(probes: Sequence[tuple[str, Probed]]) -> Picture:
+    """One panel of labelled probes."""
+    marks: list[Mark] = []
+    notes = ["Bands: from the least to the greatest of all positions."]
+    for place, (label, probed) in enumerate(probes):
+        found = probed.probe.found
+        assert isinstance(found, Summary)
+        x = column(probed, "x")
+        marks.append(Band(label, x, column(probed, "low"), column(probed, "high"), place))
+        marks.append(Line(label, x, column(probed, "mean"), place))
+        if found.formula is not None:
+            marks.append(Line("formula", x, column(probed, "formula")))
+            notes.append(f"Formula: {found.formula}.")
+    x_axis = Axis("x, the number as it goes in (normalised)")
+    y_axis = Axis("along the direction, after the first layer norm")
+    return Picture([Panel("", x_axis, y_axis, marks)], list(dict.fromkeys(notes)))

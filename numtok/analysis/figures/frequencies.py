@@ -1,0 +1,87 @@
+"""frequencies: how often mantissas, exponents or numbers come, and how often they are predicted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from numtok.analysis.figures._labels import labels_of, settings_of
+from numtok.analysis.figures._picture import Axis, Bars, Panel, Picture
+from numtok.analysis.figures.base import Figure
+from numtok.errors import unknown
+from numtok.evaluation.number_parts import Shares, check_shown, written
+from numtok.evaluation.report_files import Predictions, read
+from numtok.reports import REPORT
+from numtok.stages.errors import answers_of
+from numtok.store.store import Store
+
+_APART = 0.2  # of a place: how far a bar lies from its middle
+
+
+@dataclass(frozen=True)
+class Frequencies(Figure):
+    """Two bars for each of the values that come most often, of truths and of predictions; a panel
+    for each report. Signs are left out, and predictions that are no numbers.
+
+    part
+        mantissa, exponent, or number for both together.
+    target
+        Only numbers of that target; all of them where it is empty.
+    digits
+        Significant digits of the mantissa.
+    top
+        How many values are shown: of those that come or are predicted most often.
+
+    Raises UsageError for an unknown part or target.
+    """
+
+    source: ClassVar[str] = "xVal, Figure 4"
+    part: str = "number"
+    target: str = ""
+    digits: int = 3
+    top: int = 20
+
+    def __post_init__(self) -> None:
+        if self.part not in Shares._fields:
+            raise unknown("part", self.part, Shares._fields)
+        check_shown(self.digits, self.top)
+
+    def picture(self, refs: Sequence[str], store: Store) -> Picture:
+        evaluations = [read(store.resolve(ref, {REPORT})) for ref in refs]
+        titles = labels_of(
+            [one.report.scheme for one in evaluations],
+            [settings_of(one, "data") for one in evaluations],
+        )
+        panels = []
+        for title, evaluation in zip(titles, evaluations, strict=True):
+            answers = answers_of(Predictions.of_numbers(evaluation), self.target or None)
+            truths, found = written(answers, self.digits)
+            valid = [one for one in found if one is not None]
+            true, predicted = (getattr(Shares.of(one), self.part) for one in (truths, valid))
+            panels.append(panel_of(title, self.part, true, predicted, self.top))
+        return Picture(panels, [])
+
+
+def panel_of(
+    title: str, part: str, true: Mapping[str, float], predicted: Mapping[str, float], top: int
+) -> Panel:
+    """The ``top`` values by the larger of both shares, the most frequent above; exponents by their
+    size, the smallest above, so that panels compare.
+
+    >>> panel = panel_of("p1000", "exponent", {"E-2": 0.9, "E-3": 0.1}, {"E-2": 1.0}, 5)
+    >>> panel.y.names, [mark.lengths.tolist() for mark in panel.marks]
+    (('E-3', 'E-2'), [[0.1, 0.9], [0.0, 1.0]])
+    """
+    largest = {one: max(true.get(one, 0.0), predicted.get(one, 0.0)) for one in {*true, *predicted}}
+    shown = sorted(largest, key=lambda one: (-largest[one], one))[:top]
+    if part == "exponent":
+        shown.sort(key=lambda one: int(one[1:] or 0))  # that of zero is empty
+    places = np.arange(len(shown), dtype=np.float64)
+    unknown_end = np.full(len(shown), np.nan)
+    marks = []
+    for side, (label, shares) in enumerate((("truth", true), ("prediction", predicted))):
+        lengths = np.array([shares.get(one, 0.0) for one in shown])
+        at = places + (2 * side - 1) * _APART
+        marks.append(Bars(label, at, lengths, unknown_end, unknown_end, side))
+    return Panel(title, Axis("share of all numbers"), Axis(part, names=tuple(shown)), marks)

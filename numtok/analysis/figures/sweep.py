@@ -1,0 +1,135 @@
+"""sweep: predictions along numbers, with the values seen in training and the likeliest numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from numtok.analysis.figures._picture import (
+    Axis,
+    Band,
+    Floats,
+    Levels,
+    Line,
+    Mark,
+    Panel,
+    Picture,
+    Points,
+    some,
+)
+from numtok.analysis.figures._probed import column, read_probes
+from numtok.analysis.figures.base import Figure
+from numtok.analysis.probing.probe_files import Probed
+from numtok.analysis.probing.probes import Along
+from numtok.store.store import Store
+
+_MOST = 5000  # dots of a model
+_MOST_LEVELS = 40  # values seen: more would be a grey area
+_LEAST_LOG = -12.0  # nats
+_NAME = "sweep"
+
+
+@dataclass(frozen=True)
+class Sweep(Figure):
+    """Predictions over the truth (dots) or over one input number (a line, with the band from 5% to
+    95% where there are quantiles), all models in one panel; values that the train split has of the
+    target are dashed. Where a probe followed the probabilities of numbers, a panel shows them.
+
+    Raises UsageError for probes of embeddings.
+    """
+
+    source: ClassVar[str] = "xVal, Figures 5 and 6"
+
+    def picture(self, refs: Sequence[str], store: Store) -> Picture:
+        probes = read_probes(_NAME, refs, store)
+        groups: dict[str, list[tuple[str, Probed, Along]]] = {}
+        for label, probed in probes:
+            found = probed.probe.found
+            assert isinstance(found, Along)
+            groups.setdefault(title_of(found), []).append((label, probed, found))
+        colours = {label: k for k, label in enumerate(dict.fromkeys(label for label, _ in probes))}
+        panels, notes = [], []
+        for title, group in groups.items():
+            panel, told = predictions(title, group, colours)
+            panels.append(panel)
+            notes += told
+            panels += [
+                probabilities(f"{title}: {label}", probed, found)
+                for label, probed, found in group
+                if found.top
+            ]
+        if any(panel.y.low == _LEAST_LOG for panel in panels):
+            notes.append(f"Log-probabilities below {_LEAST_LOG:g} nats are not drawn.")
+        return Picture(panels, list(dict.fromkeys(notes)))
+
+
+def title_of(found: Along) -> str:
+    """What is looked at, whatever the model and its encoding."""
+    if found.number is None:
+        return f"{found.target}, {found.split}"
+    return f"{found.target}, {found.split}, row {found.row}"
+
+
+def predictions(
+    title: str, group: Sequence[tuple[str, Probed, Along]], colours: dict[str, int]
+) -> tuple[Panel, list[str]]:
+    """A panel of the probes of one kind, and what must be said of it."""
+    marks: list[Mark] = []
+    notes = []
+    over_truth = group[0][2].number is None
+    seen = _seen(group)
+    if 0 < len(seen) <= _MOST_LEVELS:
+        marks.append(Levels("in the train split", seen, "y"))
+    elif len(seen):
+        notes.append(f"{title}: the {len(seen):,} values in the train split are not drawn.")
+    for label, probed, found in group:
+        x, y = column(probed, "x"), column(probed, "prediction")
+        if lacking := int(np.isnan(y).sum()):
+            notes.append(f"{label}: {lacking:,} of {found.rows:,} predictions are no number.")
+        if over_truth:
+            rows = some(len(x), _MOST)
+            rows = rows[~np.isnan(y[rows])]
+            marks.append(Points(label, x[rows], y[rows], colours[label]))
+            continue
+        low, high = column(probed, "q05"), column(probed, "q95")
+        if not np.isnan(low).all():
+            marks.append(Band(label, x, low, high, colours[label]))
+            notes.append("Bands: from the 5% to the 95% quantile.")
+        marks.append(Line(label, x, y, colours[label]))
+    target = group[0][2].target
+    diagonal = "prediction = truth" if over_truth else None
+    panel = Panel(title, _x_axis(group[0][2]), Axis(f"prediction of {target}"), marks, diagonal)
+    return panel, notes
+
+
+def probabilities(title: str, probed: Probed, found: Along) -> Panel:
+    """A panel of the log-probability of each number that the probe followed."""
+    x = column(probed, "x")
+    marks: list[Mark] = []
+    seen = _seen([("", probed, found)])
+    if found.number is None and 0 < len(seen) <= _MOST_LEVELS:
+        marks.append(Levels("in the train split", seen, "x"))
+    for k, top in enumerate(found.top):
+        y = np.maximum(column(probed, f"log_p_{k}"), _LEAST_LOG)
+        y = np.where(y > _LEAST_LOG, y, np.nan)
+        label = f"P({top.literal})"
+        marks.append(Points(label, x, y, k) if found.number is None else Line(label, x, y, k))
+    y_axis = Axis("log-probability (nats)", low=_LEAST_LOG, high=0.5)
+    return Panel(title, _x_axis(found), y_axis, marks)
+
+
+def _x_axis(found: Along) -> Axis:
+    if found.number is None:
+        return Axis(f"truth of {found.target}")
+    return Axis(f"number {found.number} of the row")
+
+
+def _seen(group: Sequence[tuple[str, Probed, Along]]) -> Floats:
+    """All values that one of the probes has from its train split."""
+    columns = [
+        np.asarray(probed.seen.column("value").to_numpy(), np.float64)
+        for _, probed, _ in group
+        if probed.seen is not None
+    ]
+    return np.unique(np.concatenate(columns)) if columns else np.zeros(0)

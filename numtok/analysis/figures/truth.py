@@ -1,0 +1,142 @@
+"""truth: predictions against truth, a panel for each report."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow.compute as pc
+
+from numtok.analysis.figures._labels import labels_of, settings_of
+from numtok.analysis.figures._picture import (
+    Floats,
+    Mark,
+    Panel,
+    Picture,
+    Points,
+    Ticks,
+    axis_of,
+    check_scale,
+    some,
+)
+from numtok.analysis.figures._sources import sources_of
+from numtok.analysis.figures.base import Figure
+from numtok.errors import UsageError, unknown
+from numtok.evaluation.report_files import Evaluation, Predictions, read
+from numtok.records import ENCODED, TABLE, TRAIN
+from numtok.reports import REPORT
+from numtok.store.store import Store
+
+_MOST = 5000  # dots of a panel
+_MOST_TICKS = 500
+_ROOM = 0.15  # beyond the range of the truth, where predictions still have their own place
+
+
+@dataclass(frozen=True)
+class Truth(Figure):
+    """Each prediction over its truth; what lies far outside the range of the truth stands as a
+    diamond at the edge, and what is no number is counted below.
+
+    target
+        Only numbers of that target; all of them where it is empty.
+    scale
+        Of both axes: linear, log or signed-log.
+    seen
+        Whether the different numbers of the train split are marked on the axis of the truth.
+
+    Raises UsageError for an unknown target or scale, and a logarithm of what is not above 0.
+    """
+
+    source: ClassVar[str] = "xVal, Figures 5 and 7"
+    target: str = ""
+    scale: str = "linear"
+    seen: bool = False
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+
+    def picture(self, refs: Sequence[str], store: Store) -> Picture:
+        evaluations = [read(store.resolve(ref, {REPORT})) for ref in refs]
+        titles = _titles(evaluations, store)
+        panels, notes = [], []
+        for title, evaluation in zip(titles, evaluations, strict=True):
+            predictions = Predictions.of_numbers(evaluation)
+            rows = self._rows(predictions)
+            answers = predictions.answers.take(rows)
+            seen = self._seen(evaluation, store) if self.seen else None
+            prediction = np.where(answers.valid, answers.prediction, np.nan)
+            panel, told = panel_of(title, answers.truth, prediction, self.scale, seen)
+            panels.append(panel)
+            notes += [f"{title}: {one}" if len(refs) > 1 else one for one in told]
+        return Picture(panels, notes)
+
+    def _rows(self, predictions: Predictions) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        names = predictions.table.column("target")
+        if not self.target:
+            return np.ones(len(names), np.bool_)
+        if self.target not in (known := pc.unique(names).to_pylist()):
+            raise unknown(f"target of {predictions.ref}", self.target, known)
+        return np.asarray(pc.equal(names, self.target).to_numpy(), np.bool_)
+
+    def _seen(self, evaluation: Evaluation, store: Store) -> Floats:
+        """The different finite numbers that the train split has of the targets."""
+        data = store.resolve(evaluation.report.data, {ENCODED, TABLE})
+        if data.kind == TABLE:
+            from numtok.data.tables.rows import read_table_of
+
+            table = read_table_of(data)
+            if len(table.assigned) > 1:
+                raise UsageError(
+                    f"--seen needs data with one train split, and {data.ref} has "
+                    f"{len(table.assigned)} folds; leave --seen out"
+                )
+            return np.unique(table.target[table.split(TRAIN)])
+        from numtok.encoding.splits import read_split
+
+        samples = read_split(data, TRAIN)
+        names = np.array(samples.target_name.to_pylist(), object)
+        mine = samples.targets[names == self.target] if self.target else samples.targets
+        values = samples.numbers[mine] if len(samples.targets) else samples.numbers
+        return np.unique(values[np.isfinite(values)])
+
+
+def _titles(evaluations: Sequence[Evaluation], store: Store) -> list[str]:
+    """What sets the reports apart, and the names of their data where these are several."""
+    labels = labels_of(
+        [one.report.scheme for one in evaluations],
+        [settings_of(one, "data") for one in evaluations],
+    )
+    names = [source.name for source in sources_of(evaluations, store)]
+    if len(set(names)) == 1:
+        return labels
+    return [f"{label}, {name}" for label, name in zip(labels, names, strict=True)]
+
+
+def panel_of(
+    title: str, truth: Floats, prediction: Floats, scale: str, seen: Floats | None
+) -> tuple[Panel, list[str]]:
+    """A panel of truths float64[n] and predictions float64[n], NaN where there is no number; and
+    what must be said of it.
+
+    >>> panel, notes = panel_of("p10", np.array([0.0, 1]), np.array([0.1, 50]), "linear", None)
+    >>> [(mark.label, mark.x.tolist(), mark.y.tolist()) for mark in panel.marks]
+    [('prediction', [0.0], [0.1]), ('beyond the axis', [1.0], [1.15])]
+    """
+    axis = axis_of("truth", scale, truth, _ROOM)
+    assert axis.low is not None and axis.high is not None
+    rows = some(len(truth), _MOST)
+    notes = [] if len(rows) == len(truth) else [f"{len(rows):,} of {len(truth):,} are drawn."]
+    valid = ~np.isnan(prediction)
+    if lacking := int((~valid).sum()):
+        notes.append(f"{lacking:,} of {len(truth):,} predictions are no number.")
+    rows = rows[valid[rows]]
+    x, y = truth[rows], np.clip(prediction[rows], axis.low, axis.high)
+    inside = y == prediction[rows]
+    marks: list[Mark] = [Points("prediction", x[inside], y[inside], 0)]
+    if not inside.all():
+        marks.append(Points("beyond the axis", x[~inside], y[~inside], 1, at_edge=True))
+    if seen is not None:
+        shown = seen[(seen >= axis.low) & (seen <= axis.high)]
+        marks.append(Ticks("in the train split", shown[some(len(shown), _MOST_TICKS)]))
+    y_axis = axis_of("prediction", scale, truth, _ROOM)
+    return Panel(title, axis, y_axis, marks, diagonal="prediction = truth"), notes

@@ -1,0 +1,199 @@
+"""The tables of NUPA: means of answers' scores by digits, by task, and by what the paper calls
+small, medium, large and extra large.
+
+The papers do not say which mean stands in a table, so there are three: of all answers (``micro``),
+of the means of tasks, and of the means of strata, a task and a digit key.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum, sqrt
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.data.nupa.keys import KEYS, Key
+from numtok.metrics._wilson import Z, ends
+from numtok.reports import Figure
+
+#: What is scored, and the field of ``nupa.answers.Score`` that it is.
+MEASURES = {
+    "exact match": "exact",
+    "the same number": "equal",
+    "digit match": "digit_match",
+    "d-length": "d_length",
+    "d-length by parts": "d_length_parts",
+    "answered": "valid",
+}
+_EXACT, _DIGITS, _LENGTH = (list(MEASURES).index(one) for one in (
+    "exact match", "digit match", "d-length",
+))  # fmt: skip
+_LENGTHS = ("d-length", "d-length by parts")  # the others are shares
+_FAR = 100  # digits that the tasks of long numbers go to
+#: From which to which digit key, of tasks up to 20 digits (21 counts as none) and up to 100.
+_RANGES = {
+    "S": ((1, 4), (1, 10)),
+    "M": ((5, 8), (11, 20)),
+    "L": ((9, 14), (21, 60)),
+    "XL": ((15, 20), (61, 100)),
+}
+
+
+@dataclass(frozen=True)
+class Scored:
+    """``n`` answers: their task keys, digit keys, and scores [n, len(MEASURES)]."""
+
+    tasks: Sequence[str]
+    digits: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+
+class Means(msgspec.Struct, frozen=True):
+    """One measure over everything, with the 95% interval for other questions of the same strata."""
+
+    measure: str
+    micro: Figure
+    of_tasks: Figure
+    of_strata: Figure
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Some answers, by a digit key, a group of tasks or a stratum: the mean of each measure."""
+
+    name: str
+    n: int
+    means: dict[str, float]
+
+
+class Task(msgspec.Struct, frozen=True):
+    """One task: exact match in each range of digits, None where there are no answers.
+
+    inside, outside
+        In S and M, and in L and XL.
+    well_learned, has_performance
+        The largest digit key with exact match and digit match of at least 0.9 and d-length of at
+        most 0.1; of at least 0.1 and 0.5, and at most 1. None if there is none.
+    """
+
+    name: str
+    n: int
+    exact: float
+    ranges: dict[str, float | None]
+    inside: float | None
+    outside: float | None
+    well_learned: int | None
+    has_performance: int | None
+
+
+class Tables(msgspec.Struct, frozen=True):
+    """All tables of some answers."""
+
+    means: list[Means]
+    digits: list[Part]
+    operations: list[Part]
+    tasks: list[Task]
+    strata: list[Part]
+
+
+def tables(scored: Scored) -> Tables:
+    """Work out all tables of at least one answer."""
+    names = np.array(scored.tasks, object)
+    strata: dict[tuple[str, int], NDArray[np.int64]] = {}
+    for name in sorted(set(scored.tasks)):
+        rows = np.flatnonzero(names == name)
+        digits = scored.digits[rows]
+        for digit in np.unique(digits).tolist():
+            strata[name, digit] = rows[digits == digit]
+    operations = np.array([KEYS[name].operation for name in scored.tasks], object)
+    return Tables(
+        list(_means(scored, strata)),
+        [_part(str(d), scored, scored.digits == d) for d in np.unique(scored.digits).tolist()],
+        [_part(name, scored, operations == name) for name in sorted(set(operations))],
+        [_task(KEYS[name], scored, strata) for name in sorted(set(scored.tasks))],
+        [_part(f"{name} {digit}", scored, rows) for (name, digit), rows in strata.items()],
+    )
+
+
+def _part(name: str, scored: Scored, rows: "NDArray[np.bool_] | NDArray[np.int64]") -> Part:
+    scores = scored.scores[rows]
+    return Part(name, len(scores), dict(zip(MEASURES, scores.mean(axis=0).tolist(), strict=True)))
+
+
+def _means(scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]) -> Iterator[Means]:
+    """Each mean is one of the means of strata, with weights of their own."""
+    sizes = np.array([len(rows) for rows in strata.values()], np.float64)
+    tasks = np.unique([name for name, _ in strata], return_inverse=True)[1]
+    weights = (sizes, sizes / np.bincount(tasks, sizes)[tasks], np.ones(len(sizes)))
+    groups = [scored.scores[rows] for rows in strata.values()]
+    means = np.array([group.mean(axis=0) for group in groups])
+    errors = _variances(groups) / sizes[:, None]
+    count = int(sizes.sum())
+    for place, measure in enumerate(MEASURES):
+        figures = []
+        for weight in weights:
+            total = fsum(weight)  # so that the mean of ones is one
+            value = fsum(weight * means[:, place]) / total
+            error = fsum(weight**2 * errors[:, place]) / total**2
+            if measure in _LENGTHS:
+                off = Z * sqrt(error)
+                low, high = max(0.0, value - off), value + off
+            else:  # where all answers are alike nothing varies, and yet a share is not sure
+                varies = error > 0 and 0 < value < 1
+                n = value * (1 - value) / error if varies else total**2 / fsum(weight**2 / sizes)
+                low, high = ends(value, n)
+            figures.append(Figure(value, low, high, count))
+        yield Means(measure, *figures)
+
+
+def _variances(groups: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The variance of each measure within each stratum, [strata, measures]. One answer has none of
+    its own: such strata have that of all of them together, if it is one stratum that of all."""
+    alone = [group for group in groups if len(group) == 1]
+    pooled = np.concatenate(alone if len(alone) > 1 else groups)
+    together = pooled.var(axis=0, ddof=min(1, len(pooled) - 1))
+    return np.array([group.var(axis=0, ddof=1) if len(group) > 1 else together for group in groups])
+
+
+def _task(key: Key, scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]) -> Task:
+    own = {digit: rows for (name, digit), rows in strata.items() if name == key.name}
+    is_far = key.tested[1] >= _FAR
+
+    def exact(*ranges: str) -> float | None:
+        ends = [_RANGES[name][is_far] for name in ranges]
+        inside = [
+            rows for digit, rows in own.items() if any(low <= digit <= high for low, high in ends)
+        ]
+        if not inside:
+            return None
+        return float(scored.scores[np.concatenate(inside), _EXACT].mean())
+
+    every = np.concatenate(list(own.values()))
+    return Task(
+        key.name,
+        len(every),
+        float(scored.scores[every, _EXACT].mean()),
+        {name: exact(name) for name in _RANGES},
+        exact("S", "M"),
+        exact("L", "XL"),
+        _largest(scored, own, 0.9, 0.9, 0.1),
+        _largest(scored, own, 0.1, 0.5, 1),
+    )
+
+
+def _largest(
+    scored: Scored,
+    own: Mapping[int, NDArray[np.int64]],
+    exact: float,
+    matched: float,
+    length: float,
+) -> int | None:
+    """The largest digit key whose means reach three bounds; smaller ones need not."""
+    reached = [
+        digit
+        for digit, rows in own.items()
+        if (means := scored.scores[rows].mean(axis=0))[_EXACT] >= exact
+        and means[_DIGITS] >= matched
+        and means[_LENGTH] <= length
+    ]
+    return max(reached, default=None)

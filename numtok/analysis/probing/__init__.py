@@ -1,0 +1,1 @@
+"""A model as a function of its numbers."""

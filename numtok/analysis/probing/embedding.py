@@ -1,0 +1,126 @@
+"""How the embedding of a number saturates: its length along one direction after the first norm."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from numtok.analysis.probing.probes import Embedding
+from numtok.errors import UsageError
+from numtok.models.projections import Projections, projections
+from numtok.numerals.column import Numerals
+from numtok.training.model_files import LoadedModel
+
+Floats = NDArray[np.float64]
+FORMULA = "offset + height * mean over positions of x / sqrt(r^2 + x^2), r = |p| / |u|"
+
+
+class Probed(NamedTuple):
+    """The summary and its points."""
+
+    found: Embedding
+    points: "pa.Table"
+
+
+def embedding(loaded: LoadedModel, low: float, high: float, points: int) -> Probed:
+    """The projection of LN(e(x) + p) on a direction, for values as they go in and all positions p.
+
+    Where e(x) = x u, u the vector of ``[NUM]``, the direction is that of u. Were u orthogonal to p,
+    LN(x u + p) along u would be a multiple of x / sqrt(r^2 + x^2) with r = |p| / |u|, both less
+    their mean over the coordinates, as layer norm has it (xVal, Section 2.1, has |p| = |u|).
+
+    Raises UsageError where the embedding does not depend on the value, and where there is no norm.
+    """
+    codec = loaded.codec
+    if loaded.model.settings.bigru is not None:
+        raise UsageError(
+            "--embedding is what the first layer norm leaves of a number, and "
+            f"{loaded.artifact.ref} is a BiGRU, which has none; use --pca"
+        )
+    x = np.linspace(low, high, points)
+    token = int(codec.scheme.encode(Numerals(np.array([1.0]))).tokens[0]) + codec.number_first
+    found = projections(loaded.model, token, x) if codec.scheme.channel else None
+    if found is None:
+        raise UsageError(
+            "--embedding follows a value beside its token, and the embedder "
+            f"{loaded.model.settings.embedder['name']!r} of {loaded.artifact.ref} looks up tokens "
+            "alone; use --pca, which shows their vectors"
+        )
+    mean = found.lengths.mean(axis=1)
+    formula = None if found.unit is None else _formula(x, mean, found.unit, found)
+    columns = {
+        "x": x,
+        "mean": mean,
+        "deviation": found.lengths.std(axis=1),
+        "low": found.lengths.min(axis=1),
+        "high": found.lengths.max(axis=1),
+        "formula": pa.nulls(points, pa.float64()) if formula is None else formula.y,
+    }
+    named = {} if formula is None else formula._asdict()
+    named.pop("y", None)
+    summary = Embedding(
+        direction="the first principal component of the mean over positions"
+        if formula is None
+        else "the vector of [NUM]",
+        positions=len(found.positions),
+        low=low,
+        high=high,
+        formula=None if formula is None else FORMULA,
+        half=_half(x, mean),
+        **named,
+    )
+    return Probed(summary, pa.table(columns))
+
+
+class _Formula(NamedTuple):
+    """The curve, and what ``probes.Embedding`` says of it."""
+
+    y: Floats
+    scale: float
+    scale_deviation: float
+    cosine: float
+    cosine_deviation: float
+    offset: float
+    height: float
+    residual: float
+
+
+def _formula(x: Floats, mean: Floats, unit: Floats, found: Projections) -> _Formula:
+    """With offset and height by least squares."""
+    u = unit - unit.mean()
+    p = found.positions - found.positions.mean(axis=1, keepdims=True)
+    size = np.sqrt(np.square(u).sum())
+    sizes = np.sqrt(np.square(p).sum(axis=1) + len(u) * found.epsilon)
+    r, cosine = sizes / size, p @ u / (sizes * size)
+    shape = (x[:, None] / np.sqrt(np.square(r) + np.square(x)[:, None])).mean(axis=1)
+    design = np.column_stack([np.ones(len(x)), shape])
+    constants, *_ = np.linalg.lstsq(design, mean, rcond=None)
+    y = design @ constants
+    offset, height = constants.tolist()
+    return _Formula(
+        y,
+        *(float(r.mean()), float(r.std()), float(cosine.mean()), float(cosine.std())),
+        *(offset, height),
+        residual=float(np.sqrt(np.square(mean - y).mean()) / np.ptp(mean)),
+    )
+
+
+def _half(x: Floats, y: Floats) -> float | None:
+    """The least x above 0 at which y is half way from that at 0 to that at the upper end.
+
+    None where it does not level off: unless it goes one way alone, and at the end at less than half
+    of its pace at the start, the end is only where x was left.
+
+    >>> _half(np.array([-1.0, 0.0, 1.0, 2.0, 3.0]), np.array([-4.0, 0.0, 4.0, 7.0, 8.0]))
+    1.0
+    """
+    if not x[0] <= 0 < x[-1]:
+        return None
+    places = np.append(0.0, x[x > 0])
+    risen = np.interp(places, x, y)
+    risen = (risen - risen[0]) * np.sign(risen[-1] - risen[0])
+    pace = np.diff(risen) / np.diff(places)
+    if (pace < 0).any() or pace[-1] >= pace[0] / 2:
+        return None
+    return float(np.interp(risen[-1] / 2, risen, places))

@@ -1,0 +1,77 @@
+"""Probe artifacts, written and read."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from numtok import files
+from numtok.analysis.probing.probes import (
+    MAY_LACK,
+    POINTS_FILE,
+    PROBE_FILE,
+    SCHEMA,
+    SEEN_FILE,
+    Probe,
+    points_schema,
+    seen_schema,
+)
+from numtok.errors import StoreError
+from numtok.store.artifact import Artifact
+from numtok.store.columns import check_nulls, check_schema, read_columns
+from numtok.store.draft import Draft
+
+_LIMIT = 64 << 20  # bytes: the most a probe.json may have
+
+
+class _Version(msgspec.Struct):
+    schema: int
+
+
+@dataclass(frozen=True, eq=False)
+class Probed:
+    """One probe artifact: its summary, its points, and the values of the target seen in training
+    (None where there are none)."""
+
+    ref: str
+    probe: Probe
+    points: "pa.Table"
+    seen: "pa.Table | None"
+
+
+def publish(
+    draft: Draft, probe: Probe, points: "pa.Table", seen: "pa.Table | None", seconds: float
+) -> Artifact:
+    """Write a probe and publish it."""
+    for name, table in ((POINTS_FILE, points), (SEEN_FILE, seen)):
+        if table is not None:
+            with files.Sink(draft.path / name) as sink:
+                pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    content = msgspec.json.format(msgspec.json.encode(probe), indent=1) + b"\n"
+    files.write_atomic(draft.path / PROBE_FILE, content)
+    return draft.publish({"points": len(points)}, {"seconds": seconds})
+
+
+def read(artifact: Artifact) -> Probed:
+    """Raises StoreError for a probe that is damaged or of a newer schema."""
+    if (schema := artifact.decoded(PROBE_FILE, _Version, _LIMIT).schema) > SCHEMA:
+        raise StoreError(
+            f"{artifact.path / PROBE_FILE} has probe schema {schema}, this numtok knows up to "
+            f"{SCHEMA}; use the numtok that made it, or a newer one"
+        )
+    names = {output.path for output in artifact.files()}
+    probe = artifact.decoded(PROBE_FILE, Probe, _LIMIT)
+    return Probed(
+        artifact.ref,
+        probe,
+        _table(artifact.path / POINTS_FILE, points_schema(probe.found)),
+        _table(artifact.path / SEEN_FILE, seen_schema()) if SEEN_FILE in names else None,
+    )
+
+
+def _table(path: Path, schema: "pa.Schema") -> "pa.Table":
+    found = read_columns(path, lambda there: check_schema(path, there, schema))
+    check_nulls(path, found, MAY_LACK.__contains__)
+    return found

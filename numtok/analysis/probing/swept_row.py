@@ -1,0 +1,163 @@
+"""One row of encoded data, or one text, again and again, with another value in one place."""
+
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from numtok.encoding.codec import Codec
+from numtok.encoding.dataset import Samples
+from numtok.encoding.schemes.base import LOSSES
+from numtok.errors import UsageError
+from numtok.numerals.column import Numerals
+from numtok.registry import spec_of
+
+Floats = NDArray[np.float64]
+
+
+class PlaceRange(NamedTuple):
+    """The range of one place of the train split, and of how many of its rows."""
+
+    low: float
+    high: float
+    rows: int
+
+
+def range_of_place(train: Samples, count: int, number: int) -> PlaceRange | None:
+    """Of the finite numbers at a place of all rows that have ``count`` numbers, as the row that is
+    swept; None where they are fewer than two different ones."""
+    rows = np.flatnonzero(np.diff(train.number_rows) == count)
+    values = train.numbers[train.number_rows[rows] + number]
+    values = values[np.isfinite(values)]
+    if not len(values) or values.min() == values.max():
+        return None
+    return PlaceRange(float(values.min()), float(values.max()), len(values))
+
+
+def evenly_spaced(low: float, high: float, points: int) -> Floats:
+    """Values from ``low`` to ``high``, written with as few decimals as show a thousandth of a step,
+    so that a scheme that writes all digits is not given sixteen.
+
+    >>> evenly_spaced(0.0, 1.0, 4).tolist()
+    [0.0, 0.3333, 0.6667, 1.0]
+    """
+    step = (high - low) / (points - 1)
+    values = np.linspace(low, high, points)
+    decimals = 3 - int(np.floor(np.log10(step)))
+    if decimals > 300:  # 10 ** decimals would overflow
+        return values
+    return np.array([round(value, decimals) for value in values.tolist()])
+
+
+def decimals_of(value: float) -> int:
+    """Digits behind the point of the shortest decimal; 0 of what is not finite.
+
+    >>> decimals_of(80.0), decimals_of(0.25), decimals_of(1e22)
+    (0, 2, 0)
+    """
+    exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def geometric(low: float, high: float, points: int, decimals: int) -> Floats:
+    """Different values from ``low`` to ``high`` with so many decimals, at most ``points``: evenly
+    spaced in their logarithms, or where ``low`` is not above 0 as they are.
+
+    >>> geometric(1.0, 1000.0, 7, 0).tolist(), geometric(-1.0, 1.0, 3, 0).tolist()
+    ([1.0, 3.0, 10.0, 32.0, 100.0, 316.0, 1000.0], [-1.0, 0.0, 1.0])
+    """
+    values = (np.geomspace if low > 0 else np.linspace)(low, high, points)
+    return np.unique([round(value, decimals) for value in values.tolist()])
+
+
+def written_alike(
+    values: Floats, samples: Samples, row: int, number: int, codec: Codec
+) -> Numerals:
+    """Values as decimals, whole ones with ``.0`` only where the number that stands at that place
+    has a point: a scheme that keeps what was written would be asked what its data never say."""
+    if codec.keeps_literals:
+        among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))
+        tokens = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
+        starts, lengths = samples.number_start[among], samples.number_length[among]
+        if "." not in codec.literals(tokens.astype(np.uint32), starts, lengths)[number]:
+            return Numerals.of_literals([repr(one).removesuffix(".0") for one in values.tolist()])
+    return Numerals(values)
+
+
+def swept_row(samples: Samples, row: int, number: int, codec: Codec, numerals: Numerals) -> Samples:
+    """A row for each numeral, which stands at the place ``number`` of its numbers, encoded anew;
+    all else is as it was.
+
+    Raises UsageError for a value that the scheme cannot write.
+    """
+    values, answer = numerals.values, int(samples.answer_start[row])
+    among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))
+    at, length = int(samples.number_start[among][number]), int(samples.number_length[among][number])
+    encoded = codec.encode_numbers(numerals, np.full(len(values), 0 <= answer <= at))
+    lost = np.isin(encoded.outcomes, LOSSES)
+    if lost.any():
+        raise UsageError(
+            f"scheme {spec_of(codec.scheme)!r} cannot write {values[np.argmax(lost)]:g}; it "
+            f"writes {_writable(codec)}: give --from and --to within"
+        )
+    tokens = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
+    n, count = len(values), among.stop - among.start
+
+    def each(column: NDArray[Any]) -> NDArray[Any]:
+        """[n, numbers of the row]"""
+        return np.tile(column[among], (n, 1))
+
+    new = (encoded.tokens + np.uint32(codec.number_first)).astype(tokens.dtype)
+    ends = np.cumsum(encoded.lengths)
+    parts = []
+    for first, end in zip((ends - encoded.lengths).tolist(), ends.tolist(), strict=True):
+        parts += [tokens[:at], new[first:end], tokens[at + length :]]
+    longer = encoded.lengths.astype(np.int32) - np.int32(length)
+    starts, lengths = each(samples.number_start), each(samples.number_length)
+    starts = starts + np.where(starts > at, longer[:, None], np.int32(0))
+    lengths[:, number] = encoded.lengths
+    numbers = each(samples.numbers)
+    numbers[:, number] = values
+    channel = None
+    if samples.channel is not None and encoded.channel is not None:
+        channel = each(samples.channel)
+        channel[:, number] = encoded.channel
+    mine = samples.target_row == row
+    targets = samples.targets[mine] - among.start
+    which = np.tile(np.flatnonzero(mine), n)
+    return Samples(
+        ids=pa.array(list(map(str, range(n))), pa.string()),
+        tokens=np.concatenate(parts),
+        token_rows=_offsets(len(tokens) + longer),
+        number_rows=np.arange(n + 1, dtype=np.int64) * count,
+        numbers=numbers.astype(np.float64).ravel(),
+        number_start=starts.astype(np.int32).ravel(),
+        number_length=lengths.astype(np.int32).ravel(),
+        channel=None if channel is None else channel.astype(np.float32).ravel(),
+        targets=(np.arange(n)[:, None] * count + targets).ravel(),
+        target_row=np.repeat(np.arange(n), len(targets)),
+        target_name=samples.target_name.take(pa.array(which)),
+        target_literal=samples.target_literal.take(pa.array(which)),
+        answer_start=(answer + longer if answer > at else np.full(n, answer)).astype(np.int32),
+        labels=pa.nulls(n, pa.string()),
+        groups={},
+    )
+
+
+def _writable(codec: Codec) -> str:
+    """The range of a scheme in raw units."""
+    bounds, undo = codec.scheme.bounds, codec.normalizer.inverse
+    if codec.scheme.unit_interval:
+        low, high = undo(np.array([0.0, 1.0])).tolist()
+        return f"{low:g} to {high:g}"
+    low, high = undo(np.array([-bounds.high, bounds.high])).tolist()
+    smallest = "" if not bounds.low else f", and of these no magnitude below {bounds.low:g}"
+    if smallest and not codec.normalizer.normalizer.identity:
+        smallest += " once normalised"
+    return f"{low:g} to {high:g}{smallest}"
+
+
+def _offsets(counts: NDArray[np.int32]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])

@@ -1,0 +1,1 @@
+"""What the numbers of data are like, slot by slot, and what each scheme loses on them."""

@@ -1,0 +1,327 @@
+"""What a scheme costs and loses on the numbers of each slot.
+
+Numbers are written in the scheme and read back, and what comes back is compared
+with what stood there: all values of a slot that has few, else those of a sample
+(``_sampled``). What follows from counts is exact all the same: a slot whose
+smallest and largest numbers are not clipped has none that are, numbers far
+beyond the range of a scheme are counted by their decade, and nothing is lost of
+numbers with no more digits than the scheme keeps.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from math import floor, log10
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.analysis.profiling.length_leakage import Told, told
+from numtok.analysis.profiling.slot_statistics import (
+    COUNT,
+    DECADES,
+    FIRST_DECADE,
+    KEPT,
+    LEAST,
+    MOST,
+    OUTSIDE,
+    Tally,
+    most,
+)
+from numtok.encoding.codec import normalized
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
+from numtok.encoding.number_sample import Sample, joined
+from numtok.encoding.schemes.base import LOSSES, Decoded, Scheme
+from numtok.errors import DataError
+from numtok.numerals.column import Literals, Numerals
+from numtok.registry import spec_of
+
+_POWERS = np.uint64(10) ** np.arange(20, dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a scheme does to the numbers of one slot; None is not known or not defined.
+
+    tokens
+        A number, on average.
+    clipped
+        Numbers that under- or overflow; exact, or from decades and the sample.
+    error
+        Root mean square error of the others, relative to the standard deviation of the slot;
+        exact where the slot has few values or cannot lose anything, or from the sample.
+    largest
+        Largest relative error of a number that was tried.
+    left
+        Of the distinct values, how many are told apart; known where there are few.
+    channel
+        Share of the range of the value channel, over all slots, that the slot takes.
+    told
+        What the number of tokens tells of the value, of those of the sample; None where all
+        numbers have as many.
+    """
+
+    tokens: float
+    tokens_exact: bool
+    clipped: int
+    clipped_exact: bool
+    error: float | None
+    error_exact: bool
+    largest: float | None
+    left: int | None
+    channel: float | None
+    told: Told | None
+
+
+@dataclass(frozen=True)
+class SchemeLosses:
+    """One scheme: its losses by node, or why it cannot write these numbers at all."""
+
+    scheme: Scheme
+    normalizer: FittedNormalizer | None
+    by_node: Mapping[int, Loss]
+    vocabulary: int  # number tokens
+    problem: str = ""
+    channel: tuple[float, float] | None = None  # what the value channel ranges over, normalised
+
+    @property
+    def spec(self) -> str:
+        """The scheme as ``--scheme`` takes it."""
+        return spec_of(self.scheme)
+
+
+class _Numbers(NamedTuple):
+    """Which numbers of a trial are those of one slot, as indices."""
+
+    sampled: NDArray[np.int64]  # as written, for the tokens
+    complete: bool  # these are all
+    compared: NDArray[np.int64]  # with what is read back
+    exact: bool  # these are all
+    ends: NDArray[np.int64]  # the smallest and the largest magnitude; none where all are 0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """``n`` numbers that every scheme is tried out on."""
+
+    numerals: Numerals  # [n]
+    weights: NDArray[np.int64]  # [n] how many numbers each stands for
+    decades: NDArray[np.int64]  # [n] as tallies count them
+    by_node: Mapping[int, _Numbers]
+
+    @classmethod
+    def of(cls, tallies: Mapping[int, Tally], sample: Sample) -> "Trial":
+        """The sample, all values of slots that have few, and the ends of each."""
+        values: list[float] = []
+        weights: list[int] = []
+        by_node = {}
+
+        def further(more: list[float], times: list[int]) -> NDArray[np.int64]:
+            values.extend(more)
+            weights.extend(times)
+            return np.arange(len(values) - len(more), len(values)) + len(sample)
+
+        for node, tally in tallies.items():
+            sampled = np.flatnonzero(sample.nodes == node)
+            count = int(tally.sums[COUNT])
+            complete = len(sampled) < KEPT and int(sample.weights[sampled].sum()) == count
+            compared, few = sampled, tally.distinct
+            exact = complete or (few.exact and not tally.sums[OUTSIDE])
+            if exact and not complete:
+                compared = further(few.values.tolist(), few.counts.tolist())
+            ends = [one for one in tally.measures[[LEAST, MOST]].tolist() if 0 < one < np.inf]
+            unweighed = further(ends, [0] * len(ends))
+            by_node[node] = _Numbers(sampled, complete, compared, exact, unweighed)
+        others = Sample(
+            np.zeros(len(values), np.int32),
+            np.zeros(len(values), np.uint64),
+            np.array(weights, np.int64),
+            Literals.of([repr(value) for value in values]),
+        )
+        every = joined([sample, others])
+        numerals = Numerals.read(every.literals)
+        digits, exponents, _, _ = numerals.significands
+        decades = exponents + np.searchsorted(_POWERS, digits, side="right") - 1
+        decades = decades.clip(FIRST_DECADE, FIRST_DECADE + DECADES - 1)
+        decades[digits == 0] = FIRST_DECADE - 1  # 0 has none
+        return cls(numerals, every.weights, decades, by_node)
+
+
+def losses(
+    scheme: Scheme, tallies: Mapping[int, Tally], trial: Trial, moments: Moments
+) -> SchemeLosses:
+    """Try a scheme out, with the normalisation that it has by default, fitted on ``moments``."""
+    vocabulary = len(scheme.vocabulary())
+    try:
+        normalizer = fit(NORMALIZERS.build(scheme.normalizer), moments)
+    except DataError as problem:
+        return SchemeLosses(scheme, None, {}, vocabulary, str(problem))
+    tried = _Tried.of(scheme, normalizer, trial)
+    channel, taken = _channel(scheme, normalizer, tallies)
+    by_node = {}
+    for node, tally in tallies.items():
+        own = trial.by_node[node]
+        fixed = scheme.tokens_per_number
+        lengths = tried.lengths[own.sampled]
+        tokens = _mean(lengths, trial.weights[own.sampled]) if fixed is None else float(fixed)
+        clipped, clipped_exact = _clipped(tried, own, tally)
+        error, largest = _errors(tried, own, tally)
+        whole = clipped == 0 and clipped_exact and _keeps_digits(scheme, tally)
+        by_node[node] = Loss(
+            tokens,
+            fixed is not None or own.complete,
+            clipped,
+            clipped_exact,
+            error,
+            own.exact or (whole and not error and not largest),
+            largest,
+            _left(tried, own) if own.exact else None,
+            taken.get(node),
+            _told(tried, own) if fixed is None else None,
+        )
+    return SchemeLosses(scheme, normalizer, by_node, vocabulary, channel=channel)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """The numbers of a trial, written in a scheme and read back."""
+
+    scheme: Scheme
+    normalizer: FittedNormalizer
+    trial: Trial
+    lengths: NDArray[np.int32]  # [n]
+    clipped: NDArray[np.bool_]  # [n]
+    read: NDArray[np.float64]  # [n] raw values; NaN where there is none
+    failures: NDArray[np.uint8]  # [n]
+
+    @classmethod
+    def of(cls, scheme: Scheme, normalizer: FittedNormalizer, trial: Trial) -> "_Tried":
+        encoded = scheme.encode(normalized(trial.numerals, normalizer))
+        decoded: Decoded = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
+        read = decoded.values
+        if not normalizer.normalizer.identity:
+            read = normalizer.inverse(read)
+        clipped = np.isin(encoded.outcomes, [int(outcome) for outcome in LOSSES])
+        return cls(scheme, normalizer, trial, encoded.lengths, clipped, read, decoded.failures)
+
+
+def _told(tried: _Tried, own: _Numbers) -> Told | None:
+    """The field ``told`` of :class:`Loss`."""
+    values, weights = tried.trial.numerals.values[own.sampled], tried.trial.weights[own.sampled]
+    return told(values, tried.lengths[own.sampled], weights)
+
+
+def _errors(tried: _Tried, own: _Numbers, tally: Tally) -> tuple[float | None, float | None]:
+    """The fields ``error`` and ``largest`` of :class:`Loss`."""
+    raw, read = tried.trial.numerals.values[own.compared], tried.read[own.compared]
+    whole = np.isfinite(read) & np.isfinite(raw) & ~tried.clipped[own.compared]
+    if not whole.any():
+        return None, None
+    weights = tried.trial.weights[own.compared][whole]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        off, size = np.abs(read[whole] - raw[whole]), np.abs(raw[whole])
+        worst = off.max()
+        if worst == 0.0:
+            return 0.0, 0.0
+        rms = float(worst * np.sqrt(_mean(np.square(off / worst), weights)))  # squares do not fit
+        found = float((off[size > 0] / size[size > 0]).max(initial=0.0))
+        # Of a number at the very end of float64 it can be more than float64 holds.
+        largest = found if np.isfinite(found) else None
+    spread = tally.moments.deviation
+    return (rms / spread if 0 < spread < np.inf and np.isfinite(rms) else None), largest
+
+
+def _mean(values: NDArray[np.generic], weights: NDArray[np.int64]) -> float:
+    total = weights.sum()
+    return float((values.astype(np.float64) * weights).sum() / total) if total else 0.0
+
+
+def _left(tried: _Tried, own: _Numbers) -> int:
+    """How many different numbers are read back; each kind of failure is one."""
+    failures, read = tried.failures[own.compared], tried.read[own.compared]
+    failed = failures != 0
+    return len(np.unique(read[~failed])) + len(np.unique(failures[failed]))
+
+
+def digits_kept(relative_error: float) -> tuple[int, bool]:
+    """How many significant digits stay where rounding is off by at most so much, and whether that
+    is half a step of the last one (relative to 1.00) and so all that is lost."""
+    digits = 1 - log10(2 * relative_error)
+    return floor(digits + 0.01), abs(digits - round(digits)) < 0.01
+
+
+def _keeps_digits(scheme: Scheme, tally: Tally) -> bool:
+    """Whether no number of a slot has more digits than a scheme keeps."""
+    if scheme.normalizer != "none":
+        return False
+    if scheme.relative_error == 0:
+        return True
+    kept, exactly = digits_kept(scheme.relative_error)
+    return exactly and (most(tally.digits) or 0) <= kept
+
+
+def _clipped(tried: _Tried, own: _Numbers, tally: Tally) -> tuple[int, bool]:
+    """How many numbers the scheme clips or flushes, and whether that is exact."""
+    weights = tried.trial.weights[own.compared]
+    lost = weights * tried.clipped[own.compared]
+    if own.exact:
+        return int(lost.sum()), True
+    normalizer, outside = tried.normalizer.normalizer, bool(tally.sums[OUTSIDE])
+    ends = tried.clipped[own.ends]
+    # What keeps 0 rises with the magnitude, so the ends tell of all numbers between them.
+    rises = normalizer.identity or normalizer.keeps_zero
+    if tried.scheme.unit_interval:  # its ends are those of the values
+        values = np.array([tally.moments.low, tally.moments.high])
+        within = tried.normalizer.forward(values)
+        ends, rises = (within < 0) | (within > 1), True
+    if not ends.any() and not outside and rises:
+        return 0, True
+    least = max(int(lost.sum()), int(ends.any()))
+    if not normalizer.identity:
+        return max(round(int(tally.sums[COUNT]) * _mean(lost > 0, weights)), least), False
+    # Rounding decides in the decades of the bounds, and just below the lower one (9.996e-7).
+    decades = np.arange(DECADES) + FIRST_DECADE
+    first, last = map(_decade, tried.scheme.bounds)
+    clipped = float(tally.decades[(decades < first - 1) | (decades > last)].sum())
+    exact = True
+    unsure = [first - 1, first] * (outside or bool(ends[0])) + [last] * (outside or bool(ends[1]))
+    for decade in sorted(set(unsure) & set(decades.tolist())):
+        if count := int(tally.decades[decade - FIRST_DECADE]):
+            seen = tried.trial.decades[own.compared] == decade
+            share = _mean(lost[seen] > 0, weights[seen]) if seen.any() else float(decade < first)
+            clipped += count * share
+            exact = False
+    return max(round(clipped), least), exact
+
+
+def _decade(bound: float) -> int:
+    """The power of ten of the leading digit of a bound, or the last one that is counted; beyond
+    these where there is no bound."""
+    if bound == 0:
+        return FIRST_DECADE - 1
+    if bound == np.inf:
+        return FIRST_DECADE + DECADES
+    decade = Decimal(repr(bound)).adjusted()
+    return min(max(decade, FIRST_DECADE), FIRST_DECADE + DECADES - 1)
+
+
+def _channel(
+    scheme: Scheme, normalizer: FittedNormalizer, tallies: Mapping[int, Tally]
+) -> tuple[tuple[float, float] | None, dict[int, float]]:
+    """What the channel ranges over, and the share of it that each slot takes; nothing without a
+    channel of whole numbers, or where it ranges over nothing."""
+    ranges = {
+        node: normalizer.forward(np.array([tally.moments.low, tally.moments.high]))
+        for node, tally in tallies.items()
+        if tally.moments.count
+    }
+    if not scheme.channel or scheme.splits or not ranges:
+        return None, {}
+    both = np.stack(list(ranges.values()))
+    low, high = float(both.min()), float(both.max())
+    if not 0 < high - low < np.inf:
+        return None, {}
+    return (low, high), {
+        node: float((one[1] - one[0]) / (high - low)) for node, one in ranges.items()
+    }

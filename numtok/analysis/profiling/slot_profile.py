@@ -1,0 +1,165 @@
+"""The figures of one slot, from its statistics and its sample."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.analysis.profiling.shown import shown
+from numtok.analysis.profiling.slot_statistics import (
+    COMMA,
+    COUNT,
+    HIGH,
+    INTEGER,
+    LEAST,
+    LOW,
+    MOST,
+    NEGATIVE,
+    OUTSIDE,
+    ZERO,
+    Tally,
+    most,
+)
+from numtok.analysis.profiling.unit import Counted
+from numtok.encoding.normalizers.base import Moments
+from numtok.numerals.column import Numerals
+
+
+@dataclass(frozen=True)
+class SlotProfile:
+    """The numbers of one slot.
+
+    ``rows`` and ``common`` (the most frequent value) are exact or, where ``*_exact`` is false,
+    from a sample; ``distinct`` is then right to some 3%. Shares are of the numbers of the slot.
+    Digits are significant ones, zeros at either end not counted (0.0120 and 1200 have 2);
+    decimals are places after the point as written; both leave out zeros. Moments and extremes
+    are of what float64 holds, ``outside`` counts the rest (1e400); None where there is nothing.
+    """
+
+    name: str
+    numbers: int
+    rows: int
+    rows_exact: bool
+    low: float | None
+    high: float | None
+    mean: float | None
+    deviation: float | None
+    quartiles: tuple[float, float, float] | None  # of the sample
+    smallest: float | None  # magnitude of a number that is not 0
+    largest: float | None
+    decades: float | None  # log10(largest / smallest)
+    negative: float
+    zero: float
+    integer: float
+    outside: int
+    after_comma: float  # of numbers in words, those that may be what is behind the comma of 12,5
+    digits_median: int | None
+    digits_most: int | None  # 20 stands for more than 19
+    decimals_median: int | None
+    decimals_most: int | None
+    distinct: int
+    distinct_exact: bool
+    common: float | None
+    common_share: float
+    common_exact: bool
+    sampled: int
+
+
+def slot_profile(node: int, name: str, found: Counted) -> SlotProfile:
+    """The figures of one slot."""
+    tally, sample = found.tallies[node], found.sample.at(node)
+    count = int(tally.sums[COUNT])
+    moments = tally.moments
+    values = Numerals.read(sample.literals).values
+    finite = np.isfinite(values)
+    smallest, largest = float(tally.measures[LEAST]), float(tally.measures[MOST])
+    common, share, exact = _common(tally, values, sample.weights)
+    rows, rows_exact = found.rows_at(node)
+    return SlotProfile(
+        name=name,
+        numbers=count,
+        rows=rows,
+        rows_exact=rows_exact,
+        low=float(tally.measures[LOW]) if moments.count else None,
+        high=float(tally.measures[HIGH]) if moments.count else None,
+        mean=_finite(moments.mean) if moments.count else None,
+        deviation=_deviation(moments),
+        quartiles=_quartiles(values[finite], sample.weights[finite]),
+        smallest=smallest if largest > 0 else None,
+        largest=largest if largest > 0 else None,
+        decades=float(np.log10(largest) - np.log10(smallest)) if largest > 0 else None,
+        negative=int(tally.sums[NEGATIVE]) / count,
+        zero=int(tally.sums[ZERO]) / count,
+        integer=int(tally.sums[INTEGER]) / count,
+        outside=int(tally.sums[OUTSIDE]),
+        after_comma=int(tally.sums[COMMA]) / count if found.slots.in_words(node) else 0.0,
+        digits_median=_median(tally.digits),
+        digits_most=most(tally.digits),
+        decimals_median=_median(tally.decimals),
+        decimals_most=most(tally.decimals),
+        distinct=min(tally.distinct.number, count),
+        distinct_exact=tally.distinct.exact,
+        common=_finite(common),
+        common_share=share,
+        common_exact=exact,
+        sampled=len(sample),
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _deviation(moments: Moments) -> float | None:
+    """None where the squares of the differences are beyond float64, or so small that they are 0."""
+    if not moments.count or (moments.squares == 0 and moments.low < moments.high):
+        return None
+    return _finite(moments.deviation)
+
+
+def _common(
+    tally: Tally, values: NDArray[np.float64], weights: NDArray[np.int64]
+) -> tuple[float, float, bool]:
+    """The most frequent value, its share, and whether that is exact; the smallest of several."""
+    if tally.distinct.exact:
+        values, weights, exact = tally.distinct.values, tally.distinct.counts, True
+    else:
+        values, place = np.unique(values, return_inverse=True)
+        totals = np.zeros(len(values), np.int64)
+        np.add.at(totals, place, weights)
+        weights, exact = totals, False
+    if not len(values):
+        return np.nan, 0.0, False
+    best = min(np.flatnonzero(weights == weights.max()).tolist(), key=lambda k: values[k])
+    return float(values[best]), float(weights[best] / weights.sum()), exact
+
+
+def _quartiles(
+    values: NDArray[np.float64], weights: NDArray[np.int64]
+) -> tuple[float, float, float] | None:
+    """The values below which a quarter, half and three quarters of the weight lie."""
+    if not len(values):
+        return None
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weights[order]) / weights.sum()
+    low, middle, high = (
+        float(values[order][np.searchsorted(share, part)]) for part in (0.25, 0.5, 0.75)
+    )
+    return low, middle, high
+
+
+def _median(counts: NDArray[np.int64]) -> int | None:
+    """The middle one of numbers that are counted by their size."""
+    if not counts.any():
+        return None
+    return int(np.searchsorted(np.cumsum(counts), (counts.sum() + 1) // 2))
+
+
+def shown_range(slot: SlotProfile) -> str:
+    """``0.9848 to 1``, each end with the digits that tell it from the other."""
+    if slot.low is None or slot.high is None:
+        return "nothing that float64 holds"
+    if slot.low == slot.high:
+        return f"{'only' if slot.outside else 'always'} {shown(slot.low)}"
+    step = slot.high - slot.low
+    return f"{shown(slot.low, step)} to {shown(slot.high, step)}"

@@ -1,0 +1,205 @@
+"""The work on one unit of ``profile``: rows in, statistics by place out; units are merged."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.analysis.profiling.slot_statistics import (
+    BEFORE,
+    COUNT,
+    ROWS,
+    Tallies,
+    Tally,
+    keys_of,
+    merged_tallies,
+)
+from numtok.data.reading.rows import Categories
+from numtok.data.reading.units import Unit
+from numtok.encoding.codec import Spans, Texts, offsets
+from numtok.encoding.normalizers.base import Moments
+from numtok.encoding.number_sample import Sample, SampledRows, Samples, joined, no_sample, smallest
+from numtok.encoding.slots.slots import Slots, merge
+from numtok.encoding.targets import Resolved
+from numtok.encoding.train_numbers import NumberSample
+from numtok.encoding.unit import Screening
+from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.records import TRAIN
+
+_TOGETHER = 8  # parts that are joined at once
+
+
+@dataclass
+class Counted:
+    """What is known of some rows; nodes are of ``slots``."""
+
+    slots: Slots = field(default_factory=Slots)
+    tallies: dict[int, Tally] = field(default_factory=dict)  # by node
+    sample: Sample = field(default_factory=no_sample)
+    sampled_rows: SampledRows = field(default_factory=SampledRows)
+    moments: Moments = field(default_factory=Moments)  # of the train split
+    learnt: NumberSample = field(default_factory=NumberSample)  # of the train split
+    splits: Counter[str] = field(default_factory=Counter)  # rows
+    rows_with_numbers: int = 0
+    rejected: int = 0
+    text_bytes: int = 0
+    number_bytes: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows of all splits."""
+        return self.splits.total()
+
+    def places(self) -> dict[int, tuple[int, int]]:
+        """Where in a row each node is (of optional parts, in the rows that have most before it),
+        and how few numbers it has, negated: of two at one place the commoner comes first."""
+        found = {}
+        for node, tally in self.tallies.items():
+            place = self.sampled_rows.place(node)
+            before = int(tally.sums[BEFORE]) if place is None else place
+            found[node] = (before, -int(tally.sums[COUNT]))
+        return found
+
+    def rows_at(self, node: int) -> tuple[int, bool]:
+        """How many rows have a number at a node, and whether that is exact: of nodes that became
+        one, the rows may be the same, so they are estimated from the sample of rows."""
+        sums = self.tallies[node].sums
+        if self.slots.as_found(node):
+            return int(sums[ROWS]), True
+        rows = round(self.sampled_rows.share(node) * self.rows_with_numbers)
+        return min(max(rows, 1), int(sums[COUNT])), self.sampled_rows.exact
+
+    def move(self, became: NDArray[np.int32]) -> None:
+        """Nodes have become other nodes."""
+        moved = [(int(became[node]), tally) for node, tally in self.tallies.items()]
+        self.tallies = merged_tallies(moved)
+        self.sample = self.sample.moved(became)
+        self.sampled_rows.move(became)
+
+
+def merged(parts: Iterable[Counted]) -> Counted:
+    """All rows there are, from their parts in order; the parts are used up, and few of them are
+    held at a time."""
+    whole = Counted()
+    coming = iter(parts)
+    while some := list(islice(coming, _TOGETHER)):
+        whole = _as_one([whole, *some])
+    while _takes_next_level(whole):
+        whole.slots, (coarser,) = merge([whole.slots])
+        whole.move(coarser)
+    return whole
+
+
+def _as_one(parts: Sequence[Counted]) -> Counted:
+    """Some parts as one, which others may follow."""
+    whole = Counted()
+    whole.slots, nodes = merge([part.slots for part in parts])
+    tallies: list[tuple[int, Tally]] = []
+    for part, became in zip(parts, nodes, strict=True):
+        part.move(became)
+        tallies += part.tallies.items()
+        whole.sampled_rows.merge(part.sampled_rows)
+        whole.moments = whole.moments.merged(part.moments)
+        whole.learnt.merge(part.learnt)
+        whole.splits += part.splits
+        whole.rows_with_numbers += part.rows_with_numbers
+        whole.rejected += part.rejected
+        whole.text_bytes += part.text_bytes
+        whole.number_bytes += part.number_bytes
+    whole.tallies = merged_tallies(tallies)
+    whole.sample = smallest(joined([part.sample for part in parts]))
+    return whole
+
+
+def _takes_next_level(whole: Counted) -> bool:
+    """Whether slots became coarser, because texts have no structure that comes again."""
+    counts, rows = np.zeros((2, len(whole.slots)))
+    for node, tally in whole.tallies.items():
+        counts[node] = tally.sums[COUNT]
+        rows[node], _ = whole.rows_at(node)
+    return whole.slots.next_level(counts, rows)
+
+
+@dataclass(frozen=True)
+class ProfileUnit:
+    """Called with a unit, in any process: its index, and what is known of its rows.
+
+    ``learning``: sample the numbers of the train split, which schemes are learnt from.
+    """
+
+    screening: Screening
+    policy: NumeralPolicy
+    learning: bool
+
+    def __call__(self, unit: Unit) -> tuple[int, Counted]:
+        counting = Counting(self.learning)
+        for batch, splits, texts, spans, targets in self.screening.resolved(unit, self._find):
+            counting.add(Texts.of(batch.rows.ids), texts, spans, targets, splits)
+            counting.found.rejected += len(batch.rejected)
+            batch.release()
+        return unit.index, counting.finished()
+
+    def _find(self, texts: Texts) -> Spans:
+        return Spans(*scan(texts.data, texts.rows, self.policy))
+
+
+class Counting:
+    """Statistics that grow batch by batch; ``learning`` as in :class:`ProfileUnit`."""
+
+    def __init__(self, learning: bool) -> None:
+        self.found = Counted()
+        self._learning = learning
+        self._tallies = Tallies()
+        self._samples = Samples()
+
+    def add(
+        self, ids: Texts, texts: Texts, spans: Spans, targets: Resolved, splits: Categories
+    ) -> None:
+        """Count some rows, which ``ids`` tell apart."""
+        found = self.found
+        nodes = found.slots.assign(texts, spans)
+        if len(targets.spans):
+            own = [found.slots.target(name) for name in targets.names.names]
+            nodes[targets.spans] = np.array(own, np.int32)[targets.names.codes]
+        if found.slots.unsettled:
+            found.slots, (became,) = merge([found.slots])
+            nodes = became[nodes]
+            self._tallies.move(became)
+            self._samples.move(became)
+            found.sampled_rows.move(became)
+        numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
+        limits = self._samples.limits, found.sampled_rows.limit
+        chosen = self._tallies.add(ids, texts, spans, nodes, numerals, *limits)
+        number_rows = offsets(spans.counts)
+        found.sampled_rows.add(chosen.rows, chosen.row_hashes, number_rows, nodes)
+        if len(chosen.numbers):
+            starts, ends = spans.starts[chosen.numbers], spans.ends[chosen.numbers]
+            self._samples.add(nodes[chosen.numbers], chosen.hashes, texts.data, starts, ends)
+
+        for name, rows in splits.places():
+            found.splits[name] += len(rows)
+            if name == TRAIN:
+                train: NDArray[np.bool_] | slice = slice(None)
+                if len(rows) < len(splits.codes):
+                    in_train = np.zeros(len(spans.counts), np.bool_)
+                    in_train[rows] = True
+                    train = np.repeat(in_train, spans.counts)
+                found.moments = found.moments.merged(Moments.of(numerals.values[train]))
+                if self._learning:
+                    literals = Literals(texts.data, spans.starts[train], spans.ends[train])
+                    found.learnt.add(keys_of(ids, texts, spans, numerals)[train], literals)
+        found.rows_with_numbers += int((spans.counts > 0).sum())
+        found.text_bytes += int(texts.rows[-1] - texts.rows[0])
+        found.number_bytes += int((spans.ends - spans.starts).sum(dtype=np.int64))
+
+    def finished(self) -> Counted:
+        """What was counted."""
+        self.found.learnt.settle()
+        self.found.tallies = self._tallies.by_node()
+        self.found.sample = self._samples.settled()
+        return self.found

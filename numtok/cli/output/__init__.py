@@ -1,0 +1,1 @@
+"""How what commands find and make is printed."""

@@ -1,0 +1,351 @@
+"""What ``compare`` prints: figures, differences, costs and verdicts of several experiments."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from numtok.cli._shared import Format, counted, print_json, print_table
+from numtok.cli.output.figures import (
+    amount,
+    duration,
+    figure,
+    interval,
+    number,
+    print_figures,
+    print_lines,
+    share,
+)
+from numtok.cli.output.report import PERFECT, SKILL, of_some, print_against, skill
+from numtok.records import KNOWING
+
+if TYPE_CHECKING:
+    from numtok.evaluation.comparison.experiments import Experiment
+    from numtok.evaluation.comparison.seeds import Spread
+    from numtok.evaluation.comparison.tokens_to_target import Until
+    from numtok.stages.compare import Comparison, Difference, Floor, Over, Part, Standing
+
+_LEAST_P = 1e-4  # that is printed as it is
+
+
+class Row(NamedTuple):
+    """A row of CSV, one figure: of an experiment, a floor, a cost or a published table."""
+
+    kind: str
+    label: str
+    metric: str
+    figure: float | None
+    group: str | None = None
+    value: str | None = None
+    n: int | None = None
+    low: float | None = None
+    high: float | None = None
+    interval: str | None = None
+    deviation: float | None = None
+    seeds: int | None = None
+    reference: str | None = None
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    better: float | None = None
+    significant: bool | None = None
+    p: float | None = None
+
+
+def print_comparison(comparison: "Comparison", format: Format) -> None:
+    """Print a comparison on stdout; CSV has one row a figure, JSON everything."""
+    if format is Format.JSON:
+        import msgspec
+
+        print_json(msgspec.to_builtins(comparison))
+        return
+    if format is Format.CSV:
+        print_table("", Row._fields, list(flat(comparison)), format)
+        return
+    for part in comparison.parts:
+        _print_part(comparison, part, format)
+    print_lines(list(_legend(comparison)))
+    _print_settings(comparison, format)
+    _print_costs(comparison, format)
+    _print_until(comparison, format)
+    if comparison.verdicts:
+        verdicts = [
+            [one.requirement, one.report, number(one.value), "met" if one.met else "NOT MET"]
+            for one in comparison.verdicts
+        ]
+        head = ("requirement", "report", "figure", "verdict")
+        print_figures("requirements", head, verdicts, format)
+    if comparison.against is not None:
+        print_against(comparison.against, format)
+
+
+def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
+    """The figures and floors of all test samples or of one group, and how they differ."""
+    metrics = list(comparison.metrics)
+
+    def show(
+        title: str,
+        cell: "Callable[[Standing], str]",
+        experiments: "list[Experiment]",
+        floors: "Sequence[Floor]" = (),
+    ) -> None:
+        rows = [
+            [_name(one), *(cell(part.standings[one.label][metric]) for metric in metrics)]
+            for one in experiments
+        ]
+        told = [floor for floor in floors if any(name in floor.figures for name in metrics)]
+        for heading, knowing in (("floors:", False), ("limits, made of the truth:", True)):
+            mine = [floor for floor in told if (floor.name in KNOWING) is knowing]
+            rows += [[heading, *("" for _ in metrics)]] if mine else []
+            for floor in mine:
+                values = [
+                    floor.figures[name].value if name in floor.figures else None for name in metrics
+                ]
+                name = _floor_name(floor) + of_some(floor.figures, part.numbers)
+                rows.append([f"  {name}", *map(number, values)])
+        print_figures(title, ["experiment", *metrics], rows, format)
+
+    where = f"{comparison.group} {part.value}, " if comparison.group is not None else ""
+    where += (
+        f"split {comparison.split}, {counted(part.numbers, comparison.measures.removesuffix('s'))}"
+    )
+    if part.clusters is not None:
+        where += f" in {counted(part.clusters, 'cluster')}"
+    everything = comparison.experiments
+    show(where, lambda one: figure(one.figure), everything, part.floors)
+    _print_skill(comparison, part, format)
+    if several := [one for one in everything if len(one.seeds) > 1]:
+        show("standard deviation over seeds", lambda one: _deviation(one.figure), several)
+    if part.value is None and (over := comparison.over_folds):
+        rows = [
+            [_name(one), *(deviating(over[one.label][metric]) for metric in metrics)]
+            for one in everything
+        ]
+        count = over[everything[0].label][metrics[0]].count
+        title = f"over {count} folds: mean +- standard deviation"
+        print_figures(title, ["experiment", *metrics], rows, format)
+    others = [one for one in everything if one.label != part.reference]
+    if others and part.reference is not None:
+        show(f"difference from {part.reference}", lambda one: _apart(one.difference), others)
+    if tested := [one for one in others if _tested(part.standings[one.label])]:
+        title = f"p of Student's t-test over seeds, against {part.reference}"
+        show(title, lambda one: _p(one.difference), tested)
+
+
+def _print_skill(comparison: "Comparison", part: "Part", format: Format) -> None:
+    """How much less the error is than that of what needs no model, by the first such metric; what
+    knows the truth is nothing to be better than."""
+    metric = next((name for name in comparison.metrics if name in PERFECT), "")
+    floors = [
+        one
+        for one in part.floors
+        if metric in one.figures
+        and one.name not in KNOWING
+        and not of_some(one.figures, part.numbers)  # those may be easier, or harder
+    ]
+    if not floors:
+        return
+    rows = []
+    for experiment in comparison.experiments:
+        own = part.standings[experiment.label][metric].figure.value
+        skills = (skill(metric, own, floor.figures[metric]) for floor in floors)
+        rows.append([_name(experiment), *skills])
+    title = f"skill by {metric}: {SKILL.removeprefix('skill is ')}"
+    print_figures(title, ["experiment", *map(_floor_name, floors)], rows, format)
+
+
+def _name(experiment: "Experiment") -> str:
+    seeds = len(experiment.seeds)
+    return experiment.label if seeds == 1 else f"{experiment.label} ({seeds} seeds)"
+
+
+def _deviation(found: "Spread") -> str:
+    return "-" if found.deviation is None else number(float(f"{found.deviation:.2g}"))
+
+
+def deviating(found: "Over") -> str:
+    """``0.8812 +- 0.023``"""
+    if found.mean is None or found.deviation is None:
+        return "-"
+    return f"{number(found.mean)} +- {number(float(f'{found.deviation:.2g}'))}"
+
+
+def _tested(standings: "Mapping[str, Standing]") -> bool:
+    return any(one.difference and one.difference.p is not None for one in standings.values())
+
+
+def _p(difference: "Difference | None") -> str:
+    if difference is None or difference.p is None:
+        return "-"
+    return "< 0.0001" if difference.p < _LEAST_P else number(float(f"{difference.p:.2g}"))
+
+
+def _apart(difference: "Difference | None") -> str:
+    if difference is None or difference.value is None:
+        return "-"
+    text = interval(difference.value, difference.low, difference.high, apart=difference.significant)
+    return f"{text} *" if difference.significant else text
+
+
+def _legend(comparison: "Comparison") -> Iterator[str]:
+    directions = (f"{metric} {better}" for metric, better in comparison.metrics.items())
+    yield f"Better is: {', '.join(directions)}."
+    yield from comparison.notes
+    spreads = [
+        standing.figure
+        for part in comparison.parts
+        for standings in part.standings.values()
+        for standing in standings.values()
+    ]
+    kinds = {spread.interval for spread in spreads}
+    if "bootstrap" in kinds:
+        yield "Intervals of one seed: 95%, bootstrap over the samples; not over seeds."
+    if "seeds" in kinds:
+        yield "Intervals of several seeds: 95%, Student's t for the mean over the seeds."
+    if "share" in kinds:
+        yield "Intervals of a share of 0 or 1: 95%, Wilson's, over the samples; not over seeds."
+    if any(spread.interval == "seeds" and not spread.deviation for spread in spreads):
+        yield (
+            "Without an interval: the same for each seed, and so few do not say how far others "
+            "would be off."
+        )
+    if len(comparison.experiments) > 1:
+        best = f"the best by {next(iter(comparison.metrics))}"
+        yield (
+            f"Differences are from {comparison.reference or best}: 95%, paired "
+            "bootstrap over the samples, the metric averaged over these seeds; * marks an interval "
+            "without 0: other samples would hardly turn it, other seeds might."
+        )
+    if any(_tested(one) for part in comparison.parts for one in part.standings.values()):
+        yield (
+            "Student's t-test takes seeds as samples, unpaired and of equal variances: how sure a "
+            "difference is for other seeds on these samples."
+        )
+
+
+def _print_settings(comparison: "Comparison", format: Format) -> None:
+    """The settings in which experiments differ and that their labels do not say."""
+    keys = list(comparison.experiments[0].settings)
+    if keys:
+        rows = [[_name(one), *one.settings.values()] for one in comparison.experiments]
+        print_figures("settings that differ", ["experiment", *keys], rows, format)
+
+
+def _print_costs(comparison: "Comparison", format: Format) -> None:
+    rows = [
+        [
+            _name(one),
+            amount(one.spent.samples),
+            amount(one.spent.tokens),
+            duration(one.spent.train_seconds),
+            duration(one.spent.eval_seconds),
+            number(one.spent.flops),
+            amount(one.spent.parameters),
+            number(one.spent.tokens_per_number),
+        ]
+        for one in comparison.experiments
+    ]
+    head = ["experiment", "samples", "tokens", "train", "eval", "FLOPs", "params", "tok/num"]
+    if any(one.invalid for one in comparison.experiments):
+        head.append("invalid")
+        for row, one in zip(rows, comparison.experiments, strict=True):
+            row.append(share(one.invalid))
+    print_figures("costs, the mean over seeds", head, rows, format)
+
+
+def _print_until(comparison: "Comparison", format: Format) -> None:
+    """One table of all levels, each under a heading."""
+    rows = []
+    for level in dict.fromkeys(one.level for one in comparison.until):
+        rows.append([f"{level}:", "", "", "", ""])
+        rows += [
+            [f"  {one.label}", *_reached(one)] for one in comparison.until if one.level == level
+        ]
+    if rows:
+        head = ("experiment", "seeds", "tokens", "least", "most")
+        print_figures("tokens until the validation split had", head, rows, format)
+
+
+def _reached(one: "Until") -> tuple[str, str, str, str]:
+    if one.tokens is None:
+        return "not logged", "-", "-", "-"
+    known = [tokens for tokens in one.tokens if tokens is not None]
+    mean = "-" if one.spread.value is None else amount(one.spread.value)
+    least, most = (amount(min(known)), amount(max(known))) if known else ("-", "-")
+    return f"{len(known)} of {len(one.tokens)}", mean, least, most
+
+
+def flat(comparison: "Comparison") -> Iterator[Row]:
+    """The rows of CSV."""
+    from msgspec.structs import asdict
+
+    for part in comparison.parts:
+        for label, standings in part.standings.items():
+            for metric, standing in standings.items():
+                yield _standing(comparison, part, label, metric, standing)
+    for label, metrics in comparison.over_folds.items():
+        for metric, over in metrics.items():
+            yield Row(
+                "over folds", label, metric, over.mean, n=over.count, deviation=over.deviation
+            )
+    for part in comparison.parts:
+        for floor in part.floors:
+            for metric, one in floor.figures.items():
+                if metric in comparison.metrics:
+                    where = comparison.group, part.value
+                    figures = one.value, *where, one.n, one.low, one.high
+                    yield Row("floor", _floor_name(floor), metric, *figures)
+    for experiment in comparison.experiments:
+        seeds = len(experiment.seeds)
+        yield Row("cost", experiment.label, "invalid", experiment.invalid, seeds=seeds)
+        for what, value in asdict(experiment.spent).items():
+            yield Row("cost", experiment.label, what.replace("_", "-"), value, seeds=seeds)
+    for end in comparison.until:
+        told = end.spread
+        yield Row(
+            *("tokens until", end.label, end.level, told.value),
+            low=told.low,
+            high=told.high,
+            interval=told.interval,
+            deviation=told.deviation,
+            seeds=told.seeds,
+        )
+    if comparison.against is not None:
+        kind = f"printed in {comparison.against.table}"
+        for beside in comparison.against.cells:
+            if beside.cell is not None:
+                printed = float(beside.cell.value)
+                yield Row(kind, beside.label, beside.metric, printed, value=beside.column)
+
+
+def _standing(
+    comparison: "Comparison", part: "Part", label: str, metric: str, standing: "Standing"
+) -> Row:
+    found, apart = standing.figure, standing.difference
+    row = Row(
+        "experiment",
+        label,
+        metric,
+        found.value,
+        comparison.group,
+        part.value,
+        found.n,
+        found.low,
+        found.high,
+        found.interval,
+        found.deviation,
+        found.seeds,
+    )
+    if apart is None:
+        return row
+    return row._replace(
+        reference=part.reference,
+        difference=apart.value,
+        difference_low=apart.low,
+        difference_high=apart.high,
+        better=apart.better,
+        significant=apart.significant,
+        p=apart.p,
+    )
+
+
+def _floor_name(floor: "Floor") -> str:
+    return f"{floor.name} ({', '.join(floor.schemes)})" if floor.schemes else floor.name

@@ -1,0 +1,92 @@
+"""What ``numtok fetch`` prints: of a table as ``numtok table``, of others what they are."""
+
+import msgspec
+
+from numtok.cli._shared import Format, Size, counted, print_json, print_made, print_table
+from numtok.cli.output import table
+from numtok.records import DATA, FIELD
+from numtok.stages.fetch import Estimate, Result
+from numtok.store.artifact import Artifact, Manifest
+from numtok.store.draft import shorten
+
+
+class _FieldFacts(msgspec.Struct):
+    attribution: str
+    first: str
+    last: str
+    units: str
+    dropped: list[str] = []
+    preliminary: list[str] = []
+
+
+class _TextFacts(msgspec.Struct):
+    licence: str
+    attribution: str
+    notes: list[str] = []
+    rejected: list[str] = []
+
+
+def print_result(result: Result, format: Format, quiet: bool) -> None:
+    """Print one thing that was fetched; with a format for programs, that on stdout instead of its
+    REF."""
+    if result.estimate is not None:
+        rows = [("would make", result.ref), *_expected(result.estimate)]
+        print_table("dry run", ("what", "value"), rows, format)
+        return
+    assert result.artifact is not None
+    if result.artifact.kind not in (DATA, FIELD):
+        table.print_result(result.artifact, result.made, format, quiet)
+        return
+    manifest = result.artifact.manifest
+    if format is Format.JSON:
+        said = {"counts": manifest.counts, "facts": manifest.facts}
+        print_json({"ref": result.ref, "made": result.made} | said)
+        return
+    if result.artifact.kind == DATA:
+        _print_texts(result.artifact, result.made, format, quiet)
+        return
+    variable = str(manifest.settings["variable"])
+    title = f"a field of {variable}" if result.made else f"found, not made again: {variable}"
+    facts = result.artifact.facts(_FieldFacts)
+    notes = [facts.attribution]
+    for days, told in (
+        (facts.dropped, "left out"),
+        (facts.preliminary, "of ERA5T, the preliminary data"),
+    ):
+        if days:
+            notes.append(f"{counted(len(days), 'day')} {told}: {shorten(days)}")
+    print_made(title, result.ref, _rows(manifest, facts), format, quiet, notes)
+
+
+def _print_texts(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
+    counts, facts = artifact.manifest.counts, artifact.facts(_TextFacts)
+    rows: list[tuple[str, object]] = [("rows", counts["rows"])]
+    for key in sorted(counts.keys() - {"rows"}):
+        told = f"  {key.removeprefix('rows_')}" if key.startswith("rows_") else key
+        rows.append((told.replace("_", " "), counts[key]))
+    rows.append(("size", Size(artifact.manifest.bytes)))
+    notes = [f"licence: {facts.licence}", facts.attribution]
+    notes += [*facts.notes, *(f"left out: {why}" for why in facts.rejected)]
+    title = "texts" if made else "found, not made again"
+    print_made(title, artifact.ref, rows, format, quiet, notes)
+
+
+def _expected(estimate: Estimate) -> list[tuple[str, object]]:
+    return [
+        ("steps", estimate.steps),
+        ("  first", estimate.first),
+        ("  last", estimate.last),
+        ("latitudes", estimate.latitudes),
+        ("longitudes", estimate.longitudes),
+        *([("objects to be read", estimate.requests)] if estimate.requests else []),
+        ("to be read, unpacked", Size(estimate.bytes)),
+    ]
+
+
+def _rows(manifest: Manifest, facts: _FieldFacts) -> list[tuple[str, object]]:
+    counts = manifest.counts
+    rows: list[tuple[str, object]] = [("steps", counts["steps"])]
+    rows += [("  first", facts.first), ("  last", facts.last)]
+    rows += [(what, counts[what]) for what in ("latitudes", "longitudes", "days")]
+    rows += [("  left out", counts["days_dropped"]), ("  ERA5T", counts["days_preliminary"])]
+    return [*rows, ("units", facts.units), ("size", Size(manifest.bytes))]

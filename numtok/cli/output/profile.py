@@ -1,0 +1,384 @@
+"""What ``numtok profile`` prints: the slots, the schemes, what is lost, and what to run next."""
+
+import re
+import shlex
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import TextIO
+
+from rich.cells import cell_len, set_cell_size
+
+from numtok.analysis.profiling.shown import shown
+from numtok.analysis.profiling.slot_profile import SlotProfile
+from numtok.analysis.profiling.slot_statistics import KEPT
+from numtok.analysis.profiling.warnings import Verdict, listed, part, percent
+from numtok.cli._shared import Format, counted, one_line, print_json, print_table
+from numtok.cli.output.figures import amount, print_lines, width
+from numtok.records import TRAIN
+from numtok.stages.profile import MOST_SLOTS, Profile, SchemeProfile, SlotLoss
+
+_GAP = 2  # between columns
+_SHORTEST = 14  # characters of a slot's name, at least
+_MOST_WARNINGS = 6  # kinds of loss that are shown; --json has all
+_HEAD = re.compile(r"[A-H] |[^.\[]+\.")  # of a slot's name: its template, or its first key
+_ENOUGH = 300  # numbers of a slot: of fewer the share that their lengths tell is off by more
+_LIKEWISE = 3  # further slots of one warning that are named
+
+
+def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
+    """Print a profile on stdout; ``options`` are those that ``encode`` must have as well."""
+    if format is Format.JSON:
+        print_json(asdict(profile))
+    elif format is Format.CSV:
+        _print_csv(profile)
+    elif format is Format.MD:
+        print_table("", _SLOT_COLUMNS, [_slot_row(slot, profile) for slot in profile.slots], format)
+        print()
+        rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
+        print_table("", _SCHEME_COLUMNS, rows, format)
+        print()
+        for line in [*_warnings(profile.warnings), *_remarks(profile)]:
+            print(f"- {one_line(line)}")
+    else:
+        _print_for_people(profile, options, sys.stdout)
+
+
+def _print_for_people(profile: Profile, options: Sequence[str], to: TextIO) -> None:
+    print_lines(_head(profile), to)
+    if not profile.numbers:
+        return
+    rows = _fitted_slots(profile, to)
+    _print_aligned(_SLOT_COLUMNS, rows, {0}, to)
+    has_top = any(row[_SLOT_COLUMNS.index("top")] for row in rows)
+    print_lines([f"{_LEGEND}; top: commonest" if has_top else _LEGEND], to)
+    print("what each scheme costs in tokens, and loses of the spread at worst", file=to)
+    rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
+    if _excess(_SCHEME_COLUMNS, [[*map(_shortest, row)] for row in rows], to) > 0:
+        _print_aligned(_SCHEME_COLUMNS[:-1], [row[:-1] for row in rows], {0}, to)
+        print_lines([f"{row[0]} loses {row[-1]}" for row in rows if row[-1]], to)
+    else:
+        _print_aligned(_SCHEME_COLUMNS, rows, {0, len(_SCHEME_COLUMNS) - 1}, to)
+    print_lines(_below_schemes(profile) or [""], to)
+    warnings = _warnings(profile.warnings)
+    if warnings:
+        print("what is lost, the worst first", file=to)
+        for line in warnings[:_MOST_WARNINGS]:
+            _print_item(line, to)
+        if len(warnings) > _MOST_WARNINGS:
+            _print_item(f"and {len(warnings) - _MOST_WARNINGS} more, which --json lists", to)
+        print(file=to)
+    print_lines(_remarks(profile), to)
+    if profile.recommended and profile.splits.get(TRAIN):  # encode needs rows to fit on
+        spec = profile.recommended
+        split = len(profile.splits) > 1 or "--split" in options
+        others = [] if split else ["--split", "validation=0.1,test=0.1"]
+        command = ["numtok", "encode", "--scheme", spec, *others, *options, *profile.inputs]
+        print(f"next: {one_line(shlex.join(command))}", file=to)
+
+
+def _head(profile: Profile) -> list[str]:
+    """What was read."""
+    lines = [", ".join("standard input" if one == "-" else one for one in profile.inputs)]
+    rows = counted(profile.rows, "row")
+    if not profile.numbers:
+        lines.append(f"{rows}, and no number in them: there is nothing to encode as numbers")
+    else:
+        share = profile.number_bytes / profile.text_bytes
+        lines.append(
+            f"{rows}, {counted(profile.numbers, 'number')} "
+            f"({shown(profile.numbers / profile.rows)} a row), {percent(share)} of the text"
+        )
+    if set(profile.splits) != {TRAIN}:
+        lines.append(", ".join(f"{name} {rows:,}" for name, rows in profile.splits.items()))
+    if profile.rejected:
+        lines.append(f"{counted(profile.rejected, 'row')} left out; --on-error fail says why")
+    lines += [f"{letter}: {one_line(text)}" for letter, text in profile.templates.items()]
+    return lines
+
+
+_SLOT_COLUMNS = (
+    "slot",
+    "count",
+    "from",
+    "to",
+    "spread",
+    "digits",
+    "<0",
+    "=0",
+    "values",
+    "top",
+    "rows",
+)
+_SPARED = ("top", "rows", "=0", "<0")  # left out before a name is cut, in this order
+_LEGEND = "spread: standard deviation; digits: at most; values: distinct"
+_SHOWN_TOP = 0.01  # a most frequent value with less than this share is nothing to look at
+
+
+def _fitted_slots(profile: Profile, to: TextIO) -> list[list[str]]:
+    """The table of slots: where its lines would be too long, names under headings, then without
+    some columns, then ends with three digits."""
+    rows = [_slot_row(slot, profile) for slot in profile.slots]
+    if _excess(_SLOT_COLUMNS, rows, to) > 0:
+        rows = _under_headings(rows)
+    for column in _SPARED:
+        if _excess(_SLOT_COLUMNS, rows, to) > 0:
+            for row in rows:
+                row[_SLOT_COLUMNS.index(column)] = ""
+    if _excess(_SLOT_COLUMNS, rows, to) > 0:
+        own = (row for row in rows if any(row[1:]))  # headings have no figures
+        for slot, row in zip(profile.slots, own, strict=True):
+            for column, end in (("from", slot.low), ("to", slot.high)):
+                row[_SLOT_COLUMNS.index(column)] = "" if end is None else shown(end)
+    return rows
+
+
+def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
+    step = 0.0 if slot.low is None or slot.high is None else slot.high - slot.low
+    most = "" if slot.digits_most is None else str(slot.digits_most)
+    share = slot.rows / profile.rows
+    about = "" if slot.rows_exact else "~"
+    repeated = slot.common_share >= _SHOWN_TOP and slot.numbers > 1
+    return [
+        slot.name,
+        amount(slot.numbers),
+        "" if slot.low is None else shown(slot.low, step),
+        "" if slot.high is None else shown(slot.high, step),
+        "" if slot.deviation is None else shown(slot.deviation),
+        f"{most}+" if slot.digits_most == 20 else most,
+        percent(slot.negative) if slot.negative else "",
+        percent(slot.zero) if slot.zero else "",
+        amount(slot.distinct) if slot.distinct_exact else f"~{amount(slot.distinct)}",
+        percent(slot.common_share) if repeated else "",
+        "" if slot.rows == profile.rows else f"{about}{percent(share)}",
+    ]
+
+
+_SCHEME_COLUMNS = (
+    "scheme",
+    "a number",
+    "a row",
+    "with text",
+    "vocabulary",
+    "clipped",
+    "loses",
+)
+
+
+def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Names that begin alike, up to their first point or in the same template, under that."""
+    found: list[list[str]] = []
+    heading = ""
+    heads = [_HEAD.match(row[0]) for row in rows]
+    names = [head[0] if head else "" for head in heads]
+    for row, head in zip(rows, names, strict=True):
+        if head and names.count(head) > 1:
+            if head != heading:
+                found.append([head, *[""] * (len(row) - 1)])
+            found.append([f"  {row[0].removeprefix(head)}", *row[1:]])
+        else:
+            found.append(row)
+        heading = head
+    return found
+
+
+def _scheme_row(scheme: SchemeProfile, profile: Profile) -> list[str]:
+    if scheme.problem:
+        return [scheme.scheme, "", "", "", f"{scheme.vocabulary:,}", "", "cannot write these"]
+    about = "" if scheme.tokens_exact else "~"
+    about_all = about if profile.text is None or profile.text.exact else "~"
+    clipped = f"{scheme.clipped:,}" if scheme.clipped_exact else f"~{scheme.clipped:,}"
+    return [
+        scheme.scheme,
+        f"{about}{_tokens(scheme.tokens_per_number)}",
+        f"{about}{_tokens(scheme.number_tokens_per_row)}",
+        f"{about_all}{_tokens(scheme.tokens_per_row)}" if profile.text else "",
+        f"{scheme.vocabulary:,}",
+        "" if clipped == "0" else clipped,
+        _worst(scheme, profile),
+    ]
+
+
+def _below_schemes(profile: Profile) -> list[str]:
+    """What the text adds, and what the losses are measured on."""
+    lines = []
+    if profile.text:
+        about = "" if profile.text.exact else "about "
+        tokens = _tokens(profile.text.tokens_per_row)
+        lines.append(
+            f"the text of a row is {about}{tokens} token{'' if tokens == '1' else 's'}, "
+            f"from a vocabulary of {profile.text.vocabulary:,}"
+        )
+    losses = [loss for scheme in profile.schemes for loss in scheme.slots]
+    if not all(loss.error_exact and loss.tokens_exact and loss.clipped_exact for loss in losses):
+        lines.append(f"~, and losses of slots with many values, are those of {KEPT:,} numbers each")
+    return lines
+
+
+def _tokens(number: float | None) -> str:
+    """A mean of tokens: two digits after the point below ten, none from a hundred on."""
+    if number is None:
+        return ""
+    places = 0 if number >= 100 or number == round(number) else 1
+    return f"{number:,.{places}f}"
+
+
+def _worst(scheme: SchemeProfile, profile: Profile) -> str:
+    """The slot that loses most of its spread, and how much."""
+    varied = {slot.name for slot in profile.slots if slot.low != slot.high}
+    lost = [loss for loss in scheme.slots if loss.largest_relative_error]
+    if any(loss.error_of_spread is None and loss.slot in varied for loss in lost):
+        return "unknown"  # the spread is beyond float64
+    worst = max(lost, key=lambda loss: loss.error_of_spread or 0.0, default=None)
+    if worst is None:
+        about = "" if all(loss.error_exact for loss in scheme.slots) else "~"
+        return f"{about}nothing else" if scheme.clipped else f"{about}nothing"
+    if worst.error_of_spread is None:
+        return f"digits of {worst.slot}"  # which is always the same
+    if worst.error_of_spread < 0.0005:
+        return "under 0.1%"
+    return f"{part(worst.error_of_spread)} of {worst.slot}"
+
+
+def _warnings(warnings: Sequence[Verdict]) -> list[str]:
+    """Sentences, one for all slots of which the same is to be said."""
+    alike: dict[tuple[str, tuple[str, ...]], list[Verdict]] = {}
+    for one in warnings:
+        alike.setdefault((one.kind, one.schemes), []).append(one)
+    lines = []
+    for first, *others in alike.values():
+        line = first.text
+        if others:
+            named = [f"{one.slot} ({_figure(one)})" for one in others[:_LIKEWISE]]
+            if len(others) > _LIKEWISE:
+                named.append(f"{len(others) - _LIKEWISE} more")
+            line += f"; likewise {', '.join(named)}"
+        lines.append(line)
+    return lines
+
+
+def _figure(verdict: Verdict) -> str:
+    return part(verdict.figure) if verdict.kind == "rounded" else percent(verdict.figure)
+
+
+def _lengths(profile: Profile) -> list[str]:
+    """A note on schemes whose numbers have several lengths, each with the slot of which these tell
+    most."""
+    named: list[str] = []
+    for scheme in profile.schemes:
+        shares = {
+            loss.slot: loss.told.variance or 0.0
+            for loss in scheme.slots
+            if loss.told and loss.told.numbers >= _ENOUGH
+        }
+        slot = max(shares, key=lambda name: shares[name], default="")
+        if shares.get(slot):
+            that = "that" if named else "the variance"
+            named.append(f"{percent(shares[slot])} of {that} of {slot} ({scheme.scheme})")
+    if not named:
+        return []
+    told = ", ".join(named)
+    return [f"how many tokens a number has, which masks show, tells {told}; --json has all slots"]
+
+
+def _remarks(profile: Profile) -> list[str]:
+    """What is fine, and what to know of the data."""
+    fine = []
+    if profile.lossless:
+        verb = "loses" if len(profile.lossless) == 1 else "lose"
+        fine.append(f"{listed(profile.lossless)} {verb} nothing")
+    usable = [scheme for scheme in profile.schemes if not scheme.problem]
+    if usable and all(scheme.clipped == 0 and scheme.clipped_exact for scheme in usable):
+        fine.append("no number is out of the range of a scheme")
+    lines = [f"fine: {'; '.join(fine)}"] if fine else []
+    if profile.folded:
+        lines.append(
+            f"note: {profile.folded} slots with few numbers are in the last one; "
+            f"at most {MOST_SLOTS} are shown"
+        )
+    return [*lines, *(f"note: {note}" for note in (*_lengths(profile), *profile.notes))]
+
+
+def _print_item(line: str, to: TextIO) -> None:
+    """A sentence with a dash before it, folded to the width of the terminal."""
+    print(
+        textwrap.fill(
+            one_line(line),
+            width(to),
+            initial_indent="- ",
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        ),
+        file=to,
+    )
+
+
+def _excess(columns: Sequence[str], rows: Sequence[Sequence[str]], to: TextIO) -> int:
+    """By how many characters the lines of a table are longer than those of the terminal."""
+    return _length(_laid_out(columns, rows)[2]) - width(to)
+
+
+def _laid_out(
+    columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[list[int], list[list[str]], list[int]]:
+    """Which columns are not empty, their headings and cells as they are printed, their widths."""
+    kept = [k for k in range(len(columns)) if any(row[k] for row in rows)]
+    table = [[one_line(row[k]) for k in kept] for row in ([*columns], *rows)]
+    return kept, table, [max(map(cell_len, column)) for column in zip(*table, strict=True)]
+
+
+def _length(widths: Sequence[int]) -> int:
+    """Of a line with columns of these widths."""
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _print_aligned(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], left: set[int], to: TextIO
+) -> None:
+    """Columns side by side, but for those that are empty; names are cut in their middle where the
+    lines would be longer than those of the terminal."""
+    kept, table, widths = _laid_out(columns, rows)
+    last = len(kept) - 1 if kept[-1] in left else None
+    for k in (0, last):
+        room = width(to) - _length(widths)
+        if k is not None and room < 0:
+            widths[k] = max(widths[k] + room, _SHORTEST)
+    for row in table:
+        cells = [
+            set_cell_size(_cut(cell, widths[k]), widths[k])
+            if kept[k] in left
+            else " " * (widths[k] - cell_len(cell)) + cell
+            for k, cell in enumerate(row)
+        ]
+        print((" " * _GAP).join(cells).rstrip(), file=to)
+
+
+def _cut(text: str, room: int) -> str:
+    """``description.coords`` -> ``descrip…oords``: the end says more than the middle."""
+    if cell_len(text) <= room:
+        return text
+    tail = (room - 1) * 2 // 3
+    end = set_cell_size(text[::-1], tail)[::-1]
+    return f"{set_cell_size(text, room - 1 - tail).rstrip()}…{end.lstrip()}"
+
+
+def _shortest(text: str) -> str:
+    return _cut(text, _SHORTEST)
+
+
+def _print_csv(profile: Profile) -> None:
+    """One row for each slot and scheme."""
+    losses = [
+        {"scheme": scheme.scheme} | asdict(loss) | {"told": loss.told and loss.told.variance}
+        for scheme in profile.schemes
+        for loss in scheme.slots
+    ]
+    rows = []
+    for slot in profile.slots:
+        own = asdict(slot)
+        own["quartiles"] = " ".join(map(repr, slot.quartiles or ()))
+        rows += [own | loss for loss in losses if loss["slot"] == slot.name]
+    columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
+    columns += [field.name for field in fields(SlotLoss)]
+    print_table("", columns, [[row[key] for key in columns] for row in rows], Format.CSV)

@@ -1,0 +1,320 @@
+"""What ``report`` and ``eval`` print of one report, and a published table beside it."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TextIO
+
+from numtok.cli._shared import Format, print_json, print_table
+from numtok.cli.output.figures import (
+    amount,
+    duration,
+    figure,
+    number,
+    print_figures,
+    print_lines,
+    share,
+)
+from numtok.records import KNOWING
+
+if TYPE_CHECKING:
+    from numtok.evaluation.comparison.against import Against
+    from numtok.evaluation.report_files import Evaluation
+    from numtok.reports import Figure, Figures, Labels, Report
+
+# Figures that only a perfect model has, of which skill is made: how much of the way there it went
+# from the floor, which for errors is 1 - error / error of the floor.
+PERFECT = {"mse": 0.0, "accuracy": 1.0, "label-nll": 0.0}
+SKILL = "skill is 1 - error / error of the floor"
+_PARTS_ACROSS = 3  # of a target or group; what fits a narrow terminal beside the names of metrics
+_COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
+
+
+def print_report(
+    evaluation: "Evaluation",
+    format: Format,
+    against: "Against | None" = None,
+    to: TextIO | None = None,
+) -> None:
+    """Print one report, on stdout by default; CSV has one row a figure, JSON the whole report."""
+    import msgspec
+
+    report = evaluation.report
+    if format is Format.JSON:
+        plain: dict[str, Any] = msgspec.to_builtins(
+            {"ref": evaluation.ref, "report": report, "timing": evaluation.timing}
+        )
+        print_json(plain | ({"against": msgspec.to_builtins(against)} if against else {}), to)
+        return
+    if format is Format.CSV:
+        rows = [*_flat(report), *_flat_costs(evaluation), *_flat_against(against)]
+        print_table("", _COLUMNS, rows, format, to)
+        return
+    print_lines(list(_head(evaluation)), to)
+    _print_metrics(report, format, to)
+    if len(report.by_target) > 1:
+        _print_parts("target", report.by_target, format, to)
+    for name, values in report.groups.items():
+        if len(values) > 1:
+            _print_parts(name, values, format, to)
+    _print_floors("floors", report.metrics, report.floors, format, to)
+    for name, floors in report.target_floors.items():
+        _print_floors(f"floors of target {name}", report.by_target[name], floors, format, to)
+    if report.labels is not None:
+        _print_confusion(report.labels, format, to)
+    _print_costs(evaluation, format, to)
+    if report.notes:
+        print_lines([f"Note: {note}" for note in report.notes], to)
+    if against:
+        print_against(against, format, to)
+
+
+def print_against(against: "Against", format: Format, to: TextIO | None = None) -> None:
+    """Published numbers beside measured ones, what differs, and the doubts; for people."""
+    several = len({one.label for one in against.cells}) > 1
+    rows: list[tuple[str, ...]] = []
+    footnotes = []
+    for index, one in enumerate(against.cells):
+        measured = figure(one.measured)
+        if one.invalid or (one.cell is not None and one.cell.invalid and one.invalid is not None):
+            measured += f" ({share(one.invalid)} invalid)"
+        if several and (not index or against.cells[index - 1].label != one.label):
+            rows.append((one.label, "", "", ""))
+        printed = "-"
+        if one.cell is not None:
+            invalid = f" ({share(float(one.cell.invalid))} invalid)" if one.cell.invalid else ""
+            mark = " †" if one.cell.footnote else ""
+            spread = "" if one.cell.deviation is None else f" ± {one.cell.deviation}"
+            printed = f"{one.cell.value}{spread}{mark}{invalid}"
+            if one.cell.footnote:
+                footnotes.append(f"† {one.column}: {one.cell.footnote}.")
+        rows.append(
+            (
+                f"  {one.column}" if several else one.column,
+                one.metric,
+                measured,
+                printed,
+            )
+        )
+    title = f"beside {against.table}: {against.source}"
+    print_figures(title, ("column", "metric", "measured", "printed"), rows, format, to)
+    if any(one.where is None for one in against.cells):
+        footnotes.append("Measured over all numbers of the report.")
+    if any(one.invalid is not None for one in against.cells):
+        footnotes.append(
+            "Invalid: what is no number without constrained decoding, as in the paper."
+        )
+    lines = [against.caption, *footnotes]
+    lines += [f"Differs: {sentence}" for sentence in against.differs]
+    print_lines([*lines, *(f"Doubt: {sentence}" for sentence in against.doubts)], to)
+
+
+def _head(evaluation: "Evaluation") -> Iterator[str]:
+    report = evaluation.report
+    yield f"report {evaluation.ref}: {report.scheme}, seed {report.seed}"
+    yield f"model {report.model} on split {report.split} of {report.data}"
+    if report.labels is not None:
+        told = f"{report.rows:,} rows, {report.numbers:,} with a label"
+        yield f"{told}; {len(report.labels.classes):,} classes; {_words(report.decoding)}"
+        yield f"configuration: {_words(report.configuration)}"
+        return
+    if report.texts is not None:
+        told = f"{report.rows:,} rows, {report.numbers:,} answers; {_words(report.decoding)}"
+        yield f"{told}; {share(report.invalid)} have not the form that was asked for"
+        if report.texts.stopped:
+            yield f"{report.texts.stopped:,} did not end within {report.texts.longest:,} tokens"
+        yield f"configuration: {_words(report.configuration)}"
+        return
+    yield f"{report.rows:,} rows, {report.numbers:,} numbers; {_words(report.decoding)}"
+    lost = f"{share(report.invalid)} of the numbers have no valid prediction"
+    if report.invalid:
+        lost += f"; those count as the train mean, {number(report.train_mean)}"
+    yield lost
+    if report.off_grammar is not None:
+        yield f"{share(report.off_grammar)} would be no number without constrained decoding"
+    yield f"configuration: {_words(report.configuration)}"
+
+
+def _words(settings: Mapping[str, Any]) -> str:
+    """``{"head": "mdn:10", "constrained": True} -> "head mdn:10, constrained yes"``"""
+    plain = {True: "yes", False: "no", None: "-"}
+    return ", ".join(
+        f"{key} {plain[value] if value is None or isinstance(value, bool) else value}"
+        for key, value in settings.items()
+    )
+
+
+def _print_metrics(report: "Report", format: Format, to: TextIO | None) -> None:
+    """The figures over all numbers, and those over the valid ones where they differ."""
+    columns = ["metric", "n", f"all {report.measures}"]
+    rows = [[name, f"{found.n:,}", figure(found)] for name, found in report.metrics.items()]
+    if report.valid_metrics:
+        columns.append("valid ones alone")
+        for row in rows:
+            row.append(figure(report.valid_metrics.get(row[0])))
+    print_figures(_title(report.metrics), columns, rows, format, to)
+
+
+def _title(metrics: "Figures") -> str:
+    title = "figures with 95% bootstrap intervals"
+    shares = [found for found in metrics.values() if found.value in (0.0, 1.0)]
+    if any(found.low != found.high for found in shares):
+        title += "; shares of 0 or 1 with Wilson's"
+    return title
+
+
+def _print_parts(
+    name: str, parts: "Mapping[str, Figures]", format: Format, to: TextIO | None
+) -> None:
+    """A column for each part, to compare their metrics at a glance; of many parts a row each."""
+    metrics = dict.fromkeys(metric for figures in parts.values() for metric in figures)
+    rows = [
+        [part, f"{_count(found):,}", *(figure(found.get(metric)) for metric in metrics)]
+        for part, found in parts.items()
+    ]
+    table = [[name, "n", *metrics], *rows]
+    if len(parts) <= _PARTS_ACROSS:
+        table = [list(row) for row in zip(*table, strict=True)]
+        table[0][0] = "metric"
+    print_figures(f"by {name}", table[0], table[1:], format, to)
+
+
+def _print_floors(
+    what: str,
+    own: "Figures",
+    floors: "Mapping[str, Figures]",
+    format: Format,
+    to: TextIO | None,
+) -> None:
+    """The model's figures beside those that need no model, and its skill over them."""
+    metrics = [name for name in own if any(name in floor for floor in floors.values())]
+    numbers = _count(own)
+    rows = [
+        [name, number(_value(own, name))]
+        + [number(_value(floor, name)) for floor in floors.values()]
+        for name in metrics
+    ]
+    rows += [
+        [f"skill by {name}", ""]
+        + [
+            skill(name, _value(own, name), floor.get(name))
+            # Another part of the numbers may be harder, and the truth cannot be beaten.
+            if name in floor and floor[name].n == own[name].n and of not in KNOWING
+            else "-"
+            for of, floor in floors.items()
+        ]
+        for name in PERFECT
+        if name in metrics
+    ]
+    if rows:
+        knowing = [name for name in floors if name in KNOWING]
+        verb = "know" if len(knowing) > 1 else "knows"
+        told = f" ({' and '.join(knowing)} {verb} the truth)" if knowing else ""
+        title = f"{what}, which need no model{told}; {SKILL}"
+        names = [f"{name}{of_some(floor, numbers)}" for name, floor in floors.items()]
+        print_figures(title, ["metric", "model", *names], rows, format, to)
+
+
+def of_some(floor: "Figures", numbers: int) -> str:
+    """`` (52%)`` where the figures of a floor are of so many of the numbers alone, else nothing."""
+    return "" if _count(floor) == numbers else f" ({share(_count(floor) / numbers)})"
+
+
+def _count(figures: "Figures") -> int:
+    return max((figure.n for figure in figures.values()), default=0)
+
+
+def skill(metric: str, own: float | None, of_floor: "Figure | None") -> str:
+    """How much of the way from the floor to a perfect model a figure is; ``-`` where one of them is
+    not known or the floor cannot be told from perfect, which is in its interval.
+
+    >>> from numtok.reports import Figure
+    >>> skill("mse", 1.0, Figure(4.0, 3.0, 5.0, 90))
+    '0.75'
+    >>> skill("accuracy", 0.9, Figure(0.99, 0.97, 1.0, 90))
+    '-'
+    """
+    perfect = PERFECT[metric]
+    if own is None or of_floor is None or of_floor.value in (None, perfect):
+        return "-"
+    if perfect in (of_floor.low, of_floor.high):
+        return "-"
+    return number(1 - (own - perfect) / (of_floor.value - perfect))
+
+
+def _print_confusion(labels: "Labels", format: Format, to: TextIO | None) -> None:
+    """A row for each true label, a column for each prediction; the errors alone of many labels."""
+    if not labels.complete:
+        pairs = [[one.truth, one.predicted, f"{one.rows:,}"] for one in labels.confusion]
+        title = "the most frequent errors"
+        print_figures(title, ["label", "predicted", "rows"], pairs, format, to)
+        return
+    names = dict.fromkeys([*labels.classes, *(one.truth for one in labels.confusion)])
+    counts = {(one.truth, one.predicted): one.rows for one in labels.confusion}
+    rows = [
+        [truth, *(f"{counts.get((truth, predicted), 0):,}" for predicted in labels.classes)]
+        for truth in names
+    ]
+    title = "rows of each label (down) by prediction (across)"
+    print_figures(title, ["label", *labels.classes], rows, format, to)
+
+
+def _value(figures: "Figures", metric: str) -> float | None:
+    return figures[metric].value if metric in figures else None
+
+
+def _print_costs(evaluation: "Evaluation", format: Format, to: TextIO | None) -> None:
+    costs, timing = evaluation.report.costs, evaluation.timing
+    rows = [
+        ["samples", amount(costs.samples)],
+        ["tokens", amount(costs.tokens)],
+        ["steps", amount(costs.steps)],
+        ["FLOPs of training", number(costs.flops)],
+        ["parameters", amount(costs.parameters)],
+        ["  in embeddings", amount(costs.embedding_parameters)],
+        ["tokens per number", number(costs.tokens_per_number)],
+        ["training", duration(timing.train_seconds)],
+        ["evaluation", duration(timing.eval_seconds)],
+    ]
+    print_figures("costs", ["what", "amount"], rows, format, to)
+
+
+def _flat(report: "Report") -> Iterator[tuple[object, ...]]:
+    """Every figure as a row of :data:`_COLUMNS`."""
+    parts: list[tuple[str, str | None, Figures]] = [("all", None, report.metrics)]
+    parts.append(("valid", None, report.valid_metrics))
+    parts += [("target", name, figures) for name, figures in report.by_target.items()]
+    parts += [
+        (f"group {name}", value, figures)
+        for name, values in report.groups.items()
+        for value, figures in values.items()
+    ]
+    parts += [("floor", name, figures) for name, figures in report.floors.items()]
+    parts += [
+        (f"floor of target {target}", name, figures)
+        for target, floors in report.target_floors.items()
+        for name, figures in floors.items()
+    ]
+    for part, value, figures in parts:
+        for metric, one in figures.items():
+            yield part, value, metric, one.n, one.value, one.low, one.high
+    if report.labels is not None:
+        for pair in report.labels.confusion:
+            told = f"{pair.truth} predicted {pair.predicted}"
+            yield "confusion", told, "rows", report.numbers, pair.rows, None, None
+        return
+    for what, one_share in (("invalid", report.invalid), ("off-grammar", report.off_grammar)):
+        yield "all", None, what, report.numbers, one_share, None, None
+
+
+def _flat_costs(evaluation: "Evaluation") -> Iterator[tuple[object, ...]]:
+    import msgspec
+
+    for one in (evaluation.report.costs, evaluation.timing):
+        for what, value in msgspec.structs.asdict(one).items():
+            yield "cost", None, what.replace("_", "-"), None, value, None, None
+
+
+def _flat_against(against: "Against | None") -> Iterator[tuple[object, ...]]:
+    for one in against.cells if against else []:
+        value = None if one.cell is None else float(one.cell.value)
+        table = against.table if against else ""
+        yield f"printed in {table}", one.column, one.metric, None, value, None, None

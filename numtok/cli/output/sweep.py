@@ -1,0 +1,144 @@
+"""What ``numtok sweep`` shows: how far it is, what was chosen, a table a data set, what failed."""
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from numtok.cli._shared import Format, one_line, print_json, print_table
+from numtok.cli.output.comparison import Row, deviating, flat, print_comparison
+from numtok.cli.output.figures import amount, duration, number, print_figures
+from numtok.cli.output.progress import Live
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
+
+    from numtok.evaluation.comparison.experiments import Spent
+    from numtok.sweeps.runs import Update
+    from numtok.sweeps.sweep import Result
+
+
+class Runs(Live):
+    """A line for whatever is done, and on a terminal a bar of the runs below them."""
+
+    def columns(self) -> "list[ProgressColumn]":
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+
+        return [
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=16),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[told]}"),
+        ]
+
+    def __call__(self, update: "Update") -> None:
+        what, done, total, left = update
+        if total:
+            told = f"about {duration(float(f'{left:.2g}'))} left" if left else ""
+            self.show("runs", done, total, told)
+        self.say(what if left is None else f"{done}/{total} {what}")
+
+
+def print_sweep(result: "Result", format: Format) -> None:
+    """Print a sweep on stdout, and what failed on stderr; CSV has one row a figure."""
+    if format is Format.JSON:
+        _print_json(result)
+    elif format is Format.CSV:
+        print_table("", ("table", *Row._fields), list(_flat(result)), format)
+    else:
+        _print_choices(result, format)
+        for label, comparison in result.tables:
+            if label:
+                print(f"## {label}\n" if format is Format.MD else f"== {label}\n")
+            print_comparison(comparison, format)
+        _print_averages(result, format)
+    labels: dict[str, list[str]] = {}
+    for label, problem in result.failed:
+        labels.setdefault(str(problem), []).append(label or "the data")
+    for told, those in labels.items():
+        more = f" and {len(those) - 1} more" if len(those) > 1 else ""
+        print(f"numtok: {those[0]}{more} failed: {one_line(told)}", file=sys.stderr)
+
+
+def _print_choices(result: "Result", format: Format) -> None:
+    if result.select is None:
+        return
+    metric, reach = result.select.metric, result.select.reach
+    rows = [
+        [
+            one.group or "all",
+            one.chosen or "-",
+            number(one.figure),
+            *([] if reach is None else ["yes" if one.reached else "NO"]),
+            *(["-"] * 4 if one.spent is None else _costs(one.spent)),
+        ]
+        for one in result.choices
+    ]
+    columns = ["", "best", metric, *([] if reach is None else ["reached"])]
+    columns += ["samples", "tokens", "FLOPs", "train"]
+    title = "the best" if reach is None else f"cost to reach {metric} {number(reach)}"
+    title += " (validation split, mean over seeds)"
+    print_figures(title, columns, rows, format)
+
+
+def _print_averages(result: "Result", format: Format) -> None:
+    if not result.averages:
+        return
+    metrics = list(result.averages[0].metrics)
+    rows = [
+        [
+            one.label or "all",
+            str(one.metrics[metrics[0]].count),
+            *(deviating(one.metrics[metric]) for metric in metrics),
+        ]
+        for one in result.averages
+    ]
+    title = "over the data sets: mean +- standard deviation"
+    print_figures(title, ["", "data sets", *metrics], rows, format)
+
+
+def _costs(spent: "Spent") -> list[str]:
+    return [
+        amount(spent.samples),
+        amount(spent.tokens),
+        number(spent.flops),
+        duration(spent.train_seconds),
+    ]
+
+
+def _flat(result: "Result") -> Iterator[tuple[object, ...]]:
+    """The rows of CSV: those of the comparisons, and of what was chosen."""
+    for one in result.choices:
+        assert result.select is not None
+        metric = result.select.metric
+        yield "", *Row("chosen", one.group, metric, one.figure, value=one.chosen)
+        if one.spent is not None:
+            kind = "cost" if result.select.reach is None else "cost to reach"
+            if one.reached is False:
+                kind = "cost, not reached"
+            for what in ("samples", "tokens", "flops", "train_seconds"):
+                figure = getattr(one.spent, what)
+                yield "", *Row(kind, one.group, what.replace("_", "-"), figure, value=one.chosen)
+    for label, comparison in result.tables:
+        for row in flat(comparison):
+            yield label, *row
+    for average in result.averages:
+        for metric, over in average.metrics.items():
+            row = Row("over data sets", average.label, metric, over.mean, n=over.count)
+            yield "", *row._replace(deviation=over.deviation)
+
+
+def _print_json(result: "Result") -> None:
+    import msgspec
+
+    print_json(
+        {
+            "select": msgspec.to_builtins(result.select),
+            "chosen": [msgspec.to_builtins(one._asdict()) for one in result.choices],
+            "tables": [msgspec.to_builtins(one._asdict()) for one in result.tables],
+            "averages": [msgspec.to_builtins(one._asdict()) for one in result.averages],
+            "failed": [
+                {"label": label, "problem": str(problem), "code": problem.exit_code}
+                for label, problem in result.failed
+            ],
+        }
+    )

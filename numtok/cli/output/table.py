@@ -1,0 +1,32 @@
+"""What ``numtok table`` and ``fetch`` print: the REF on stdout, the table and notes on stderr."""
+
+from numtok.cli._shared import Format, Size, print_json, print_made
+from numtok.data.tables.table import TableFile, read_table_file
+from numtok.store.artifact import Artifact
+
+
+def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
+    """Print one table artifact; with a format for programs, that on stdout instead of the REF."""
+    file = read_table_file(artifact.path)
+    counts = artifact.manifest.counts
+    if format is Format.JSON:
+        print_json({"ref": artifact.ref, "made": made, "counts": counts, "notes": file.notes})
+        return
+    title = f"a table with the target {file.target!r}" if made else "found, not made again"
+    print_made(title, artifact.ref, _rows(artifact, file), format, quiet, file.notes)
+
+
+def _rows(artifact: Artifact, file: TableFile) -> list[tuple[str, object]]:
+    counts = artifact.manifest.counts
+    kinds = [feature.kind for feature in file.features]
+    rows: list[tuple[str, object]] = [("rows", counts["rows"])]
+    rows += [
+        (f"  {key.removeprefix('rows_')}", counts[key])
+        for key in sorted(counts)
+        if key.startswith("rows_")
+    ]
+    rows += [("features", counts["features"]), ("  numbers", kinds.count("number"))]
+    rows += [("  categories", kinds.count("category"))]
+    if len(file.splits) > 1:
+        rows.append(("folds", len(file.splits)))
+    return [*rows, ("size", Size(artifact.manifest.bytes))]

@@ -1,0 +1,1 @@
+"""What a source has, brought here: files, texts and fields."""

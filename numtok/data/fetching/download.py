@@ -1,0 +1,85 @@
+"""Files from the web, each into a :class:`Sink`: tried again, gone on with where they broke off."""
+
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import IO
+
+from numtok import __version__
+from numtok.errors import StoreError
+from numtok.files import PIECE, Sink
+from numtok.store.quota import Quota
+
+ATTEMPTS = 4
+PAUSE = 1.0  # seconds before the second attempt, doubled before each other
+_TIMEOUT = 30.0  # seconds without a byte
+
+#: Told what is being done, the bytes done, and how many there are (0: not known).
+Progress = Callable[[str, int, int], None]
+
+
+class _Broken(Exception):
+    """The connection ended before the file did."""
+
+
+def download(url: str, path: Path, quota: Quota, progress: Progress) -> Sink:
+    """Bring one file; the closed sink knows its sha256 and size.
+
+    Raises StoreError where the server refuses, where there is no network, or the disk fails, and
+    UsageError for more than the quota allows.
+    """
+    failure: Exception | None = None
+    with Sink(path) as sink:
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                time.sleep(PAUSE * 2 ** (attempt - 1))
+            try:
+                _go_on(url, sink, quota, progress)
+                return sink
+            except urllib.error.HTTPError as error:
+                error.close()
+                failure = error
+                if error.code < 500 and error.code != 429:  # asking again changes nothing
+                    break
+            except (OSError, HTTPException, _Broken) as error:  # URLError is an OSError
+                failure = error
+        why = " ".join(str(getattr(failure, "reason", None) or failure).split())
+        code = f"{failure.code} " if isinstance(failure, urllib.error.HTTPError) else ""
+        raise StoreError(
+            f"cannot download {url}: {code}{why}; check the network, or give a copy with --from; "
+            "what was finished is kept"
+        ) from failure
+
+
+def _go_on(url: str, sink: Sink, quota: Quota, progress: Progress) -> None:
+    """Write what is missing in the sink; raises _Broken where less comes than was promised."""
+    headers = {"User-Agent": f"numtok/{__version__}"}
+    if sink.bytes:
+        headers["Range"] = f"bytes={sink.bytes}-"
+    request = urllib.request.Request(url, headers=headers)
+    with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
+        # A server that knows no ranges sends all of it again.
+        skip = sink.bytes if answer.status == 200 else 0
+        length = answer.headers.get("Content-Length")
+        begin = sink.bytes - skip
+        total = begin + int(length) if length and length.isdecimal() else 0
+        folder = sink.path.parent
+        quota.check(url, folder, total, max(0, total - sink.bytes))
+
+        def write(piece: bytes) -> None:
+            quota.check(url, folder, sink.bytes + len(piece), len(piece))
+            sink.write(piece)
+            progress("downloading", sink.bytes, total)
+
+        _copy(answer, skip, write)
+    if total and sink.bytes < total:
+        raise _Broken(f"it ended after {sink.bytes:,} of {total:,} bytes")
+
+
+def _copy(answer: HTTPResponse | IO[bytes], skip: int, write: Callable[[bytes], None]) -> None:
+    while piece := answer.read(PIECE):
+        write(piece[skip:])
+        skip = max(0, skip - len(piece))

@@ -1,0 +1,175 @@
+"""The strings of NUPA: how a question is asked, and what a published string is made of.
+
+A string is a *hint* at the form of the answer, an instruction, one or two operands, ``" = "`` and
+the answer. ``short`` is how Value-Aware, Appendix A, shows them: without the hint, and for
+``count`` without the instruction.
+"""
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from numtok.data.nupa.keys import FLOAT, FRACTION, INTEGER, SCIENTIFIC, Key
+
+PROMPTS = ("published", "short")
+EQUALS = " = "
+
+_LIKE = "Directly return the answer as {} without any comma separator, like {} . "
+_HINTS = {
+    INTEGER: _LIKE.format("an integer", "123"),
+    FLOAT: _LIKE.format("a float", "10.4"),
+    FRACTION: _LIKE.format("an **irreducible** fraction", "7/13"),
+    SCIENTIFIC: _LIKE.format("a scientific notation", "1.23e4")
+    + "The float part should be in the range [1, 10). ",
+}
+_DIGIT_BY_DIGIT = "treating any missing digits as 0. "
+_TO_SCIENTIFIC = "Convert the number to scientific notation: "
+#: Of each task its instruction, and what stands between two operands.
+_TASKS = {
+    "add": ("Add two numbers: ", " + "),
+    "sub": ("Subtract two numbers: ", " - "),
+    "multiply": ("Multiply two numbers: ", " * "),
+    "max": ("Get the maximal number: ", " and "),
+    "min": ("Get the mininal number: ", " and "),  # as in the benchmark's code
+    "digit_max": (
+        "Compare two numbers digit by digit and return the larger digit at each position, "
+        + _DIGIT_BY_DIGIT,
+        " and ",
+    ),
+    "digit_min": (
+        "Compare two numbers digit by digit and return the smaller digit at each position, "
+        + _DIGIT_BY_DIGIT,
+        " and ",
+    ),
+    "digit_add": (
+        "The task is to add two given numbers digit by digit and return the result modulo 10 "
+        "(ignoring carry), " + _DIGIT_BY_DIGIT,
+        " digit add ",
+    ),
+    "get_digit": (
+        "Get the digit at the given position (from left to right, starting from 0). ",
+        " at position ",
+    ),
+    "length": ("The total number of digits of ", ""),
+    "truediv": ("Divide two numbers and return the result as a fraction. ", " / "),
+    "floordiv": ("Divide two numbers and return the result as an integer. ", " // "),
+    "mod": ("Divide two numbers and return the remainder. ", " % "),
+    "to_float": ("Convert the number to float: ", ""),
+    "to_scient": (_TO_SCIENTIFIC, ""),
+    "count": (
+        "Count the number of the given digit in the given number: ",
+        " count the occurrence time of digit ",
+    ),
+    "sig": (_TO_SCIENTIFIC, " and keep significant figures as "),
+}
+#: What a number of each representation looks like.
+FORMS = {
+    INTEGER: "[0-9]+",
+    FLOAT: r"[0-9]+\.[0-9]+",
+    FRACTION: "[0-9]+/[0-9]+",
+    SCIENTIFIC: r"[1-9]\.[0-9]+e-?[0-9]+",  # a minus in answers alone: 1.0e1 - 9.5e0 = 5.0e-1
+}
+
+
+class Wording(NamedTuple):
+    """What stands before the operands, between them and behind them; of one operand alone
+    ``between`` is empty."""
+
+    before: str
+    between: str
+    behind: str
+
+
+class Read(NamedTuple):
+    """What a string is made of: its operands and its answer, as written."""
+
+    operands: tuple[str, ...]
+    answer: str
+
+
+def wording(key: Key, prompt: str) -> Wording:
+    """How a task is asked.
+
+    >>> from numtok.data.nupa.keys import KEYS
+    >>> wording(KEYS["truediv_Fraction_Fraction_Fraction"], "short")
+    Wording(before='Divide two numbers and return the result as a fraction. (', \
+between=') / (', behind=')')
+    """
+    task = key.task.removesuffix("_easy").removesuffix("_hard")
+    instruction, between = _TASKS[task]
+    if prompt == "published":
+        instruction = _HINTS[key.written] + instruction
+    elif task == "count":
+        instruction = ""
+    if task == "truediv" and key.first == FRACTION:
+        return Wording(f"{instruction}(", f"){between}(", ")")
+    return Wording(instruction, between, "")
+
+
+@cache
+def _pattern(key: Key) -> "re.Pattern[str]":
+    asked = wording(key, "published")
+    operands = [FORMS[key.first]]
+    if asked.between:
+        operands.append(FORMS[INTEGER if key.second == "int" else key.second])
+    parts = re.escape(asked.between).join(f"({one})" for one in operands)
+    return re.compile(re.escape(asked.before) + parts + re.escape(asked.behind + EQUALS))
+
+
+def read(key: Key, text: str) -> Read:
+    """The parts of a published string; ValueError says what is wrong with it.
+
+    >>> from numtok.data.nupa.keys import KEYS
+    >>> hint = "Directly return the answer as an integer without any comma separator, like 123 . "
+    >>> read(KEYS["mod_Integer_Integer_Integer"],
+    ...      hint + "Divide two numbers and return the remainder. 617 % 193 = 38")
+    Read(operands=('617', '193'), answer='38')
+    """
+    match = _pattern(key).match(text)
+    if match is None:
+        raise ValueError(f"{_shown(text)} does not ask for {key.name}")
+    answer = text[match.end() :]
+    if not re.fullmatch(FORMS[key.written], answer):
+        raise ValueError(f"the answer {_shown(answer)} is no {key.written}")
+    return Read(match.groups(), answer)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:28]}...{text[-28:]}")
+
+
+class Row(NamedTuple):
+    """A row of data: its text, and code points of it.
+
+    operands
+        Where each of them stands, a fraction as a whole.
+    answer
+        Where each of its numbers stands: a fraction has two.
+    """
+
+    text: str
+    operands: list[tuple[int, int]]
+    answer: list[tuple[int, int]]
+
+
+def row(asked: Wording, operands: tuple[str, ...], answer: str) -> Row:
+    """The text of a question and its answer.
+
+    >>> row(Wording("Add: ", " + ", ""), ("1/2", "1/3"), "5/6")
+    Row(text='Add: 1/2 + 1/3 = 5/6', operands=[(5, 8), (11, 14)], answer=[(17, 18), (19, 20)])
+    """
+    text = asked.before
+    spans = []
+    for place, operand in enumerate(operands):
+        text += asked.between if place else ""
+        spans.append((len(text), len(text) + len(operand)))
+        text += operand
+    text += asked.behind + EQUALS
+    return Row(text + answer, spans, numbers_in(answer, len(text)))
+
+
+def numbers_in(answer: str, start: int) -> list[tuple[int, int]]:
+    """The spans of the numbers of an answer that begins at ``start``."""
+    end = start + len(answer)
+    bar = answer.find("/")
+    return [(start, end)] if bar < 0 else [(start, start + bar), (start + bar + 1, end)]

@@ -1,0 +1,76 @@
+"""Rows of a part as they are read, those that cannot be used among them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.data.reading.file_part import Part, first_number, place_of
+from numtok.data.reading.rows import Rows
+from numtok.errors import DataError
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How inputs are read."""
+
+    text_field: str = "text"
+    max_line: int = 256 << 20  # bytes
+    checked: bool = True  # compare the bytes with the plan's; a pass that another follows need not
+
+
+class Rejected(NamedTuple):
+    """A row that cannot be used, and why; ``row`` counts the lines of its part."""
+
+    part: Part
+    row: int
+    reason: str
+    content: bytes | None  # None where it was too long to keep
+
+    def error(self) -> DataError:
+        """The error that ends a run with ``--on-error fail``."""
+        return DataError(
+            f"{place_of(self.part, self.row)}: {self.reason} "
+            "(--on-error skip leaves such rows out and keeps them aside)"
+        )
+
+    @property
+    def number(self) -> int:
+        """The line of the file, from 1; of Parquet the row, from 0."""
+        return self.row + first_number(self.part)
+
+
+@dataclass
+class Batch:
+    """Rows of one part."""
+
+    part: Part
+    numbers: NDArray[np.int64]  # [n] lines of the part before each: all of a packed file
+    rows: Rows
+    contents: Callable[[int], bytes]  # the row as it was read, for rejecting it
+    rejected: list[Rejected] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def take(self, keep: NDArray[np.int64]) -> "Batch":
+        """The rows at some indices, which rise."""
+        contents = self.contents
+        return Batch(
+            self.part,
+            self.numbers[keep],
+            self.rows.take(keep),
+            lambda index: contents(int(keep[index])),
+            self.rejected,
+        )
+
+    def release(self) -> None:
+        """Give the memory of the texts back; those who iterate still hold the batch itself."""
+        self.rows = self.rows.without_texts()
+        self.contents = lambda index: b""
+
+    def reject(self, index: int, reason: str) -> Rejected:
+        """The row at an index as one that cannot be used."""
+        return Rejected(self.part, int(self.numbers[index]), reason, self.contents(index))

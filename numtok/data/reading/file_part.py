@@ -1,0 +1,127 @@
+"""A part: some rows of one input file, as they were when the work was planned."""
+
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from numtok import files
+from numtok.data.reading.checksum import Checksum
+from numtok.errors import DataError
+
+
+class Stamp(NamedTuple):
+    """Says, without reading it again, whether a file was changed since it was planned."""
+
+    size: int
+    modified: int  # nanoseconds
+
+
+class Part(NamedTuple):
+    """Some rows of one file: bytes [begin, end), or row groups of Parquet."""
+
+    file: int  # index among the inputs
+    path: Path
+    shown: str
+    split: str | None
+    format: str
+    begin: int
+    end: int
+    first_row: int  # of Parquet: rows before it are in other parts
+    checksum: Checksum  # of the bytes; of Parquet that of none
+    size: int  # bytes of input
+    stamp: Stamp
+
+
+def place_of(part: Part, row: int) -> str:
+    """``data.jsonl, line 17`` or ``data.parquet, row 16``, for a row counted within its part."""
+    kind = "row" if part.format == "parquet" else "line"
+    return f"{part.shown}, {kind} {row + first_number(part)}"
+
+
+@lru_cache
+def first_number(part: Part) -> int:
+    """The number of a part's first row; lines are counted only when an error must name one."""
+    if part.format == "parquet":
+        return part.first_row
+    lines = 1
+    if part.format == "jsonl" and part.begin:
+        with PartBytes(part, 0, part.begin) as raw:
+            while piece := raw.read(files.PIECE):
+                lines += piece.count(b"\n")
+    return lines
+
+
+def stamp_of(fd: int) -> Stamp:
+    """The stamp of an open file."""
+    status = files.system.fstat(fd)
+    return Stamp(status.st_size, status.st_mtime_ns)
+
+
+def changed(shown: str) -> DataError:
+    """The error for a file that is not as it was planned."""
+    return DataError(
+        f"{shown} changed while it was read; run the command again when nothing writes to it"
+    )
+
+
+class PartBytes:
+    """Bytes [begin, end) of a part's file as Python's file protocol, with a running checksum."""
+
+    def __init__(self, part: Part, begin: int, end: int, checked: bool = True) -> None:
+        self._part, self._path, self._end, self._checked = part, part.path, end, checked
+        self._place = begin
+        self.checksum = Checksum()
+        self.closed = False
+        with files.reporting("read", self._path):
+            self._fd = files.system.open_read(self._path)
+
+    def read(self, size: int = -1) -> bytes:
+        wanted = self._end - self._place if size < 0 else min(size, self._end - self._place)
+        with files.reporting("read", self._path):
+            pieces = []
+            while wanted and (piece := files.system.read_at(self._fd, wanted, self._place)):
+                pieces.append(piece)
+                self._place += len(piece)
+                wanted -= len(piece)
+        data = b"".join(pieces)
+        if self._checked:
+            self.checksum = self.checksum.over(data)
+        return data
+
+    @property
+    def shown(self) -> str:
+        """The file as the user named it."""
+        return self._part.shown
+
+    def check(self) -> None:
+        """DataError if the file is no longer as it was planned."""
+        with files.reporting("read", self._path):
+            if stamp_of(self._fd) != self._part.stamp:
+                raise changed(self.shown)
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        self._place = place + (0, self._place, self._end)[whence]
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            # Nothing is lost by it, and raised while a generator is collected it would be printed.
+            with suppress(OSError):
+                files.system.close(self._fd)
+
+    def __enter__(self) -> "PartBytes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

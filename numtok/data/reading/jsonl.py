@@ -1,0 +1,186 @@
+"""Rows of JSONL, plain or packed: blocks of whole lines, and the rows of each."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from numtok.data.reading.batches import Batch, Reading, Rejected
+from numtok.data.reading.file_part import Part, PartBytes, changed
+from numtok.data.reading.lines import UNREADABLE, find_lines, problem_of, reason_of
+from numtok.data.reading.rows import Places, Rows, problem_in
+from numtok.errors import DataError
+from numtok.records import Row, row_type
+
+
+class _Object(msgspec.Struct, gc=False):
+    """Any JSON object: reading one says whether it is JSON."""
+
+
+_SYNTAX = msgspec.json.Decoder(_Object)
+
+
+def read_lines(part: Part, how: Reading, size: int) -> Iterator[Batch]:
+    """The rows of a part of JSONL, some ``size`` bytes at a time.
+
+    Raises DataError for what cannot be unpacked, and for a file that is not as it was planned.
+    """
+    decoder = msgspec.json.Decoder(row_type(how.text_field))
+    packed = part.format != "jsonl"
+    with PartBytes(part, part.begin, part.end, how.checked) as raw:
+        stream: Any = raw
+        if packed:
+            stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), part.format)
+        row, offset = 0, part.begin
+        for block, dropped in _blocks(raw, lambda: stream.read(size), how.max_line):
+            raw.check()  # before a row that is half overwritten is called malformed
+            batch, lines = _decode_block(part, decoder, block, row, offset, how)
+            row += lines
+            offset += len(block)
+            del block  # the batch has it until it is released
+            if dropped is not None:
+                if not dropped.blank:
+                    batch.rejected.append(Rejected(part, row, _too_long(how.max_line), None))
+                row += 1
+                offset += dropped.size
+            yield batch
+        if packed:
+            raw.read()  # what follows the last compressed frame counts as well
+        if how.checked and raw.checksum != part.checksum:
+            raise changed(part.shown)
+
+
+@dataclass
+class _Dropped:
+    """A line that is too long to be held."""
+
+    size: int = 0
+    blank: bool = True
+
+    def add(self, piece: bytes) -> None:
+        self.size += len(piece)
+        self.blank = self.blank and not piece.strip(b" \t\r\n")
+
+
+def _blocks(
+    raw: PartBytes, read: Callable[[], bytes], max_line: int
+) -> Iterator[tuple[bytes, _Dropped | None]]:
+    """Whole lines of some chunks together, and the line dropped after them, if one was."""
+    pieces: list[bytes] = []
+    held = 0
+    dropped: _Dropped | None = None
+    while chunk := _read_chunk(raw, read):
+        if dropped is not None:
+            end = chunk.find(b"\n") + 1
+            dropped.add(chunk[:end] if end else chunk)
+            if not end:
+                continue
+            yield b"", dropped
+            dropped, chunk = None, chunk[end:]
+        cut = chunk.rfind(b"\n") + 1
+        if cut:
+            pieces.append(chunk[:cut])
+            held, chunk = 0, chunk[cut:]
+            yield _taken(pieces), None
+        if chunk:
+            pieces.append(chunk)
+            held += len(chunk)
+        if held > max_line:
+            dropped = _Dropped()
+            for piece in pieces:
+                dropped.add(piece)
+            held, pieces = 0, []
+    if dropped is not None:
+        yield b"", dropped
+    elif pieces:
+        yield _taken(pieces), None
+
+
+def _taken(pieces: list[bytes]) -> bytes:
+    """The pieces as one block, which nobody else holds: a long line is in memory once."""
+    block = b"".join(pieces)
+    pieces.clear()
+    return block
+
+
+def _read_chunk(raw: PartBytes, read: Callable[[], bytes]) -> bytes:
+    try:
+        return read()
+    except OSError as error:  # how Arrow reports damaged or truncated compressed data
+        raw.check()
+        raise DataError(
+            f"{raw.shown}: cannot be unpacked ({error}); the file is damaged or cut short, "
+            "so fetch or compress it again"
+        ) from None
+
+
+def _decode_block(
+    part: Part,
+    decoder: "msgspec.json.Decoder[Row]",
+    block: bytes,
+    row: int,
+    offset: int,
+    how: Reading,
+) -> tuple[Batch, int]:
+    """The rows of whole lines, and how many lines there are, blank ones too."""
+    lines = find_lines(block, how.text_field)
+    starts, ends = lines.starts, lines.ends
+    numbers = lines.numbers.astype(np.int64) + row
+    too_long = ends - starts > how.max_line
+    if not (lines.suspicious | too_long).any() and len(starts):
+        # Of malformed lines each is looked at below, and that is rare.
+        with suppress(*UNREADABLE):
+            _SYNTAX.decode_lines(block)
+            rows = Rows.of_values(block, lines, Places(part.file, offset + starts))
+            if rows is not None:
+                contents = lambda index: block[starts[index] : ends[index]]  # noqa: E731
+                return Batch(part, numbers, rows, contents), lines.total
+
+    reasons: dict[int, str] = {}
+    records: list[Row] = []
+    kept = []
+    for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        line = block[start:end]
+        if too_long[index]:
+            reasons[index] = _too_long(how.max_line)
+            continue
+        if lines.suspicious[index] and (reason := problem_of(line, decoder)):
+            reasons[index] = reason
+            continue
+        try:
+            record = decoder.decode(line)
+        except UNREADABLE as error:
+            reasons[index] = reason_of(line, error)
+            continue
+        if reason := problem_in(record):
+            reasons[index] = reason
+            continue
+        records.append(record)
+        kept.append(index)
+    rejected = [
+        Rejected(
+            part,
+            int(numbers[index]),
+            reason,
+            None if too_long[index] else block[starts[index] : ends[index]],
+        )
+        for index, reason in reasons.items()
+    ]
+    keep = np.array(kept, np.int64)
+    rows = Rows.of_records(records, Places(part.file, offset + starts[keep]))
+    batch = Batch(
+        part,
+        numbers[keep],
+        rows,
+        lambda index: block[starts[kept[index]] : ends[kept[index]]],
+        rejected,
+    )
+    return batch, lines.total
+
+
+def _too_long(max_line: int) -> str:
+    return f"the line has more than {max_line} bytes; split the row, or raise --max-line"

@@ -1,0 +1,225 @@
+"""Rows of Parquet: runs of row groups, and the rows of each."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from numtok.data.reading.arrow import column
+from numtok.data.reading.batches import Batch, Reading, Rejected
+from numtok.data.reading.checksum import Checksum
+from numtok.data.reading.file_part import Part, PartBytes
+from numtok.data.reading.lines import validation_reason
+from numtok.data.reading.rows import Places, Rows, problem_in
+from numtok.errors import DataError
+from numtok.records import Row
+
+
+def row_groups(whole: Part, size: int) -> list[tuple[int, int, int, Checksum]]:
+    """Runs of row groups of some ``size`` bytes uncompressed: begin, end, rows before it."""
+    with PartBytes(whole, 0, whole.size) as raw, _parquet(raw, whole) as file:
+        bounds: list[tuple[int, int, int, Checksum]] = []
+        begin, first, row, gathered = 0, 0, 0, 0
+        for group in range(file.metadata.num_row_groups):
+            facts = file.metadata.row_group(group)
+            if group > begin and gathered + facts.total_byte_size > size:
+                bounds.append((begin, group, first, Checksum()))
+                begin, first, gathered = group, row, 0
+            gathered += facts.total_byte_size
+            row += facts.num_rows
+        if not row:
+            raise DataError(f"{whole.shown} has no rows; give a file with at least one")
+        bounds.append((begin, file.metadata.num_row_groups, first, Checksum()))
+        return bounds
+
+
+def _parquet(raw: PartBytes, part: Part) -> "pq.ParquetFile":
+    try:
+        return pq.ParquetFile(pa.PythonFile(raw, "r"), page_checksum_verification=True)
+    except (pa.ArrowException, OSError) as error:
+        raw.check()
+        raise DataError(
+            f"{part.shown}: not a Parquet file that can be read ({error}); fetch or write it again"
+        ) from None
+
+
+def read_parquet(part: Part, how: Reading, size: int) -> Iterator[Batch]:
+    """The rows of a part of Parquet, some ``size`` bytes at a time.
+
+    Raises DataError for what is no Parquet, and for a file that is not as it was planned.
+    """
+    with PartBytes(part, 0, part.stamp.size) as raw, _parquet(raw, part) as file:
+        _check_columns(part, file.schema_arrow, how.text_field)
+        schema = file.schema_arrow
+        extra = [name for name in Row.optional if name in schema.names and name != how.text_field]
+        row = 0
+        groups = list(range(part.begin, part.end))
+        per_row = max(1, _bytes_per_row(file, groups))
+        batches = file.iter_batches(max(1, size // per_row), groups, [how.text_field, *extra])
+        while (batch := _next_batch(batches, raw)) is not None:
+            raw.check()
+            yield _parquet_batch(part, batch, how.text_field, extra, row)
+            row += batch.num_rows
+
+
+def _check_columns(part: Part, schema: "pa.Schema", text_field: str) -> None:
+    """DataError for a column that is missing, or of a type that no row can have."""
+    if {"tokens", "number_start"} <= set(schema.names):
+        raise DataError(
+            f"{part.shown} is encoded already (it has the columns tokens and number_start); "
+            "give the data that it was made from"
+        )
+    if text_field not in schema.names:
+        raise DataError(
+            f"{part.shown} has no column {text_field!r}; its columns are "
+            f"{', '.join(schema.names)}; name the one with the text by --text-field"
+        )
+    allowed = {
+        text_field: ("string", "S"),
+        "id": ("string or integer", "SIN"),
+        "label": ("string or integer", "SIN"),
+        "cluster": ("string or integer", "SIN"),
+        "split": ("string", "SN"),
+        "answer_start": ("integer", "IN"),
+        "targets": ("a map or struct of lists of pairs of integers", "MSIN"),
+        "floors": ("a map or struct of maps or structs of lists of numbers", "MSIFN"),
+        "group": ("a map or struct of strings and numbers", "MSIFBN"),
+    }
+    for name, (words, letters) in allowed.items():
+        if name in schema.names:
+            kind = schema.field(name).type
+            if not _letters_of(kind) <= set(letters):
+                raise DataError(
+                    f"{part.shown}: the column {name!r} is of type {kind}; it must be {words}"
+                )
+
+
+def _letters_of(kind: Any) -> set[str]:
+    """What an Arrow type is made of: S string, I integer, F float, B bool, N null, M nesting."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _letters_of(kind.value_type)
+    if types.is_nested(kind):
+        inner = (kind.field(k).type for k in range(kind.num_fields))
+        return {"M"}.union(*map(_letters_of, inner))
+    for letter, matches in (
+        ("S", lambda kind: types.is_string(kind) or types.is_large_string(kind)),
+        ("I", types.is_integer),
+        ("F", types.is_floating),
+        ("B", types.is_boolean),
+        ("N", types.is_null),
+    ):
+        if matches(kind):
+            return {letter}
+    return {"?"}
+
+
+def _next_batch(batches: Iterator["pa.RecordBatch"], raw: PartBytes) -> "pa.RecordBatch | None":
+    try:
+        return next(batches, None)
+    except (pa.ArrowException, OSError) as error:
+        raw.check()
+        raise DataError(
+            f"{raw.shown}: cannot be read as Parquet ({error}); fetch or write it again"
+        ) from None
+
+
+def _bytes_per_row(file: "pq.ParquetFile", groups: list[int]) -> int:
+    facts = [file.metadata.row_group(group) for group in groups]
+    rows: int = sum(fact.num_rows for fact in facts)
+    size: int = sum(fact.total_byte_size for fact in facts)
+    return size // max(1, rows)
+
+
+def _parquet_batch(
+    part: Part, batch: "pa.RecordBatch", text_field: str, extra: list[str], row: int
+) -> Batch:
+    rejected: list[Rejected] = []
+    fields: list[Row] = []
+    kept: list[int] = []
+    broken = _invalid_utf8(batch)
+    others = _others(batch, extra, broken)
+    texts = batch.column(text_field)
+    missing = texts.is_null().to_pylist()
+    for index, values in enumerate(others):
+        try:
+            if index in broken:
+                raise msgspec.ValidationError("a string is invalid UTF-8; write it as UTF-8")
+            if missing[index]:
+                raise msgspec.ValidationError(f"{text_field!r} is null; it must be a string")
+            record = msgspec.convert(values | {"text": ""}, Row)
+            if problem_in(record):  # only now is its text looked at, to be named
+                whole = msgspec.structs.replace(record, text=texts[index].as_py())
+                raise msgspec.ValidationError(problem_in(whole))
+            fields.append(record)
+            kept.append(index)
+        except msgspec.ValidationError as error:
+            content = (
+                texts[index].cast(pa.binary()).as_py()
+                if index in broken
+                else msgspec.json.encode(batch.slice(index, 1).to_pylist()[0])
+            )
+            reason = validation_reason(str(error))
+            rejected.append(Rejected(part, row + index, reason, content))
+    keep = np.array(kept, np.int64)
+    if len(kept) < len(batch):
+        texts = texts.take(column(keep))
+    return Batch(
+        part,
+        keep + row,
+        Rows.of_records(
+            fields, Places(part.file, keep + part.first_row + row), texts.cast(pa.string())
+        ),
+        lambda index: msgspec.json.encode(batch.slice(kept[index], 1).to_pylist()[0]),
+        rejected,
+    )
+
+
+def _invalid_utf8(batch: "pa.RecordBatch") -> set[int]:
+    """The rows with a string that is none: Parquet's writers and readers do not look."""
+
+    def is_valid(rows: "pa.RecordBatch") -> bool:
+        try:
+            rows.validate(full=True)
+        except pa.ArrowInvalid:
+            return False
+        return True
+
+    if is_valid(batch):
+        return set()
+    return {index for index in range(len(batch)) if not is_valid(batch.slice(index, 1))}
+
+
+def _others(batch: "pa.RecordBatch", extra: list[str], broken: set[int]) -> list[dict[str, Any]]:
+    """The fields of each row beside its text; none of a broken one."""
+    if not extra:
+        return [{} for _ in range(len(batch))]
+    chosen = batch.select(extra)
+    rows = (
+        [{} if k in broken else chosen.slice(k, 1).to_pylist()[0] for k in range(len(batch))]
+        if broken
+        else chosen.to_pylist()
+    )
+    return [
+        {
+            key: _plain(value, 1 + (key == "floors"))
+            for key, value in row.items()
+            if value is not None
+        }
+        for row in rows
+    ]
+
+
+def _plain(value: Any, deep: int) -> Any:
+    """Arrow's map (a list of pairs) and struct (with nulls for absent names) as a dictionary, so
+    many ``deep``."""
+    if not deep:
+        return value
+    if isinstance(value, list) and all(isinstance(item, tuple) for item in value):
+        value = dict(value)
+    if isinstance(value, dict):
+        return {key: _plain(item, deep - 1) for key, item in value.items() if item is not None}
+    return value

@@ -1,0 +1,191 @@
+"""Which files the inputs of a command stand for, and the split that is given with them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from numtok.data.reading.split_rule import SplitRule
+from numtok.data.reading.streams import STDIN, Spool, is_stdin, is_stream, stem_of
+from numtok.errors import DataError, NumtokError, UsageError
+from numtok.records import DATA, SPLIT_RULE, is_split
+from numtok.store.artifact import FILES, MANIFEST, Output, Parent
+from numtok.store.draft import shorten
+from numtok.store.store import Store
+
+#: Of a file's name, the split that people mean by it.
+_SPLIT_OF = {
+    "test": "test",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "dev": "validation",
+}
+_OTHER_DATA = (".json", ".ndjson", ".txt", ".csv", ".tsv", ".arrow", ".gz", ".zst", ".bz2", ".xz")
+FORMATS = {".jsonl": "jsonl", ".jsonl.gz": "gzip", ".jsonl.zst": "zstd", ".parquet": "parquet"}
+
+
+class Source(NamedTuple):
+    """One input file, and the split that its place or the command gives all its rows."""
+
+    path: Path
+    split: str | None
+    shown: str  # as the user named it
+    owner: Parent | None = None  # the data artifact that it belongs to
+    written: Output | None = None  # what that artifact says of the file
+
+    @property
+    def format(self) -> str:
+        """How it is read, by its name."""
+        return _format_of(self.path) or "jsonl"
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
+
+def find_sources(arguments: Sequence[str], store: Store, spool: Spool) -> tuple[list[Source], str]:
+    """The files that a command's inputs stand for, and a name for what is made of them.
+
+    An input is a path, a folder, ``split=PATH``, ``-`` or a pipe, which ``spool`` keeps as a file,
+    or a REF of a data artifact. Raises UsageError for what is none of these.
+    """
+    sources: list[Source] = []
+    streams: set[str] = set()
+    name = ""
+    for argument in arguments:
+        split, path = _split_and_path(argument)
+        if is_stream(path):
+            shown = STDIN if is_stdin(path) else path
+            if shown in streams:
+                raise UsageError(f"{shown} can be given once: it can be read only once")
+            streams.add(shown)
+            found = [Source(spool.keep(path, _ending_of(Path(path)) or ".jsonl"), split, shown)]
+            stem = stem_of(path)
+        elif Path(path).exists() and not _is_artifact(Path(path)):
+            found = [Source(file, split, str(file)) for file in _files_below(Path(path), store)]
+            stem = Path(path).resolve().name
+        else:
+            found = _of_artifact(path, split, store)
+            stem = found[0].owner.where.partition("@")[0] if found[0].owner else path
+        sources += found
+        name = name or as_name(stem)
+    seen: set[Path] = set()
+    for source in sources:
+        if (real := source.path.resolve()) in seen:
+            raise UsageError(f"{source.shown} is given twice; give each file once")
+        seen.add(real)
+    _note_names(sources, store)
+    return sources, name
+
+
+def _note_names(sources: Sequence[Source], store: Store) -> None:
+    """A file that is called test.jsonl is in no split by that."""
+    for source in sources:
+        stem = as_name(source.path.name).rstrip("-0123456789")
+        if source.split is None and stem in _SPLIT_OF:
+            store.note(
+                f"{source.shown}: its name puts no row into a split; rows that have none of their "
+                f"own, nor by --split, are for training; write {_SPLIT_OF[stem]}={source.shown} "
+                "to say otherwise"
+            )
+
+
+def check_rule(rule: SplitRule | None, sources: Sequence[Source]) -> None:
+    """UsageError for a ``--split`` that no row is left for."""
+    if rule and all(source.split is not None for source in sources):
+        raise UsageError(
+            "--split has no effect here: every input is given as a split already; leave it "
+            "out, or give inputs without split="
+        )
+
+
+def _split_and_path(argument: str) -> tuple[str | None, str]:
+    split, equals, path = argument.partition("=")
+    if not equals or Path(argument).exists():
+        return None, argument
+    if not path or not is_split(split):
+        raise UsageError(
+            f"{argument!r}: {split!r} cannot be the name of a split; write split=PATH, "
+            f"the split in {SPLIT_RULE}"
+        )
+    return split, path
+
+
+def _ending_of(path: Path) -> str | None:
+    """Of the name, what says how the file is read."""
+    return next((ending for ending in FORMATS if path.name.endswith(ending)), None)
+
+
+def _format_of(path: Path) -> str | None:
+    ending = _ending_of(path)
+    return None if ending is None else FORMATS[ending]
+
+
+def _is_artifact(folder: Path) -> bool:
+    return (folder / MANIFEST).is_file() and (folder / FILES).is_file()
+
+
+def _files_below(path: Path, store: Store) -> list[Path]:
+    if path.is_dir():
+        every = [
+            file
+            for file in sorted(path.rglob("*"))
+            if file.is_file()
+            and not any(part.startswith(".") for part in file.relative_to(path).parts)
+            # What numtok made lies in the same tree where the store does.
+            and not any(_is_artifact(folder) for folder in file.parents)
+        ]
+        found = [file for file in every if _format_of(file)]
+        if not found:
+            raise UsageError(f"{path}: no file in this folder ends in {', '.join(FORMATS)}")
+        others = [one for one in every if not _format_of(one) and one.suffix in _OTHER_DATA]
+        if others:
+            names = shorten([str(file.relative_to(path)) for file in others])
+            store.note(f"{path}: not read, since they do not end in {', '.join(FORMATS)}: {names}")
+        return found
+    if _format_of(path) is None:
+        if path.suffix in (".csv", ".tsv"):
+            raise UsageError(
+                f"{path} is a table: `numtok table` reads CSV, to learn one column from others; "
+                'for text, write each row as a line {"text": "..."} of a .jsonl file'
+            )
+        raise UsageError(
+            f"{path}: cannot tell what kind of file this is; allowed are {', '.join(FORMATS)}, "
+            "a folder of them, a pipe, - and the REF of a data artifact"
+        )
+    if not path.is_file():
+        raise UsageError(f"{path} is no file; give a file, a folder, a pipe or -")
+    return [path]
+
+
+def _of_artifact(ref: str, split: str | None, store: Store) -> list[Source]:
+    if _format_of(Path(ref)):
+        raise UsageError(f"{ref}: there is no such file; check the path")
+    try:
+        artifact = store.resolve(ref, kinds={DATA})
+    except NumtokError as error:
+        raise type(error)(f"{ref}: there is no such file or folder, and {error}") from None
+    owner = artifact.as_parent()
+    sources = [
+        Source(
+            artifact.path / file.path,
+            split or file.path.rpartition("-")[0],
+            file.path,
+            owner,
+            file,
+        )
+        for file in artifact.files()
+        if _format_of(Path(file.path))
+    ]
+    if not sources:
+        raise DataError(f"{artifact.ref} holds no rows (no file ends in {', '.join(FORMATS)})")
+    return sources
+
+
+def as_name(stem: str) -> str:
+    """A file name as an artifact's name: ``My Data.jsonl.gz`` -> ``my-data``."""
+    for suffix in FORMATS:
+        stem = stem.removesuffix(suffix)
+    letters = [c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in stem.lower()]
+    return "".join(letters).lstrip("._-") or "data"

@@ -1,0 +1,173 @@
+"""The input of a stage as units of work, planned and then read.
+
+A unit is a share of the input's bytes, 64 MiB or so, whose bounds depend on
+nothing but those bytes: a long file is cut at line ends, small files share a
+unit, a compressed file is one unit. :func:`plan` reads every byte once, for the
+digests; :func:`read` reads a unit again as batches of rows and notices if it is
+not what was digested.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow as pa
+
+from numtok import files
+from numtok.data.reading.batches import Batch, Reading
+from numtok.data.reading.checksum import Checksum
+from numtok.data.reading.file_part import Part, Stamp, changed, stamp_of
+from numtok.data.reading.jsonl import read_lines
+from numtok.data.reading.parquet import read_parquet, row_groups
+from numtok.data.reading.sources import Source
+from numtok.errors import DataError
+from numtok.store.artifact import Parent
+
+UNIT = 64 << 20  # bytes of input in a unit
+_WHOLE = ("gzip", "zstd")  # formats in the middle of which nobody can begin
+BLOCK = 2 << 20  # bytes read and encoded at a time: what is made of them stays in the cache
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one call of a stage's work function does."""
+
+    index: int
+    parts: tuple[Part, ...]
+    input: str  # digest of what is in it
+
+    @property
+    def size(self) -> int:
+        """Bytes of input."""
+        return sum(part.size for part in self.parts)
+
+
+def least_units(sources: Sequence[Source]) -> int:
+    """How many units :func:`plan` makes of them, or fewer."""
+    cut = sum(source.size for source in sources if source.format not in _WHOLE) // UNIT
+    return cut + sum(source.format in _WHOLE for source in sources)
+
+
+def plan(
+    sources: Sequence[Source], progress: Callable[[int, int], None]
+) -> tuple[list[Unit], list[Parent]]:
+    """Read every input once: the units of work, and the parents with their digests.
+
+    ``progress`` is told the bytes done and their sum. Raises DataError for an empty file,
+    StoreError for one that cannot be read.
+    """
+    units: list[Unit] = []
+    parents: list[Parent] = []
+    gathered: list[Part] = []
+    digests: list[str] = []
+    total = sum(source.size for source in sources)
+    done = 0
+
+    def advance(size: int) -> None:
+        nonlocal done
+        done += size
+        progress(done, total)
+
+    def close_unit() -> None:
+        if gathered:
+            content = [
+                [digests[part.file], part.format, part.begin, part.end, part.split]
+                for part in gathered
+            ]
+            digest = hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+            units.append(Unit(len(units), tuple(gathered), digest))
+            gathered.clear()
+
+    for index, source in enumerate(sources):
+        written = source.written
+        if written is not None and source.size != written.bytes:
+            raise _changed(source)
+        parts, digest, size = _survey(index, source, advance)
+        if written is not None and written.sha256 != digest:
+            raise _changed(source)
+        digests.append(digest)
+        parent = source.owner or Parent("file", source.shown, digest, size)
+        if parent is not (parents[-1] if parents else None):  # once for all files of an artifact
+            parents.append(parent)
+        for part in parts:
+            alone = part.format in _WHOLE
+            if gathered and (alone or sum(p.size for p in gathered) + part.size > UNIT):
+                close_unit()
+            gathered.append(part)
+            if alone:
+                close_unit()
+    close_unit()
+    return units, parents
+
+
+def _changed(source: Source) -> DataError:
+    return DataError(
+        f"{source.shown} of {source.owner.where if source.owner else ''} is not what was written "
+        "there; `numtok verify` says what is damaged"
+    )
+
+
+def _survey(
+    index: int, source: Source, progress: Callable[[int], None]
+) -> tuple[list[Part], str, int]:
+    """The parts of one file, its sha256 and size, in one pass over its bytes."""
+    form = source.format
+    digest = hashlib.sha256()
+    bounds: list[tuple[int, int, int, Checksum]] = []  # begin, end, first row
+    begin, size, check = 0, 0, Checksum()
+    # The digest is most of the work, so it has a thread of its own.
+    with ThreadPoolExecutor(1) as hashing, files.reporting("read", source.path):
+        hashed = hashing.submit(digest.update, b"")
+        fd = files.system.open_read(source.path)
+        try:
+            before = stamp_of(fd)
+            while piece := files.system.read(fd, files.PIECE):
+                hashed.result()
+                hashed = hashing.submit(digest.update, piece)
+                progress(len(piece))
+                cut = 0
+                if form == "jsonl" and size + len(piece) - begin > UNIT:
+                    cut = piece.find(b"\n", max(0, begin + UNIT - size)) + 1
+                if cut:
+                    check = check.over(piece[:cut])
+                    bounds.append((begin, size + cut, 0, check))
+                    begin, check = size + cut, Checksum()
+                check = check.over(memoryview(piece)[cut:])
+                size += len(piece)
+            hashed.result()
+            stamp = stamp_of(fd)
+        finally:
+            files.system.close(fd)
+    if not before == stamp == Stamp(size, stamp.modified):
+        raise changed(source.shown)
+    if not size:
+        raise DataError(f"{source.shown} is empty; give a file with at least one row")
+    if size > begin:
+        bounds.append((begin, size, 0, check))
+
+    def part(begin: int, end: int, first: int, check: Checksum, size: int) -> Part:
+        return Part(
+            index, source.path, source.shown, source.split, form, begin, end, first, check, size,
+            stamp,
+        )  # fmt: skip
+
+    if form == "parquet":
+        bounds = row_groups(part(0, size, 0, Checksum(), size), UNIT)
+        share = size // len(bounds)
+        return [part(*bound, share) for bound in bounds], digest.hexdigest(), size
+    return [part(*bound, bound[1] - bound[0]) for bound in bounds], digest.hexdigest(), size
+
+
+def read(unit: Unit, how: Reading) -> Iterator[Batch]:
+    """The rows of a unit, a few MiB at a time, in order.
+
+    Rows that are not as :class:`records.Row` says are in ``rejected`` of a batch. Raises DataError
+    for a file that cannot be read as what its name says, or that changed since it was planned.
+    """
+    # Arrow's own pool keeps what is freed: one row of 100 MB would cost its memory to the end.
+    pa.set_memory_pool(pa.system_memory_pool())
+    for part in unit.parts:
+        rows_of = read_parquet if part.format == "parquet" else read_lines
+        yield from rows_of(part, how, BLOCK)

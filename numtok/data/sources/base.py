@@ -1,0 +1,237 @@
+"""The contract of a source: public data sets, tables for regression, texts, or one field of
+weather.
+
+A source is a frozen dataclass whose fields are the options of ``numtok fetch``. One of tables or
+texts says which are meant and which files they are made of; the stage brings the files, where the
+source leaves that to it, and gives them back to be read. One of a field opens it, and the stage
+reads what is asked for, some steps at a time.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from numtok.records import Row
+from numtok.registry import Registry
+from numtok.store.quota import Quota
+
+
+@dataclass(frozen=True)
+class Origin:
+    """One table, or one set of texts, before it is made.
+
+    name
+        What its artifact is called.
+    options
+        What gives this one table alone, of this place.
+    key
+        What identifies it within the source; its version is taken over this and the files' bytes.
+    files
+        By name, where each is: a URL, which the stage downloads, or a path.
+    """
+
+    name: str
+    options: Mapping[str, str | int]
+    key: Mapping[str, str | int]
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """The content of one table.
+
+    rows
+        Feature columns and the target, of any type that a table can hold.
+    folds
+        By name, the split of each row [n]; null is in none.
+    notes
+        Sentences that a user must know: who is to be named, and what is odd.
+    """
+
+    rows: "pa.Table"
+    target: str
+    folds: "Mapping[str, pa.Array[Any]]"
+    notes: Sequence[str]
+
+
+class Source(ABC):
+    """Where data comes from. Subclasses are final frozen dataclasses, each a :class:`TableSource`,
+    a :class:`TextSource` or a :class:`FieldSource`; their fields are options.
+
+    ``revision`` rises when the same files become another table or field. A field whose name is a
+    word of Python ends in ``_``, as ``from_`` for ``--from``.
+    """
+
+    revision: ClassVar[int]
+
+
+class TableSource(Source):
+    """Where tables come from."""
+
+    @abstractmethod
+    def origins(self) -> Iterator[Origin]:
+        """The tables that are asked for, one at a time, because naming one may take a download.
+
+        Raises StoreError where that fails, UsageError for what does not exist.
+        """
+
+    @abstractmethod
+    def read(self, origin: Origin, files: Mapping[str, Path]) -> Dataset:
+        """The content of the files of an origin, by name; DataError for what is not as expected."""
+
+
+class TextRow(NamedTuple):
+    """A row of texts, and what is to be counted of it: words for a table, joined by ``_``. ``more``
+    are fields that are written with it and that no stage reads. Rows with the same ``alike`` come
+    into one split; without it each row is drawn by its id."""
+
+    row: Row
+    noted: tuple[str, ...] = ()
+    more: Mapping[str, Any] = MappingProxyType({})
+    alike: str | None = None
+
+
+class Rejected(NamedTuple):
+    """A row that cannot be used: where it is, and why not."""
+
+    why: str
+
+
+class Note(NamedTuple):
+    """A sentence on all rows before it that a user must know."""
+
+    told: str
+
+
+class TextSource(Source):
+    """Where texts come from."""
+
+    @abstractmethod
+    def origins(self) -> Iterator[Origin]:
+        """The sets of texts that are asked for; UsageError for what does not exist."""
+
+    @abstractmethod
+    def rows(
+        self, origin: Origin, files: Mapping[str, Path]
+    ) -> Iterator[TextRow | Rejected | Note]:
+        """The rows in the files of an origin, by name, one at a time: files may be larger than
+        memory. DataError for a file that is not as expected as a whole."""
+
+    @property
+    @abstractmethod
+    def shares(self) -> str | None:
+        """The splits that rows get by a hash of their id, as ``numtok encode --split`` has them;
+        None where rows say themselves."""
+
+    @property
+    @abstractmethod
+    def skips(self) -> bool:
+        """Whether rows that cannot be used are counted and left out; else the first is an error."""
+
+    @property
+    @abstractmethod
+    def licence(self) -> str:
+        """Under which the data may be used."""
+
+    @property
+    @abstractmethod
+    def attribution(self) -> str:
+        """Who must be named by users of the data."""
+
+
+class Block(NamedTuple):
+    """Steps ``begin <= step < end`` of a field, whole days, that are read at once; how many
+    objects of the source that takes, and the bytes of these once unpacked."""
+
+    begin: int
+    end: int
+    requests: int
+    bytes: int
+
+
+class Steps(NamedTuple):
+    """What was read: values [n, latitude, longitude], NaN where there are none, and which of the
+    steps are preliminary [n], to be replaced by the publisher within months."""
+
+    values: NDArray[np.float32]
+    preliminary: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """One field, open for reading: a variable at times on a grid, cut out as it was asked for.
+
+    attributes
+        ``units`` and ``long_name`` of the variable.
+    times
+        datetime64[m], UTC, ascending; steps that the source lacks are left out.
+    expected
+        Likewise, the times that there should be: a day that lacks one of them has a gap.
+    latitudes, longitudes
+        Degrees, float64, ascending, the longitudes without a jump.
+    blocks
+        Of all steps, in order.
+    read
+        The steps ``begin <= step < end``; StoreError or DataError where that fails.
+    """
+
+    variable: str
+    attributes: Mapping[str, str]
+    times: NDArray[np.datetime64]
+    expected: NDArray[np.datetime64]
+    latitudes: NDArray[np.float64]
+    longitudes: NDArray[np.float64]
+    blocks: Sequence[Block]
+    read: Callable[[int, int], Steps]
+
+
+class FieldSource(Source):
+    """Where one field comes from."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What its artifact is called."""
+
+    @property
+    @abstractmethod
+    def key(self) -> Mapping[str, str | None]:
+        """What identifies it: its version is taken over this and the bytes of :meth:`files`."""
+
+    @property
+    @abstractmethod
+    def drops(self) -> bool:
+        """Whether days with missing values are left out; else they are an error."""
+
+    @property
+    @abstractmethod
+    def licence(self) -> str:
+        """Under which the data may be used."""
+
+    @abstractmethod
+    def attribution(self, years: str) -> str:
+        """Who must be named by users of the data of some years, such as ``2019-2021``."""
+
+    @abstractmethod
+    def files(self) -> Mapping[str, Sequence[Path]]:
+        """By the place that was given, the files on this machine that are read; empty for what
+        lies elsewhere, which is identified by ``key`` alone."""
+
+    @abstractmethod
+    def open(self, quota: Quota) -> AbstractContextManager[Field]:
+        """Open it, which reads the axes alone, and unpacks no more than the quota allows.
+
+        Raises UsageError for options that do not fit it, DataError for what is no such field, and
+        StoreError where a file or the network fails.
+        """
+
+
+SOURCES: Registry[Source] = Registry("numtok.data.sources", "source")

@@ -1,0 +1,200 @@
+"""numeracy600k: headlines with a number each, and its order of magnitude as the label."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+
+from numtok.data.sources._json_items import items
+from numtok.data.sources.base import Origin, Rejected, TextRow, TextSource
+from numtok.encoding.codec import SPECIALS
+from numtok.errors import DataError, UsageError
+from numtok.records import Row
+
+_REPOSITORY = (
+    "https://github.com/aistairc/Numeracy-600K/raw/ce2993ccb296c03ab4adc3c480b541eca4730750"
+)
+_SETS = {"titles": "Numeracy_600K_article_title", "comments": "Numeracy_600K_market_comment"}
+_CLASSES = 8
+_NUMERAL = re.compile(r"[-+]?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+
+
+class _Title(msgspec.Struct):
+    """A row as it was published; ``offset`` and ``length`` are in characters of the text."""
+
+    id: str | int
+    text: str = msgspec.field(name="title")
+    number: str
+    offset: int
+    length: int
+    magnitude: int | None = None
+
+
+class _Comment(_Title):
+    text: str = msgspec.field(name="comment")
+
+
+@dataclass(frozen=True)
+class Numeracy600k(TextSource):
+    """Numeracy-600K (Chen et al. 2019): 600,000 headlines, in each of which one number is marked.
+
+    from_
+        A URL, a file or a folder with it: the JSON list, or the zip that was published.
+    set
+        ``titles``, headlines of news (as NumGPT has them), or ``comments``, of the market: their
+        text is not public, so they need a file of the full release.
+    number
+        ``masked``: the number is replaced by the ``placeholder``, and the label is its class, 0 for
+        numbers below 1, else that of its digits before the point, and 7 for a million and more.
+        ``target``: the text stays as it is, the number is a target, and there is no label. What
+        is no number by docs/NUMERALS.md, such as 1,250,000, needs ``numtok encode --numerals
+        default,thousands=yes``, or is left out there with ``--on-error skip``.
+    split
+        Shares by a seeded hash of the text without its number, so that headlines that differ in
+        nothing else are in one split: no official split is published; a sixth for the test is what
+        is reported.
+    on_error
+        ``fail``, or ``skip``: rows that cannot be used are counted and left out.
+
+    >>> magnitude("0.5"), magnitude("2010"), magnitude("2,500,000")
+    (0, 4, 7)
+
+    Raises UsageError for settings that cannot be.
+    """
+
+    revision: ClassVar[int] = 2
+
+    from_: str = ""
+    set: str = "titles"
+    number: str = "masked"
+    placeholder: str = "_"
+    split: str = "test=0.1667"
+    on_error: str = "fail"
+
+    def __post_init__(self) -> None:
+        for name, known in (
+            ("set", list(_SETS)),
+            ("number", ["masked", "target"]),
+            ("on_error", ["fail", "skip"]),
+        ):
+            if (got := getattr(self, name)) not in known:
+                option = name.replace("_", "-")
+                raise UsageError(
+                    f"--{option} {got} is not possible; allowed are {' and '.join(known)}"
+                )
+        marks = (*SPECIALS, "[NUM]")
+        if (
+            not self.placeholder
+            or re.search(r"\d", self.placeholder)
+            or any(mark in self.placeholder for mark in marks)
+        ):
+            raise UsageError(
+                f"--placeholder {self.placeholder!r} is not possible; allowed is a text without "
+                f"digits and none of {', '.join(marks)}, such as _"
+            )
+        if self.number == "target" and self.placeholder != "_":
+            raise UsageError("--placeholder means nothing with --number target; leave it out")
+
+    @property
+    def shares(self) -> str:
+        return self.split
+
+    @property
+    def skips(self) -> bool:
+        return self.on_error == "skip"
+
+    @property
+    def licence(self) -> str:
+        return "CC BY-NC-SA 4.0, not for commercial use (the text of the titles alone is CC0)"
+
+    @property
+    def attribution(self) -> str:
+        return (
+            "Numeracy-600K: Chen, Huang, Takamura and Chen, Numeracy-600K: Learning Numeracy for "
+            "Detecting Exaggerated Information in Market Comments, ACL 2019 "
+            "(github.com/aistairc/Numeracy-600K)"
+        )
+
+    def origins(self) -> Iterator[Origin]:
+        place = self._place()
+        name = "numeracy600k" if self.set == "titles" else f"numeracy600k-{self.set}"
+        given = {key: getattr(self, key) for key in self.__dataclass_fields__}
+        options = {key: value for key, value in given.items() if value != getattr(type(self), key)}
+        key = {name: given[name] for name in ("set", "number", "placeholder", "on_error")}
+        file = place.partition("?")[0].rstrip("/").rpartition("/")[2]
+        yield Origin(name, options, key, {file: place})
+
+    def _place(self) -> str:
+        stem = _SETS[self.set]
+        if "://" in self.from_:
+            return self.from_
+        if not self.from_:
+            if self.set == "comments":
+                raise UsageError(
+                    "--set comments needs --from FILE: the text of the comments is not public; "
+                    "its authors give the full release on request"
+                )
+            return f"{_REPOSITORY}/{stem}.zip"
+        path = Path(self.from_)
+        if path.is_dir():
+            found = [path / f"{stem}{end}" for end in (".json", ".zip")]
+            found = [one for one in found if one.is_file()]
+            if not found:
+                raise UsageError(
+                    f"--from {path}: neither {stem}.json nor {stem}.zip is in this folder; name "
+                    "the file"
+                )
+            return str(found[0])
+        if not path.is_file():
+            raise UsageError(f"--from {path}: there is no such file; check the path")
+        return str(path)
+
+    def rows(self, origin: Origin, files: Mapping[str, Path]) -> Iterator[TextRow | Rejected]:
+        ((_, path),) = files.items()
+        kind = _Title if self.set == "titles" else _Comment
+        for number, (keys, item) in enumerate(items(path, 1), 1):
+            if keys:
+                raise DataError(
+                    f"{path} is a JSON object with {keys[0]!r} in it; what was published is a list "
+                    "of rows: give that list alone"
+                )
+            try:
+                row = msgspec.convert(item, kind)
+                yield self._row(row)
+            except ValueError as error:  # msgspec.ValidationError is one
+                who = f" (id {item['id']})" if isinstance(item, dict) and "id" in item else ""
+                why = str(error).replace("`", "'").replace("$.", "")
+                yield Rejected(f"{path}: item {number:,}{who}: {why}")
+
+    def _row(self, row: _Title) -> TextRow:
+        """A row of data; ValueError says why there cannot be one."""
+        begin, end = row.offset, row.offset + row.length
+        marked = row.text[begin:end] if 0 <= begin < end else ""
+        if marked != row.number:
+            raise ValueError(
+                f"the number is {row.number!r}, and characters {begin} to {end} are {marked!r}"
+            )
+        label = magnitude(row.number)
+        if row.magnitude is not None and not 0 <= row.magnitude < _CLASSES:
+            raise ValueError(f"magnitude is {row.magnitude}; the classes are 0 to {_CLASSES - 1}")
+        noted = () if row.magnitude in (None, label) else ("magnitude_differs",)
+        alike = f"{row.text[:begin]}_{row.text[end:]}"
+        if self.number == "masked":
+            text = row.text[:begin] + self.placeholder + row.text[end:]
+            return TextRow(Row(text, str(row.id), label=label), noted, alike=alike)
+        targets = {"number": [(begin, end)]}
+        group: dict[str, str | int | float | bool | None] = {"magnitude": label}
+        made = Row(row.text, str(row.id), targets=targets, group=group)
+        return TextRow(made, noted, alike=alike)
+
+
+def magnitude(number: str) -> int:
+    """The class of a numeral, 0 to 7; ValueError for what is none."""
+    if not _NUMERAL.fullmatch(number):
+        raise ValueError(f"{number!r} is no number")
+    value = Decimal(number.replace(",", "")).copy_abs()  # which does not round
+    return 0 if value < 1 else min(_CLASSES - 1, value.adjusted() + 1)

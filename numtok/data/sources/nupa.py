@@ -1,0 +1,260 @@
+"""nupa: the published data of the Number Cookbook's benchmark, arithmetic and more in digits."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from numtok.data.nupa.keys import DIGITS, KEYS, Key, chosen, digit_keys, key_of
+from numtok.data.nupa.strata import allowed
+from numtok.data.nupa.wording import PROMPTS, Wording, read, row, wording
+from numtok.data.sources._json_items import items
+from numtok.data.sources.base import Note, Origin, Rejected, TextRow, TextSource
+from numtok.errors import UsageError
+from numtok.records import Row
+
+_PLACE = (
+    "https://huggingface.co/datasets/HaotongYang/NUPA_text/resolve/"
+    "01e3831ec00dfd618a77d9f6fe7fc0d327ad16d7"
+)
+_FILES = {"test": "test", "validation": "valid", "train": "train"}
+_MOST_DIGITS_OF_VALUE_AWARE = 7
+_TOLD = 5  # strata that are named
+
+
+@dataclass(frozen=True)
+class Nupa(TextSource):
+    """NUPA (Yang et al. 2025) as it was published, ``{task key: {digit key: [string, ...]}}``.
+
+    from_
+        A URL, a file or a folder with ``test.json``, ``valid.json`` or ``train.json``.
+    set
+        ``test`` (2,387,501 rows), ``validation`` or ``train`` (many gigabytes): the split.
+    preset
+        ``published``, all 44 task keys, or ``value-aware``: 38 of them, up to 7 digits.
+    tasks, digits
+        Some of these: ``add+sub_Float``, ``1..5``; as of ``numtok gen nupa``.
+    prompt
+        ``published``, or ``short``: without the hint at the form of the answer.
+    on_error
+        ``fail``, or ``skip``: rows that cannot be used are counted and left out.
+
+    Rows have what those of ``numtok gen nupa`` have. How many there are of each stratum is compared
+    with what is known of the published test split, for the strata that were asked for; of the
+    others is told how many strings are of tasks that no published file has.
+
+    Raises UsageError for settings that cannot be.
+    """
+
+    revision: ClassVar[int] = 1
+
+    from_: str = ""
+    set: str = "test"
+    preset: str = "published"
+    tasks: str = "all"
+    digits: str = "published"
+    prompt: str = "published"
+    on_error: str = "fail"
+
+    def __post_init__(self) -> None:
+        for name, known in (
+            ("set", [*_FILES]),
+            ("preset", ["published", "value-aware"]),
+            ("prompt", [*PROMPTS]),
+            ("on_error", ["fail", "skip"]),
+        ):
+            if (got := getattr(self, name)) not in known:
+                option = name.replace("_", "-")
+                raise UsageError(
+                    f"--{option} {got} is not possible; allowed are {' and '.join(known)}"
+                )
+        chosen(self.preset, self.tasks)
+        digit_keys(self.digits)
+
+    @property
+    def shares(self) -> None:
+        return None
+
+    @property
+    def skips(self) -> bool:
+        return self.on_error == "skip"
+
+    @property
+    def licence(self) -> str:
+        return "MIT"
+
+    @property
+    def attribution(self) -> str:
+        return (
+            "NUPA: Yang, Hu, Kang, Lin and Zhang, Number Cookbook: Number Understanding of "
+            "Language Models and How to Improve It, ICLR 2025 "
+            "(huggingface.co/datasets/HaotongYang/NUPA_text)"
+        )
+
+    def origins(self) -> Iterator[Origin]:
+        place = self._place()
+        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        options = {name: got for name, got in given.items() if got != getattr(type(self), name)}
+        key = {name: got for name, got in given.items() if name != "from_"}
+        file = place.partition("?")[0].rstrip("/").rpartition("/")[2]
+        yield Origin(f"nupa-{self.set}", options, key, {file: place})
+
+    def _place(self) -> str:
+        file = f"{_FILES[self.set]}.json"
+        if "://" in self.from_:
+            return self.from_
+        if not self.from_:
+            return f"{_PLACE}/{file}"
+        path = Path(self.from_)
+        if path.is_dir():
+            if not (path / file).is_file():
+                raise UsageError(f"--from {path}: {file} is not in this folder; name the file")
+            return str(path / file)
+        if not path.is_file():
+            raise UsageError(f"--from {path}: there is no such file; check the path")
+        return str(path)
+
+    def rows(
+        self, origin: Origin, files: Mapping[str, Path]
+    ) -> Iterator[TextRow | Rejected | Note]:
+        ((_, path),) = files.items()
+        counts: dict[tuple[str, ...], int] = {}
+        above: tuple[str, ...] | None = None
+        stratum: _Stratum | str | None = None
+        for keys, text in items(path, 3):
+            if keys != above:  # the next list
+                above, stratum = keys, self._stratum(keys)
+                counts.setdefault(keys, 0)
+            number = counts[keys]
+            counts[keys] += 1
+            if stratum is None:
+                continue
+            why = stratum
+            if isinstance(stratum, _Stratum):
+                try:
+                    yield stratum.row(self.set, number, text)
+                    continue
+                except ValueError as error:
+                    why = str(error)
+            yield Rejected(f"{path}: {' '.join(keys)}, string {number + 1:,}: {why}")
+        yield from map(Note, self._left_out(counts))
+        yield from map(Note, self._checked(counts))
+
+    @cached_property
+    def _wanted(self) -> frozenset[str]:
+        return frozenset(key.name for key in chosen(self.preset, self.tasks))
+
+    def _has(self, digits: int) -> bool:
+        """Whether a digit key was asked for."""
+        is_small = self.preset == "published" or digits <= _MOST_DIGITS_OF_VALUE_AWARE
+        given = digit_keys(self.digits)
+        return is_small and (given is None or digits in given)
+
+    def _stratum(self, keys: tuple[str, ...]) -> "_Stratum | str | None":
+        """What the strings below some keys are; why they cannot be read, or None where they were
+        not asked for."""
+        try:
+            if len(keys) != 2:
+                raise ValueError("a task key and a digit key should stand above it")
+            key = key_of(keys[0])
+            if not re.fullmatch("[1-9][0-9]{0,3}", keys[1]):
+                raise ValueError(f"{keys[1]!r} is no digit key, which is a number above 0")
+        except ValueError as error:
+            return str(error)
+        digits = int(keys[1])
+        if key.name not in self._wanted or not self._has(digits):
+            return None
+        return _Stratum(key, digits, wording(key, self.prompt))
+
+    def _left_out(self, counts: Mapping[tuple[str, ...], int]) -> Iterator[str]:
+        """Tasks that no published file has, so that nobody can have asked for them."""
+        unknown = Counter[str]()
+        for (name, *_), rows in counts.items():
+            if name in KEYS and not KEYS[name].is_published:
+                unknown[name] += rows
+        if unknown:
+            yield (
+                f"{unknown.total():,} strings of {', '.join(sorted(unknown))} were left out: these "
+                "tasks are not in the published data; `numtok gen nupa --preset paper` makes them"
+            )
+
+    def _checked(self, counts: Mapping[tuple[str, ...], int]) -> Iterator[str]:
+        """What the counts of strata say beside those that are known, and what cannot be said."""
+        found = {
+            keys: rows for keys, rows in counts.items() if isinstance(self._stratum(keys), _Stratum)
+        }
+        if self.set != "test":
+            yield (
+                f"the counts of the strata ({len(found):,}) could not be checked: those of "
+                f"{self.set} are not known"
+            )
+            return
+        wrong, rough = [], 0
+        for name in sorted(self._wanted):
+            key = KEYS[name]
+            for digits in filter(self._has, range(key.tested[0], key.tested[1] + 1)):
+                got = found.pop((name, str(digits)), 0)
+                low, high = allowed(key, digits) or (0, 0)
+                rough += low < high
+                if not low <= got <= high:
+                    known = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+                    wrong.append(f"{name} {digits} has {got:,} strings for {known}")
+        wrong += [f"{' '.join(keys)} has {rows:,} for none" for keys, rows in sorted(found.items())]
+        if wrong:
+            more = f", and {len(wrong) - _TOLD:,} more" if len(wrong) > _TOLD else ""
+            told = "; ".join(wrong[:_TOLD])
+            yield f"{len(wrong):,} strata are not as in the published test split: {told}{more}"
+        else:
+            yield "every stratum has as many strings as in the published test split"
+        if rough:
+            yield f"of {rough} strata of to_float_Fraction_none_Float a range alone is known"
+        yield "the strings themselves could not be checked: no checksum of the file is published"
+
+
+class _Stratum(NamedTuple):
+    """A task key and a digit key of a file."""
+
+    key: Key
+    digits: int
+    asked: Wording
+
+    def row(self, split: str, number: int, text: object) -> TextRow:
+        """A row of data; ValueError says why there cannot be one."""
+        if not isinstance(text, str):
+            raise ValueError(f"{text!r:.60} is no string")
+        key = self.key
+        parts = read(key, text)
+        made = row(self.asked, parts.operands, parts.answer)
+        group: dict[str, str | int | float | bool | None] = {
+            "task": key.name,
+            "operation": key.operation,
+            "representation": key.first,
+            "digits": self.digits,
+        }
+        noted = () if _digits(key, parts.operands) == self.digits else ("digit_key_differs",)
+        more = {
+            "operands": parts.operands,
+            "operand_spans": made.operands,
+            "gold": parts.answer,
+        }
+        return TextRow(
+            Row(
+                made.text,
+                f"{split}-{key.name}-{self.digits}-{number}",
+                targets={"answer": made.answer},
+                answer_start=made.answer[0][0],
+                group=group,
+                split=split,
+            ),
+            noted,
+            more,
+        )
+
+
+def _digits(key: Key, operands: tuple[str, ...]) -> int:
+    """The digit key that a question should stand under: that of its longer operand."""
+    of = operands[: 1 if key.second in ("none", "int") else 2]
+    return max(map(DIGITS[key.first], of))

@@ -1,0 +1,143 @@
+"""openml: regression tasks of OpenML, through its package and the cache of that package."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from numtok.data.sources.base import Dataset, Origin, TableSource
+from numtok.errors import DataError, StoreError, UsageError
+
+
+@dataclass(frozen=True)
+class Openml(TableSource):
+    """The regression tasks of OpenML: one, or all of a benchmark suite.
+
+    suite
+        353 is OpenML-CTR23 (Fischer et al. 2023), 269 the regression tasks of AMLB (Gijsbers et
+        al. 2024).
+    task
+        One task, such as 361234.
+
+    Files go to the package's own cache (``OPENML_CACHE_DIR``), and what is there is not brought
+    again; a suite's list of tasks is asked for each time. The folds are those of the task, in
+    order of repeats: ``split_0``, ``split_1``, ... Nominal features are categories; ids and what
+    OpenML marks to be ignored are left out.
+
+    Raises UsageError unless exactly one of the two is given, and where the package is missing.
+    """
+
+    revision: ClassVar[int] = 1
+
+    suite: int | None = None
+    task: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.suite is None) == (self.task is None):
+            raise UsageError(
+                "fetch openml needs --suite N or --task N, one of the two; 353 is OpenML-CTR23, "
+                "269 the regression suite of AMLB"
+            )
+
+    def origins(self) -> Iterator[Origin]:
+        openml = _package()
+        if self.task is not None:
+            tasks = [self.task]
+        else:
+            with _naming(f"suite {self.suite}"):
+                tasks = openml.study.get_suite(self.suite).tasks or []
+        for task_id in tasks:
+            task, dataset = _get(task_id)
+            with _naming(f"the splits of task {task_id}"):
+                task.download_split()
+            data = dataset.parquet_file or dataset.data_file
+            splits = Path(openml.config.get_cache_directory(), "tasks", str(task_id))
+            files = {"data": str(data), "splits": str(splits / "datasplits.arff")}
+            yield Origin(f"openml-{task_id}", {"task": task_id}, {"task": task_id}, files)
+
+    def read(self, origin: Origin, files: Mapping[str, Path]) -> Dataset:
+        task, dataset = _get(int(origin.key["task"]))
+        where = f"OpenML task {task.task_id} ({dataset.name})"
+        if task.task_type_id.name != "SUPERVISED_REGRESSION":
+            raise DataError(
+                f"{where} is of type {task.task_type}; numtok fetches tasks of type Supervised "
+                "Regression"
+            )
+        with _naming(where):
+            frame, _, nominal, _ = dataset.get_data()
+            rows = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+        for place, name in enumerate(rows.column_names):
+            # A category whose names are numbers is still one; true and false have a type already.
+            if nominal[place] and pa.types.is_dictionary(rows[name].type):
+                names = rows[name].combine_chunks().dictionary_decode().cast(pa.string())
+                rows = rows.set_column(place, name, names)
+        licence = dataset.licence or "not stated"
+        notes = [
+            f"OpenML data set {dataset.id}, {dataset.name!r} (version {dataset.version}), task "
+            f"{task.task_id}; licence: {licence}"
+        ]
+        if nominal[rows.column_names.index(task.target_name)]:
+            notes.append("the target is stored as a category of numbers, and read as numbers")
+        return Dataset(rows, task.target_name, _folds(task, rows.num_rows), notes)
+
+
+def _package() -> Any:
+    try:
+        import openml
+    except ImportError:
+        raise UsageError("fetch openml needs the package openml; `pip install openml`") from None
+    logging.getLogger("openml").setLevel(logging.ERROR)  # it tells of files it has in other forms
+    return openml
+
+
+def _get(task_id: int) -> tuple[Any, Any]:
+    """A task and its data set, brought where the cache has not got them."""
+    openml = _package()
+    with _naming(f"task {task_id}"):
+        task = openml.tasks.get_task(task_id, download_data=False)
+        # Unlike a pickle, feather is read by other versions of pandas as well.
+        dataset = task.get_dataset(download_data=True, cache_format="feather")
+    return task, dataset
+
+
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    """What goes wrong in the package, in one line; it raises errors of many libraries."""
+    openml = _package()
+    try:
+        yield
+    except openml.exceptions.OpenMLServerException as error:  # the server answered
+        raise UsageError(f"OpenML does not give {what}: {error.message}") from error
+    except Exception as error:
+        why = " ".join(str(_root(error)).split())
+        cache = openml.config.get_cache_directory()
+        raise StoreError(
+            f"cannot get {what} of OpenML: {why}; check the network; what is in {cache} is kept"
+        ) from error
+
+
+def _root(error: Exception) -> BaseException:
+    """What the system said of the network, under what two libraries wrapped around it."""
+    wrapped = error.args[0] if error.args else error
+    root = getattr(wrapped, "reason", error)  # of urllib3's, which requests' error holds
+    while isinstance(root, BaseException) and root.__cause__ is not None:
+        root = root.__cause__
+    return root if isinstance(root, OSError) else error
+
+
+def _folds(task: Any, rows: int) -> "dict[str, pa.Array[Any]]":
+    """The split of each row in every repeat and fold of the task."""
+    repeats, folds, _ = task.get_split_dimensions()
+    found = {}
+    for repeat in range(repeats):
+        for fold in range(folds):
+            train, test = task.get_train_test_split_indices(fold=fold, repeat=repeat)
+            splits = np.full(rows, None, object)
+            splits[train], splits[test] = "train", "test"
+            found[f"split_{repeat * folds + fold}"] = pa.array(splits.tolist(), pa.string())
+    return found

@@ -1,0 +1,1 @@
+"""Tables: columns of numbers and categories, and the splits of their rows."""

@@ -1,0 +1,224 @@
+"""One table of a regression task: features, a target, and the split of each row in each fold.
+
+A *table* artifact is ``table.json`` (:class:`TableFile`) and ``rows-00000.parquet``, ...: the
+features in order, then the target, then a column a fold. ``numtok gen``, ``fetch`` and ``table``
+write it, training and evaluation read it; nothing here knows where artifacts are or what torch is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from numtok import files
+from numtok.errors import unknown
+from numtok.files import Sink
+from numtok.records import read_record
+from numtok.store.columns import check_nulls, damaged, read_columns
+
+FORMAT = 1  # of table.json
+TABLE_FILE = "table.json"
+ROW_GROUP = 12 << 20  # bytes of columns in a row group, about
+
+Kind = Literal["number", "category"]
+
+
+class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A column that a model is given."""
+
+    name: str
+    kind: Kind
+
+
+class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What ``table.json`` says of the columns.
+
+    splits
+        The columns that say where a row belongs (``train``, ``test``, ..., null: nowhere), one a
+        fold: fold k is ``splits[k]``.
+    notes
+        Sentences that a user of this table must know.
+
+    Raises ValueError where two columns have the same name.
+    """
+
+    format: int = FORMAT
+    target: str
+    features: list[Feature]
+    splits: list[str]
+    notes: list[str]
+
+    def __post_init__(self) -> None:
+        names = [*(feature.name for feature in self.features), self.target, *self.splits]
+        if len(set(names)) < len(names):
+            raise ValueError("two columns have the same name")
+
+    @property
+    def schema(self) -> "pa.Schema":
+        """The columns of the Parquet files: number features and target float64, others strings.
+
+        >>> feature = Feature("x", "number")
+        >>> file = TableFile(target="y", features=[feature], splits=["split"], notes=[])
+        >>> file.schema.names
+        ['x', 'y', 'split']
+        """
+        columns = [
+            (feature.name, pa.float64() if feature.kind == "number" else pa.string())
+            for feature in self.features
+        ]
+        columns += [(self.target, pa.float64()), *((name, pa.string()) for name in self.splits)]
+        return pa.schema(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """All ``n`` rows of a table artifact, in memory.
+
+    numbers [n, number features]
+        In the order of ``file.features``; NaN is missing.
+    categories
+        A string array [n] for each category feature, in order; null is missing.
+    target [n]
+        Finite.
+    assigned
+        A string array [n] for each fold: the split of each row, null for none.
+    """
+
+    file: TableFile
+    numbers: NDArray[np.float64]
+    categories: "list[pa.Array[Any]]"
+    target: NDArray[np.float64]
+    assigned: "list[pa.Array[Any]]"
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def splits(self, fold: int = 0) -> list[str]:
+        """The splits of a fold, by name; UsageError for a fold that is not there."""
+        if not 0 <= fold < len(self.assigned):
+            raise unknown("fold", str(fold), map(str, range(len(self.assigned))))
+        return sorted(pc.unique(self.assigned[fold]).drop_null().to_pylist())
+
+    def split(self, name: str, fold: int = 0) -> NDArray[np.int64]:
+        """The rows of a split in a fold, in order.
+
+        Raises UsageError for a fold or a split that is not there.
+        """
+        if name not in (there := self.splits(fold)):
+            raise unknown(f"split of fold {fold}", name, there)
+        rows = np.flatnonzero(pc.equal(self.assigned[fold], name).fill_null(False).to_numpy(False))
+        return rows.astype(np.int64)
+
+
+def number_column(values: NDArray[np.float64]) -> "pa.Array[Any]":
+    """Numbers [n] as they are stored: NaN becomes null.
+
+    >>> number_column(np.array([1.5, np.nan])).to_pylist()
+    [1.5, None]
+    """
+    buffer = pa.py_buffer(np.ascontiguousarray(values, np.float64))
+    column = pa.Array.from_buffers(pa.float64(), len(values), [None, buffer])
+    return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
+
+
+def rows_name(index: int) -> str:
+    """The name of a file of rows.
+
+    >>> rows_name(3)
+    'rows-00003.parquet'
+    """
+    return f"rows-{index:05d}.parquet"
+
+
+def write_rows(sink: Sink | IO[bytes], rows: "pa.Table") -> None:
+    """Write some rows, with the columns of :attr:`TableFile.schema`, as one Parquet file.
+
+    The bytes depend on the rows alone. Raises StoreError where the disk fails.
+    """
+    per_row = max(1, rows.nbytes // max(1, rows.num_rows))
+    pq.write_table(
+        rows.combine_chunks(),  # how rows were gathered must not show
+        sink,
+        row_group_size=max(1, ROW_GROUP // per_row),
+        compression="zstd",
+        use_dictionary=[field.name for field in rows.schema if pa.types.is_string(field.type)],
+        write_page_checksum=True,
+        write_statistics=False,
+    )
+
+
+def write_table_file(folder: Path, file: TableFile) -> None:
+    """Write ``table.json``; StoreError where the disk fails."""
+    content = msgspec.json.format(msgspec.json.encode(file), indent=1)
+    files.write_atomic(folder / TABLE_FILE, content + b"\n")
+
+
+def read_table_file(folder: Path) -> TableFile:
+    """Read ``table.json``.
+
+    Raises StoreError for damage, UsageError for a format that this numtok does not know.
+    """
+    then = "`numtok verify` says which files are damaged"
+    return read_record(folder / TABLE_FILE, TableFile, FORMAT, then)
+
+
+def read_table(folder: Path, names: Sequence[str]) -> Table:
+    """All rows of the files ``names`` in ``folder``, one file after the other.
+
+    Raises StoreError for damage, UsageError for a format that this numtok does not know.
+    """
+    file = read_table_file(folder)
+    rows = pa.concat_tables(
+        [file.schema.empty_table(), *(_read_rows(folder / name, file) for name in names)]
+    ).combine_chunks()
+    target = _numbers(rows, file.target)
+    features = {
+        kind: [feature.name for feature in file.features if feature.kind == kind]
+        for kind in ("number", "category")
+    }
+    numbers = np.empty((len(target), len(features["number"])))
+    for place, name in enumerate(features["number"]):
+        numbers[:, place] = _numbers(rows, name)
+    assigned = [_strings(rows, name) for name in file.splits]
+    if any(len(fold) == fold.null_count for fold in assigned):
+        raise damaged(folder / rows_name(0), "no row of a fold is in any split")
+    return Table(
+        file=file,
+        numbers=numbers,
+        categories=[_strings(rows, name) for name in features["category"]],
+        target=target,
+        assigned=assigned,
+    )
+
+
+def _read_rows(path: Path, file: TableFile) -> "pa.Table":
+    def check(there: "pa.Schema") -> None:
+        if not there.equals(file.schema):
+            raise damaged(path, f"it has not the columns that {TABLE_FILE} says")
+
+    rows = read_columns(path, check)
+    check_nulls(path, rows, lambda name: name != file.target)
+    for name in rows.column_names:
+        if pa.types.is_floating(rows.schema.field(name).type):
+            values = _numbers(rows, name)
+            if np.isinf(values).any() or (name == file.target and np.isnan(values).any()):
+                raise damaged(path, f"a value of its column {name!r} is not finite")
+    return rows
+
+
+def _numbers(rows: "pa.Table", name: str) -> NDArray[np.float64]:
+    column = rows.column(name).fill_null(float("nan"))
+    values: NDArray[np.float64] = column.to_numpy()
+    return values
+
+
+def _strings(rows: "pa.Table", name: str) -> "pa.Array[Any]":
+    column = rows.column(name)
+    return column.chunk(0) if column.num_chunks else pa.array([], pa.string())

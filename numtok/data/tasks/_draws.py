@@ -1,0 +1,67 @@
+"""Random numbers that are a pure function of seed, split and unit, on any machine.
+
+Only the raw bits of a generator are used: numpy promises those of PCG64 for good, but not what
+its distributions make of them.
+"""
+
+import hashlib
+from collections.abc import Callable
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.data.tasks.base import Split
+
+
+def uniforms(seed: int, split: Split, index: int, rows: int, columns: int) -> NDArray[np.float64]:
+    """Independent numbers [columns, rows], uniform on the multiples of 2^-53 in [2^-54, 1).
+
+    >>> uniforms(0, Split("train", 10), 0, 2, 1)
+    array([[0.02715983, 0.06951194]])
+    """
+    drawn = _numbers(_generator(f"{split.name} {index} {seed}"), rows * columns)
+    return drawn.reshape(columns, rows)
+
+
+def uniforms_of_rows(purpose: str, rows: range, columns: int) -> NDArray[np.float64]:
+    """As :func:`uniforms`, [columns, rows], but each row's own: they depend on the purpose and on
+    its number alone, not on the rows beside it.
+
+    >>> uniforms_of_rows("a", range(5, 7), 1)
+    array([[0.25225261, 0.42196942]])
+    """
+    generator = _generator(purpose)
+    generator.advance(rows.start * columns)
+    return _numbers(generator, len(rows) * columns).reshape(len(rows), columns).T
+
+
+def raw_bits(purpose: str) -> Callable[[int], NDArray[np.uint64]]:
+    """Gives columns of 64 random bits each, the next ones at every call.
+
+    >>> raw_bits("a")(1)
+    array([9203997037705486458], dtype=uint64)
+    """
+    return _generator(purpose).random_raw
+
+
+def _generator(purpose: str) -> np.random.PCG64:
+    digest = hashlib.sha256(purpose.encode()).digest()
+    return np.random.PCG64(int.from_bytes(digest, "big"))
+
+
+def _numbers(generator: np.random.PCG64, count: int) -> NDArray[np.float64]:
+    bits = generator.random_raw(count)
+    # Never 0, which has no finite normal quantile.
+    drawn: NDArray[np.float64] = np.maximum((bits >> np.uint64(11)) * 2.0**-53, 2.0**-54)
+    return drawn
+
+
+def normal_quantiles(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The standard normal numbers [n] that these shares [n] of all lie below.
+
+    >>> normal_quantiles(np.array([0.5, 0.975])).round(3)
+    array([0.  , 1.96])
+    """
+    quantile = NormalDist().inv_cdf
+    return np.array([quantile(share) for share in shares.tolist()])

@@ -1,0 +1,191 @@
+"""arithmetic: random expressions and their exact values. ``(1.32 * 32.1) = 42.372``."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor, isqrt
+from typing import ClassVar
+
+from numtok.data.tasks._expressions import Operands, Space, draw, shapes
+from numtok.data.tasks.base import Made, Split, TextTask, setting
+from numtok.errors import UsageError
+from numtok.registry import spec_of
+
+_DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
+_SETTINGS_OF = {
+    "tree": ("operands", "operators", "figures", "places", "low", "high"),
+    "product": ("digits",),
+}
+
+
+@dataclass(frozen=True)
+class Arithmetic(TextTask):
+    """Random expressions and their exact values: trees of decimals, products of whole numbers.
+
+    ``kind=tree`` is the multi-operand task of xVal: a binary tree drawn uniformly among all with
+    that many operands, an operator at each node and a decimal at each leaf, all uniform and
+    independent, as in ``((1.32 * 32.1) + (1.42 - 8.20)) = 35.592``. The paper does not say how
+    its operands are distributed. Here they are, all equally likely, one of two things:
+
+    - ``figures=3`` (the default): the decimals from ``low`` to ``high`` that are written with
+      exactly three significant figures, m * 10^e with 100 <= m <= 999. From 1.00 to 99.9 there
+      are 1800: every mantissa and both exponents are equally likely. As in the paper's example,
+      8.20 keeps its zero.
+    - ``places=2``: the decimals from ``low`` to ``high`` with two places. They may be negative:
+      ``(1.42 - -8.20) = 9.62``.
+
+    ``kind=product`` is the paper's multiplication task, two factors of exactly ``digits`` digits:
+    ``123 * 456 = 56088``.
+
+    The value is the exact decimal, as short as it can be written (``0.5``, not ``0.50``; ``0``).
+    Expressions are drawn without replacement, so no text comes twice. A hash of the seed and the
+    expression says which split has it, the same for both orders of the sides of ``+`` and ``*``:
+    data of one seed and equal ``--split`` share no expression between two splits, whatever their
+    other settings. Rows have the target ``answer`` and the groups ``operands``, ``digits`` (of a
+    product) and ``operator`` (of the root).
+
+    >>> Arithmetic(operands=2).unit(0, Split("train", 1), 0).rows
+    b'{"id":"train-0","text":"(7.55 + 5.28) = 12.83","targets":{"answer":[[16,21]]},\
+"answer_start":16,"group":{"operands":2,"operator":"+"}}\\n'
+
+    Raises UsageError for settings whose values might not be exact in 64 bits.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "xVal, section 3.1"
+    unit_rows: ClassVar[int] = 1 << 17
+    digest: ClassVar[str] = "993067a2d4045c8c"
+
+    kind: str = setting("tree", "tree, or product: two whole numbers.")
+    operands: int = setting(3, "Of a tree: how many, 2 to 8.")
+    operators: str = setting("+-*", "Of a tree: some of +-*, each equally likely.")
+    figures: int = setting(3, "Of a tree: significant figures of each operand.")
+    places: int = setting(-1, "Of a tree: decimal places in place of figures; -1 for figures.")
+    low: str = setting("1.00", "Of a tree: the smallest operand; below 0 with places.")
+    high: str = setting("99.9", "Of a tree: the largest operand.")
+    digits: int = setting(3, "Of a product: digits of both factors, 1 to 9.")
+    spaces: bool = setting(True, "Spaces around operators and the equals sign.")
+
+    def __post_init__(self) -> None:
+        if self.kind not in _SETTINGS_OF:
+            raise UsageError(
+                f"arithmetic: kind={self.kind} is not possible; allowed are tree and product"
+            )
+        for kind, names in _SETTINGS_OF.items():
+            for name in filter(self._is_changed, names):
+                if kind != self.kind:
+                    raise UsageError(
+                        f"arithmetic: {name}={getattr(self, name)} means nothing with "
+                        f"kind={self.kind}; leave it out, or give kind={kind}"
+                    )
+        self._check_within("operands", 2, 8)
+        self._check_within("digits", 1, 9)
+        self._check_within("figures", 1, 18)
+        self._check_within("places", -1, 18)
+        if self.places >= 0 and self._is_changed("figures"):
+            raise UsageError(
+                f"arithmetic: figures={self.figures} and places={self.places} exclude each other; "
+                "give one of them"
+            )
+        if not self.operators or set(self.operators) - set("+-*") or self._repeats_operators:
+            raise UsageError(
+                f"arithmetic: operators={self.operators} is not possible; allowed are some of "
+                "+-*, each once"
+            )
+        self._check_range()
+
+    def _is_changed(self, name: str) -> bool:
+        return bool(getattr(self, name) != type(self).__dataclass_fields__[name].default)
+
+    @property
+    def _repeats_operators(self) -> bool:
+        return len(set(self.operators)) < len(self.operators)
+
+    def _check_within(self, name: str, least: int, most: int) -> None:
+        if not least <= getattr(self, name) <= most:
+            raise UsageError(
+                f"arithmetic: {name}={getattr(self, name)} is not possible; allowed are {least} "
+                f"to {most}"
+            )
+
+    def _check_range(self) -> None:
+        """The operands are there, and no value that can arise leaves int64."""
+        for name in ("low", "high"):
+            if not _DECIMAL.fullmatch(getattr(self, name)):
+                raise UsageError(
+                    f"arithmetic: {name}={getattr(self, name)} is not a decimal; write it like "
+                    "-1.5, with at most 18 digits on each side of the point"
+                )
+        low, high = Fraction(self.low), Fraction(self.high)
+        if self.places < 0 and low <= 0:
+            raise UsageError(
+                f"arithmetic: low={self.low} is not possible with figures={self.figures}, which "
+                "needs operands above 0; give a larger low, or places=2 in place of figures"
+            )
+        parts = self._operands()
+        if not parts:
+            form = f"figures={self.figures}" if self.places < 0 else f"places={self.places}"
+            raise UsageError(
+                f"arithmetic: no number from low={self.low} to high={self.high} is written with "
+                f"{form}; give a wider range"
+            )
+        # Of k operands no part of a tree is larger than bound^k, as a + b <= ab from 2 on, and
+        # none has more than k times the places of one: so this holds whatever is aligned.
+        places = max(part.places for part in parts)
+        bound = max(abs(low), abs(high), Fraction(2)) * 10**places
+        if self.kind == "tree" and bound**self.operands >= 2**63:
+            raise UsageError(
+                f"arithmetic: {self.operands} operands from {self.low} to {self.high} with "
+                f"{places} decimal places have values that 64 bits may not hold; give fewer "
+                "operands, a smaller range or fewer decimals"
+            )
+
+    def _operands(self) -> list[Operands]:
+        if self.kind == "product":
+            least = 10 ** (self.digits - 1)
+            return [Operands(least, 9 * least, 1, 0)]
+        low, high = Fraction(self.low), Fraction(self.high)
+        if self.places >= 0:
+            first, last = ceil(low * 10**self.places), floor(high * 10**self.places)
+            return [Operands(first, last - first + 1, 1, self.places)] if first <= last else []
+        return list(_with_figures(self.figures, low, high))
+
+    @property
+    def _space(self) -> Space:
+        if self.kind == "product":
+            group = f'"operands":2,"digits":{self.digits}'
+            return Space(("x?x",), "*", self._operands(), self.spaces, group)
+        group = f'"operands":{self.operands}'
+        return Space(shapes(self.operands), self.operators, self._operands(), self.spaces, group)
+
+    @property
+    def possible(self) -> int:
+        return self._space.size
+
+    def unit(self, seed: int, split: Split, index: int) -> Made:
+        space, wanted = self._space, self.rows_of(split, index)
+        # Enough draws for a whole unit of this split: 16 standard deviations more than the mean.
+        # The last unit of a split may need more only where there are few expressions at all.
+        draws = ceil(self.unit_rows / split.share * (1 + 16 / isqrt(self.unit_rows)))
+        is_last = (index + 1) * self.unit_rows >= split.rows
+        end = space.size if is_last else min(space.size, (index + 1) * draws)
+        positions = range(index * draws, end)
+        rows = draw(space, seed, split, positions, index * self.unit_rows, wanted)
+        if rows.count(b"\n") < wanted:
+            raise UsageError(
+                f"{spec_of(self)} has {space.size:,} different expressions, and at most some 95% "
+                f"can be drawn: too few for {split.rows:,} in the split {split.name!r}; give fewer "
+                "--samples, or settings with more expressions"
+            )
+        return Made(rows, {})
+
+
+def _with_figures(figures: int, low: Fraction, high: Fraction) -> Iterator[Operands]:
+    """The numbers of a range with that many significant figures, a decimal exponent at a time."""
+    for exponent in range(-36, 19):
+        unit = Fraction(10) ** exponent
+        first = max(10 ** (figures - 1), ceil(low / unit))
+        last = min(10**figures - 1, floor(high / unit))
+        if first <= last:
+            yield Operands(first, last - first + 1, 10 ** max(exponent, 0), max(-exponent, 0))

@@ -1,0 +1,179 @@
+"""The contract of a task: rows of data, texts or tables, made from a seed, and of some tasks from
+an artifact besides.
+
+A task is a frozen dataclass whose fields are its settings, each declared with
+:func:`setting`. It makes the rows of a split a unit at a time. A unit is a pure
+function of the settings, the seed, the split and the unit's index, so units can
+be made in any order, by any process, and again.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.registry import Registry
+
+T = TypeVar("T")
+
+#: Splits divide [0, SHARES) among them; a task hashes what splits must not share to a place in it.
+SHARES = 1 << 60
+
+#: What ``numtok gen`` makes of a task that says nothing else.
+SAMPLES = 10_000
+SPLITS = "train=0.8,validation=0.1,test=0.1"
+
+
+@dataclass(frozen=True)
+class Split:
+    """One split of the data: how many rows, and the places ``begin <= place < end`` it owns."""
+
+    name: str
+    rows: int
+    begin: int = 0
+    end: int = SHARES
+
+    @property
+    def share(self) -> float:
+        """The part of all places that are its own."""
+        return (self.end - self.begin) / SHARES
+
+
+def setting(default: T, help: str) -> T:
+    """A field of a task: its default, and the line that ``numtok gen TASK --help`` shows."""
+    made: T = field(default=default, metadata={"help": help})
+    return made
+
+
+class GivenFile(NamedTuple):
+    """A file that a user named as a setting: where, its sha256, and its size."""
+
+    where: str
+    digest: str
+    bytes: int
+
+
+class Task(ABC):
+    """A maker of data. Subclasses are final frozen dataclasses, each a :class:`TextTask`, a
+    :class:`TableTask` or a :class:`DerivedTask`; their fields are settings.
+
+    Class attributes: ``revision`` (rises when the rows change), ``source`` (paper, section),
+    ``unit_rows`` (rows in a unit, but for the last of a split: about a second of work or less)
+    and ``digest``, the first 16 hexadecimal digits of the sha256 of a fixed sample, which is
+    the unit of ``(0, Split("train", 100), 0)`` with default settings. ``samples`` and ``split``
+    are the defaults of these options, such as the counts of the paper.
+    """
+
+    samples: ClassVar[int] = SAMPLES
+    split: ClassVar[str] = SPLITS
+
+    revision: ClassVar[int]
+    source: ClassVar[str]
+    unit_rows: ClassVar[int]
+    digest: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def possible(self) -> int | None:
+        """How many different rows there are; None if they never run out."""
+
+    @property
+    def own_splits(self) -> "list[Split] | None":
+        """The splits, by name, of a task whose settings say how many rows each has; None where
+        ``--samples`` and ``--split`` do."""
+        return None
+
+    @property
+    def shifted(self) -> tuple[str, ...] | None:
+        """The splits whose rows differ from all others on purpose; their names begin with
+        ``ood-``, and no other split may be called so. None where names mean nothing."""
+        return None
+
+    @property
+    def files(self) -> Mapping[str, GivenFile]:
+        """By setting, the files that settings name; content makes the version, not the path."""
+        return {}
+
+    def rows_of(self, split: Split, index: int) -> int:
+        """How many rows a unit has."""
+        return min(self.unit_rows, split.rows - index * self.unit_rows)
+
+
+class Made(NamedTuple):
+    """Rows of texts, JSONL of ``records.Row`` in ASCII or UTF-8, and what was counted with them:
+    words for a table, joined by ``_``, and how often that was."""
+
+    rows: bytes
+    counts: dict[str, int]
+
+
+class TextTask(Task):
+    """A maker of texts full of numbers."""
+
+    @abstractmethod
+    def unit(self, seed: int, split: Split, index: int) -> Made:
+        """Rows ``index * unit_rows`` and on of a split.
+
+        No text comes twice in a split, and none in two splits of the same seed, but for what a
+        task says of its own. Ids are different in all splits. Raises UsageError where there are
+        too few rows to be had; a task with its own splits may make fewer, and counts them.
+        """
+
+
+class TableTask(Task):
+    """A maker of tables for regression: number features and the target ``y``.
+
+    The last bits of functions such as exp differ between processors, and so do those of the rows;
+    ``digest`` is therefore of values written with nine significant digits.
+    """
+
+    @property
+    @abstractmethod
+    def features(self) -> list[str]:
+        """The names of the features, in order."""
+
+    @property
+    @abstractmethod
+    def notes(self) -> list[str]:
+        """Sentences that a user of the table must know."""
+
+    @abstractmethod
+    def unit(
+        self, seed: int, split: Split, index: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Rows ``index * unit_rows`` and on of a split: features [n, d] and target [n], finite.
+
+        Drawn independently, so no row is in two places but by a chance that nobody will meet.
+        """
+
+
+class Derived(NamedTuple):
+    """Texts of an artifact: what makes them, and what the manifest must say of them besides."""
+
+    task: TextTask
+    facts: dict[str, Any]
+
+
+class DerivedTask(Task):
+    """A maker of texts from an artifact, which ``numtok gen TASK --from REF`` names.
+
+    ``reads`` is the kind of artifact. ``digest`` is of a small one that the tests make.
+    """
+
+    reads: ClassVar[str]
+
+    @abstractmethod
+    def over(self, folder: Path, splits: Sequence[Split]) -> Derived:
+        """What makes the rows of all splits from the artifact in a folder.
+
+        The same for the same content. It goes to other processes, which read in the folder what
+        their units need. Raises UsageError for settings that the artifact is too small for,
+        DataError and StoreError for what is wrong with it.
+        """
+
+
+TASKS: Registry[Task] = Registry("numtok.data.tasks", "task")

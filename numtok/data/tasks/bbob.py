@@ -1,0 +1,91 @@
+"""bbob: the 24 noiseless functions of the Black-Box Optimization Benchmarking suite."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.data.tasks._draws import uniforms
+from numtok.data.tasks.base import Split, TableTask, setting
+from numtok.errors import UsageError
+
+# Those that COCO's formulas have in one dimension; the others divide by dimension - 1, or are one
+# value everywhere (Rosenbrock's).
+_OF_ONE_DIMENSION = (1, 2, 10, 11)
+
+
+@dataclass(frozen=True)
+class Bbob(TableTask):
+    """Points x, uniform on [-5, 5] in each dimension, and y = f(x) of one function of BBOB.
+
+    The functions are those of COCO (the package coco-experiment), where each instance has an
+    optimum, a rotation and an offset of its own: 1 sphere, 2 separable ellipsoid, 3 separable
+    Rastrigin, 4 Büche-Rastrigin, 5 linear slope, 6 attractive sector, 7 step ellipsoid,
+    8 Rosenbrock, 9 rotated Rosenbrock, 10 ellipsoid, 11 discus, 12 bent cigar, 13 sharp ridge,
+    14 different powers, 15 Rastrigin, 16 Weierstrass, 17 Schaffer F7, 18 ill-conditioned Schaffer
+    F7, 19 Griewank-Rosenbrock, 20 Schwefel, 21 Gallagher with 101 peaks, 22 with 21 peaks,
+    23 Katsuura, 24 Lunacek. In one dimension there are 1, 2, 10 and 11 alone.
+
+    >>> x, y = Bbob(dimension=2).unit(0, Split("train", 2), 0)
+    >>> x.round(2).tolist(), y.round(2).tolist()
+    ([[-4.73, 1.13], [-4.3, 0.48]], [109.52, 102.92])
+
+    Raises UsageError for a function, a dimension or an instance that is not there.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Decoding-based Regression, section 4.1, Table 1 and Figure 11"
+    unit_rows: ClassVar[int] = 1 << 15
+    digest: ClassVar[str] = "4e708234827b3028"
+
+    function: int = setting(1, "1 to 24.")
+    dimension: int = setting(5, "How many features, 1 to 100.")
+    instance: int = setting(1, "Another instance, another optimum; 1 to 1000.")
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("function", 1, 24),
+            ("dimension", 1, 100),
+            ("instance", 1, 1000),
+        ):
+            if not least <= getattr(self, name) <= most:
+                raise UsageError(
+                    f"bbob: {name}={getattr(self, name)} is not possible; allowed are {least} to "
+                    f"{most}"
+                )
+
+        if self.dimension == 1 and self.function not in _OF_ONE_DIMENSION:
+            raise UsageError(
+                f"bbob: function={self.function} is not defined with dimension=1; allowed are "
+                f"{', '.join(map(str, _OF_ONE_DIMENSION))}, or dimension=2 and more"
+            )
+
+    @property
+    def possible(self) -> None:
+        return None
+
+    @property
+    def features(self) -> list[str]:
+        return [f"x{k}" for k in range(1, self.dimension + 1)]
+
+    @property
+    def notes(self) -> list[str]:
+        return [
+            "values are those of COCO, where each instance has an optimum and an offset of its "
+            "own; the paper names no instance, so they need not be its values"
+        ]
+
+    def unit(
+        self, seed: int, split: Split, index: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        try:
+            from cocoex import BareProblem
+        except ImportError:
+            raise UsageError(
+                "bbob needs the package coco-experiment; `pip install coco-experiment`"
+            ) from None
+        rows = self.rows_of(split, index)
+        x = np.ascontiguousarray(uniforms(seed, split, index, rows, self.dimension).T) * 10 - 5
+        function = BareProblem("bbob", self.function, self.dimension, self.instance)
+        return x, np.asarray(function(x), np.float64)

@@ -1,0 +1,107 @@
+"""curves: functions of one variable that are hard to fit, each in its own way."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.data.tasks._draws import normal_quantiles, uniforms
+from numtok.data.tasks.base import Split, TableTask, setting
+from numtok.errors import UsageError, unknown
+
+Floats = NDArray[np.float64]
+
+
+class _Curve(NamedTuple):
+    """A function, as it is written, on a range of x."""
+
+    formula: str
+    low: float
+    high: float
+    function: Callable[[Floats], Floats]
+
+
+_CURVES = {
+    "line": _Curve("2x - 1", -1, 1, lambda x: 2 * x - 1),
+    "sine": _Curve("sin x", -6, 6, np.sin),
+    "high-frequency": _Curve("sin 100x", -1, 1, lambda x: np.sin(100 * x)),
+    "chirp": _Curve("sin x^2", 0, 12, lambda x: np.sin(x * x)),
+    "kink": _Curve("|x|", -1, 1, np.abs),
+    "steep": _Curve("tanh 100x", -1, 1, lambda x: np.tanh(100 * x)),
+    "step": _Curve("1 where x >= 0, or else 0", -1, 1, lambda x: (x >= 0).astype(np.float64)),
+    "staircase": _Curve("floor x", -5, 5, np.floor),
+    "sawtooth": _Curve("x - floor x", -4, 4, lambda x: x - np.floor(x)),
+    "spikes": _Curve(
+        "exp(-1000 (x - k)^2), k the nearest integer",
+        -3,
+        3,
+        lambda x: np.exp(-1000 * (x - np.rint(x)) ** 2),
+    ),
+    "exponential": _Curve("exp x", -20, 20, np.exp),
+    "power": _Curve("x^9", -10, 10, lambda x: x**9),
+    "reciprocal": _Curve("1 / x", -1, 1, lambda x: 1 / x),
+}
+
+
+_NOISIEST = 1e300  # what is drawn is several times that, and has to be a number
+
+
+@dataclass(frozen=True)
+class Curves(TableTask):
+    """One feature x, uniform on a range, and y = f(x), with Gaussian noise where it is asked for.
+
+    The paper shows plots of such functions without formulas or ranges: smooth ones, high
+    frequencies, jumps, steep slopes, and values over many orders of magnitude. Those of
+    ``--curve``, and their ranges of x:
+
+    line: 2x - 1 on [-1, 1]; sine: sin x on [-6, 6]; high-frequency: sin 100x on [-1, 1]; chirp:
+    sin x^2 on [0, 12]; kink: |x| on [-1, 1]; steep: tanh 100x on [-1, 1]; step: 1 where x >= 0,
+    or else 0 on [-1, 1]; staircase: floor x on [-5, 5]; sawtooth: x - floor x on [-4, 4]; spikes:
+    exp(-1000 (x - k)^2), k the nearest integer, on [-3, 3]; exponential: exp x on [-20, 20];
+    power: x^9 on [-10, 10]; reciprocal: 1 / x on [-1, 1].
+
+    >>> x, y = Curves("kink").unit(0, Split("train", 2), 0)
+    >>> x.round(3).tolist(), y.round(3).tolist()
+    ([[-0.946], [-0.861]], [0.946, 0.861])
+
+    Raises UsageError for a curve that does not exist, and for a negative or endless noise.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Decoding-based Regression, section 4.1, Figure 4"
+    unit_rows: ClassVar[int] = 1 << 17
+    digest: ClassVar[str] = "7c43c563caa713dc"
+
+    curve: str = setting("sine", "Which function; they are listed above.")
+    noise: float = setting(0.0, "The standard deviation of what is added to y.")
+
+    def __post_init__(self) -> None:
+        if self.curve not in _CURVES:
+            raise unknown("curve", self.curve, _CURVES)
+        if not 0 <= self.noise <= _NOISIEST:
+            raise UsageError(
+                f"curves: noise={self.noise} is not possible; allowed are 0 to {_NOISIEST:g}"
+            )
+
+    @property
+    def possible(self) -> None:
+        return None
+
+    @property
+    def features(self) -> list[str]:
+        return ["x"]
+
+    @property
+    def notes(self) -> list[str]:
+        return []
+
+    def unit(self, seed: int, split: Split, index: int) -> tuple[Floats, Floats]:
+        curve = _CURVES[self.curve]
+        place, above = uniforms(seed, split, index, self.rows_of(split, index), 2)
+        x = curve.low + (curve.high - curve.low) * place
+        y = curve.function(x)
+        if self.noise:
+            y += self.noise * normal_quantiles(above)
+        return x[:, None], y

@@ -1,0 +1,144 @@
+"""densities: conditional distributions p(y | x) of many shapes, each with its exact density."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.data.tasks._draws import normal_quantiles, uniforms
+from numtok.data.tasks.base import Split, TableTask, setting
+from numtok.errors import unknown
+
+Floats = NDArray[np.float64]
+
+
+class _Standard(NamedTuple):
+    """A distribution of location 0 and scale 1: its quantiles, and the logarithm of its density."""
+
+    quantiles: Callable[[Floats], Floats]
+    log_density: Callable[[Floats], Floats]
+
+
+_NORMAL = _Standard(normal_quantiles, lambda z: -(z**2) / 2 - 0.5 * np.log(2 * np.pi))
+_UNIFORM = _Standard(  # on [-1, 1]
+    lambda u: 2 * u - 1, lambda z: np.where(np.abs(z) <= 1, -np.log(2), -np.inf)
+)
+_EXPONENTIAL = _Standard(lambda u: -np.log1p(-u), lambda z: np.where(z >= 0, -z, -np.inf))
+_STUDENT = _Standard(  # two degrees of freedom: a mean, but no variance
+    lambda u: (2 * u - 1) / np.sqrt(2 * u * (1 - u)), lambda z: -1.5 * np.log(2 + z**2)
+)
+
+
+class _Part(NamedTuple):
+    """A part of a mixture: which distribution, where it lies and how wide it is at each x."""
+
+    standard: _Standard
+    location: Callable[[Floats], Floats]
+    scale: Callable[[Floats], Floats]
+
+
+def _constant(value: float) -> Callable[[Floats], Floats]:
+    return lambda x: np.full_like(x, value)
+
+
+def _lines(scale: float, *locations: Callable[[Floats], Floats]) -> tuple[_Part, ...]:
+    """A Gaussian around each of some curves."""
+    return tuple(_Part(_NORMAL, location, _constant(scale)) for location in locations)
+
+
+# Each is a mixture of equal parts, for x on [-1, 1].
+_DENSITIES = {
+    "crossing": _lines(0.05, lambda x: x, lambda x: -x),
+    "branching": _lines(0.05, lambda x: np.maximum(x, 0), lambda x: -np.maximum(x, 0)),
+    "ring": _lines(0.05, lambda x: np.sqrt(1 - x**2), lambda x: -np.sqrt(1 - x**2)),
+    "waves": _lines(
+        0.1, lambda x: np.sin(3 * x) - 2, lambda x: np.sin(3 * x), lambda x: np.sin(3 * x) + 2
+    ),
+    "band": (_Part(_UNIFORM, lambda x: np.sin(4 * x), _constant(0.3)),),
+    "heteroscedastic": (_Part(_NORMAL, lambda x: x, lambda x: 0.02 + 0.5 * np.abs(x)),),
+    "heavy-tail": (_Part(_STUDENT, lambda x: x, _constant(0.1)),),
+    "skewed": (_Part(_EXPONENTIAL, lambda x: x, lambda x: 0.2 + 0.1 * x),),
+    "uniform": (_Part(_UNIFORM, _constant(0.5), _constant(0.5)),),
+    "jump": (
+        _Part(_UNIFORM, lambda x: np.where(x < 0, -1.0, 1.0), lambda x: np.where(x < 0, 0.1, 0.5)),
+    ),
+    "checkerboard": (
+        _Part(_UNIFORM, lambda x: np.floor(2 * x) % 2 - 2, _constant(0.5)),
+        _Part(_UNIFORM, lambda x: np.floor(2 * x) % 2, _constant(0.5)),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Densities(TableTask):
+    """One feature x, uniform on [-1, 1], and y drawn from a distribution that depends on it.
+
+    The paper shows plots of such shapes without formulas. Those of ``--density`` are mixtures of
+    equal parts (N of mean and deviation, U of bounds):
+
+    crossing: N(x, 0.05) and N(-x, 0.05); branching: N(h, 0.05) and N(-h, 0.05), h the larger of x
+    and 0; ring: N(h, 0.05) and N(-h, 0.05), h the height of the unit circle at x; waves: N(sin 3x
+    + k, 0.1), k of -2, 0, 2; band: U within 0.3 of sin 4x; heteroscedastic: N(x, 0.02 + |x| / 2);
+    heavy-tail: x and a tenth of Student's t with two degrees of freedom, which has no variance;
+    skewed: x and an exponential of mean 0.2 + 0.1x; uniform: U(0, 1), whatever x is; jump:
+    U(-1.1, -0.9) below x = 0, U(0.5, 1.5) from there; checkerboard: U on two of four squares of
+    side 1, others at each half of x.
+
+    >>> x, y = Densities("ring").unit(0, Split("train", 10_000), 0)
+    >>> bool(abs(np.hypot(x[:, 0], y).mean() - 1) < 0.01)
+    True
+
+    Raises UsageError for a density that does not exist.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Decoding-based Regression, section 4.3, Figures 7 and 13"
+    unit_rows: ClassVar[int] = 1 << 17
+    digest: ClassVar[str] = "226379a2825d293f"
+
+    density: str = setting("crossing", "Which shape; they are listed above.")
+
+    def __post_init__(self) -> None:
+        if self.density not in _DENSITIES:
+            raise unknown("density", self.density, _DENSITIES)
+
+    @property
+    def possible(self) -> None:
+        return None
+
+    @property
+    def features(self) -> list[str]:
+        return ["x"]
+
+    @property
+    def notes(self) -> list[str]:
+        return []
+
+    def unit(self, seed: int, split: Split, index: int) -> tuple[Floats, Floats]:
+        parts = _DENSITIES[self.density]
+        place, choice, share = uniforms(seed, split, index, self.rows_of(split, index), 3)
+        x = 2 * place - 1
+        chosen = np.floor(choice * len(parts))
+        y = np.empty_like(x)
+        for k, part in enumerate(parts):
+            rows = chosen == k
+            quantiles = part.standard.quantiles(share[rows])
+            y[rows] = part.location(x[rows]) + part.scale(x[rows]) * quantiles
+        return x[:, None], y
+
+    def log_density(self, x: Floats, y: Floats) -> Floats:
+        """The natural logarithm of p(y | x) [n], x [n, 1] and y [n]; -inf where it is 0.
+
+        >>> Densities("uniform").log_density(np.zeros((2, 1)), np.array([0.3, 1.2]))
+        array([  0., -inf])
+        """
+        parts = _DENSITIES[self.density]
+        each = []
+        for part in parts:
+            scale = part.scale(x[:, 0])
+            z = (y - part.location(x[:, 0])) / scale
+            each.append(part.standard.log_density(z) - np.log(scale))
+        together: Floats = np.logaddexp.reduce(each) - np.log(len(parts))
+        return together

@@ -1,0 +1,222 @@
+"""nupa: the tasks of the Number Cookbook's benchmark. ``Add two numbers: 744 + 543 = 1287``"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from numtok.data.nupa.keys import FRACTION, Key, chosen, digit_keys
+from numtok.data.nupa.strata import USUAL, published
+from numtok.data.nupa.wording import EQUALS, PROMPTS, wording
+from numtok.data.tasks._draws import uniforms_of_rows
+from numtok.data.tasks._nupa_answers import answers
+from numtok.data.tasks._nupa_questions import (
+    Question,
+    Stratum,
+    tested,
+    trained,
+    validated,
+    variants,
+)
+from numtok.data.tasks.base import Made, Split, TextTask, setting
+from numtok.errors import UsageError
+
+_SPLITS = ("train", "validation", "test")
+_ROUNDINGS = ("published", "correct")
+_AS_PUBLISHED = -1
+_MOST_ROWS = 1_000_000  # of a stratum in one split: its questions are kept in memory
+_MOST_DIGITS_OF_VALUE_AWARE = 7
+_FEWEST_STRATA, _ROWS_OF_EACH = 16, 500  # of a sample of a split
+_LACKING = "missing_in_small_strata"  # what is counted
+
+
+@dataclass(frozen=True)
+class Nupa(TextTask):
+    """NUPA, the benchmark of number understanding and processing (Yang et al. 2025): arithmetic,
+    comparison, digits and conversion of integers, floats, fractions and scientific notation, with
+    exact answers.
+
+    ``--preset published`` has the 44 task keys of the public data, ``paper`` the 41 tasks of the
+    paper (``min`` and ``digit_min`` among them, without the easier and harder variants), and
+    ``value-aware`` the 38 keys up to 7 digits that Value-Aware uses. ``--tasks`` chooses of them:
+    add (in all representations), add_Fraction, or a whole key.
+
+    A stratum is a task key and a digit key: the digits of an integer, the decimals of a float or
+    of a mantissa, the longer side of a fraction. Test and validation have as many rows of each as
+    the published test split; train has ``--train`` rows of each of its digit keys, which are
+    published as 1 to 8 (1 to 20 for comparison, digits and conversion). ``--digits 1..4`` has
+    these digit keys in all splits. Numbers are drawn as NUPA says. Where a stratum has fewer
+    questions than asked for, it has nearly all of them: those that were met until hardly any was
+    new. Where its counts are not published, at most a tenth of them goes to test, and as many to
+    validation.
+
+    No question of a stratum comes twice or is in two splits, nor are 12 + 7 and 7 + 12 in two. A
+    stratum depends on the seed and on its own counts alone, so the test is the same whatever else
+    is made. The order of rows is random within a unit of a split.
+
+    Published answers of ``sig`` look at the next digit alone and are wrong where a 5 or a carry
+    is met; ``--rounding correct`` rounds half to even. Rows have the target ``answer`` (of a
+    fraction two numbers), the groups ``task``, ``operation``, ``representation`` and ``digits``,
+    and the fields ``operands``, ``operand_spans`` and ``gold``.
+
+    >>> made = Nupa(tasks="add_Integer", digits="3", prompt="short").unit(0, Split("test", 1), 0)
+    >>> import json; row = json.loads(made.rows)
+    >>> row["text"], row["targets"], row["operands"], row["gold"]
+    ('Add two numbers: 874 + 9 = 883', {'answer': [[27, 30]]}, ['874', '9'], '883')
+
+    Raises UsageError for settings that cannot be.
+    """
+
+    revision: ClassVar[int] = 2
+    source: ClassVar[str] = "Number Cookbook (Yang et al. 2025); Value-Aware, Appendix B"
+    unit_rows: ClassVar[int] = 1 << 15
+    digest: ClassVar[str] = "b327bb49911c7d53"
+
+    preset: str = setting("value-aware", "published, paper or value-aware.")
+    tasks: str = setting("all", "Some of its tasks, joined by +: add+sub_Float.")
+    digits: str = setting("published", "Digit keys of all splits: 5, 1..7, or published.")
+    train: int = setting(USUAL, "Rows of each stratum; 0 for no such split.")
+    validation: int = setting(_AS_PUBLISHED, "Likewise; -1: as many as published.")
+    test: int = setting(_AS_PUBLISHED, "Likewise.")
+    rounding: str = setting("published", "Of sig: published (wrong for many), or correct.")
+    prompt: str = setting("published", "published, or short: no hint at the form.")
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("rounding", _ROUNDINGS), ("prompt", PROMPTS)):
+            if (got := getattr(self, name)) not in allowed:
+                raise UsageError(
+                    f"nupa: {name}={got} is not possible; allowed are {' and '.join(allowed)}"
+                )
+        for name in _SPLITS:
+            least = 0 if name == "train" else _AS_PUBLISHED
+            if not least <= (got := getattr(self, name)) <= _MOST_ROWS:
+                raise UsageError(
+                    f"nupa: {name}={got} is not possible; allowed are {least} to {_MOST_ROWS:,} "
+                    "rows of each stratum"
+                )
+        chosen(self.preset, self.tasks)
+        digit_keys(self.digits)
+        if not self.own_splits:
+            raise UsageError(
+                f"nupa: digits={self.digits} with train={self.train}, validation="
+                f"{self.validation} and test={self.test} leaves no row; give more of one of them"
+            )
+
+    @property
+    def possible(self) -> None:
+        return None
+
+    @property
+    def own_splits(self) -> list[Split]:
+        counts = {name: sum(rows for _, rows in self._strata[name]) for name in _SPLITS}
+        return [Split(name, rows) for name, rows in sorted(counts.items()) if rows]
+
+    @cached_property
+    def _strata(self) -> dict[str, list[tuple[Stratum, int]]]:
+        """The strata of each split, and how many rows of each are wanted."""
+        keys = chosen(self.preset, self.tasks)
+        found: dict[str, list[tuple[Stratum, int]]] = {}
+        for split in _SPLITS:
+            pairs = [(key, digits) for key in keys for digits in self._digits(key, split)]
+            strata = [(self._stratum(*pair), self._wanted(*pair, split)) for pair in pairs]
+            found[split] = [one for one in strata if one[1]]
+        return found
+
+    def _digits(self, key: Key, split: str) -> range:
+        """The digit keys of a task in a split."""
+        if (given := digit_keys(self.digits)) is not None:
+            return given
+        first, last = key.trained if split == "train" else key.tested
+        if self.preset == "value-aware":
+            last = min(last, _MOST_DIGITS_OF_VALUE_AWARE)
+        return range(first, last + 1)
+
+    def _wanted(self, key: Key, digits: int, split: str) -> int:
+        rows: int = getattr(self, split)
+        if digits not in self._digits(key, split):
+            return 0
+        return (published(key, digits) or USUAL) if rows == _AS_PUBLISHED else rows
+
+    def _stratum(self, key: Key, digits: int) -> Stratum:
+        counts = (self._wanted(key, digits, split) for split in ("test", "validation"))
+        return Stratum(key, digits, *counts)
+
+    def unit(self, seed: int, split: Split, index: int) -> Made:
+        first = index * self.unit_rows
+        wanted = self.rows_of(split, index)
+        lines: list[str] = []
+        for stratum, rows, begin, end in self._parts(seed, split, first, first + wanted):
+            questions = self._questions(seed, split.name, stratum, rows)[begin:end]
+            lines += self._lines(split.name, stratum, begin, questions)
+        (order,) = uniforms_of_rows(f"nupa order {split.name} {index} {seed}", range(len(lines)), 1)
+        mixed = [lines[place] for place in np.argsort(order, kind="stable").tolist()]
+        lacking = {_LACKING: wanted - len(lines)} if len(lines) < wanted else {}
+        return Made("".join(mixed).encode(), lacking)
+
+    def _parts(
+        self, seed: int, split: Split, begin: int, end: int
+    ) -> Iterator[tuple[Stratum, int, int, int]]:
+        """Some rows of a split: a stratum, how many rows it has, and which of them they are.
+
+        Strata stand one after the other in random order. A split with fewer rows than asked for,
+        such as the sample of a dry run, has a part of each of some strata.
+        """
+        strata = self._strata[split.name]
+        (chance,) = uniforms_of_rows(f"nupa strata {split.name} {seed}", range(len(strata)), 1)
+        order = np.argsort(chance, kind="stable")
+        if split.rows < sum(rows for _, rows in strata):
+            order = order[: max(_FEWEST_STRATA, split.rows // _ROWS_OF_EACH)]
+        ends = np.cumsum([strata[place][1] for place in order.tolist()])
+        ends = ends * split.rows // ends[-1]
+        starts = np.append(0, ends[:-1])
+        for place, start, stop in zip(order.tolist(), starts.tolist(), ends.tolist(), strict=True):
+            low, high = max(start, begin), min(stop, end)
+            if low < high:
+                yield strata[place][0], stop - start, low - start, high - start
+
+    def _questions(self, seed: int, split: str, stratum: Stratum, rows: int) -> list[Question]:
+        """The first questions that a split has of a stratum."""
+        if split == "test":
+            return tested(seed, stratum)[:rows]
+        keys = variants(stratum.key)
+        others = [self._stratum(key, stratum.digits) for key in keys if key != stratum.key]
+        if split == "validation":
+            return validated(seed, stratum, tuple(others))[:rows]
+        return trained(seed, stratum, tuple(others), rows)
+
+    def _lines(
+        self, split: str, stratum: Stratum, begin: int, questions: list[Question]
+    ) -> list[str]:
+        """Rows as JSONL, the first one with the number ``begin`` of its stratum."""
+        key = stratum.key
+        first, second = zip(*questions, strict=True) if questions else ((), ())
+        before, between, behind = wording(key, self.prompt)
+        at, gap, tail = len(before), len(between), len(behind) + len(EQUALS)
+        is_fraction = key.written == FRACTION
+        head = f'{{"id":"{split}-{key.name}-{stratum.digits}-'
+        group = (
+            f'"group":{{"task":"{key.name}","operation":"{key.operation}",'
+            f'"representation":"{key.first}","digits":{stratum.digits}}},"operands":["'
+        )
+        lines = []
+        golds = answers(key, first, second, self.rounding)
+        for number, (a, b, gold) in enumerate(zip(first, second, golds, strict=True), begin):
+            start = to = at + len(a)
+            asked, operands, spans = a, f'{a}"', f"[{at},{to}]"
+            if gap:
+                start += gap + len(b)
+                asked = f"{a}{between}{b}"
+                operands, spans = f'{a}","{b}"', f"{spans},[{to + gap},{start}]"
+            start += tail
+            answer = f"[{start},{start + len(gold)}]"
+            if is_fraction:
+                bar = start + gold.index("/")
+                answer = f"[{start},{bar}],[{bar + 1},{start + len(gold)}]"
+            lines.append(
+                f'{head}{number}","text":"{before}{asked}{behind}{EQUALS}{gold}",'
+                f'"targets":{{"answer":[{answer}]}},"answer_start":{start},{group}'
+                f'{operands}],"operand_spans":[{spans}],"gold":"{gold}"}}\n'
+            )
+        return lines

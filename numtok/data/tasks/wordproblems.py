@@ -1,0 +1,302 @@
+"""wordproblems: sums and differences in short stories. ``Q: A ship carries 6518 ... A: 10060``"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import inf
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.data.tasks._draws import uniforms_of_rows
+from numtok.data.tasks._judged import LABELS, Line, pairs_of_kinds, shuffled, too_few, written
+from numtok.data.tasks._templates import Entry, Pattern, Templates, fill_each
+from numtok.data.tasks._unrepeated import (
+    Tried,
+    Whole,
+    are_of,
+    identities,
+    log_draw,
+    without_repeats,
+)
+from numtok.data.tasks._wrong_answers import WAYS
+from numtok.data.tasks.base import GivenFile, Made, Split, TextTask, setting
+from numtok.errors import UsageError
+from numtok.registry import Range, spec_of
+
+_LARGEST = 10**15
+_ROUNDS = 1000
+_FORMS = ("judge", "generate")
+_DRAWN = "drawn"
+_EVERY_ANSWER = Range(-inf, inf)
+_OFF = Range(0.01, 1)
+
+
+class _Story(Entry):
+    """A template."""
+
+    text: str
+    answer: Literal["NUMA + NUMB", "NUMA - NUMB"]
+    signed: bool = False
+
+
+class _Kind(NamedTuple):
+    template: str
+    sign: int  # of the second number in the answer
+    least: int  # of the answer
+    pattern: Pattern
+
+    @property
+    def operation(self) -> str:
+        return "addition" if self.sign > 0 else "subtraction"
+
+
+@dataclass(frozen=True)
+class Wordproblems(TextTask):
+    """Short stories with two numbers and a question for their sum or difference, and an answer.
+
+    As NumGPT's Math Word Problem Addition and Subtraction (MWPAS): 20 templates, ten of each
+    operation, as many rows of each. ``--form judge`` (the default): half of the answers are
+    correct, and the label says which. ``--form generate``: all are, and the answer is the target
+    that a model is to write (``targets``, ``answer_start``); no label.
+
+    Both numbers are drawn by their logarithm from ``--numbers``: n from low to high with the
+    probability log((n + 1) / n) / log((high + 1) / low). Answers are 1 or more, but for two stories
+    in which they may be 0 or negative (an account that may be overdrawn, a loss). The range is not
+    in the paper; with 1..100000 the share of answers above 10,000 is about that of the paper, where
+    6,850 of 20,000 are used for generation. ``--answers 10001..inf`` is that subset, wrong answers
+    too.
+
+    How wrong answers are drawn is not in the paper either, and decides how hard it is. ``--wrong``:
+
+    - ``near`` (the default): the right answer, more or less an amount drawn by its logarithm, of
+      ``--off`` 1% to 100% of the answer, 1 at least.
+    - ``digit``: one digit of the right answer is another.
+    - ``drawn``: the right answer for other numbers in the same story.
+    - ``operation``: the other operation, of a difference without its sign.
+
+    Magnitudes alone, without arithmetic, tell nearly all of the last two. The paper's GPT stayed at
+    chance where its NumGPT came to 88%, so its wrong answers were hardly of these kinds. ``near``
+    has easy ones and hard ones, and ``--off`` says how hard.
+
+    No template has the same two numbers in the same order twice, and none has them in two splits,
+    in either order: a hash of the seed and the three says which split has them, the same for both
+    forms. ``--templates`` names a file of own stories in place of those of numtok, which are in
+    numtok/data/tasks/templates/wordproblems.toml. Groups are ``template`` and ``operation``.
+
+    >>> made = Wordproblems().unit(0, Split("train", 1), 0)
+    >>> print(made.rows.decode().strip())  # doctest: +NORMALIZE_WHITESPACE
+    {"id":"train-0","text":"Q: A lorry drove 8043 kilometres last year and 3774 kilometres this
+    year. How many kilometres did it drive in the two years? A:
+    11817","label":"correct","group":{"template":"lorry","operation":"addition"}}
+
+    Raises UsageError for settings that cannot be, and for a file of templates that is not right.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "NumGPT, synthetic tasks and generation evaluation"
+    unit_rows: ClassVar[int] = 1 << 16
+    digest: ClassVar[str] = "b485f6d153806d86"
+    samples: ClassVar[int] = 40_000
+    split: ClassVar[str] = "train=0.8,test=0.2"
+
+    form: str = setting("judge", "judge (correct or incorrect), or generate.")
+    numbers: Range = setting(Range(1, 100_000), "The numbers of the stories, whole.")
+    answers: Range = setting(_EVERY_ANSWER, "Only such answers; 10001..inf in the paper's subset.")
+    wrong: str = setting("near", "Wrong answers: near, digit, drawn or operation.")
+    off: Range = setting(_OFF, "Of near: how far off, as a share of the right answer.")
+    templates: str = setting("", "A TOML file of own stories.")
+
+    def __post_init__(self) -> None:
+        for name, known in (("form", _FORMS), ("wrong", (*WAYS, _DRAWN))):
+            if (got := getattr(self, name)) not in known:
+                raise UsageError(
+                    f"wordproblems: {name}={got} is not possible; allowed are {', '.join(known)}"
+                )
+        generates = self.form == "generate"
+        for name, default, is_unused, where in (
+            ("wrong", "near", generates, "form=generate"),
+            ("off", _OFF, generates, "form=generate"),
+            ("off", _OFF, self.wrong != "near", f"wrong={self.wrong}"),
+        ):
+            if is_unused and getattr(self, name) != default:
+                raise UsageError(
+                    f"wordproblems: {name}={getattr(self, name)} means nothing with {where}; "
+                    "leave it out"
+                )
+        low, high = self.numbers.low, self.numbers.high
+        if low % 1 or high % 1 or not 1 <= low < high <= _LARGEST:
+            raise UsageError(
+                f"wordproblems: numbers={self.numbers} is not possible; allowed is a range of "
+                f"whole numbers from 1 to {_LARGEST:,}"
+            )
+        if not 0 < self.off.low <= self.off.high <= 1000:
+            raise UsageError(
+                f"wordproblems: off={self.off} is not possible; allowed are shares above 0 and up "
+                "to 1000, one or a range"
+            )
+        for kind, possible in zip(self._kinds, self._possible, strict=True):
+            if not possible:
+                raise UsageError(
+                    f"{self._file.where}: {kind.template}: no numbers={self.numbers} have an "
+                    f"answer of answers={self.answers}; give wider ranges"
+                )
+
+    @cached_property
+    def _file(self) -> Templates:
+        return Templates(self.templates, "wordproblems.toml")
+
+    @cached_property
+    def _kinds(self) -> Sequence[_Kind]:
+        kinds = []
+        for number, one in enumerate(self._file.entries("templates", _Story), 1):
+            entry = f"templates {number} ({one.name})"
+            self._file.pattern(entry, one.text, ["NUMA", "NUMB"])
+            text = f"Q: {one.text} A: [ANSWER]"
+            pattern = self._file.pattern(entry, text, ["NUMA", "NUMB", "ANSWER"])
+            sign, least = 1 if "+" in one.answer else -1, -2 * _LARGEST if one.signed else 1
+            kinds.append(_Kind(one.name, sign, least, pattern))
+        return kinds
+
+    @property
+    def files(self) -> Mapping[str, GivenFile]:
+        return {"templates": self._file.given} if self.templates else {}
+
+    def _answers_of(self, least: Whole | int) -> tuple[Whole, Whole]:
+        """The smallest and the largest answer that is allowed where ``least`` is the story's."""
+        low = np.maximum(np.ceil(max(self.answers.low, -2.0 * _LARGEST)), least)
+        high = np.full_like(low, np.floor(min(self.answers.high, 2.0 * _LARGEST)))
+        return low.astype(np.int64), high.astype(np.int64)
+
+    @property
+    def _possible(self) -> list[int]:
+        """Of each template, how many pairs of rows there are."""
+        rows_each = 1 if self.form == "generate" else 2
+        low, high = int(self.numbers.low), int(self.numbers.high)
+        size = high - low + 1
+        found = []
+        for kind in self._kinds:
+            least, most = (int(end) for end in self._answers_of(kind.least))
+            # Both numbers from 0 on; the second of a difference counted from above.
+            shift = 2 * low if kind.sign > 0 else 1 - size
+            rows = _sums(size, most - shift) - _sums(size, least - 1 - shift)
+            found.append(rows // rows_each // (2 // rows_each))
+        return found
+
+    @property
+    def possible(self) -> int:
+        return 2 * sum(self._possible)
+
+    def unit(self, seed: int, split: Split, index: int) -> Made:
+        drawn = _drawn(self, self._file.given.digest, seed, split)
+        first = index * self.unit_rows
+        which, a, b, answer, label = drawn[:, first : first + self.rows_of(split, index)]
+        kinds = self._kinds
+        numbers = {"NUMA": a, "NUMB": b, "ANSWER": answer}
+        texts = fill_each([kind.pattern for kind in kinds], which, numbers)
+        groups = [{"template": kind.template, "operation": kind.operation} for kind in kinds]
+        lines = []
+        rows = zip(texts, LABELS[label].tolist(), which.tolist(), answer.tolist(), strict=True)
+        for number, (text, name, kind, value) in enumerate(rows, first):
+            line = Line(f"{split.name}-{number}", text, group=groups[kind])
+            if self.form == "judge":
+                line.label = name
+            else:
+                line.answer_start = len(text) - len(str(value))
+                line.targets = {"answer": [(line.answer_start, len(text))]}
+            lines.append(line)
+        return Made(written(lines), {})
+
+
+def _sums(size: int, most: int) -> int:
+    """How many (i, j) with 0 <= i, j < size have i + j <= most.
+
+    >>> [_sums(3, most) for most in (-1, 0, 2, 3, 9)]
+    [0, 1, 6, 8, 9]
+    """
+    if most < size:
+        return max(0, most + 1) * max(0, most + 2) // 2
+    rest = max(0, 2 * size - 2 - most)
+    return size * size - rest * (rest + 1) // 2
+
+
+@lru_cache(maxsize=2)
+def _drawn(task: Wordproblems, digest: str, seed: int, split: Split) -> Whole:
+    """Template, both numbers, answer and label of all rows of a split, [5, rows]; ``digest`` is
+    that of the templates."""
+    which = np.repeat(pairs_of_kinds(task, task._possible, split), 2)
+    drawing = _Drawing(task, seed, split, which)
+    numbers = without_repeats(len(which), 3, int(1 / split.share) + 1, drawing.story)
+    if numbers is None:
+        raise too_few(task, split)
+    a, b, answer = numbers
+    label = np.ones(len(which), np.int64)
+    if task.form == "judge":
+        label = np.arange(len(which)) % 2
+        wrong = np.flatnonzero(label == 0)
+        answer[wrong] = drawing.wrong_answers(wrong, a[wrong], b[wrong], answer[wrong])
+    columns = [which, a, b, answer, label]
+    return np.array(shuffled(f"wordproblems {split.name} {seed}", split.rows, columns))
+
+
+class _Drawing:
+    """The draws of one split, whose rows [n] have these templates."""
+
+    def __init__(self, task: Wordproblems, seed: int, split: Split, which: Whole) -> None:
+        self._task, self._seed, self._split, self._which = task, seed, split, which
+        self._sign = np.array([kind.sign for kind in task._kinds], np.int64)[which]
+        least = np.array([kind.least for kind in task._kinds], np.int64)[which]
+        self._low, self._high = task._answers_of(least)
+
+    def _chances(self, purpose: str, rows: int, columns: int) -> NDArray[np.float64]:
+        whole = f"wordproblems {purpose} {self._split.name} {self._seed}"
+        return uniforms_of_rows(whole, range(rows), columns)
+
+    def _numbers(
+        self, rows: Whole, chance: NDArray[np.float64]
+    ) -> tuple[Whole, Whole, Whole, NDArray[np.bool_]]:
+        """Both numbers, the right answer, and whether it may be one."""
+        ends = int(self._task.numbers.low), int(self._task.numbers.high)
+        a, b = log_draw(chance[0], *ends), log_draw(chance[1], *ends)
+        answer: Whole = a + self._sign[rows] * b
+        return a, b, answer, self._is_possible(rows, answer)
+
+    def _is_possible(self, rows: Whole, answer: Whole) -> NDArray[np.bool_]:
+        return (answer >= self._low[rows]) & (answer <= self._high[rows])
+
+    def story(self, rows: Whole, attempt: int) -> Tried:
+        """Numbers of stories, and the right answers."""
+        a, b, answer, usable = self._numbers(rows, self._chances(f"{attempt}", len(rows), 2))
+        hashes = identities(self._seed, self._which[rows], np.minimum(a, b), np.maximum(a, b))
+        usable = usable & are_of(self._split, hashes)
+        if self._task.form == "judge" and self._task.wrong == "operation":
+            # No other way has one wrong answer alone; whether it is possible must not show.
+            other = WAYS["operation"](a, b, self._sign[rows], answer, np.empty(0), self._task.off)
+            usable &= self._is_possible(rows, other) & (other != answer)
+        return Tried(np.array([a, b, answer]), hashes ^ (a > b).astype(np.uint64), usable)
+
+    def wrong_answers(self, rows: Whole, a: Whole, b: Whole, right: Whole) -> Whole:
+        """A wrong answer for each of some rows [n], drawn until it is possible."""
+        found = right.copy()
+        left = np.arange(len(rows))
+        for attempt in range(_ROUNDS):
+            if not len(left):
+                return found
+            these = rows[left]
+            chance = self._chances(f"wrong {attempt}", len(left), 2)
+            if self._task.wrong == _DRAWN:
+                _, _, made, usable = self._numbers(these, chance)
+            else:
+                way = WAYS[self._task.wrong]
+                sign, off = self._sign[these], self._task.off
+                made = way(a[left], b[left], sign, right[left], chance, off)
+                usable = self._is_possible(these, made)
+            usable = usable & (made != right[left])
+            found[left[usable]] = made[usable]
+            left = left[~usable]
+        kind = self._task._kinds[self._which[rows[left[0]]]]
+        raise UsageError(
+            f"{spec_of(self._task)}: {kind.template}: of {_ROUNDS:,} wrong answers to "
+            f"{a[left[0]]} and {b[left[0]]} none is possible; give a wider range of answers"
+        )

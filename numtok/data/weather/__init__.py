@@ -1,0 +1,1 @@
+"""Weather on grids: fields, and what public stores of them look like."""

@@ -1,0 +1,640 @@
+"""Texts to tokens and back: a scheme, a text tokenizer, a numeral policy, a normaliser.
+
+A codec is what ``scheme.json`` holds. Encoding goes in columns, never number by
+number: find the numbers, cut the text into the pieces between them, tokenise
+both, and put the tokens together again::
+
+    text     [1.5, -2]         numbers  1.5  -2       pieces  "["  ", "  "]"
+    column   [[NUM], [NUM]]    tokens   [ + 150 E-2 ,  - 200 E-2 ]
+
+In the ``text`` column a number is ``[NUM]``. So that it can be inverted, a
+literal ``[NUM]`` of the text gets a backslash, ``[\\NUM]``, and one with
+backslashes gets one more; the names of the other special tokens likewise. The
+tokens are those of the escaped text, so no text is ever taken for a special.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from numtok import files
+from numtok.encoding.normalizers.base import Constants, FittedNormalizer, stored_normalizer
+from numtok.encoding.schemes.base import SCHEMES, Decoded, Encoded, Scheme
+from numtok.encoding.text_tokenizers.base import (
+    TEXT_TOKENIZERS,
+    Fitted,
+    NumberTokens,
+    Pieces,
+    Segments,
+    TextTokenizer,
+)
+from numtok.encoding.text_tokenizers.base import cut as cut_pieces
+from numtok.errors import DataError, StoreError, UsageError, naming
+from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.policy import NumeralPolicy
+from numtok.plugins import fault_of
+from numtok.records import SCHEME_FILE, TokenIds, Value, check_depth, convert, decode
+from numtok.registry import Settings, settings_of
+
+FORMAT = 1  # of scheme.json
+LARGEST = 1 << 30  # bytes of scheme.json
+SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
+CHUNK = 8 << 20  # bytes of text encoded at a time, about
+
+_NO_NUMBERS = np.empty(0, np.uint32), np.empty(0, np.int32), np.empty(0, np.float32)
+_HELD = 10**6  # digits, read as one number, that float32 holds whatever they are multiplied by
+_ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
+
+
+class _Format(msgspec.Struct):
+    format: Value = None
+
+
+class _Stored(msgspec.Struct):
+    """``scheme.json``: expanded settings, of the normaliser with its constants and of the text
+    tokenizer with its state, and all tokens by what they are of."""
+
+    scheme: Settings
+    numerals: Settings
+    normalize: dict[str, Value]
+    text_tokenizer: dict[str, Value]
+    vocabulary: dict[str, list[str]]
+
+
+class Texts(NamedTuple):
+    """``n`` texts as bytes: text r is ``data[rows[r]:rows[r + 1]]``, valid UTF-8."""
+
+    data: NDArray[np.uint8]  # [bytes]
+    rows: NDArray[np.int32]  # [n + 1]
+
+    @classmethod
+    def of(cls, texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> "Texts":
+        """Texts from a list of strings, or from an Arrow column of strings of any layout.
+
+        The bytes of an Arrow array of strings, large ones too, are not copied; other layouts
+        (string views, dictionaries, chunks) are brought into that form first. What pyarrow takes
+        for a column, as those of pandas and polars, goes as well.
+        Raises DataError where it is no column of strings, has a null, or holds more than 2 GiB.
+        """
+        column = _string_column(texts)
+        if not len(column):
+            return cls(np.empty(0, np.uint8), np.zeros(1, np.int32))
+        _, offsets, data = column.buffers()
+        large = pa.types.is_large_string(column.type)
+        rows = np.frombuffer(offsets, np.int64 if large else np.int32)
+        rows = rows[column.offset : column.offset + len(column) + 1]
+        characters = np.frombuffer(data or b"", np.uint8)
+        if large:
+            first, last = int(rows[0]), int(rows[-1])
+            if last - first > np.iinfo(np.int32).max:
+                raise DataError(
+                    f"the texts have {last - first} bytes together, at most "
+                    f"{np.iinfo(np.int32).max} are possible; take slices of the column"
+                )
+            characters, rows = characters[first:last], rows - first
+        return cls(characters, rows.astype(np.int32, copy=False))
+
+
+class Spans(NamedTuple):
+    """The numbers of ``n`` texts, in order; offsets are bytes of ``Texts.data``."""
+
+    starts: NDArray[np.int32]  # [numbers]
+    ends: NDArray[np.int32]  # [numbers]
+    counts: NDArray[np.int32]  # [n] numbers in each text
+
+
+class EncodedTexts(NamedTuple):
+    """``n`` encoded texts, as flat columns; ``*_rows`` are offsets of rows."""
+
+    text: "pa.Array[Any]"  # [n] strings, numbers replaced by [NUM]
+    tokens: NDArray[np.uint16] | NDArray[np.uint32]  # [all tokens], by the vocabulary's size
+    token_rows: NDArray[np.int32]  # [n + 1]
+    number_rows: NDArray[np.int32]  # [n + 1]
+    numbers: NDArray[np.float64]  # [numbers], raw
+    number_start: NDArray[np.int32]  # [numbers], token index within the row
+    number_length: NDArray[np.int32]  # [numbers]
+    channel: NDArray[np.float32] | None  # [numbers]
+    outcomes: NDArray[np.uint8]  # [numbers]
+    inexact: int  # numbers that :func:`inexact` counts
+    marks: NDArray[np.int32]  # [n] token index within the row, -1 if none
+    literals: Literals  # [numbers], as written
+
+
+@dataclass(frozen=True)
+class Codec:
+    """Everything that turns texts into tokens; immutable, known by its :attr:`digest`."""
+
+    scheme: Scheme
+    policy: NumeralPolicy
+    normalizer: FittedNormalizer
+    text_tokenizer: TextTokenizer
+    text: Fitted
+
+    @cached_property
+    def number_first(self) -> int:
+        """The first id of a number token; text tokens follow after the scheme's vocabulary."""
+        return len(SPECIALS)
+
+    @cached_property
+    def text_first(self) -> int:
+        """The first id of a text token."""
+        return self.number_first + len(self.scheme.vocabulary())
+
+    @cached_property
+    def vocabulary_size(self) -> int:
+        """Special, number and text tokens."""
+        return self.text_first + len(self.text.vocabulary())
+
+    @property
+    def ids(self) -> TokenIds:
+        """Which ids are of what, as far as rows can be checked by it."""
+        return TokenIds(
+            self.number_first, self.text_first, self.vocabulary_size, self.scheme.channel
+        )
+
+    def find(self, texts: Texts) -> Spans:
+        """Where the numbers are."""
+        from numtok.numerals.scan import scan
+
+        return Spans(*scan(texts.data, texts.rows, self.policy))
+
+    def encode(
+        self, texts: Texts, spans: Spans, marks: NDArray[np.int32] | None = None
+    ) -> EncodedTexts:
+        """Encode texts whose numbers were found.
+
+        marks
+            int32[n], a byte offset in the text, counted in ``texts.data``, where a new token must
+            begin (an answer's start), or -1; none may lie inside a number.
+        """
+        segments = _segments(texts, spans, marks)
+        in_answer = _in_answer(spans, marks)
+        chunks, number = [], 0
+        for chunk in _chunks(segments):
+            end = number + len(chunk.starts)
+            chunks.append(self._encode_chunk(chunk, in_answer[number:end]))
+            number = end
+        number_rows = offsets(spans.counts)
+        counts = segments.counts
+
+        def joined(field: str) -> NDArray[Any]:
+            return _joined([chunk.pop(field) for chunk in chunks])
+
+        token_bounds, text_bounds = offsets(joined("token_counts")), offsets(joined("text_sizes"))
+        first = np.searchsorted(segments.bounds, texts.rows)  # the first segment of each row
+        token_rows, text_rows = token_bounds[first], text_bounds[first]
+        # A number's place counts from its segment; what the row has before that is added.
+        row = np.searchsorted(texts.rows, segments.bounds[:-1], side="right") - 1
+        before = token_bounds[:-1] - token_rows[row]
+        starts = joined("places")
+        starts += np.repeat(before, counts)
+        answers = np.full(len(spans.counts), -1, np.int32)
+        if marks is not None:
+            marked = np.flatnonzero(marks >= 0)
+            at = np.searchsorted(segments.bounds, marks[marked])
+            answers[marked] = token_bounds[at] - token_rows[marked]
+        return EncodedTexts(
+            text=pa.StringArray.from_buffers(
+                len(spans.counts), pa.py_buffer(text_rows), pa.py_buffer(joined("text"))
+            ),
+            tokens=joined("tokens"),
+            token_rows=token_rows,
+            number_rows=number_rows,
+            numbers=joined("numbers"),
+            number_start=starts,
+            number_length=joined("lengths"),
+            channel=joined("channel") if self.scheme.channel else None,
+            outcomes=joined("outcomes"),
+            inexact=int(joined("inexact").sum()) if self.scheme.channel else 0,
+            marks=answers,
+            literals=Literals(texts.data, spans.starts, spans.ends),
+        )
+
+    def _encode_chunk(
+        self, segments: Segments, in_answer: NDArray[np.bool_]
+    ) -> dict[str, NDArray[Any]]:
+        """The columns of some segments; places count from each segment's first token."""
+        numerals = Numerals.read(Literals(segments.data, segments.starts, segments.ends))
+        raw = numerals.values
+        encoded = self.encode_numbers(numerals, in_answer)
+        numbers = NumberTokens(encoded.tokens, encoded.lengths, self.number_first)
+        dtype = np.uint16 if self.vocabulary_size <= 1 << 16 else np.uint32
+        woven = self.text.weave(segments, numbers, self.text_first, dtype)
+        columns = {
+            "text": woven.text,
+            "text_sizes": np.diff(woven.text_bounds),
+            "tokens": woven.tokens,
+            "token_counts": np.diff(woven.token_bounds),
+            "numbers": raw,
+            "places": woven.places,
+            "lengths": encoded.lengths,
+            "outcomes": encoded.outcomes,
+        }
+        if encoded.channel is None:
+            return columns
+        lost = inexact(numerals, encoded, self.scheme, self.normalizer)
+        return columns | {"channel": encoded.channel, "inexact": np.array([lost])}
+
+    def decode(
+        self,
+        tokens: NDArray[np.uint32],
+        number_start: NDArray[np.int32],
+        number_length: NDArray[np.int32],
+        channel: NDArray[np.float32] | None = None,
+        errors: str = "strict",
+    ) -> str:
+        """One row back to text, each number as its decoded literal (raw, not normalised).
+
+        tokens
+            uint32[tokens of the row], ids of the whole vocabulary.
+        number_start, number_length, channel
+            [numbers of the row], as encoded.
+        errors
+            As of :meth:`joined`.
+
+        A number whose tokens have no value is written by its characters where tokens have some,
+        ``883e``, and else by its tokens, ``[NUM:+OVERFLOW]``.
+        Raises ValueError where a token outside the numbers is no text token.
+        """
+        literals = self.literals(tokens, number_start, number_length, channel)
+        return self.joined(tokens, number_start, number_length, literals, errors)
+
+    @property
+    def keeps_literals(self) -> bool:
+        """Whether numbers are read back as they were written, not as values."""
+        return self.decode_numbers(*_NO_NUMBERS).written is not None
+
+    def literals(
+        self,
+        tokens: NDArray[np.uint32],
+        number_start: NDArray[np.int32],
+        number_length: NDArray[np.int32],
+        channel: NDArray[np.float32] | None = None,
+    ) -> list[str]:
+        """The numbers of a row as :meth:`decode` writes them."""
+        number_tokens = tokens[_within(len(tokens), number_start, number_length)]
+        decoded = self.decode_numbers(
+            number_tokens - np.uint32(self.number_first), number_length, channel
+        )
+        ends = np.cumsum(number_length)
+        return [
+            self.written_number(number_tokens[end - length : end])
+            if decoded.failures[index] and decoded.written is None
+            else decoded.literal(index)
+            for index, (end, length) in enumerate(
+                zip(ends.tolist(), number_length.tolist(), strict=True)
+            )
+        ]
+
+    def joined(
+        self,
+        tokens: NDArray[np.uint32],
+        number_start: NDArray[np.int32],
+        number_length: NDArray[np.int32],
+        literals: Sequence[str],
+        errors: str = "strict",
+    ) -> str:
+        """As :meth:`decode`, with the numbers written as given; ``errors`` as of ``bytes.decode``:
+        what a model wrote need not be UTF-8."""
+        if (tokens[~_within(len(tokens), number_start, number_length)] < self.text_first).any():
+            raise ValueError("a special or number token stands where text is expected")
+        text = tokens - np.uint32(self.text_first)  # only where it is no number
+        begins = [0, *(number_start + number_length).tolist()]
+        ends = [*number_start.tolist(), len(tokens)]
+        pieces = [
+            self.text.decode(text[begin:end]).decode(errors=errors)
+            for begin, end in zip(begins, ends, strict=True)
+        ]
+        return unescape("".join(map("".join, zip(pieces, [*literals, ""], strict=True))))
+
+    def encode_numbers(self, numerals: Numerals, in_answer: NDArray[np.bool_]) -> Encoded:
+        """Numbers to the scheme's local ids, normalised first; ``in_answer``, bool[numbers]: which
+        are part of an answer."""
+        return self.scheme.encode_among(normalized(numerals, self.normalizer), in_answer)
+
+    def beyond_sight(self, tokens: NDArray[np.integer[Any]]) -> int:
+        """How many numbers of some rows, ids of the whole vocabulary one row behind the other, are
+        longer than some embedders see (``Scheme.beyond_sight``)."""
+        if not self.scheme.sight:
+            return 0
+        of_numbers = tokens[(tokens >= self.number_first) & (tokens < self.text_first)]
+        return self.scheme.beyond_sight(of_numbers - self.number_first)
+
+    def decode_numbers(
+        self,
+        tokens: NDArray[np.uint32],
+        lengths: NDArray[np.int32],
+        channel: NDArray[np.float32] | None = None,
+    ) -> Decoded:
+        """Numbers from the scheme's local ids, the normalisation undone."""
+        decoded = self.scheme.decode(tokens, lengths, channel)
+        if self.normalizer.normalizer.identity:
+            return decoded
+        return Decoded(self.normalizer.inverse(decoded.values), decoded.failures)
+
+    def written_number(self, tokens: NDArray[np.uint32]) -> str:
+        """A number's tokens as ``tokenizer.json`` reads them: ``[NUM:-][NUM:602][NUM:E-1]``."""
+        return "".join(self._names[token] for token in tokens.tolist())
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """Every token by id, numbers as ``tokenizer.json`` has them."""
+        named = map(_named, self.scheme.vocabulary())
+        return [*SPECIALS, *named, *self.text.vocabulary()]
+
+    def vocabulary(self) -> dict[str, list[str]]:
+        """All tokens in the order of their ids: special, number, text."""
+        return {
+            "special": list(SPECIALS),
+            "number": list(self.scheme.vocabulary()),
+            "text": self.text.vocabulary(),
+        }
+
+    def to_json(self) -> bytes:
+        """The content of ``scheme.json``; the same codec gives the same bytes."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> bytes:
+        content = {
+            "format": FORMAT,
+            "scheme": settings_of(self.scheme),
+            "numerals": self.policy.settings(),
+            "normalize": settings_of(self.normalizer.normalizer)
+            | {"constants": self.normalizer.constants},
+            "text_tokenizer": settings_of(self.text_tokenizer) | {"state": self.text.state()},
+            "vocabulary": self.vocabulary(),
+        }
+        return json.dumps(content, ensure_ascii=False, indent=1).encode()
+
+    @classmethod
+    def read(cls, path: Path) -> "Codec":
+        """That of a ``scheme.json``; raises as :meth:`from_json`."""
+        return cls.from_json(files.read_bytes(path, LARGEST), path)
+
+    @classmethod
+    def from_json(cls, content: bytes, path: Path = Path(SCHEME_FILE)) -> "Codec":
+        """The inverse of :meth:`to_json`; ``path`` is where the content is from.
+
+        Raises UsageError for a format or a revision that this numtok does not know, and where
+        the vocabulary that the settings give is not the one written down; StoreError for what no
+        codec wrote.
+        """
+        try:
+            if (found := decode(content, _Format).format) != FORMAT:
+                raise UsageError(
+                    f"{path} has format {found!r}, this numtok reads {FORMAT}; "
+                    "use a newer numtok, or encode the data again"
+                )
+            return cls._from_stored(decode(content, _Stored), path)
+        except ValueError as error:
+            if (fault := fault_of(error)) is not None:
+                raise fault from error
+            raise StoreError(
+                f"{path} is damaged ({error}); `numtok verify` says what else is"
+            ) from None
+
+    @classmethod
+    def _from_stored(cls, stored: "_Stored", path: Path) -> "Codec":
+        check_depth(stored.text_tokenizer)
+        normalize, text = dict(stored.normalize), dict(stored.text_tokenizer)
+        constants = convert(normalize.pop("constants", None), Constants)
+        state = convert(text.pop("state", None), dict[str, Value])
+        with naming(path):
+            tokenizer = TEXT_TOKENIZERS.from_settings(convert(text, Settings))
+            codec = cls(
+                SCHEMES.from_settings(stored.scheme),
+                NumeralPolicy.from_settings(stored.numerals),
+                stored_normalizer(convert(normalize, Settings), constants),
+                tokenizer,
+                tokenizer.load(state),
+            )
+        if codec.vocabulary() != stored.vocabulary:
+            raise UsageError(
+                f"{path} does not hold the vocabulary that its settings give; "
+                "it was changed by hand, or its scheme without a new revision"
+            )
+        return codec
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of :meth:`to_json`: equal only where the same text gives the same tokens."""
+        return hashlib.sha256(self.to_json()).hexdigest()
+
+    def tokenizer_json(self) -> bytes | None:
+        """A Hugging Face ``tokenizer.json`` that gives the same ids; None with a value channel.
+
+        It reads the ``text`` column with each ``[NUM]`` replaced by :meth:`written_number`. Where
+        an answer starts within a word the shards differ: there a token must begin.
+        """
+        if self.scheme.channel:
+            return None
+        content = self.text.huggingface()
+        shifted = {
+            token: index + self.text_first for token, index in content["model"]["vocab"].items()
+        }
+        own = self._names[: self.text_first]
+        # A text token of the same name is never met: such text is escaped.
+        vocabulary = shifted | {token: index for index, token in enumerate(own)}
+        added = [
+            {
+                "id": index,
+                "content": token,
+                "single_word": False,
+                "lstrip": False,
+                "rstrip": False,
+                "normalized": False,
+                "special": index < len(SPECIALS),
+            }
+            for index, token in enumerate(own)
+        ]
+        model = content["model"] | {"vocab": vocabulary}
+        return json.dumps(
+            content | {"model": model, "added_tokens": added}, ensure_ascii=False
+        ).encode()
+
+
+def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
+    """The numbers that a scheme is given: those of the text, normalised."""
+    if by.normalizer.identity:
+        return numerals
+    return numerals.with_values(by.forward(numerals.values), by.normalizer.keeps_zero)
+
+
+def inexact(
+    numerals: Numerals, encoded: Encoded, scheme: Scheme, normalizer: FittedNormalizer
+) -> int:
+    """How many ordinary numbers their channel does not hold as they were written.
+
+    That is, the value there is half a unit of the last digit off, or more (zeros at the end are no
+    such digits). A channel is float32, which holds about seven digits, fewer after some
+    normalisations.
+    """
+    assert encoded.channel is not None
+    digits, exponents, _, more = numerals.significands
+    # Where values are multiplied alone, fewer digits than float32 tells apart need no look.
+    multiplied = normalizer.normalizer.linear and normalizer.normalizer.keeps_zero
+    few = _HELD if multiplied or normalizer.normalizer.identity else 0
+    near = np.flatnonzero((digits >= few) & (encoded.outcomes == 0))
+    if not len(near):
+        return 0
+    from numtok.numerals.decimals import further_than_digits
+
+    looked_at = slice(None) if len(near) == len(digits) else near
+    first = near
+    if scheme.tokens_per_number != 1:
+        first = (np.cumsum(encoded.lengths) - encoded.lengths)[near]
+    read = scheme.factors[encoded.tokens[first]] * encoded.channel[looked_at]
+    if not normalizer.normalizer.identity:
+        read = normalizer.inverse(read)
+    return further_than_digits(
+        numerals.values[looked_at], read, digits[looked_at], exponents[looked_at], more[looked_at]
+    )
+
+
+def unescape(text: str) -> str:
+    r"""Undo the escape of literal special tokens, for the pieces of a ``text`` column.
+
+    >>> print(unescape(r"[\NUM] and [\\PAD]"))
+    [NUM] and [\PAD]
+    """
+    return _ESCAPED.sub(r"\1", text)
+
+
+def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> Any:
+    """The texts as one Arrow array, string or large_string, without nulls."""
+    column: Any = texts
+    if not isinstance(column, pa.Array | pa.ChunkedArray):
+        if isinstance(texts, str | bytes):
+            raise DataError("texts are one string, a list or a column of strings is needed: [text]")
+        try:
+            column = pa.array(texts)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise DataError(
+                f"texts cannot be read as a column of strings ({error}); give a list of str, or an "
+                "Arrow column"
+            ) from None
+    if column.null_count == 0 and pa.types.is_string(column.type) and isinstance(column, pa.Array):
+        return column
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    readable = (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+    # Of an empty list, and of one of None alone, nobody knows the type.
+    if not readable and not pa.types.is_null(kind):
+        raise DataError(
+            f"texts are a column of {column.type}, one of strings is needed; cast it, or take "
+            "another column"
+        )
+    column = column.cast(pa.large_string())  # where chunks may be any size together
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if column.null_count:  # asked here, since a dictionary may hold a null itself
+        row = column.is_null().index(True).as_py()
+        raise DataError(
+            f"text {row} is null, and {column.null_count} are in all; leave such rows out, "
+            'or fill them with ""'
+        )
+    return column
+
+
+def _in_answer(spans: Spans, marks: NDArray[np.int32] | None) -> NDArray[np.bool_]:
+    """bool[numbers]: which begin at the mark of their row, or behind it."""
+    if marks is None:
+        return np.zeros(len(spans.starts), np.bool_)
+    mark = np.repeat(marks, spans.counts)
+    return (mark >= 0) & (spans.starts >= mark)
+
+
+def _within(size: int, starts: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """bool[size]: which tokens of a row are of its numbers."""
+    inside = np.zeros(size, np.bool_)
+    for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+        inside[start : start + length] = True
+    return inside
+
+
+def _named(token: str) -> str:
+    return f"[NUM:{token}]"
+
+
+def offsets(counts: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32[n + 1]: where each of ``n`` runs begins among all; the last is their sum.
+
+    Raises DataError where int32 cannot hold the sum.
+    """
+    bounds = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=bounds[1:])
+    if bounds[-1] > np.iinfo(np.int32).max:
+        raise DataError(
+            f"a row, or a few rows together, would have {bounds[-1]} tokens or bytes; "
+            f"at most {np.iinfo(np.int32).max} are possible: split the longest row"
+        )
+    return bounds.astype(np.int32)
+
+
+def _segments(texts: Texts, spans: Spans, marks: NDArray[np.int32] | None) -> Segments:
+    """Texts cut where tokens must begin: at each text, at each mark, and in a long text before a
+    number every few MiB, so that the work on it needs memory for so much and no more."""
+    cuts = [texts.rows]
+    if marks is not None:
+        cuts.append(marks[marks >= 0])
+    if len(spans.starts) and np.diff(texts.rows).max(initial=0) > CHUNK:
+        nearest = np.searchsorted(spans.starts, np.arange(0, texts.rows[-1], CHUNK))
+        cuts.append(spans.starts[np.minimum(nearest, len(spans.starts) - 1)])
+    bounds = np.unique(np.concatenate(cuts)).astype(np.int32)
+    limits = texts.rows[np.searchsorted(texts.rows, bounds[:-1], side="right")]
+    counts = np.diff(np.searchsorted(spans.starts, bounds)).astype(np.int32)
+    return Segments(texts.data, bounds, limits, counts, spans.starts, spans.ends)
+
+
+def _chunks(segments: Segments) -> Iterator[Segments]:
+    """Runs of segments of some MiB."""
+    numbers = offsets(segments.counts)
+    bounds, count = segments.bounds, len(segments.counts)
+    begin = 0
+    while True:
+        enough = np.searchsorted(bounds, int(bounds[begin]) + CHUNK, side="right") - 1
+        end = min(max(int(enough), begin + 1), count)
+        among = slice(numbers[begin], numbers[end])
+        yield Segments(
+            segments.data,
+            bounds[begin : end + 1],
+            segments.limits[begin:end],
+            segments.counts[begin:end],
+            segments.starts[among],
+            segments.ends[among],
+        )
+        begin = end
+        if begin >= count:
+            return
+
+
+def cut(texts: Texts, spans: Spans) -> Pieces:
+    """The text between the numbers, escaped: one piece more than numbers for each text."""
+    return cut_pieces(
+        Segments(texts.data, texts.rows, texts.rows[1:], spans.counts, spans.starts, spans.ends)
+    )
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """The parts in one array; each is given up as soon as it is copied."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = np.empty(sum(len(part) for part in parts), parts[0].dtype)
+    end = len(whole)
+    while parts:
+        part = parts.pop()
+        whole[end - len(part) : end] = part
+        end -= len(part)
+    return whole

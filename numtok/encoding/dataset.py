@@ -1,0 +1,364 @@
+"""One split of encoded data: flat columns and the offsets of rows, in memory or mapped from disk.
+
+Training and evaluation read shards through this, never through the store. Page checksums are
+verified, and before anything is made of rows they are what encoding writes. Nothing here knows
+torch.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from numtok import files
+from numtok.errors import DataError
+from numtok.records import CLUSTER, FLOOR, GROUP, NUMERAL, TokenIds, encoded_schema
+from numtok.store.columns import check_nulls, check_schema, damaged, opened
+
+
+class Answer(NamedTuple):
+    """The tokens of an answer, from its first one on, and its numbers."""
+
+    tokens: NDArray[np.uint32]
+    number_start: NDArray[np.int32]  # [k]
+    number_length: NDArray[np.int32]  # [k]
+    numbers: NDArray[np.int64]  # [k] which of the split's they are
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """``n`` rows with ``t`` tokens and ``m`` numbers in all; ``*_rows`` are offsets [n + 1]."""
+
+    ids: "pa.Array[Any]"  # [n] strings
+    tokens: NDArray[np.uint16] | NDArray[np.uint32]  # [t]
+    token_rows: NDArray[np.int64]
+    number_rows: NDArray[np.int64]
+    numbers: NDArray[np.float64]  # [m], raw
+    number_start: NDArray[np.int32]  # [m], token index within the row
+    number_length: NDArray[np.int32]  # [m]
+    channel: NDArray[np.float32] | None  # [m]
+    targets: NDArray[np.int64]  # [targets], number index in the whole split, in order of rows
+    target_row: NDArray[np.int64]  # [targets]
+    target_name: "pa.Array[Any]"  # [targets] strings
+    target_literal: "pa.Array[Any]"  # [targets] strings
+    answer_start: NDArray[np.int32]  # [n] token index within the row, -1 if none
+    labels: "pa.Array[Any]"  # [n] strings, null if none
+    groups: "dict[str, pa.Array[Any]]"  # [n] strings, by name without the prefix
+    #: [targets], by name: what else predicts them, NaN where that does not
+    floors: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    clusters: "pa.Array[Any] | None" = None  # [n] strings, null if none; None where all are none
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each row."""
+        return np.diff(self.token_rows)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest row."""
+        return int(self.lengths.max(initial=0))
+
+    def first_token(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64[k]: where in ``tokens`` the numbers of these indices begin."""
+        rows = np.searchsorted(self.number_rows, numbers, side="right") - 1
+        return np.asarray(self.token_rows[rows] + self.number_start[numbers], np.int64)
+
+    def answer(self, row: int) -> "Answer":
+        """The answer of a row that has an ``answer_start``."""
+        start, (first, end) = int(self.answer_start[row]), self.token_rows[row : row + 2].tolist()
+        numbers = np.arange(*self.number_rows[row : row + 2].tolist())
+        numbers = numbers[self.number_start[numbers] >= start]
+        return Answer(
+            self.tokens[first + start : end].astype(np.uint32),
+            (self.number_start[numbers] - start).astype(np.int32),
+            self.number_length[numbers],
+            numbers,
+        )
+
+    def class_of(self, classes: Sequence[str]) -> NDArray[np.int64]:
+        """[n] the index of each row's label among some classes; -1 where it is none of them."""
+        found = pc.index_in(self.labels, value_set=pa.array(classes, pa.string()))
+        return np.asarray(found.fill_null(-1).to_numpy(), np.int64)
+
+    def head(self, rows: int | None) -> "Samples":
+        """The first ``rows`` rows; all of them for None or more than there are."""
+        if rows is None or rows >= len(self):
+            return self
+        tokens, numbers = int(self.token_rows[rows]), int(self.number_rows[rows])
+        targets = int(np.searchsorted(self.target_row, rows))
+        return Samples(
+            ids=self.ids[:rows],
+            tokens=self.tokens[:tokens],
+            token_rows=self.token_rows[: rows + 1],
+            number_rows=self.number_rows[: rows + 1],
+            numbers=self.numbers[:numbers],
+            number_start=self.number_start[:numbers],
+            number_length=self.number_length[:numbers],
+            channel=None if self.channel is None else self.channel[:numbers],
+            targets=self.targets[:targets],
+            target_row=self.target_row[:targets],
+            target_name=self.target_name[:targets],
+            target_literal=self.target_literal[:targets],
+            answer_start=self.answer_start[:rows],
+            labels=self.labels[:rows],
+            groups={name: column[:rows] for name, column in self.groups.items()},
+            floors={name: values[:targets] for name, values in self.floors.items()},
+            clusters=None if self.clusters is None else self.clusters[:rows],
+        )
+
+    @classmethod
+    def read(cls, shards: Sequence[Path], ids: TokenIds, spill: Path | None = None) -> "Samples":
+        """All rows of a split's shards, in order.
+
+        ids
+            Those of the codec that the shards were encoded with.
+        spill
+            A folder that lasts as long as the samples: tokens and numbers are written there and
+            mapped, so that the disk holds what memory does not.
+
+        Raises StoreError for a damaged file or a full disk, DataError where the split has no rows.
+        """
+        counts: dict[str, list[NDArray[np.int64]]] = {name: [] for name in _COUNTED}
+        rest: dict[str, list[pa.Array[Any]]] = {}
+        with ExitStack() as stack:
+            flat = {name: _Flat(spill, name) for name in _FLAT}
+            for one in flat.values():
+                stack.callback(one.close)
+            for columns in _groups(shards, ids):
+                for name, values in columns.items():
+                    if pa.types.is_list(values.type):
+                        if name in counts:
+                            lengths = np.diff(values.offsets.to_numpy())
+                            counts[name].append(lengths.astype(np.int64))
+                        values = values.flatten()
+                    if name in flat:
+                        flat[name].add(values.to_numpy())
+                    else:
+                        rest.setdefault(name, []).append(values)
+        rows = {name: _offsets(of) for name, of in counts.items()}
+        if len(rows["tokens"]) == 1:
+            told = ", ".join(map(str, shards[:1])) or "no shard"
+            raise DataError(
+                f"the split has no rows ({told}); `numtok show` lists the splits of the data"
+            )
+        whole = {name: pa.concat_arrays(parts) for name, parts in rest.items()}
+        target_row = np.repeat(np.arange(len(whole["id"])), np.diff(rows["target_index"]))
+        return cls(
+            ids=whole["id"],
+            tokens=flat["tokens"].whole(),
+            token_rows=rows["tokens"],
+            number_rows=rows["numbers"],
+            numbers=flat["numbers"].whole(),
+            number_start=flat["number_start"].whole(),
+            number_length=flat["number_length"].whole(),
+            channel=flat["channel"].whole() if flat["channel"].begun else None,
+            targets=rows["numbers"][target_row] + whole["target_index"].to_numpy(),
+            target_row=target_row,
+            target_name=whole["target_name"],
+            target_literal=whole["target_literal"],
+            answer_start=whole["answer_start"].fill_null(-1).to_numpy(),
+            labels=whole["label"],
+            groups={
+                name.removeprefix(GROUP): column
+                for name, column in whole.items()
+                if name.startswith(GROUP)
+            },
+            floors={
+                name.removeprefix(FLOOR): column.to_numpy()
+                for name, column in whole.items()
+                if name.startswith(FLOOR)
+            },
+            clusters=whole.get(CLUSTER),
+        )
+
+
+def clustered(own: NDArray[np.int64], clusters: "pa.Array[Any] | None") -> NDArray[np.int64]:
+    """What each of n things is drawn together with, as an integer: its cluster, or where it has
+    none (null) what is its ``own``, from 0 on.
+
+    >>> clustered(np.array([0, 0, 1, 2]), pa.array(["a", "a", None, "a"]))
+    array([0, 0, 2, 0])
+    """
+    if clusters is None:
+        return own
+    found = clusters.dictionary_encode()
+    codes = np.asarray(found.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+    return np.where(codes < 0, own + len(found.dictionary), codes)
+
+
+_FLAT = ("tokens", "numbers", "number_start", "number_length", "channel")
+_COUNTED = ("tokens", "numbers", "target_index")
+_UNUSED = ("text",)
+_OF_NUMBERS = ("number_start", "number_length", "channel")  # lists as long as the numbers
+_MAY_LACK = ("answer_start", "label", CLUSTER)  # in some rows
+
+
+@contextmanager
+def opened_shard(path: Path, ids: TokenIds) -> "Iterator[pq.ParquetFile]":
+    """A shard with the columns of ``records.encoded_schema``; StoreError for what is none."""
+    wanted = encoded_schema(ids.size, ids.channel, ())
+    with opened(path) as file:
+        check_schema(path, file.schema_arrow, wanted, _kind_of_more)
+        yield file
+
+
+def read_group(path: Path, file: "pq.ParquetFile", group: int, names: Sequence[str]) -> "pa.Table":
+    """Some columns of a row group; StoreError where a value is missing that each row has, or texts
+    are no texts."""
+    table: pa.Table = file.read_row_group(group, columns=list(names))
+    check_nulls(path, table, lambda name: name in _MAY_LACK or name.startswith(GROUP))
+    for column in table.columns:
+        column.validate(full=True)
+    return table
+
+
+def bytes_of(shards: Sequence[Path], ids: TokenIds) -> int:
+    """How much memory the tokens and numbers of some shards take, about."""
+    size = 0
+    for path in shards:
+        with opened_shard(path, ids) as file:
+            for group in range(file.metadata.num_row_groups):
+                facts = file.metadata.row_group(group)
+                for k in range(facts.num_columns):
+                    name = facts.column(k).path_in_schema.partition(".")[0]
+                    if name in _FLAT:
+                        width = file.schema_arrow.field(name).type.value_type.bit_width // 8
+                        size += width * facts.column(k).num_values
+    return size
+
+
+class _Flat:
+    """Arrays one behind the other: in memory, or in a file that is mapped when it is whole."""
+
+    def __init__(self, folder: Path | None, name: str) -> None:
+        self._path = None if folder is None else folder / name
+        self._arrays: list[NDArray[Any]] = []
+        self._fd: int | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was added, be it empty."""
+        return bool(self._arrays)
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Put values behind those that are there."""
+        if self._path is not None and len(values):
+            with files.reporting("write", self._path):
+                if self._fd is None:
+                    self._fd = files.system.open_write(self._path)
+                files.write_all(self._fd, values.view(np.uint8).data)
+            values = values[:0]  # says the type
+        self._arrays.append(values)
+
+    def whole(self) -> NDArray[Any]:
+        """All of them."""
+        if self._path is not None and self._fd is not None:
+            return np.memmap(self._path, self._arrays[0].dtype, "r")
+        return self._arrays[0] if len(self._arrays) == 1 else np.concatenate(self._arrays)
+
+    def close(self) -> None:
+        """Give the file back, which stays where it is."""
+        if self._fd is not None:
+            files.system.close(self._fd)
+
+
+def _offsets(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
+
+
+def _kind_of_more(name: str) -> "pa.DataType | None":
+    """The type of a column that depends on the rows."""
+    if name.startswith(FLOOR):
+        return pa.list_(pa.float64())
+    return pa.string() if name.startswith(GROUP) or name == CLUSTER else None
+
+
+def _groups(shards: Sequence[Path], ids: TokenIds) -> "Iterator[dict[str, pa.Array[Any]]]":
+    """The columns of the row groups of shards, without what is not used here."""
+    first: list[str] | None = None
+    for path in shards:
+        with opened_shard(path, ids) as file:
+            names = [name for name in file.schema_arrow.names if name not in _UNUSED]
+            if names != (first := first or names):
+                raise damaged(path, f"it has not the columns of {shards[0].name}")
+            for group in range(file.metadata.num_row_groups):
+                table = read_group(path, file, group, names)
+                columns = {name: _column(table, name) for name in names}
+                _check_rows(path, columns, ids)
+                yield columns
+
+
+def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) -> None:
+    """StoreError unless the lists of each row belong together, and what they say of one another
+    is so."""
+    bounds = {
+        name: values.offsets.to_numpy().astype(np.int64)
+        for name, values in columns.items()
+        if pa.types.is_list(values.type)
+    }
+    for name in bounds.keys() - {"tokens"}:
+        to = "numbers" if name in _OF_NUMBERS else "target_index"
+        if name != "numbers" and not np.array_equal(bounds[name], bounds[to]):
+            raise damaged(path, f"{name!r} of a row has not as many values as {to!r}")
+
+    def flat(name: str) -> NDArray[Any]:
+        values: NDArray[Any] = columns[name].flatten().to_numpy(zero_copy_only=False)
+        return values
+
+    first, end = bounds["tokens"][:-1], bounds["tokens"][1:]  # of each row
+    counts = np.diff(bounds["numbers"])
+    starts = np.repeat(first, counts) + flat("number_start")
+    ends = starts + flat("number_length")
+    if not (
+        (flat("number_start") >= 0).all()
+        and (flat("number_length") > 0).all()
+        and (ends <= np.repeat(end, counts)).all()
+        and (starts[1:] >= ends[:-1]).all()
+    ):
+        raise damaged(path, "a number is not where its row has tokens")
+    tokens = flat("tokens")
+    edges = np.zeros(len(tokens) + 1, np.int8)
+    edges[starts] += 1
+    edges[ends] -= 1
+    is_text = edges[:-1].cumsum(dtype=np.int8) == 0
+    if len(tokens) and not (
+        tokens.min() >= ids.number_first
+        and tokens.max() < ids.size
+        and np.array_equal(is_text, tokens >= ids.text_first)
+    ):
+        raise damaged(path, "a token is none of the vocabulary, or not where its like can be")
+    if "channel" in columns and not np.isfinite(flat("channel")).all():
+        raise damaged(path, "a value beside a number is not finite")
+
+    numbers_of = np.repeat(counts, np.diff(bounds["target_index"]))
+    targets = flat("target_index")
+    if not ((targets >= 0) & (targets < numbers_of)).all():
+        raise damaged(path, "a target is no number of its row")
+    numerals = pc.match_substring_regex(columns["target_literal"].flatten(), NUMERAL)
+    if not pc.all(numerals, min_count=0).as_py():
+        raise damaged(path, "a target is no number as it is written")
+    answers = columns["answer_start"]
+    rows = np.flatnonzero(answers.is_valid().to_numpy(zero_copy_only=False))
+    at = answers.drop_null().to_numpy()
+    if not ((at >= 0) & (at <= (end - first)[rows])).all():
+        raise damaged(path, "an answer begins outside its row")
+    at = (first[rows] + at)[at < (end - first)[rows]]
+    begins = np.zeros(len(tokens), np.bool_)
+    begins[starts] = True
+    if not (is_text[at] | begins[at]).all():
+        raise damaged(path, "an answer begins within a number")
+
+
+def _column(table: "pa.Table", name: str) -> "pa.Array[Any]":
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

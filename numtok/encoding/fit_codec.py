@@ -1,0 +1,154 @@
+"""Fit a codec on the train split: the text tokenizer's words, the normaliser's constants, what the
+scheme learns."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from numtok.data.reading.batches import Batch
+from numtok.data.reading.rows import Categories
+from numtok.data.reading.units import Unit
+from numtok.encoding.codec import Codec, Spans, Texts, cut
+from numtok.encoding.normalizers.base import Moments, Normalizer, fit
+from numtok.encoding.schemes.base import Scheme
+from numtok.encoding.text_tokenizers.base import NO_PIECES, Fitted, Pieces, TextTokenizer
+from numtok.encoding.train_numbers import MeasureUnit, NumberSample, SampleUnit, in_train
+from numtok.encoding.unit import Screening
+from numtok.errors import DataError
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.records import TRAIN
+from numtok.registry import settings_of
+from numtok.store.engines.local import Workers
+
+Advance = Callable[[int, int], None]  # told the bytes and the rows of each unit done
+
+SAMPLE = 16 << 20  # bytes of train text that a text tokenizer is fitted on
+
+
+class Fit(NamedTuple):
+    """A codec, the columns of groups and floors that rows of the sample have, and from how many
+    of the train split's numbers the scheme learnt (nothing where it did not)."""
+
+    codec: Codec
+    columns: list[str]
+    learnt_from: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Unfitted:
+    """A codec as it is asked for. ``text`` is set where the text tokenizer needs no fit."""
+
+    scheme: Scheme
+    policy: NumeralPolicy
+    normalizer: Normalizer
+    text_tokenizer: TextTokenizer
+    text: Fitted | None
+
+    def settings(self) -> dict[str, Any]:
+        """What versions are taken over."""
+        return {
+            "scheme": settings_of(self.scheme),
+            "numerals": self.policy.settings(),
+            "normalize": settings_of(self.normalizer),
+            "text_tokenizer": settings_of(self.text_tokenizer),
+        }
+
+    def fit(
+        self,
+        units: Sequence[Unit],
+        screening: Screening,
+        workers: Workers,
+        advance: Callable[[str], Advance],
+    ) -> "Fit":
+        """A pure function of the input: texts are learnt from the first 16 MiB of train text, what
+        is measured is merged in the order of the units, and numbers are sampled by their rows.
+        ``advance`` begins a pass over all units, by its name, which is told the bytes and the rows
+        of each unit done.
+        """
+        scheme = self.scheme
+        if self.text_tokenizer.needs_sample or self.normalizer.fitted or scheme.needs_sample:
+            pieces, more = _sample(units, screening, self.policy)
+        else:
+            pieces, more = NO_PIECES, first_columns(units, screening)
+        text = self.text or self.text_tokenizer.fit(pieces)
+        screening = replace(screening, reading=replace(screening.reading, checked=False))
+        moments = Moments()
+        if self.normalizer.fitted:
+            measure = MeasureUnit(screening, self.policy)
+            moments = _moments(measure, units, workers, advance("measuring"))
+        normalizer = fit(self.normalizer, moments)
+        learnt_from: dict[str, int] = {}
+        if scheme.needs_sample:
+            sample = NumberSample()
+            work, done = SampleUnit(screening, self.policy, normalizer), advance("sampling")
+            for unit, part, rows in workers.run(work, units):  # in any order
+                sample.merge(part)
+                done(units[unit].size, rows)
+            scheme = scheme.fit(sample.literals())
+            learnt_from = {"numbers_train": sample.count, "numbers_learnt_from": sample.sampled}
+        codec = Codec(scheme, self.policy, normalizer, self.text_tokenizer, text)
+        return Fit(codec, more, learnt_from)
+
+
+def _moments(
+    work: MeasureUnit, units: Sequence[Unit], workers: Workers, advance: Advance
+) -> Moments:
+    """Those of all units, merged in their order, whatever the order they are done in."""
+    found: dict[int, Moments] = {}
+    for unit, part, rows in workers.run(work, units):
+        found[unit] = part
+        advance(units[unit].size, rows)
+    return reduce(Moments.merged, (found[unit] for unit in sorted(found)), Moments())
+
+
+def _sample(
+    units: Sequence[Unit], screening: Screening, policy: NumeralPolicy
+) -> tuple[Pieces, list[str]]:
+    """The pieces of text of the first train rows, some 16 MiB."""
+    chosen: list[pa.Array[Any]] = []
+    more: set[str] = set()
+    size = rows = rejected = 0
+    for batch, splits in _batches(units, screening):
+        rows, rejected = rows + len(batch), rejected + len(batch.rejected)
+        more |= batch.rows.more_columns
+        # Whole batches, so that the sample depends on the bytes of the input alone.
+        chosen.append(in_train(batch.rows.texts, splits))
+        size += chosen[-1].nbytes
+        if size >= SAMPLE:
+            break
+    if not rows:
+        raise no_rows(rejected)
+    texts = pa.concat_arrays(chosen)
+    if not len(texts):
+        raise DataError(
+            f"no row is in the split {TRAIN!r}, so there is nothing to fit the encoding on; "
+            "give train data as well, or --like REF to use an earlier encoding"
+        )
+    sample = Texts.of(texts)
+    return cut(sample, Spans(*scan(sample.data, sample.rows, policy))), sorted(more)
+
+
+def first_columns(units: Sequence[Unit], screening: Screening) -> list[str]:
+    """The columns of groups and floors that the first rows have: nearly always all."""
+    for batch, _ in _batches(units, screening):
+        return sorted(batch.rows.more_columns)
+    return []
+
+
+def no_rows(rejected: int) -> DataError:
+    """The error of a run that has nothing to work on."""
+    if not rejected:
+        return DataError("the input has no rows, only blank lines; give a file with at least one")
+    return DataError(
+        f"none of the {rejected} rows can be used; run with --on-error fail to see what is wrong "
+        "with the first"
+    )
+
+
+def _batches(units: Sequence[Unit], screening: Screening) -> Iterator[tuple[Batch, Categories]]:
+    for unit in units:
+        yield from screening.batches(unit)

@@ -1,0 +1,43 @@
+"""Texts as rows of encoded data, in memory: nothing is written."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from numtok.encoding.codec import Codec, EncodedTexts, Texts
+from numtok.encoding.dataset import Samples
+
+
+def rows_of(encoded: EncodedTexts, targets: NDArray[np.int64] | None = None) -> Samples:
+    """Encoded texts, a row each.
+
+    targets
+        int64[t], rising: the numbers, of all, that are targets, all of one name.
+    """
+    chosen = np.zeros(0, np.int64) if targets is None else targets
+    data, starts, ends = encoded.literals
+    bounds = zip(starts[chosen].tolist(), ends[chosen].tolist(), strict=True)
+    n = len(encoded.text)
+    return Samples(
+        ids=pa.array(map(str, range(n)), pa.string()),
+        tokens=encoded.tokens,
+        token_rows=encoded.token_rows.astype(np.int64),
+        number_rows=encoded.number_rows.astype(np.int64),
+        numbers=encoded.numbers,
+        number_start=encoded.number_start,
+        number_length=encoded.number_length,
+        channel=encoded.channel,
+        targets=chosen,
+        target_row=np.searchsorted(encoded.number_rows, chosen, side="right") - 1,
+        target_name=pa.array(["number"] * len(chosen), pa.string()),
+        target_literal=pa.array([bytes(data[i:j]).decode() for i, j in bounds], pa.string()),
+        answer_start=encoded.marks,
+        labels=pa.nulls(n, pa.string()),
+        groups={},
+    )
+
+
+def row_of(text: str, codec: Codec) -> Samples:
+    """One text as a row."""
+    texts = Texts.of(pa.array([text], pa.string()))
+    return rows_of(codec.encode(texts, codec.find(texts)))

@@ -1,0 +1,30 @@
+"""affine: mean 0 and standard deviation 1."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
+
+
+@dataclass(frozen=True)
+class Affine(Normalizer):
+    """``(x - mean) / deviation``; a constant train split is only shifted."""
+
+    revision: ClassVar[int] = 1
+    digest: ClassVar[str] = "279cacc7b3d905be"
+    linear: ClassVar[bool] = True
+
+    def fit(self, moments: Moments) -> Constants:
+        return {"mean": moments.mean, "deviation": moments.deviation or 1.0}
+
+    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return (values - constants["mean"]) / constants["deviation"]
+
+    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return values * constants["deviation"] + constants["mean"]
+
+    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return np.full(len(values), -np.log(constants["deviation"]))

@@ -1,0 +1,32 @@
+"""none: values as they are."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
+
+
+@dataclass(frozen=True)
+class NoNormalizer(Normalizer):
+    """The identity."""
+
+    revision: ClassVar[int] = 1
+    digest: ClassVar[str] = "6f59c4e8acfc4121"
+    linear: ClassVar[bool] = True
+    fitted: ClassVar[bool] = False
+    identity: ClassVar[bool] = True
+
+    def fit(self, moments: Moments) -> Constants:
+        return {}
+
+    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return values
+
+    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return values
+
+    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return np.zeros(len(values))

@@ -1,0 +1,38 @@
+"""scale:5: into [-5, 5] by one factor, zero stays zero."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
+from numtok.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Scale(Normalizer):
+    """xVal, Section 2.1: the largest magnitude of the train split becomes ``limit``."""
+
+    revision: ClassVar[int] = 1
+    digest: ClassVar[str] = "eb187f00c6c7af14"
+    linear: ClassVar[bool] = True
+    keeps_zero: ClassVar[bool] = True
+    positional: ClassVar[str] = "limit"
+    limit: float = 5.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.limit < np.inf:
+            raise UsageError(f"scale: limit={self.limit} is not possible; it is a positive number")
+
+    def fit(self, moments: Moments) -> Constants:
+        return {"factor": self.limit / moments.largest if moments.largest else 1.0}
+
+    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return values * constants["factor"]
+
+    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return values / constants["factor"]
+
+    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return np.full(len(values), np.log(constants["factor"]))

@@ -1,0 +1,36 @@
+"""signed-log: magnitudes by their logarithm, for values over many orders of magnitude."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
+
+
+@dataclass(frozen=True)
+class SignedLog(Normalizer):
+    """``sign(x) * log10(1 + |x|)``. Several published "xVal" baselines put such a logarithm in
+    front; a run with it is labelled so, not "xVal"."""
+
+    revision: ClassVar[int] = 1
+    digest: ClassVar[str] = "8cdc129047b356a2"
+    keeps_zero: ClassVar[bool] = True
+    fitted: ClassVar[bool] = False
+
+    def fit(self, moments: Moments) -> Constants:
+        return {}
+
+    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        # copysign, not sign: -0 stays -0
+        signed: NDArray[np.float64] = np.copysign(np.log1p(np.abs(values)) / np.log(10.0), values)
+        return signed
+
+    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        signed: NDArray[np.float64] = np.copysign(np.expm1(np.abs(values) * np.log(10.0)), values)
+        return signed
+
+    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        slopes: NDArray[np.float64] = -np.log1p(np.abs(values)) - np.log(np.log(10.0))
+        return slopes

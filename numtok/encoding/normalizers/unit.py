@@ -1,0 +1,35 @@
+"""unit: the range of the train split onto [0, 1], or another interval of that width."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
+
+
+@dataclass(frozen=True)
+class Unit(Normalizer):
+    """``(x - low) / (high - low)``, plus ``start``; a constant train split becomes 0 (or that).
+
+    >>> fit(Unit(start=-0.5), Moments.of(np.array([10.0, 20.0]))).forward(np.array([10.0, 17.5]))
+    array([-0.5 ,  0.25])
+    """
+
+    revision: ClassVar[int] = 1
+    digest: ClassVar[str] = "d090a22ddb0211c3"
+    linear: ClassVar[bool] = True
+    start: float = 0.0
+
+    def fit(self, moments: Moments) -> Constants:
+        return {"low": moments.low, "width": moments.high - moments.low or 1.0}
+
+    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return (values - constants["low"]) / constants["width"] + self.start
+
+    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return (values - self.start) * constants["width"] + constants["low"]
+
+    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+        return np.full(len(values), -np.log(constants["width"]))

@@ -1,0 +1,234 @@
+"""Samples of the numbers of each slot, and of rows: few, the same for any division of the rows.
+
+A number is known by a hash of its row (of its id and content) and its place in
+it, and those with the smallest hashes are the sample (bottom-k, as in
+``_tallies``): every number is as likely in it as any other. Numbers of rows that
+are equal, with equal ids, have equal hashes: they are in it together, once, with
+a weight.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.analysis.profiling.slot_statistics import ANYTHING, KEPT
+from numtok.data.reading.arrow import packed
+from numtok.numerals.column import Literals
+
+ROWS_KEPT = 512
+_PENDING = 1 << 16  # numbers that wait to be sorted in
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Some numbers as written, each at its node, with how many equal ones it stands for."""
+
+    nodes: NDArray[np.int32]  # [n]
+    hashes: NDArray[np.uint64]  # [n]
+    weights: NDArray[np.int64]  # [n]
+    literals: Literals  # [n]
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def at(self, node: int) -> "Sample":
+        """The numbers of one node."""
+        return self.take(np.flatnonzero(self.nodes == node))
+
+    def take(self, keep: NDArray[np.int64]) -> "Sample":
+        """The numbers at some indices, their literals packed."""
+        data, starts, ends = self.literals
+        taken, bounds = packed(data, starts[keep], ends[keep])
+        literals = Literals(taken, bounds[:-1], bounds[1:])
+        return Sample(self.nodes[keep], self.hashes[keep], self.weights[keep], literals)
+
+    def moved(self, became: NDArray[np.int32]) -> "Sample":
+        """With the nodes that the nodes became."""
+        return smallest(replace(self, nodes=became[self.nodes]))
+
+    def limits(self) -> dict[int, np.uint64]:
+        """The largest hash of each node that has no room for a larger one."""
+        nodes, first, counts = np.unique(self.nodes, return_index=True, return_counts=True)
+        full = counts >= KEPT
+        last = first[full] + KEPT - 1
+        return dict(zip(nodes[full].tolist(), self.hashes[last], strict=True))
+
+
+def smallest(sample: Sample, most: int = KEPT) -> Sample:
+    """Equal numbers as one, and of each node the ``most`` with the smallest hashes, in their
+    order."""
+    if not len(sample):
+        return sample
+    order = np.lexsort((sample.hashes, sample.nodes))
+    nodes, hashes = sample.nodes[order], sample.hashes[order]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (nodes[1:] != nodes[:-1]) | (hashes[1:] != hashes[:-1])
+    firsts = np.flatnonzero(new)
+    weights = np.add.reduceat(sample.weights[order], firsts)
+    owners = nodes[firsts]
+    rank = np.arange(len(firsts)) - np.searchsorted(owners, owners)
+    keep = rank < most
+    kept = sample.take(order[firsts[keep]])
+    return replace(kept, weights=weights[keep])
+
+
+def _smallest_of_many(sample: Sample) -> Sample:
+    """As :func:`smallest`, without sorting numbers whose hash is too large to stay.
+
+    Hashes are even, so of ``c`` numbers of a node some ``4 * KEPT`` are below that share of all
+    hashes; where fewer than ``KEPT`` of these differ, because rows are equal, all are sorted.
+    """
+    counts = np.bincount(sample.nodes)
+    if counts.max(initial=0) <= 8 * KEPT:
+        return smallest(sample)
+    shares = np.minimum(4 * KEPT / np.maximum(counts, 1), 1.0)
+    limits = (shares * 2.0**63).astype(np.uint64) * np.uint64(2) - np.uint64(1)
+    below = sample.hashes <= limits[sample.nodes]
+    kept = smallest(sample.take(np.flatnonzero(below)))
+    lacking = (np.bincount(kept.nodes, minlength=len(counts)) < KEPT) & (shares < 1)
+    if not lacking.any():
+        return kept
+    again = lacking[sample.nodes]
+    whole = smallest(sample.take(np.flatnonzero(again)))
+    return joined([kept.take(np.flatnonzero(~lacking[kept.nodes])), whole])
+
+
+def joined(samples: Sequence[Sample]) -> Sample:
+    """All numbers of several samples, without a choice."""
+    sizes = np.cumsum([0, *(len(sample.literals.data) for sample in samples)])
+    literals = Literals(
+        np.concatenate([sample.literals.data for sample in samples]),
+        *(
+            np.concatenate(
+                [
+                    sample.literals[k] + int(size)
+                    for sample, size in zip(samples, sizes, strict=False)
+                ]
+            ).astype(np.int32)
+            for k in (1, 2)
+        ),
+    )
+    return Sample(
+        np.concatenate([sample.nodes for sample in samples]),
+        np.concatenate([sample.hashes for sample in samples]),
+        np.concatenate([sample.weights for sample in samples]),
+        literals,
+    )
+
+
+def no_sample() -> Sample:
+    """No number at all."""
+    empty = np.empty(0, np.int32)
+    return Sample(
+        empty,
+        np.empty(0, np.uint64),
+        np.empty(0, np.int64),
+        Literals(np.empty(0, np.uint8), empty, empty),
+    )
+
+
+class Samples:
+    """The sample of each node of a unit; chosen numbers are sorted in when many have come."""
+
+    def __init__(self) -> None:
+        self._settled = no_sample()
+        self._waiting: list[Sample] = []
+        self.limits: Mapping[int, np.uint64] = {}
+
+    def add(
+        self,
+        nodes: NDArray[np.int32],
+        hashes: NDArray[np.uint64],
+        data: NDArray[np.uint8],
+        starts: NDArray[np.int32],
+        ends: NDArray[np.int32],
+    ) -> None:
+        """Numbers that are below the limits, as spans of ``data``, which is not kept."""
+        chosen = Sample(nodes, hashes, np.ones(len(nodes), np.int64), Literals(data, starts, ends))
+        self._waiting.append(_smallest_of_many(chosen))
+        if sum(map(len, self._waiting)) > _PENDING or not self.limits:
+            self.settled()
+
+    def settled(self) -> Sample:
+        """The samples, sorted."""
+        if self._waiting:
+            self._settled = smallest(joined([self._settled, *self._waiting]))
+            self._waiting = []
+            self.limits = self._settled.limits()
+        return self._settled
+
+    def move(self, became: NDArray[np.int32]) -> None:
+        """Nodes have become other nodes."""
+        self._settled = self.settled().moved(became)
+        self.limits = self._settled.limits()
+
+
+class SampledRows:
+    """Some rows with numbers: which nodes each has, and how many rows are equal to it."""
+
+    def __init__(self) -> None:
+        # By hash of the row, its nodes, each with the index of its first number.
+        self._nodes: dict[int, dict[int, int]] = {}
+        self._weights: dict[int, int] = {}
+        self.limit = ANYTHING
+
+    @property
+    def exact(self) -> bool:
+        """Whether these are all rows."""
+        return len(self._nodes) < ROWS_KEPT
+
+    def add(
+        self,
+        rows: NDArray[np.int32],
+        hashes: NDArray[np.uint64],
+        number_rows: NDArray[np.int32],
+        nodes: NDArray[np.int32],
+    ) -> None:
+        """Rows that are below the limit; row r has the numbers ``number_rows[r]`` and on, of which
+        ``nodes`` says where they are."""
+        distinct, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+        for code, index, count in zip(
+            distinct[:ROWS_KEPT].tolist(), first.tolist(), counts.tolist(), strict=False
+        ):
+            if code not in self._nodes:
+                row = rows[index]
+                own = nodes[number_rows[row] : number_rows[row + 1]]
+                there, places = np.unique(own, return_index=True)
+                self._nodes[code] = dict(zip(there.tolist(), places.tolist(), strict=True))
+            self._weights[code] = self._weights.get(code, 0) + count
+        self._cut()
+
+    def move(self, became: NDArray[np.int32]) -> None:
+        """Nodes have become other nodes."""
+        for code, nodes in self._nodes.items():
+            moved: dict[int, int] = {}
+            for node, place in nodes.items():
+                now = int(became[node])
+                moved[now] = min(place, moved.get(now, place))
+            self._nodes[code] = moved
+
+    def merge(self, other: "SampledRows") -> None:
+        """Add the rows of another sample."""
+        for code, nodes in other._nodes.items():
+            self._nodes.setdefault(code, nodes)
+            self._weights[code] = self._weights.get(code, 0) + other._weights[code]
+        self._cut()
+
+    def share(self, node: int) -> float:
+        """The share of the rows with numbers that have one at ``node``."""
+        all_rows = sum(self._weights.values())
+        having = sum(self._weights[code] for code, nodes in self._nodes.items() if node in nodes)
+        return having / all_rows if all_rows else 0.0
+
+    def place(self, node: int) -> int | None:
+        """How many numbers are before the first one at ``node``, in the row with the most."""
+        return max((nodes[node] for nodes in self._nodes.values() if node in nodes), default=None)
+
+    def _cut(self) -> None:
+        kept = sorted(self._nodes)[:ROWS_KEPT]
+        self._nodes = {code: self._nodes[code] for code in kept}
+        self._weights = {code: self._weights[code] for code in kept}
+        if len(kept) == ROWS_KEPT:
+            self.limit = np.uint64(kept[-1])

@@ -1,0 +1,181 @@
+"""What ``numgpt`` and ``dice`` share: the exponent is the token, the signed mantissa the channel.
+
+Both are taken from the decimal digits of the literal, so 1000 is 1 with E3 and 9.99999999999 has
+the exponent 0; no logarithm and no float64 is asked. They differ in the embedder that they name.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.schemes._radix import compose
+from numtok.encoding.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
+from numtok.errors import UsageError
+from numtok.numerals.column import Numerals
+from numtok.registry import Interval
+
+_EXTRAS = ("NAN", "+INF", "-INF")
+_WIDEST = Interval(-290, 290)  # so that float64 holds all products
+_POWERS_OF_TEN = np.uint64(10) ** np.arange(20, dtype=np.uint64)
+_MOST = np.nextafter(np.float32(10), np.float32(0))  # a mantissa is below 10
+_DIGITS = (6, 7, 8, 9)  # float32 keeps any 6 digits, and 9 tell all of its values apart
+_PLACES = 8  # powers of ten beside [1, 10) in which a channel is read by its decimal digits
+
+GOLDEN = (
+    ("-123", "E2", "-123.0"),  # Equation 1
+    ("2300", "E3", "2300.0"),
+    ("0.23", "E-1", "0.23"),
+    ("1000", "E3", "1000.0"),
+    ("9.99999999999", "E0", "9.999999"),
+    ("0", "E0", "0.0"),
+    ("1e-8", "E-8", "1e-08"),
+    ("9e-9", "UNDERFLOW", "underflow"),
+    ("-1e13", "OVERFLOW", "overflow"),
+)
+
+
+class MantissaScheme(Scheme):
+    """One token a number; leaves name the embedder and have the field ``exponents``.
+
+    Beside ``exponents`` there are a token below them and one above, the -INF and +INF of the paper,
+    here ``UNDERFLOW`` and ``OVERFLOW``, because infinities have tokens of their own. A mantissa is
+    kept beside these two, too. Zero has the mantissa 0 and the exponent 0, NaN and infinities the
+    channel 1.
+
+    Read back, a channel is the shortest decimal that float32 tells from its neighbours, so numbers
+    of up to six digits come back as they were. One outside [1, 10), as a head may predict it, is
+    read as it stands: 0.5 with E3 is 500, and 12 with E0 is 12.
+    """
+
+    exponents: Interval
+
+    @property
+    def counted(self) -> int:
+        return len(self.exponents) + 2
+
+    @property
+    def tokens_per_number(self) -> int:
+        return 1
+
+    @property
+    def bounds(self) -> Bounds:
+        # The ends themselves are also the float64 of literals that lie just below them.
+        least, beyond = (float(f"1e{one}") for one in (self._powers[0], self._powers[-1] + 1))
+        return Bounds(float(np.nextafter(least, np.inf)), float(np.nextafter(beyond, 0.0)))
+
+    @property
+    def relative_error(self) -> float:
+        return 2.0**-23  # just below 10; half of it elsewhere
+
+    @property
+    def factors(self) -> NDArray[np.float64]:
+        powers = [float(f"1e{power}") for power in self._powers]
+        return np.array([*powers, 0.0, np.inf, *[np.nan] * len(_EXTRAS)])
+
+    @property
+    def _powers(self) -> range:
+        return range(self.exponents.first, self.exponents.last + 1)
+
+    def vocabulary(self) -> tuple[str, ...]:
+        return (*(f"E{power}" for power in self._powers), "UNDERFLOW", "OVERFLOW", *_EXTRAS)
+
+    def encode(self, numerals: Numerals) -> Encoded:
+        digits, powers, negative, _ = numerals.significands
+        above, _ = numerals.out_of_float64()
+        places = np.searchsorted(_POWERS_OF_TEN, digits, "right") - 1  # behind the first digit
+        exponent = np.where(digits == 0, 0, powers.astype(np.int64) + places)
+        size = digits.astype(np.float64) / 10.0 ** np.maximum(places, 0)
+        channel = np.minimum(size.astype(np.float32), _MOST)
+        channel[negative] *= np.float32(-1)
+
+        outcomes = np.zeros(len(numerals), np.uint8)
+        outcomes[exponent < self.exponents.first] = Outcome.POSITIVE_UNDERFLOW
+        outcomes[exponent > self.exponents.last] = Outcome.POSITIVE_OVERFLOW
+        infinite = np.isinf(numerals.values) & ~above
+        outcomes[infinite] = Outcome.POSITIVE_INFINITY
+        outcomes[(outcomes > 0) & np.signbit(numerals.values)] += 1  # negative twins come next
+        outcomes[np.isnan(numerals.values)] = Outcome.NAN
+        channel[infinite | np.isnan(numerals.values)] = 1.0
+
+        tokens = np.where(outcomes == 0, exponent - self.exponents.first, self._other[outcomes])
+        lengths = np.ones(len(numerals), np.int32)
+        return Encoded(tokens.astype(np.uint32), lengths, outcomes, channel)
+
+    @property
+    def _other(self) -> NDArray[np.int64]:
+        """int64[outcomes]: the token of each that is no ordinary number."""
+        under, over, nan, plus, minus = range(len(self.exponents), self.counted + len(_EXTRAS))
+        return np.array([0, 0, 0, nan, plus, minus, under, under, over, over])
+
+    def decode(
+        self,
+        tokens: NDArray[np.uint32],
+        lengths: NDArray[np.int32],
+        channel: NDArray[np.float32] | None = None,
+    ) -> Decoded:
+        if channel is None:
+            raise ValueError("decoding needs the value channel")
+        values = np.full(len(lengths), np.nan)
+        failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
+        single = np.flatnonzero(lengths == 1)
+        token = tokens.astype(np.int64)[np.cumsum(lengths, dtype=np.int64)[single] - 1]
+        known = token < self.counted + len(_EXTRAS)
+        single, token = single[known], token[known]
+        failures[single] = Failure.NONE
+
+        ordinary = token < len(self.exponents)
+        power = token[ordinary] + self.exponents.first
+        values[single[ordinary]] = _product(channel[single[ordinary]], power)
+        failures[single[token == len(self.exponents)]] = Failure.UNDERFLOW
+        failures[single[token == len(self.exponents) + 1]] = Failure.OVERFLOW
+        for value, extra in ((np.inf, self.counted + 1), (-np.inf, self.counted + 2)):
+            values[single[token == extra]] = value
+        return Decoded(values, failures)
+
+    def next(self, prefix: tuple[int, ...]) -> Next:
+        return Next(np.full(self.counted + len(_EXTRAS), not prefix), may_end=bool(prefix))
+
+    def interval(self, tokens: tuple[int, ...]) -> Bounds:
+        (token,) = tokens
+        if token >= self.counted:
+            value = (np.nan, np.inf, -np.inf)[token - self.counted]
+            return Bounds(value, value)
+        if token == len(self.exponents) + 1:
+            return Bounds(-np.inf, np.inf)
+        power = self.exponents.first - 1 if token == len(self.exponents) else self._powers[token]
+        edge = float(f"1e{power + 1}")
+        return Bounds(-edge, edge)  # which side, the channel says
+
+
+def check_exponents(name: str, exponents: Interval) -> None:
+    """Refuse exponents without that of zero, and numbers that float64 cannot hold."""
+    if 0 not in exponents or exponents.first not in _WIDEST or exponents.last not in _WIDEST:
+        raise UsageError(
+            f"{name}: exponents={exponents} is not possible; they are from {_WIDEST.first} to "
+            f"{_WIDEST.last}, and 0, the exponent of zero, is among them"
+        )
+
+
+def _product(channel: NDArray[np.float32], power: NDArray[np.int64]) -> NDArray[np.float64]:
+    """float64[n]: channels times powers of ten, each channel by its shortest decimal.
+
+    >>> _product(np.array([-1.23, 0.5], np.float32), np.array([2, 3])).tolist()
+    [-123.0, 500.0]
+    """
+    exact = channel.astype(np.float64)
+    with np.errstate(over="ignore"):
+        values: NDArray[np.float64] = exact * np.array([float(f"1e{n}") for n in power.tolist()])
+    size = np.abs(exact)
+    lead = np.searchsorted(10.0 ** np.arange(1 - _PLACES, _PLACES + 1), size, "right") - _PLACES
+    left = np.flatnonzero((size >= 10.0**-_PLACES) & (size < 10.0**_PLACES))
+    none = np.zeros(len(channel), np.bool_)
+    for digits in _DIGITS:
+        unit = lead[left] - digits + 1
+        mantissa = np.rint(compose(none[left], np.ones(len(left), np.int64), -unit) * size[left])
+        whole = mantissa.astype(np.int64)
+        read = compose(none[left], whole, unit).astype(np.float32)
+        same = (read == np.abs(channel[left])) | (digits == _DIGITS[-1])
+        values[left[same]] = compose(
+            exact[left[same]] < 0, whole[same], unit[same] + power[left[same]]
+        )
+        left = left[~same]
+    return values

@@ -1,0 +1,56 @@
+"""B1999: a signed three-digit mantissa, exponent. ``-60.2`` -> ``-602 E-1``."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.schemes._decimal import DecimalScheme, check_exponents, exponent_tokens
+from numtok.encoding.schemes._slots import SIGNS
+from numtok.registry import Interval
+
+
+@dataclass(frozen=True)
+class B1999(DecimalScheme):
+    """Charton (2022), as in Table 1 of xVal: 1800 signed mantissas, 16 exponents, 1816 tokens.
+
+    exponents
+        Of the integer mantissa: -8..7 is 1e-6 to 9.99e9.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "xVal, Table 1"
+    golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("-6.02e1", "-602 E-1", "-60.2"),
+        ("9.996", "+100 E-1", "10.0"),
+        ("-0.1435", "-144 E-3", "-0.144"),
+        ("0", "ZERO ZERO", "0.0"),
+    )
+    digest: ClassVar[str] = "b7c8715581258780"
+
+    exponents: Interval = Interval(-8, 7)
+
+    def __post_init__(self) -> None:
+        check_exponents("b1999", self.exponents, self.mantissa_digits)
+
+    @property
+    def mantissa_digits(self) -> int:
+        return 3
+
+    def counted_vocabulary(self) -> tuple[str, ...]:
+        mantissas = tuple(f"{sign}{mantissa}" for sign in SIGNS for mantissa in range(100, 1000))
+        return mantissas + exponent_tokens(self.exponents)
+
+    def slots(self) -> tuple[range, ...]:
+        return range(1800), range(1800, 1800 + len(self.exponents))
+
+    def write(
+        self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
+    ) -> tuple[NDArray[Any], ...]:
+        return negative * 900 + mantissa - 100, exponent + 1800
+
+    def read(
+        self, tokens: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+        return tokens[:, 0] >= 900, tokens[:, 0] % 900 + 100, tokens[:, 1] - 1800

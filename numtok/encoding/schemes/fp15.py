@@ -1,0 +1,61 @@
+"""FP15: one token for sign, three-digit mantissa and exponent. ``-60.2`` -> ``-602E-1``."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.schemes._decimal import DecimalScheme, check_exponents, exponent_tokens
+from numtok.encoding.schemes._slots import SIGNS
+from numtok.registry import Interval
+
+
+@dataclass(frozen=True)
+class FP15(DecimalScheme):
+    """Charton (2022), as in Table 1 of xVal: 2 x 900 x 16 = 28800 tokens, one a number.
+
+    exponents
+        Of the integer mantissa: -8..7 is 1e-6 to 9.99e9.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "xVal, Table 1"
+    golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("-6.02e1", "-602E-1", "-60.2"),
+        ("9.996", "+100E-1", "10.0"),
+        ("-0.1435", "-144E-3", "-0.144"),
+        ("0", "ZERO", "0.0"),
+    )
+    digest: ClassVar[str] = "28bb0db49f07c33b"
+
+    exponents: Interval = Interval(-8, 7)
+
+    def __post_init__(self) -> None:
+        check_exponents("fp15", self.exponents, self.mantissa_digits)
+
+    @property
+    def mantissa_digits(self) -> int:
+        return 3
+
+    def counted_vocabulary(self) -> tuple[str, ...]:
+        return tuple(
+            f"{sign}{mantissa}{exponent}"
+            for sign in SIGNS
+            for mantissa in range(100, 1000)
+            for exponent in exponent_tokens(self.exponents)
+        )
+
+    def slots(self) -> tuple[range, ...]:
+        return (range(1800 * len(self.exponents)),)
+
+    def write(
+        self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
+    ) -> tuple[NDArray[Any], ...]:
+        return ((negative * 900 + mantissa - 100) * len(self.exponents) + exponent,)
+
+    def read(
+        self, tokens: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+        signed, exponent = np.divmod(tokens[:, 0], len(self.exponents))
+        return signed >= 900, signed % 900 + 100, exponent

@@ -1,0 +1,72 @@
+"""nd: a number of [0, 1] as digits behind the point. ``0.602`` -> ``6 0 2 0``."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.schemes._slots import check_digits, check_shared_settings
+from numtok.encoding.schemes._unit import UnitScheme
+
+
+@dataclass(frozen=True)
+class ND(UnitScheme):
+    """Section 3.2 of "Decoding-based Regression": the tokens of the normalised decoder.
+
+    ``base^length`` cells of equal width, in base-``base`` digits. The first k digits are a wider
+    cell, so a model is a histogram at every resolution (Section 3.4). Values are scaled to [0, 1]
+    by the range of the train split; what lies outside overflows.
+
+    base
+        2 to 36; in the paper 2, 4 or 8.
+    length
+        Digits; in the paper 4, 6 or 8.
+    point
+        ``edge``, ``centre`` or ``nearest``: where the cells lie and what they are read as
+        (``encoding/schemes/_unit.py``).
+    repeat
+        How many times the digits are written; the majority is read.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Decoding-based Regression, 3.2"
+    contiguous: ClassVar[bool] = True
+    golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("0.602", "6 0 2 0", "0.60205"),
+        ("0.3", "3 0 0 0", "0.30005"),
+        ("0", "0 0 0 0", "5e-05"),
+        ("1", "9 9 9 9", "0.99995"),
+        ("0.12349999", "1 2 3 4", "0.12345"),
+        ("1.0001", "+OVERFLOW +OVERFLOW +OVERFLOW +OVERFLOW", "overflow"),
+        ("-1e-9", "-OVERFLOW -OVERFLOW -OVERFLOW -OVERFLOW", "overflow"),
+        ("nan", "NAN NAN NAN NAN", "nan"),
+    )
+    digest: ClassVar[str] = "67c5eebb41465aa9"
+
+    base: int = 10
+    length: int = 4
+    point: str = "centre"
+    repeat: int = 1
+
+    def __post_init__(self) -> None:
+        check_shared_settings("nd", self.base, self.point, self.repeat)
+        check_digits("nd", "length", self.length, self.base)
+
+    @property
+    def digits(self) -> int:
+        return self.base
+
+    def digits_of(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        places = range(self.length - 1, -1, -1)
+        return tuple(cells // self.base**place % self.base for place in places)
+
+    def cells_of(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        return table @ self.base ** np.arange(self.length - 1, -1, -1)
+
+    def cells_from(self, tokens: tuple[int, ...]) -> range:
+        first = 0
+        for token in tokens:
+            first = first * self.base + token
+        wide = self.base ** (self.length - len(tokens))
+        return range(first * wide, (first + 1) * wide)

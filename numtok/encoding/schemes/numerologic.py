@@ -1,0 +1,136 @@
+"""numerologic: how many digits a number has, then its digits. ``71`` -> ``{ 2 : 7 1 }``."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.schemes._literals import CHARACTERS, FOLLOWS, WHOLE, Spelt, spell
+from numtok.encoding.schemes._marked import BEGIN, EXTRA, Follows, MarkedScheme, Marks, parts_of
+from numtok.encoding.schemes.base import Encoded
+from numtok.errors import UsageError
+from numtok.numerals.column import Numerals
+
+_OPEN, _COLON, _CLOSE = "{", ":", "}"
+ALL, ANSWER = "all", "answer"
+_DIGITS, _E = "0123456789", "eE"
+_COUNTS = ("count", "counted", "count decimals", "counted decimals", "count e", "counted e")
+_MANTISSA = (
+    "one digit", "two digits", "three digits", "many digits", "comma", "one of three",
+    "two of three", "group", "point", "leading point", "fraction",
+)  # fmt: skip
+_DROPPED = (_E, "%")  # of what follows a mantissa: it comes behind the brace
+_BARE = "bare "  # before the names of states of numbers without braces
+
+
+@dataclass(frozen=True)
+class NumeroLogic(MarkedScheme):
+    """Every number with its digits counted, those before the point and those behind it: ``{2:71}``,
+    ``{1.1:0.5}`` (Schwartz et al. 2024).
+
+    The parts of a number are counted apart: ``1.5e-12`` is ``{1.1:1.5}e-{2:12}``, and numerator and
+    denominator of a fraction are two numbers to begin with. A sign stands before the brace. What a
+    model counts before it writes a number is not held against it: the digits are what is read.
+
+    numbers
+        ``all``: those of questions and answers. ``answer``: those of answers alone, from a row's
+        ``answer_start`` on; others are written as the scheme ``digits`` writes them. Either form is
+        read.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "NumeroLogic (Schwartz et al. 2024); Value-Aware, Section 4.2"
+    golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("71", "{ 2 : 7 1 }", "71"),
+        ("4473", "{ 4 : 4 4 7 3 }", "4473"),
+        ("0.5", "{ 1 . 1 : 0 . 5 }", "0.5"),
+        ("-12345678901", "- { 1 1 : 1 2 3 4 5 6 7 8 9 0 1 }", "-12345678901"),
+        ("1.25e-12", "{ 1 . 2 : 1 . 2 5 } e - { 2 : 1 2 }", "1.25e-12"),
+        ("5.E+7", "{ 1 . 0 : 5 . } E + { 1 : 7 }", "5.E+7"),
+        ("1,234%", "{ 4 : 1 , 2 3 4 } %", "1,234%"),
+        ("inf", "+INF", "inf"),
+    )
+    digest: ClassVar[str] = "f3003c014a54e63a"
+    positional: ClassVar[str] = "numbers"
+    numbers: str = ALL
+
+    def __post_init__(self) -> None:
+        if self.numbers not in (ALL, ANSWER):
+            raise UsageError(
+                f"numerologic: numbers={self.numbers!r} is not possible; allowed are {ALL}, "
+                f"{ANSWER}"
+            )
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        return (_OPEN, _COLON, _CLOSE)
+
+    @cached_property
+    def follows(self) -> Follows:
+        after: dict[str, dict[str, str]] = {
+            BEGIN: {"+-\u2212": "signed", _OPEN: "count"},
+            "signed": {_OPEN: "count"},
+            "count": {_DIGITS: "counted"},
+            "counted": {_DIGITS: "counted", ".": "count decimals", _COLON: "mantissa"},
+            "count decimals": {_DIGITS: "counted decimals"},
+            "counted decimals": {_DIGITS: "counted decimals", _COLON: "mantissa"},
+            "mantissa": {_DIGITS: "one digit", ".": "leading point"},
+            "closed point": {_E: "behind e"},
+            "closed": {_E: "behind e", "%": "percent"},
+            "behind e": {"+-": "signed e", _OPEN: "count e"},
+            "signed e": {_OPEN: "count e"},
+            "count e": {_DIGITS: "counted e"},
+            "counted e": {_DIGITS: "counted e", _COLON: "exponent begun"},
+            "exponent begun": {_DIGITS: "exponent"},
+            "exponent": {_DIGITS: "exponent", _CLOSE: "closed exponent"},
+            "closed exponent": {"%": "percent"},
+        }
+        for state in _MANTISSA:
+            own = {some: to for some, to in FOLLOWS[state].items() if some not in _DROPPED}
+            closed = {_CLOSE: "closed"} if state in WHOLE else {}
+            after[state] = own | closed
+        after["point"][_CLOSE] = "closed point"
+        whole = frozenset({"closed", "closed exponent", "percent", EXTRA})
+        if self.numbers == ANSWER:
+            bare = {
+                _BARE + state: {some: _BARE + to for some, to in follows.items()}
+                for state, follows in FOLLOWS.items()
+            }
+            for state, begun in ((BEGIN, ""), ("signed", "sign")):
+                after[state] = bare[_BARE + begun] | after[state]
+            after, whole = after | bare, whole | {_BARE + state for state in WHOLE}
+        return Follows(after, whole, frozenset(_COUNTS))
+
+    def encode_among(self, numerals: Numerals, in_answer: NDArray[np.bool_]) -> Encoded:
+        if self.numbers == ALL:
+            return self.encode(numerals)
+        spelt = spell(numerals)
+        marks = self.marked(spelt)
+        chosen = in_answer[marks.number]
+        kept = Marks(marks.before[chosen], marks.number[chosen], marks.tokens[chosen])
+        return self.woven(spelt, kept)
+
+    def marked(self, spelt: Spelt) -> Marks:
+        parts = parts_of(spelt)
+        pairs = np.stack([parts.digits, parts.decimals], axis=1)
+        distinct, which = np.unique(pairs, axis=0, return_inverse=True)
+        marks = [self._marks(digits, decimals) for digits, decimals in distinct.tolist()]
+        table = np.concatenate([np.empty(0, np.uint32), *marks])
+        sizes = np.array([len(one) for one in marks], np.int64)
+        own = sizes[which.reshape(-1)]
+        # The marks of a part, one after the other; all but the last stand before its first digit.
+        last = np.cumsum(own) - 1
+        flat = np.arange(own.sum()) + np.repeat(
+            (np.cumsum(sizes) - 1)[which.reshape(-1)] - last, own
+        )
+        before = np.repeat(parts.digit, own)
+        before[last] = parts.end
+        return Marks(before, np.repeat(parts.number, own), table[flat])
+
+    def _marks(self, digits: int, decimals: int) -> NDArray[np.uint32]:
+        """``{2.3:`` of two digits before the point and three behind it, and ``}``."""
+        told = f"{digits}" if decimals < 0 else f"{digits}.{decimals}"
+        first = len(CHARACTERS)
+        return np.array([first, *map(CHARACTERS.index, told), first + 1, first + 2], np.uint32)

@@ -1,0 +1,33 @@
+"""NumGPT: one token a number, its exponent; the signed mantissa stands in a channel beside it."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from numtok.encoding.schemes._mantissa import GOLDEN, MantissaScheme, check_exponents
+from numtok.registry import Interval
+
+
+@dataclass(frozen=True)
+class NumGPT(MantissaScheme):
+    """Jin et al. (2023): n = 10^e(n) f(n), e(n) one of 23 tokens and f(n) in (-10, 10).
+
+    ``-123`` -> ``E2`` with -1.23 beside it (Equation 1). Numbers are not normalised. The paper
+    reads ``2,300`` as 2300 and ``23%`` as 0.23: that is ``--numerals
+    default,thousands=yes,percent=yes``.
+
+    exponents
+        Those that have a token; a number below them underflows, one above them overflows.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "NumGPT, Equation 1"
+    embedder: ClassVar[str] = "numgpt"
+    head: ClassVar[str] = "numgpt"
+    channel: ClassVar[bool] = True
+    golden: ClassVar[tuple[tuple[str, str, str], ...]] = GOLDEN
+    digest: ClassVar[str] = "10d1ab04342d9172"
+
+    exponents: Interval = Interval(-8, 12)
+
+    def __post_init__(self) -> None:
+        check_exponents("numgpt", self.exponents)

@@ -1,0 +1,73 @@
+"""numvalue: ``<num>`` before a number, then its characters. ``-60.2`` -> ``<num> - 6 0 . 2``."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.schemes._literals import CHARACTERS, FOLLOWS, WHOLE, Spelt
+from numtok.encoding.schemes._marked import BEGIN, Follows, MarkedScheme, Marks, parts_of
+
+PREFIX = "<num>"
+DIGITS, DECIMALS = 18, 22  # digits that embedders of a fixed width see (Value-Aware, Table 5)
+_E = "eE"
+_PREFIX_ID, _POINT = len(CHARACTERS), CHARACTERS.index(".")
+_COUNTED_ON = [CHARACTERS.index(one) for one in "+-\u2212,."]  # inside a number, besides digits
+
+
+@dataclass(frozen=True)
+class NumValue(MarkedScheme):
+    """Digits as tokens, and before them one whose vector a model makes of the value that follows
+    (the embedder ``numvalue``).
+
+    Each part of a number has a prefix of its own: mantissa and exponent of scientific notation, as
+    ``<num> 1 . 5 e <num> - 3``, and numerator and denominator of a fraction, which are two numbers
+    to begin with. A sign stands behind the prefix. NaN and the infinities have a token each, and no
+    prefix.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Value-Aware, Section 3.2"
+    embedder: ClassVar[str] = "numvalue"
+    sight: ClassVar[str] = f"{DIGITS} digits before the point or {DECIMALS} behind it"
+    golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("14", "<num> 1 4", "14"),
+        ("-60.20", "<num> - 6 0 . 2 0", "-60.20"),
+        ("1.5e-3", "<num> 1 . 5 e <num> - 3", "1.5e-3"),
+        ("5.E+7", "<num> 5 . E <num> + 7", "5.E+7"),
+        ("1,234%", "<num> 1 , 2 3 4 %", "1,234%"),
+        ("inf", "+INF", "inf"),
+    )
+    digest: ClassVar[str] = "8af29c135a9cf940"
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        return (PREFIX,)
+
+    @cached_property
+    def follows(self) -> Follows:
+        behind_e = {_E: "behind e"}
+        after = {
+            state: {some: behind_e.get(some, name) for some, name in follows.items()}
+            for state, follows in FOLLOWS.items()
+        }
+        return Follows(after | {BEGIN: {PREFIX: ""}, "behind e": {PREFIX: "e"}}, WHOLE)
+
+    def marked(self, spelt: Spelt) -> Marks:
+        parts = parts_of(spelt)
+        prefix = np.full(len(parts.first), _PREFIX_ID, np.uint32)
+        return Marks(parts.first, parts.number, prefix)
+
+    def beyond_sight(self, tokens: NDArray[np.integer[Any]]) -> int:
+        digit = tokens < 10
+        others = np.flatnonzero(~digit & ~np.isin(tokens, _COUNTED_ON))
+        points = np.append(np.flatnonzero(tokens == _POINT), len(tokens))
+        begin = np.flatnonzero(tokens == _PREFIX_ID) + 1
+        ends = np.append(others, len(tokens))
+        end = ends[np.searchsorted(ends, begin)]
+        point = np.minimum(points[np.searchsorted(points, begin)], end)
+        count = np.concatenate([[0], np.cumsum(digit)])
+        whole, decimals = count[point] - count[begin], count[end] - count[point]
+        return int(((whole > DIGITS) | (decimals > DECIMALS)).sum())

@@ -1,0 +1,55 @@
+"""P1000: sign, a three-digit mantissa, exponent. ``-60.2`` -> ``- 602 E-1``."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.schemes._decimal import DecimalScheme, check_exponents, exponent_tokens
+from numtok.encoding.schemes._slots import SIGNS
+from numtok.registry import Interval
+
+
+@dataclass(frozen=True)
+class P1000(DecimalScheme):
+    """Charton (2022), as in Table 1 of xVal: 2 signs, 900 mantissas, 16 exponents, 918 tokens.
+
+    exponents
+        Of the integer mantissa: -8..7 is 1e-6 to 9.99e9.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "xVal, Table 1"
+    golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("-6.02e1", "- 602 E-1", "-60.2"),
+        ("9.996", "+ 100 E-1", "10.0"),
+        ("-0.1435", "- 144 E-3", "-0.144"),
+        ("0", "ZERO ZERO ZERO", "0.0"),
+    )
+    digest: ClassVar[str] = "765eb33f122d0e8b"
+
+    exponents: Interval = Interval(-8, 7)
+
+    def __post_init__(self) -> None:
+        check_exponents("p1000", self.exponents, self.mantissa_digits)
+
+    @property
+    def mantissa_digits(self) -> int:
+        return 3
+
+    def counted_vocabulary(self) -> tuple[str, ...]:
+        return SIGNS + tuple(map(str, range(100, 1000))) + exponent_tokens(self.exponents)
+
+    def slots(self) -> tuple[range, ...]:
+        return range(2), range(2, 902), range(902, 902 + len(self.exponents))
+
+    def write(
+        self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
+    ) -> tuple[NDArray[Any], ...]:
+        return negative, mantissa - 98, exponent + 902
+
+    def read(
+        self, tokens: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+        return tokens[:, 0] == 1, tokens[:, 1] + 98, tokens[:, 2] - 902

@@ -1,0 +1,1 @@
+"""Where in the repeated structure of the rows a number stands."""

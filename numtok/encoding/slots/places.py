@@ -1,0 +1,307 @@
+"""Places in the structure of texts, compiled: a tree of them, and JSON-like texts walked along it.
+
+A place is what a number of one row has in common with numbers of other rows: a
+path of keys and indices in JSON-like text, a column of a table (``_tables``), a
+word before it in other text (``_wording``). Places are nodes of one tree, found
+by (parent, kind, code) in a hash table; ``_slots`` says what they mean and
+which of them become one.
+"""
+
+import numpy as np
+from numba import int32, int64, types, uint8
+
+from numtok.data.reading.values import after_space, string_end
+from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel, reads, writes
+
+NODES = 2048  # places at most; numbers at further ones are counted together
+TUPLE = 8  # a list longer than this has no places of its own for its items
+KEYS_OF_RECORD = 32  # an object of more keys than this is a map: its keys say no place
+DEEPEST = 64  # brackets; text that is nested deeper is not taken as JSON-like
+
+# Kinds of nodes, and the fields of each in the flat array ``nodes``.
+FIXED, ITEM, ANY_ITEM, KEY, ANY_KEY, IN_KEYS, TARGET = range(7)
+COLUMN, TEMPLATE, PLACE, ANCHOR, NTH = range(7, 12)
+PARENT, KIND, CODE, AT, SIZE, LENGTH, KEYS, COARSER = range(8)
+FIELDS = 8
+VARIES = -1  # of LENGTH: lists of different lengths, or long ones; of KEYS: too many
+INDEX = 4 * NODES  # room of the hash table
+
+# Nodes that are always there: the JSON-like document, what has no place, other text, targets.
+DOCUMENT, OTHER, TEXT, TARGETS = range(4)
+
+# What the array ``facts`` holds.
+USED, UNSETTLED, LEVEL, TEMPLATES, PLACES, ANCHORS = range(6)
+FACTS = 6
+
+_MULTIPLIER, _FOLD = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
+
+_OPEN_OBJECT = ord("{")
+_CLOSER = np.zeros(256, np.uint8)  # of each opening bracket
+_CLOSER[list(b"[({")] = list(b"])}")
+
+# Classes of bytes. Words are numbers and true, None, NaN, 1e-5: all that stands outside of quotes.
+_STRANGE, _WORD, _BLANK, _COMMA, _COLON, _OPEN, _CLOSE, _QUOTE = range(8)
+_CLASS = np.full(256, _STRANGE, np.uint8)
+_CLASS[: ord(" ") + 1] = _BLANK
+_CLASS[list(b"0123456789+-._")] = _WORD
+_CLASS[ord("A") : ord("Z") + 1] = _WORD
+_CLASS[ord("a") : ord("z") + 1] = _WORD
+_CLASS[ord(",")], _CLASS[ord(":")] = _COMMA, _COLON
+_CLASS[list(b"[({")], _CLASS[list(b"])}")], _CLASS[list(b"'\"")] = _OPEN, _CLOSE, _QUOTE
+
+# What may come next while brackets and commas are checked.
+_VALUE, _VALUE_OR_CLOSE, _KEY_OR_CLOSE, _AFTER_KEY, _AFTER_COLON, _AFTER_VALUE = range(6)
+
+
+@inlined
+def child(nodes, index, facts, parent, kind, code, at, size):  # type: ignore[no-untyped-def]
+    """The node of that kind and code below ``parent``, made if it is new and there is room.
+
+    ``at`` and ``size`` say which bytes of the data name it, -1 if none do.
+    """
+    if parent == OTHER:
+        return np.int64(OTHER)
+    mix = (np.uint64(code) ^ np.uint64(parent * 16 + kind)) * _MULTIPLIER
+    place = np.int64((mix >> _FOLD) & np.uint64(INDEX - 1))
+    while index[place] != 0:
+        node = np.int64(index[place]) - 1
+        base = node * FIELDS
+        if (
+            nodes[base + CODE] == np.int64(code)
+            and nodes[base + PARENT] == parent
+            and nodes[base + KIND] == kind
+        ):
+            return node
+        place = (place + 1) & (INDEX - 1)
+    node = facts[USED]
+    if node == NODES:
+        return np.int64(OTHER)
+    base = node * FIELDS
+    nodes[base + PARENT] = parent
+    nodes[base + KIND] = kind
+    nodes[base + CODE] = np.int64(code)
+    nodes[base + AT] = at
+    nodes[base + SIZE] = size
+    nodes[base + LENGTH] = 0
+    nodes[base + KEYS] = 0
+    nodes[base + COARSER] = -1
+    index[place] = node + 1
+    facts[USED] = node + 1
+    return node
+
+
+@inlined
+def _word_end(data, i, end, starts, ends, n, last):  # type: ignore[no-untyped-def]
+    """The end of the run of numbers and bare words at ``i``, ``i`` if there is none, and the first
+    number behind it. No number before the ``n``-th begins at ``i`` or later."""
+    while i < end:
+        if n < last and starts[n] == i:
+            i = np.int64(ends[n])  # a number is as long as its policy says, commas and all
+            n += 1
+        elif _CLASS[byte_at(data, i)] == _WORD:
+            i += 1
+        else:
+            break
+    return i, n
+
+
+@inlined
+def _lengths(data, begin, end, starts, ends, first, last, lengths):  # type: ignore[no-untyped-def]
+    """True for a text that is one list or object, in JSON or as Python prints it; the number of
+    items of each list in it is in ``lengths``, in the order in which they begin."""
+    openers = np.empty(DEEPEST, np.uint8)
+    which = np.empty(DEEPEST, np.int64)
+    depth = 0
+    opened = 0
+    n = first
+    expected = _VALUE
+    i = after_space(data, begin, end)
+    if i == end or _CLASS[byte_at(data, i)] != _OPEN:
+        return False
+    while i < end:
+        c = byte_at(data, i)
+        kind = _CLASS[c]
+        if kind == _BLANK:
+            i += 1
+        elif kind == _COMMA:
+            if expected != _AFTER_VALUE:
+                return False
+            lengths[which[depth - 1]] += 1
+            inside_object = openers[depth - 1] == _OPEN_OBJECT
+            expected = _KEY_OR_CLOSE if inside_object else _VALUE_OR_CLOSE
+            i += 1
+        elif kind == _OPEN:
+            if expected in (_KEY_OR_CLOSE, _AFTER_KEY, _AFTER_VALUE) or depth == DEEPEST:
+                return False
+            openers[depth] = c
+            which[depth] = opened
+            lengths[opened] = 0
+            opened += 1
+            depth += 1
+            expected = _KEY_OR_CLOSE if c == _OPEN_OBJECT else _VALUE_OR_CLOSE
+            i += 1
+        elif kind == _CLOSE:
+            depth -= 1
+            if c != _CLOSER[openers[depth]] or expected in (_AFTER_KEY, _AFTER_COLON):
+                return False
+            lengths[which[depth]] += expected == _AFTER_VALUE
+            expected = _AFTER_VALUE
+            i += 1
+            if depth == 0:
+                return after_space(data, i, end) == end
+        elif kind == _COLON:
+            if expected != _AFTER_KEY:
+                return False
+            expected = _AFTER_COLON
+            i += 1
+        else:
+            if expected in (_AFTER_VALUE, _AFTER_KEY):
+                return False
+            if kind == _QUOTE:
+                stop = string_end(data, i, end) + 1
+                if stop > end:
+                    return False
+                while n < last and starts[n] < stop:
+                    n += 1
+            else:
+                stop, n = _word_end(data, i, end, starts, ends, n, last)
+                if stop == i:
+                    return False
+            expected = _AFTER_KEY if expected == _KEY_OR_CLOSE else _AFTER_VALUE
+            i = stop
+    return False
+
+
+@inlined
+def _enter_list(nodes, facts, node, length):  # type: ignore[no-untyped-def]
+    """Take notice of one list at ``node``; True if its items have places of their own so far."""
+    if node == OTHER:
+        return False
+    known = nodes[node * FIELDS + LENGTH]
+    if known == 0 and length <= TUPLE:
+        nodes[node * FIELDS + LENGTH] = length
+        return True
+    if known == length:
+        return True
+    if known > 0:
+        facts[UNSETTLED] = 1  # there are places of items, which become one
+    nodes[node * FIELDS + LENGTH] = VARIES
+    return False
+
+
+@inlined
+def _enter_key(nodes, index, facts, node, code, at, size):  # type: ignore[no-untyped-def]
+    """The place of the value behind a key of the object at ``node``."""
+    if nodes[node * FIELDS + KEYS] != VARIES:
+        before = facts[USED]
+        found = child(nodes, index, facts, node, KEY, code, at, size)
+        if facts[USED] == before:
+            return found
+        nodes[node * FIELDS + KEYS] += 1
+        if nodes[node * FIELDS + KEYS] <= KEYS_OF_RECORD:
+            return found
+        nodes[node * FIELDS + KEYS] = VARIES
+        facts[UNSETTLED] = 1
+    return child(nodes, index, facts, node, ANY_KEY, 0, -1, 0)
+
+
+@inlined
+def _walk(  # type: ignore[no-untyped-def]
+    data, begin, end, starts, ends, first, last, lengths, nodes, index, facts, slots
+):
+    """Give each number of a JSON-like text the node that it stands at."""
+    container = np.empty(DEEPEST, np.int64)  # the node of each list or object around
+    item = np.empty(DEEPEST, np.int64)  # of a list, the index of the current item; -1: no list
+    every = np.empty(DEEPEST, np.int64)  # of a list, the one node of all its items, or -1
+    depth = 0
+    opened = 0
+    n = first
+    node = np.int64(DOCUMENT)
+    key = False  # the next string is a key
+    i = begin
+    while i < end:
+        c = byte_at(data, i)
+        kind = _CLASS[c]
+        if kind in (_BLANK, _COLON):
+            i += 1
+        elif kind == _COMMA:
+            if item[depth - 1] < 0:
+                key = True
+            else:
+                item[depth - 1] += 1
+                node = every[depth - 1]
+                if node < 0:
+                    node = child(
+                        nodes, index, facts, container[depth - 1], ITEM, item[depth - 1], -1, 0
+                    )
+            i += 1
+        elif kind == _OPEN:
+            container[depth] = node
+            item[depth] = -1 if c == _OPEN_OBJECT else 0
+            every[depth] = -1
+            key = c == _OPEN_OBJECT
+            if not key and lengths[opened] > 0:  # an empty list says nothing of the others
+                if _enter_list(nodes, facts, node, np.int64(lengths[opened])):
+                    node = child(nodes, index, facts, node, ITEM, 0, -1, 0)
+                else:
+                    node = child(nodes, index, facts, node, ANY_ITEM, 0, -1, 0)
+                    every[depth] = node
+            opened += 1
+            depth += 1
+            i += 1
+        elif kind == _CLOSE:
+            depth -= 1
+            key = False
+            i += 1
+        else:
+            quoted = kind == _QUOTE
+            number = n
+            if quoted:
+                stop = string_end(data, i, end) + 1
+                while n < last and starts[n] < stop:
+                    n += 1
+            else:
+                stop, n = _word_end(data, i, end, starts, ends, n, last)
+            holder = node
+            if key:
+                at, size = i + quoted, stop - i - 2 * quoted
+                code = hashed(data, at, at + size, HASH_START)
+                node = _enter_key(nodes, index, facts, container[depth - 1], code, at, size)
+                key = False
+                if number < n:
+                    holder = child(nodes, index, facts, container[depth - 1], IN_KEYS, 0, -1, 0)
+            for k in range(number, n):
+                slots[k] = holder
+            i = stop
+
+
+@kernel(
+    int64(
+        reads(uint8), reads(int32), reads(int32), reads(int32), reads(int32),
+        writes(int32), writes(int64), writes(int32), writes(int64), writes(int32),
+        writes(types.boolean),
+    )
+)  # fmt: skip
+def walk(data, rows, counts, starts, ends, lengths, nodes, index, facts, slots, json_like):  # type: ignore[no-untyped-def]
+    """Find the place of each number of the JSON-like rows; ``json_like`` says which they are.
+
+    Returns how many rows there are of that kind.
+    """
+    first = np.int64(0)
+    found = 0
+    for row in range(len(counts)):
+        last = first + np.int64(counts[row])
+        begin, end = np.int64(rows[row]), np.int64(rows[row + 1])
+        alike = counts[row] > 0 and _lengths(data, begin, end, starts, ends, first, last, lengths)
+        json_like[row] = alike
+        if alike:
+            found += 1
+            _walk(data, begin, end, starts, ends, first, last, lengths, nodes, index, facts, slots)
+        first = last
+    return found
+
+
+@kernel(int64(writes(int64), writes(int32), writes(int64), int64, int64, int64))
+def add(nodes, index, facts, parent, kind, code):  # type: ignore[no-untyped-def]
+    """:func:`child` for those who are not compiled; the node is named elsewhere."""
+    return child(nodes, index, facts, parent, kind, code, -1, 0)

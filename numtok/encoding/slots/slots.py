@@ -1,0 +1,404 @@
+"""Slots: where in the repeated structure of the rows a number stands.
+
+The rule, the same for any order and division of the rows (as long as they have
+no more than ``_places.NODES`` places; what is beyond is one slot, ``(elsewhere)``):
+
+1. A target of the row is in the slot of its name.
+2. In a row that is one list or object, in JSON or as Python prints it, the slot
+   is the path of keys and indices: ``data[][0]``, ``description.planet0.m``. An
+   index is kept where all lists at that path (but empty ones, and those of rows
+   without a number) have one length of at most 8 (a tuple), else all items are
+   one, ``[]``. Keys are kept unless the objects at that path have more than 32
+   in all (a map), ``*``. Numbers within a string are at the path of the string,
+   within a key at ``(keys)``.
+3. In rows that are lines of a table it is the column: ``column 2``.
+4. In other rows it is the place in the row's template, which is the words up
+   to the last number: ``#2 after "temperature"``. That holds where there are
+   few templates (8, with 64 places) and most numbers have a place that comes
+   again; else the slot is the word before the number, whatever the template,
+   where there are few of those (48) and most numbers are after one that a tenth
+   of the rows have; else all numbers of such rows are one slot, ``text``.
+
+Each decision only ever makes slots coarser, so statistics are kept by the finest
+and merged when it falls: one pass over the data is enough.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.codec import Spans, Texts
+from numtok.encoding.slots import places, tables, wording
+from numtok.encoding.slots.places import (
+    ANCHOR,
+    ANCHORS,
+    ANY_ITEM,
+    ANY_KEY,
+    AT,
+    COARSER,
+    CODE,
+    COLUMN,
+    DOCUMENT,
+    FIELDS,
+    IN_KEYS,
+    ITEM,
+    KEY,
+    KEYS,
+    KEYS_OF_RECORD,
+    KIND,
+    LENGTH,
+    LEVEL,
+    NTH,
+    OTHER,
+    PARENT,
+    PLACE,
+    PLACES,
+    SIZE,
+    TARGET,
+    TARGETS,
+    TEMPLATE,
+    TEMPLATES,
+    TEXT,
+    UNSETTLED,
+    USED,
+    VARIES,
+)
+
+_FIXED_NODES = 4
+_WHOLE = -1  # what the JSON-like document, the other text and the targets are parts of
+_LONGEST_NAME = 200  # bytes of a key, a word or an example
+_REPEATED_IN = 0.1  # share of the rows that a word before numbers must be in to make a slot
+_DIGITS = re.compile("[0-9]+")  # in a word; which ones is not looked at
+_TEXT_KINDS = (TEMPLATE, PLACE, ANCHOR, NTH)
+
+
+class Slots:
+    """The tree of places seen so far; workers send it back.
+
+    A node stands for a slot until :func:`merge` says what it became.
+    """
+
+    def __init__(self) -> None:
+        self._nodes = np.zeros(places.NODES * FIELDS, np.int64)
+        self._index = np.zeros(places.INDEX, np.int32)
+        self._facts = np.zeros(places.FACTS, np.int64)
+        self._facts[USED] = _FIXED_NODES
+        self._names = [""] * _FIXED_NODES
+        self._text_rows = 0  # rows that are neither JSON-like nor lines of a table
+
+    def __len__(self) -> int:
+        return int(self._facts[USED])
+
+    def assign(self, texts: Texts, spans: Spans) -> NDArray[np.int32]:
+        """int32[numbers]: the node of each number.
+
+        Where :attr:`unsettled` is true after it, :func:`merge` must be called next.
+        """
+        numbers = len(spans.starts)
+        slots = np.full(numbers, OTHER, np.int32)
+        placed = np.zeros(len(spans.counts), np.bool_)
+        # A list begins and ends with a byte of its own, but those that are not closed (yet).
+        longest = int(np.diff(texts.rows).max(initial=0))
+        lengths = np.empty(longest // 2 + places.DEEPEST, np.int32)
+        tree = (self._nodes, self._index, self._facts)
+        alike = places.walk(
+            texts.data, texts.rows, spans.counts, spans.starts, spans.ends,
+            lengths, *tree, slots, placed,
+        )  # fmt: skip
+        codes = np.empty(numbers, np.int64)
+        alike += tables.columns(
+            texts.data, texts.rows, spans.counts, spans.starts, spans.ends,
+            placed, codes, *tree, slots,
+        )  # fmt: skip
+        others = int((spans.counts > 0).sum()) - int(alike)
+        if others:
+            self._text_rows += others
+            wording.place(
+                texts.data, texts.rows, spans.counts, spans.starts, spans.ends, placed,
+                codes, np.empty(numbers, np.int32),
+                np.empty(numbers, np.uint64), np.empty(numbers, np.int64),
+                np.empty(numbers, np.int32), *tree, slots,
+            )  # fmt: skip
+        for node in range(len(self._names), len(self)):
+            at, size = self._nodes[node * FIELDS + AT], self._nodes[node * FIELDS + SIZE]
+            name = texts.data[at : at + min(size, _LONGEST_NAME)].tobytes() if at >= 0 else b""
+            self._names.append(_named(self._of(node, KIND), name.decode(errors="ignore")))
+        return slots
+
+    def target(self, name: str) -> int:
+        """The node of the targets of that name."""
+        code = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
+        return self._add(TARGETS, TARGET, code, name)
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether nodes that are there have become one."""
+        return bool(self._facts[UNSETTLED])
+
+    def next_level(self, counts: NDArray[np.float64], rows: NDArray[np.float64]) -> bool:
+        """Where the places of texts do not come again, make the slots coarser, and say so; then
+        :func:`merge` must be called next. ``counts`` are the numbers at each node, ``rows`` the
+        rows that have one."""
+        level = int(self._facts[LEVEL])
+        if level == wording.AS_ONE:
+            return False
+        kind = PLACE if level == wording.BY_TEMPLATE else NTH
+        least = 2.0 if kind == PLACE else max(2.0, _REPEATED_IN * self._text_rows)
+        nodes = [node for node in range(len(self)) if self._of(node, KIND) == kind]
+        again = [node for node in nodes if rows[node] >= least]
+        if 2 * counts[again].sum() >= counts[nodes].sum():
+            return False
+        self._facts[LEVEL] = level + 1
+        return True
+
+    def ordered(self, where: Mapping[int, tuple[int, int]]) -> list[int]:
+        """The nodes that ``where`` has, in the order of the text: what has the same parent stays
+        together. ``where`` says how far from the beginning of a row a node is, and which of those
+        that are as far comes first."""
+        nearest: dict[int, tuple[int, int]] = {}
+        below: dict[int, set[int]] = defaultdict(set)
+        for node, there in where.items():
+            child = node
+            while child != _WHOLE:
+                nearest[child] = min(there, nearest.get(child, there))
+                parent = self._of(child, PARENT) if child >= _FIXED_NODES else _WHOLE
+                parent = _WHOLE if parent == TARGETS else parent
+                below[parent].add(child)
+                child = parent
+        found: list[int] = []
+
+        def visit(node: int) -> None:
+            if node in where:
+                found.append(node)
+            for child in sorted(below[node], key=lambda child: (nearest[child], self.key(child))):
+                visit(child)
+
+        visit(_WHOLE)
+        return found
+
+    def as_found(self, node: int) -> bool:
+        """Whether a node never is several that became one, however the rows are divided."""
+        found = node not in (OTHER, TEXT)
+        while node >= _FIXED_NODES:
+            found = found and self._of(node, KIND) not in (ANY_ITEM, ANY_KEY, ANCHOR)
+            node = self._of(node, PARENT)
+        return found
+
+    def in_words(self, node: int) -> bool:
+        """Whether a node is a place among words."""
+        return self._of(node, KIND) in (PLACE, NTH)
+
+    def key(self, node: int) -> list[tuple[int, int, str, int]]:
+        """What tells a node from all others, the same in any order of the rows."""
+        steps = []
+        while node >= _FIXED_NODES:
+            kind = self._of(node, KIND)
+            name = self._names[node] if kind in (KEY, TARGET) else ""
+            steps.append((kind, len(name), name, self._of(node, CODE)))
+            node = self._of(node, PARENT)
+        return [(node, 0, "", 0), *reversed(steps)]
+
+    def labels(self, nodes: Sequence[int]) -> dict[int, str]:
+        """What each node is called, no two of them the same; ``nodes`` in the order of the text."""
+        templates = self._templates(nodes)
+        nths = self._nths(nodes)
+        labels: dict[int, str] = {}
+        taken: dict[str, int] = defaultdict(int)
+        for node in nodes:
+            kind, name = self._of(node, KIND), self._names[node]
+            if kind == PLACE:
+                template = self._of(node, PARENT)
+                last = self._of(node, CODE) % wording.NTHS > wording.LAST_NTH
+                label = _nth(nths[node], name, last)
+                if len(templates) > 1:
+                    label = f"{_letter(templates.index(template))} {label}"
+            elif kind == NTH:
+                nth = self._of(node, CODE)
+                label = _nth(nth, self._names[self._of(node, PARENT)], nth > wording.LAST_NTH)
+            elif kind == TARGET:
+                label = name
+            else:
+                label = {TEXT: "text", OTHER: "(elsewhere)"}.get(node) or self._path(node)
+            taken[label] += 1
+            labels[node] = label if taken[label] == 1 else f"{label} ({taken[label]})"
+        return labels
+
+    def examples(self, nodes: Sequence[int]) -> dict[str, str]:
+        """The beginning of a row of each template, by the letter it has in the labels of
+        ``nodes``; none if there is only one."""
+        templates = self._templates(nodes)
+        if len(templates) < 2:
+            return {}
+        return {_letter(k): self._names[node] for k, node in enumerate(templates)}
+
+    def _templates(self, nodes: Sequence[int]) -> list[int]:
+        """The templates that some nodes are places of, in the order of the nodes."""
+        own = [self._of(node, PARENT) for node in nodes if self._of(node, KIND) == PLACE]
+        return list(dict.fromkeys(own))
+
+    def _nths(self, nodes: Sequence[int]) -> dict[int, int]:
+        """Of places in templates: which number it is after all words that are the same."""
+        nths: dict[int, int] = {}
+        counted: dict[tuple[int, str], int] = {}  # of such words
+        current: dict[tuple[int, str], tuple[int, int]] = {}  # the last of them, numbers before it
+        own = [node for node in nodes if self._of(node, KIND) == PLACE]
+        for node in sorted(own, key=lambda node: self._of(node, CODE)):
+            word, nth = divmod(self._of(node, CODE), wording.NTHS)
+            key = self._of(node, PARENT), self._names[node]
+            if key not in current or current[key][0] != word:
+                current[key] = word, counted.get(key, 0)
+            counted[key] = nths[node] = current[key][1] + nth
+        return nths
+
+    def _path(self, node: int) -> str:
+        """``description.coords[][1]``"""
+        parts: list[str] = []
+        while node >= _FIXED_NODES:
+            parts.append(_step(self._of(node, KIND), self._of(node, CODE), self._names[node]))
+            node = self._of(node, PARENT)
+        return "".join(reversed(parts)).removeprefix(".")
+
+    def _of(self, node: int, field: int) -> int:
+        return int(self._nodes[node * FIELDS + field])
+
+    def _add(self, parent: int, kind: int, code: int, name: str) -> int:
+        node = int(places.add(self._nodes, self._index, self._facts, parent, kind, code))
+        if node == len(self._names):
+            self._names.append(name)
+        return node
+
+    def _put(self, node: int, field: int, value: int) -> None:
+        self._nodes[node * FIELDS + field] = value
+
+
+def merge(parts: Sequence[Slots]) -> tuple[Slots, list[NDArray[np.int32]]]:
+    """The places of all parts, settled, and for each part int32[nodes]: what its nodes are now."""
+    merged = Slots()
+    merged._text_rows = sum(part._text_rows for part in parts)
+    became = [np.full(len(part), OTHER, np.int32) for part in parts]
+    depths: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for number, part in enumerate(parts):
+        depth = np.zeros(len(part), np.int64)
+        became[number][:_FIXED_NODES] = range(_FIXED_NODES)
+        depths[0].append((number, DOCUMENT))
+        for node in range(_FIXED_NODES, len(part)):
+            depth[node] = depth[part._of(node, PARENT)] + 1
+            depths[int(depth[node])].append((number, node))
+    level = _level(parts)
+    merged._facts[LEVEL] = level
+    for at in sorted(depths):  # what is above decides what is kept apart below
+        among = depths[at]
+        for number, node in among if at else ():
+            became[number][node] = _merged_node(merged, parts[number], became[number], node, level)
+        keys: dict[int, set[int]] = defaultdict(set)
+        for number, node in depths.get(at + 1, ()):
+            if parts[number]._of(node, KIND) == KEY:
+                parent = int(became[number][parts[number]._of(node, PARENT)])
+                keys[parent].add(parts[number]._of(node, CODE))
+        for number, node in among:
+            _combine(merged, int(became[number][node]), parts[number], node)
+        for node, codes in keys.items():
+            varies = merged._of(node, KEYS) == VARIES or len(codes) > KEYS_OF_RECORD
+            merged._put(node, KEYS, VARIES if varies else len(codes))
+    for number, part in enumerate(parts):
+        for node in range(_FIXED_NODES, len(part)):
+            if part._of(node, KIND) == PLACE:
+                coarser = int(became[number][part._of(node, COARSER)])
+                if level == wording.BY_TEMPLATE:
+                    merged._put(int(became[number][node]), COARSER, coarser)
+                else:
+                    became[number][node] = coarser
+    kinds = [merged._of(node, KIND) for node in range(_FIXED_NODES, len(merged))]
+    for fact, kind in ((TEMPLATES, TEMPLATE), (PLACES, PLACE), (ANCHORS, NTH)):
+        merged._facts[fact] = kinds.count(kind)
+    return merged, became
+
+
+def _merged_node(
+    merged: Slots, part: Slots, became: NDArray[np.int32], node: int, level: int
+) -> int:
+    """The node that one of ``part`` is in ``merged``, where its parent is already."""
+    kind, code, name = part._of(node, KIND), part._of(node, CODE), part._names[node]
+    parent = int(became[part._of(node, PARENT)])
+    if kind in _TEXT_KINDS:
+        if level == wording.AS_ONE or (level == wording.BY_ANCHOR and kind in (TEMPLATE, PLACE)):
+            return TEXT  # places are given their anchor when all anchors are there
+    elif kind == TARGET:
+        return merged.target(name)
+    elif kind == ITEM and merged._of(parent, LENGTH) == VARIES:
+        kind, code, name = ANY_ITEM, 0, ""
+    elif kind == KEY and merged._of(parent, KEYS) == VARIES:
+        kind, code, name = ANY_KEY, 0, ""
+    return merged._add(parent, kind, code, name)
+
+
+def _combine(merged: Slots, into: int, part: Slots, node: int) -> None:
+    """Add what ``part`` knows of the lists and objects at a node."""
+    length, other = merged._of(into, LENGTH), part._of(node, LENGTH)
+    if other and length != other:
+        merged._put(into, LENGTH, VARIES if length else other)
+    if part._of(node, KEYS) == VARIES:
+        merged._put(into, KEYS, VARIES)
+
+
+def _level(parts: Sequence[Slots]) -> int:
+    """How coarse the places of texts must be for all parts together."""
+    level = max(int(part._facts[LEVEL]) for part in parts)
+    seen: dict[int, set[Any]] = {kind: set() for kind in _TEXT_KINDS}
+    for part in parts:
+        for node in range(_FIXED_NODES, len(part)):
+            kind = part._of(node, KIND)
+            if kind in _TEXT_KINDS:
+                parent = part._of(part._of(node, PARENT), CODE)
+                seen[kind].add((parent, part._of(node, CODE)))
+    if level == wording.BY_TEMPLATE and (
+        len(seen[TEMPLATE]) > wording.MOST_TEMPLATES or len(seen[PLACE]) > wording.MOST_PLACES
+    ):
+        level = wording.BY_ANCHOR
+    if level == wording.BY_ANCHOR and len(seen[NTH]) > wording.MOST_ANCHORS:
+        level = wording.AS_ONE
+    return level
+
+
+def _step(kind: int, code: int, name: str) -> str:
+    """One step of a path."""
+    if kind == KEY:
+        plain = name and not any(char in ".[]\"' " or not char.isprintable() for char in name)
+        return f".{name}" if plain else f"[{name!r}]"
+    if kind == COLUMN:
+        column, nth = divmod(code % ((tables.MOST_COLUMNS + 1) * tables.NTHS), tables.NTHS)
+        on = " on" if column == tables.MOST_COLUMNS else ""
+        where = f"column {column + 1}{on}"
+        return where if nth == 1 else f"{_nth(nth, '', nth > tables.LAST_NTH)} in {where}"
+    return {ITEM: f"[{code}]", ANY_ITEM: "[]", ANY_KEY: ".*", IN_KEYS: ".(keys)"}[kind]
+
+
+def _named(kind: int, written: str) -> str:
+    """What is shown of a key or a word."""
+    if kind in (PLACE, ANCHOR):
+        return _DIGITS.sub("#", written)
+    if kind == KEY and "\\" in written:
+        with suppress(ValueError):  # a key that is cut, or as Python prints it
+            decoded: str = json.loads(f'"{written}"', strict=False)
+            decoded.encode()  # half a surrogate pair cannot be printed
+            return decoded
+    return written
+
+
+def _nth(nth: int, word: str, on: bool) -> str:
+    """``#2 after "sum"``; the first one after a word needs no number."""
+    count = f"#{nth} on" if on else f"#{nth}"
+    if not word:
+        return count
+    return f'after "{word}"' if nth == 1 else f'{count} after "{word}"'
+
+
+def _letter(index: int) -> str:
+    return chr(ord("A") + index)

@@ -1,0 +1,116 @@
+"""Places in rows that are lines of a table, compiled: a number stands in a column.
+
+A row is taken as lines of a table (``Berlin,12.35,-99.1``) where one of ``, ;
+tab |`` stands beside its numbers and more fields are one number than are words
+with numbers among them (``12 Main Street``; a date is neither). Blanks around a
+number do not count, but with a comma: ``1, 2`` is a list in a sentence.
+Separators between double quotes are text.
+"""
+
+import numpy as np
+from numba import int32, int64, types, uint8
+
+from numtok.encoding.slots.places import COLUMN, TEXT, child
+from numtok.kernels import byte_at, inlined, kernel, reads, writes
+
+MOST_COLUMNS = 32  # further ones are one
+LAST_NTH = 16  # numbers in one field that have places of their own
+NTHS = 32  # codes are those of columns times this, and the number in the field
+
+_SEPARATORS = b",|;\t"  # of two that stand beside numbers, the later one separates fields
+_RANK = np.zeros(256, np.int64)
+_RANK[list(_SEPARATORS)] = range(1, len(_SEPARATORS) + 1)
+_LETTER, _BLANK = np.zeros(256, np.bool_), np.zeros(256, np.bool_)
+_LETTER[ord("A") : ord("Z") + 1] = True
+_LETTER[ord("a") : ord("z") + 1] = True
+_LETTER[0x80:] = True
+_BLANK[list(b" \r")] = True
+_AROUND = _BLANK.copy()  # what may be between a number and a separator
+_AROUND[ord('"')] = True
+_COMMA, _QUOTE, _NEWLINE, _SPACE = ord(","), ord('"'), ord("\n"), ord(" ")
+
+
+@inlined
+def _separator(data, begin, end, starts, ends, first, last):  # type: ignore[no-untyped-def]
+    """The rank of the separator beside the numbers of a row; 0 if there is none."""
+    rank = 0
+    for n in range(first, last):
+        i = np.int64(starts[n]) - 1
+        while i >= begin and _AROUND[byte_at(data, i)]:
+            i -= 1
+        if i >= begin:
+            rank = max(rank, _RANK[byte_at(data, i)])
+        i = np.int64(ends[n])
+        while i < end and _AROUND[byte_at(data, i)]:
+            i += 1
+        if i < end:
+            rank = max(rank, _RANK[byte_at(data, i)])
+    return rank
+
+
+@inlined
+def _fields(data, begin, end, starts, ends, first, last, rank, codes):  # type: ignore[no-untyped-def]
+    """Whether a row is lines of a table; the place of each number is in ``codes`` then."""
+    alone = 0  # fields that are one number
+    wordy = 0  # fields with numbers, letters and blanks
+    field = nth = others = 0  # in this line; numbers and other bytes in this field
+    letters = blanks = quoted = False
+    n = first
+    i = begin
+    while i <= end:
+        if n < last and i == starts[n]:
+            nth += nth <= LAST_NTH
+            codes[n] = min(field, MOST_COLUMNS) * NTHS + nth
+            i = np.int64(ends[n])
+            n += 1
+            continue
+        c = byte_at(data, i) if i < end else np.uint8(_NEWLINE)
+        if c == _NEWLINE or (_RANK[c] == rank and not quoted):
+            if nth == 1 and others == 0:
+                alone += 1
+            elif nth > 0 and letters and blanks:
+                wordy += 1
+            if c == _COMMA and i + 1 < end and byte_at(data, i + 1) == _SPACE:
+                return False
+            if c == _NEWLINE and n == last:
+                break
+            field = 0 if c == _NEWLINE else field + 1
+            nth = others = 0
+            letters = blanks = False
+            quoted = quoted and c != _NEWLINE
+        elif c == _QUOTE:
+            quoted = not quoted
+        elif _BLANK[c]:
+            blanks = True
+        else:
+            others += 1
+            letters = letters or _LETTER[c]
+        i += 1
+    return alone > wordy
+
+
+@kernel(
+    int64(
+        reads(uint8), reads(int32), reads(int32), reads(int32), reads(int32),
+        writes(types.boolean), writes(int64), writes(int64), writes(int32), writes(int64),
+        writes(int32),
+    )
+)  # fmt: skip
+def columns(data, rows, counts, starts, ends, placed, codes, nodes, index, facts, slots):  # type: ignore[no-untyped-def]
+    """Find the place of each number of the rows that are lines of a table, but for those that are
+    ``placed``, and place them; returns how many rows these are."""
+    first = np.int64(0)
+    found = 0
+    for row in range(len(counts)):
+        last = first + np.int64(counts[row])
+        if last > first and not placed[row]:
+            begin, end = np.int64(rows[row]), np.int64(rows[row + 1])
+            rank = _separator(data, begin, end, starts, ends, first, last)
+            if rank > 0 and _fields(data, begin, end, starts, ends, first, last, rank, codes):
+                placed[row] = True
+                found += 1
+                for n in range(first, last):
+                    code = np.uint64(rank * (MOST_COLUMNS + 1) * NTHS + codes[n])
+                    slots[n] = child(nodes, index, facts, TEXT, COLUMN, code, -1, 0)
+        first = last
+    return found

@@ -1,0 +1,186 @@
+"""The splits of an encoded artifact, for the stages that learn from it and evaluate on it."""
+
+import re
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from functools import lru_cache
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from numtok import files
+from numtok.encoding.codec import LARGEST, Codec, unescape
+from numtok.encoding.dataset import Samples, bytes_of, opened_shard, read_group
+from numtok.errors import UsageError, unknown
+from numtok.models.batches import Values
+from numtok.records import ENCODED, RESERVED, SCHEME_FILE, TRAIN, TokenIds
+from numtok.store.artifact import Artifact
+from numtok.store.columns import damaged
+from numtok.store.quota import memory
+from numtok.store.store import Store
+
+_SHARD = re.compile(r"([a-z0-9][a-z0-9_-]*)-\d{5,}\.parquet")
+_NUMBER, _WORD = "[NUM]", re.compile(r"\w+")  # of the column ``text``
+_MEMORY = 0.25  # the share of the machine's that one split may take
+
+
+def read_codec(artifact: Artifact) -> Codec:
+    """The codec of an encoded or model artifact."""
+    with artifact.naming_plugins():
+        return Codec.read(artifact.path / SCHEME_FILE)
+
+
+def same_codec(first: Artifact, second: Artifact) -> bool:
+    """Whether two encoded or model artifacts write texts in one way."""
+    one, other = (files.read_bytes(each.path / SCHEME_FILE, LARGEST) for each in (first, second))
+    return one == other or read_codec(first).digest == read_codec(second).digest
+
+
+def check_codec(model: Artifact, encoded: Artifact) -> None:
+    """Raises UsageError for data that are not encoded as the model's were."""
+    if not same_codec(model, encoded):
+        raise UsageError(
+            f"{encoded.ref} is encoded in another way than {model.ref} was trained on; "
+            f"`numtok encode --like {model.ref} INPUT` encodes data for it"
+        )
+
+
+def splits(artifact: Artifact) -> dict[str, list[Path]]:
+    """The shards of each split, in order."""
+    found: dict[str, list[Path]] = {}
+    for output in artifact.files():
+        match = _SHARD.fullmatch(output.path)
+        if match and match[1] not in RESERVED:  # which lay among the shards of former versions
+            found.setdefault(match[1], []).append(artifact.path / output.path)
+    return found
+
+
+def read_split(
+    artifact: Artifact, split: str, hint: str = "", spill: Callable[[], Path] | None = None
+) -> Samples:
+    """All rows of a split; UsageError where there is none of that name.
+
+    ``spill`` gives a folder for what is too large for memory, and is asked only then.
+    """
+    there = splits(artifact)
+    if split not in there:
+        if list(there) == [TRAIN]:
+            hint = hint or "`numtok encode --split validation=0.1,test=0.1` makes others"
+        raise unknown(f"split of {artifact.ref}", split, there, hint)
+    shards, ids = there[split], _ids(artifact)
+    too_large = spill is not None and bytes_of(shards, ids) > _MEMORY * memory()
+    return Samples.read(shards, ids, spill() if spill and too_large else None)
+
+
+def _ids(artifact: Artifact) -> TokenIds:
+    """What the shards of an encoded artifact are checked against."""
+    path = artifact.path / SCHEME_FILE
+    return _ids_in(files.read_bytes(path, LARGEST), path)
+
+
+@lru_cache(2)
+def _ids_in(content: bytes, path: Path) -> TokenIds:
+    return Codec.from_json(content, path).ids
+
+
+def read_learnt(
+    model: Artifact, encoded: Artifact, store: Store, split: str = TRAIN
+) -> Samples | None:
+    """The rows that a model learnt from, or another split of them, which may be of other data than
+    ``encoded``; None where they are no longer in the store."""
+    found = learnt_data(model, encoded, store)
+    return read_split(found, split) if found is not None else None
+
+
+def learnt_data(model: Artifact, encoded: Artifact, store: Store) -> Artifact | None:
+    """What a model learnt from: ``encoded``, or other data where they are still in the store."""
+    parent = model.made_from(ENCODED)
+    if parent.digest == encoded.manifest.content:
+        return encoded
+    name, _, version = parent.where.partition("@")
+    return store.find(ENCODED, name, version)
+
+
+def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":
+    """The labels of all rows of a split, in order; null where a row has none."""
+    chunks = [
+        chunk
+        for shard, file in _opened(artifact, split)
+        for group in range(file.metadata.num_row_groups)
+        for chunk in read_group(shard, file, group, ["label"]).column(0).chunks
+    ]
+    return pa.chunked_array(chunks, pa.string())
+
+
+def read_words(
+    artifact: Artifact, split: str, rows: NDArray[np.int64]
+) -> Iterator[tuple[str, ...]]:
+    """Of some rows, which rise, the words in lower case and the numbers, in order; a number as
+    Python writes its value, whatever the scheme: ``("is", "3.5", "kg")``."""
+    begin = 0
+    for shard, file in _opened(artifact, split):
+        for group in range(file.metadata.num_row_groups):
+            end = begin + file.metadata.row_group(group).num_rows
+            first, last = np.searchsorted(rows, [begin, end])
+            if first < last:
+                table = read_group(shard, file, group, ["text", "numbers"])
+                table = table.take(rows[first:last] - begin)
+                for text, numbers in zip(*(one.to_pylist() for one in table.columns), strict=True):
+                    pieces = text.split(_NUMBER)
+                    if len(pieces) != len(numbers) + 1:
+                        raise damaged(shard, "a text has not the numbers of its row")
+                    yield tuple(_words(pieces, numbers))
+            begin = end
+
+
+def _words(pieces: list[str], numbers: list[float]) -> Iterator[str]:
+    for piece, number in zip_longest(pieces, numbers):
+        yield from _WORD.findall(unescape(piece).lower())
+        if number is not None:
+            yield repr(number)
+
+
+def has_targets(artifact: Artifact) -> bool:
+    """Whether every row at the beginning of the train split (one row group) has a target."""
+    shard, file = next(opened := _opened(artifact, TRAIN))
+    with closing(opened):
+        if not file.metadata.num_row_groups:
+            return False
+        targets = read_group(shard, file, 0, ["target_index"]).column(0)
+        return bool(pc.min(pc.list_value_length(targets)).as_py())
+
+
+def _opened(artifact: Artifact, split: str) -> "Generator[tuple[Path, pq.ParquetFile]]":
+    """The shards of a split, one open after the other."""
+    ids = _ids(artifact)
+    for shard in splits(artifact)[split]:
+        with opened_shard(shard, ids) as file:
+            yield shard, file
+
+
+def learnt_values(samples: Samples, codec: Codec) -> Values:
+    """Each number as a value head learns it: the channel, or else normalised.
+
+    NaN where there is none: float32 cannot hold it, or the token says all of it, as xVal's
+    ``+OVERFLOW``, whose channel is 1.
+    """
+    channel = samples.channel
+    wordy = np.isnan(codec.scheme.factors)  # the tokens of numbers beside which no value stands
+
+    def normalised(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        with np.errstate(over="ignore"):
+            values = codec.normalizer.forward(samples.numbers[numbers]).astype(np.float32)
+        return np.where(np.isfinite(values), values, np.float32(np.nan))
+
+    def beside_token(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        assert channel is not None
+        at = samples.first_token(numbers)
+        tokens = samples.tokens[at].astype(np.int64) - codec.number_first
+        return np.where(wordy[tokens], np.float32(np.nan), channel[numbers])
+
+    return normalised if channel is None else beside_token

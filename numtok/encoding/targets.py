@@ -1,0 +1,116 @@
+"""Targets and answer starts: from code points of a text to its numbers and tokens."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.data.reading.rows import NO_ANSWER, NO_TARGETS, Categories, Rows, Targets, outside
+from numtok.data.reading.values import byte_places
+from numtok.encoding.codec import Spans, Texts
+from numtok.numerals.scan import policy_for
+
+_SHOWN = 40  # characters of a text in a message
+
+
+class Resolved(NamedTuple):
+    """The targets and answer starts of ``n`` rows, ``k`` targets in all."""
+
+    counts: NDArray[np.int32]  # [n] targets of each row
+    numbers: NDArray[np.int32]  # [k] among the numbers of the row
+    names: Categories  # [k]
+    spans: NDArray[np.int64]  # [k] among the numbers of all rows
+    answers: NDArray[np.int32] | None  # [n] byte offset in the texts, -1 if none
+    problems: dict[int, str]  # by row
+
+
+def resolve(rows: Rows, texts: Texts, spans: Spans) -> Resolved:
+    """Find every target among the numbers, and where each answer starts.
+
+    A span that is not exactly one number, or an answer that starts within one, is a problem of
+    its row; what is given back for such rows means nothing.
+    """
+    targets = rows.targets or NO_TARGETS
+    problems: dict[int, str] = {}
+    at = _numbers_of(targets, texts, spans, problems)
+    answers = None
+    if rows.answer_starts is not None:
+        answers = _answers(rows.answer_starts, texts, spans, problems)
+    first_number = np.cumsum(spans.counts) - spans.counts
+    return Resolved(
+        np.bincount(targets.rows, minlength=len(rows)).astype(np.int32),
+        (at - first_number[targets.rows]).astype(np.int32),
+        targets.names,
+        at,
+        answers,
+        problems,
+    )
+
+
+def _numbers_of(
+    targets: Targets, texts: Texts, spans: Spans, problems: dict[int, str]
+) -> NDArray[np.int64]:
+    """int64[k]: the number that each target is."""
+    starts = byte_places(*texts, targets.rows, targets.starts)
+    ends = byte_places(*texts, targets.rows, targets.ends)
+    at = np.searchsorted(spans.starts, starts)
+    # What begins behind the last number is none; the -1 stands for no place and is none either.
+    exact = (_at(spans.starts, at) == starts) & (_at(spans.ends, at) == ends) & (starts >= 0)
+    for target in np.flatnonzero(~exact).tolist():
+        row, start, end = int(targets.rows[target]), int(starts[target]), int(ends[target])
+        said = [int(targets.starts[target]), int(targets.ends[target])]
+        what = f"target {targets.names.at(target)!r} at {said}"
+        problem = (
+            _outside(what, texts, row)
+            if min(start, end) < 0
+            else f"{what} is {_shown(texts, start, end)}, not exactly one number; "
+            + _remedy(texts.data[start:end].tobytes().decode())
+        )
+        problems.setdefault(row, problem)
+    return at
+
+
+def _answers(
+    answer_starts: NDArray[np.int64], texts: Texts, spans: Spans, problems: dict[int, str]
+) -> NDArray[np.int32]:
+    """int32[n]: the byte at which each answer starts, -1 if there is none."""
+    rows = np.flatnonzero(answer_starts != NO_ANSWER).astype(np.int32)
+    starts = byte_places(*texts, rows, answer_starts[rows])
+    at = np.searchsorted(spans.ends, starts, side="right")
+    within = (_at(spans.starts, at) < starts) & (at < len(spans.starts))
+    for index in np.flatnonzero((starts < 0) | within).tolist():
+        row, number = int(rows[index]), int(at[index])
+        what = f"answer_start {answer_starts[row]}"
+        problem = (
+            _outside(what, texts, row)
+            if starts[index] < 0
+            else f"{what} lies within the number "
+            f"{_shown(texts, int(spans.starts[number]), int(spans.ends[number]))}; "
+            "give where the number begins"
+        )
+        problems.setdefault(row, problem)
+    answers = np.full(len(answer_starts), -1, np.int32)
+    answers[rows] = starts
+    return answers
+
+
+def _at(values: NDArray[np.int32], at: NDArray[np.int64]) -> NDArray[np.int32]:
+    """``values[at]``, -1 behind their end."""
+    return np.append(values, np.int32(-1))[at]
+
+
+def _outside(what: str, texts: Texts, row: int) -> str:
+    return outside(what, texts.data[texts.rows[row] : texts.rows[row + 1]].tobytes().decode())
+
+
+def _remedy(text: str) -> str:
+    """What to do about a span that is not exactly one number."""
+    if (policy := policy_for(text)) is not None:
+        return f"--numerals {policy.spec()} reads it as one"
+    return "give the span of a number as `numtok explain` reads it, up to behind its last character"
+
+
+def _shown(texts: Texts, start: int, end: int) -> str:
+    """What stands between two byte offsets, shortened for a message."""
+    text = texts.data[start:end].tobytes().decode()
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")

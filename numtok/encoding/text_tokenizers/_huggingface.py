@@ -1,0 +1,169 @@
+"""A byte-level tokenizer of Hugging Face's library, run once for each distinct piece."""
+
+import json
+import time
+from functools import cached_property
+from string import printable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, BYTE_NAMES, from_alphabet
+from numtok.encoding.text_tokenizers._panics import Panicked, panics
+from numtok.encoding.text_tokenizers.base import Fitted, Pieces, Tokens
+from numtok.errors import UsageError
+
+# Whitespace that splitters drop or strip, letters that normalizers change, every UTF-8 length.
+_PROBE = " \t a  b\n\n\r\nÀÅe\u0301ﬁＡ 'd I'll x1y2_3 [NUM] \x00\x7f\xa0\u200d\u2028日本 🙂🙂 end. "
+
+# Runs of one kind, cut short by another: what patterns go back and forth on. Behind them all
+# characters, since nothing is tried in a text without one that a pattern needs.
+_RUNS = "".join(f"{letter * 40}{end}" for letter in "aA1 \n.-_日" for end in "!x0 ") + printable
+_PATIENCE = 2.0  # seconds for these, which take a usual pattern less than a thousandth of one
+_GAPS = 2  # ids there may be for each token
+
+
+def _mentions(part: Any, kind: str) -> bool:
+    """True if a part of ``tokenizer.json``, or a step of a sequence in it, is of a kind."""
+    if isinstance(part, dict):
+        return part.get("type") == kind or any(_mentions(value, kind) for value in part.values())
+    return isinstance(part, list) and any(_mentions(value, kind) for value in part)
+
+
+class HuggingFace(Fitted):
+    """A ``tokenizer.json`` that gives every byte back.
+
+    Raises UsageError, naming ``source``, for one that does not: no byte-level alphabet, a
+    normalizer, a prefix space, a random choice, or added tokens that a plain text could be
+    taken for. What the settings do not tell, a text of odd characters shows.
+    """
+
+    def __init__(self, settings: Any, source: str) -> None:
+        refuse = self._objection(settings)
+        if not refuse:
+            # The post-processor only adds special tokens around a whole text.
+            unused = {"post_processor": None, "truncation": None, "padding": None}
+            self._settings: dict[str, Any] = settings | unused
+            try:
+                with panics():
+                    self._tokenizer = Tokenizer.from_str(json.dumps(self._settings))
+                    self._tokenizer.encode_special_tokens = True
+                    self._check_ids(source)
+                    refuse = self._tried()
+            except UsageError:
+                raise
+            except Panicked as error:
+                refuse = f"its pattern gives up on a text ({error})"
+            except Exception as error:  # the library raises nothing more specific
+                refuse = f"it cannot be read ({error})"
+        if refuse:
+            raise UsageError(
+                f"text tokenizer {source}: {refuse}, so it would not give every byte of a text "
+                "back; give a byte-level BPE tokenizer.json, or use words, bpe:N or bytes"
+            )
+
+    def _check_ids(self, source: str) -> None:
+        ids = self._tokenizer.get_vocab(with_added_tokens=True).values()
+        if max(ids) >= (most := _GAPS * len(ids) + len(ALPHABET)):
+            raise UsageError(
+                f"text tokenizer {source}: one of its {len(ids):,} tokens has the id {max(ids):,}, "
+                f"and a model has a row for every id; ids may go up to {most - 1:,}, so number "
+                "the tokens one after the other"
+            )
+
+    def _tried(self) -> str:
+        """What is wrong with what comes out; empty for nothing."""
+        if not self._gives_back(_PROBE):
+            return "it changes or drops characters"
+        begun = time.monotonic()
+        if not self._gives_back(_RUNS):
+            return "it changes or drops characters"
+        if (seconds := time.monotonic() - begun) > _PATIENCE:
+            return f"its pattern takes {seconds:.0f} seconds for a short text"
+        return ""
+
+    def _gives_back(self, text: str) -> bool:
+        ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return self.decode(np.array(ids, np.uint32)) == text.encode()
+
+    @staticmethod
+    def _objection(settings: Any) -> str:
+        parts = settings if isinstance(settings, dict) else {}
+        model, added = parts.get("model"), parts.get("added_tokens") or []
+        if not isinstance(model, dict) or not isinstance(added, list):
+            return "it is no tokenizer.json (no model in it)"
+        if model.get("type") != "BPE" or not _mentions(settings.get("decoder"), "ByteLevel"):
+            return f"it is not a byte-level BPE (model {model.get('type')!r})"
+        if settings.get("normalizer") is not None:
+            return "it changes the text first (a normalizer is set)"
+        if any(not isinstance(token, dict) or not token.get("special") for token in added):
+            return "it has added tokens that are not special"
+        if '"add_prefix_space": true' in json.dumps(settings.get("pre_tokenizer")):
+            return "it puts a space in front of each piece"
+        if model.get("dropout"):
+            return "it chooses tokens at random (dropout is set)"
+        known = model.get("vocab") or {}
+        missing = [byte for byte, letter in enumerate(ALPHABET) if letter not in known]
+        if missing:
+            return f"its vocabulary lacks {len(missing)} bytes, the first {BYTE_NAMES[missing[0]]}"
+        return ""
+
+    @cached_property
+    def _bytes(self) -> list[bytes]:
+        ids = self._tokenizer.get_vocab(with_added_tokens=True)
+        special = {token["content"] for token in self._settings.get("added_tokens", [])}
+        names = [b""] * (max(ids.values()) + 1)
+        for token, index in ids.items():
+            names[index] = token.encode() if token in special else from_alphabet(token)
+        return names
+
+    def vocabulary(self) -> list[str]:
+        return [_readable(token) for token in self._bytes]
+
+    def encode(self, pieces: Pieces) -> Tokens:
+        count = len(pieces.bounds) - 1
+        column = pa.StringArray.from_buffers(
+            count, pa.py_buffer(pieces.bounds), pa.py_buffer(pieces.data)
+        )
+        distinct = column.dictionary_encode()
+        try:
+            with panics():
+                encodings = self._tokenizer.encode_batch_fast(
+                    distinct.dictionary.to_pylist(), add_special_tokens=False
+                )
+        except Panicked as error:
+            raise UsageError(
+                f"the text tokenizer's pattern gives up on a text ({error}); give another "
+                "tokenizer.json, or use words, bpe:N or bytes"
+            ) from None
+        lists = [np.array(encoding.ids, np.uint32) for encoding in encodings]
+        lengths = np.array([len(ids) for ids in lists], np.int64)
+        firsts = np.cumsum(lengths) - lengths
+        table = np.concatenate(lists) if lists else np.empty(0, np.uint32)
+
+        which = distinct.indices.to_numpy()
+        bounds = np.zeros(count + 1, np.int32)
+        np.cumsum(lengths[which], out=bounds[1:])
+        flat = np.repeat(firsts[which] - bounds[:-1], lengths[which]) + np.arange(bounds[-1])
+        return Tokens(table[flat], bounds)
+
+    def decode(self, ids: NDArray[np.uint32]) -> bytes:
+        return b"".join([self._bytes[token] for token in ids.tolist()])
+
+    def state(self) -> dict[str, Any]:
+        return {"tokenizer": self._settings}
+
+    def huggingface(self) -> dict[str, Any]:
+        return self._settings
+
+
+def _readable(token: bytes) -> str:
+    """Text where the bytes are text, else the bytes by name."""
+    try:
+        text = token.decode()
+    except UnicodeDecodeError:
+        return "".join(BYTE_NAMES[byte] for byte in token)
+    return text if text.isprintable() else "".join(BYTE_NAMES[byte] for byte in token)

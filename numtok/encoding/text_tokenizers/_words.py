@@ -1,0 +1,129 @@
+"""Whole words by look-up, bytes for the rest: one compiled pass over all pieces.
+
+A word is a run of ASCII letters, digits, underscores and non-ASCII characters,
+with the one space before it if there is one; what lies between words (``], [``)
+is one word too. A tokenizer may also take a quoted key with its colon,
+``'key': ``, as one word. A word outside the vocabulary becomes its bytes, so any
+text comes back byte for byte. As a Hugging Face tokenizer this is a byte-level BPE
+that has no merges and looks whole words up first.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.text_tokenizers._bytelevel import BYTE_NAMES, byte_level_json, to_alphabet
+from numtok.encoding.text_tokenizers.base import (
+    Fitted,
+    NumberTokens,
+    Pieces,
+    Segments,
+    Tokens,
+    Woven,
+)
+from numtok.records import convert
+
+_LONGEST = 64  # bytes; longer words are not worth an entry
+
+#: The same split as `_word_end` of `_word_kernels`, as a Hugging Face regular expression.
+_LETTER = r"(?:[0-9A-Za-z_]|[^\x00-\x7F])"
+WORD_PATTERN = rf" ?{_LETTER}+|(?:(?! {_LETTER})(?!{_LETTER})[\x00-\x7F])+"
+_INSIDE = rf"(?:{_LETTER}|[ ./-])+"
+_KEY = rf"""(?:'{_INSIDE}'|"{_INSIDE}"):(?: (?!{_LETTER}))?"""
+KEY_PATTERN = rf" ?{_LETTER}+|{_KEY}|(?:(?! {_LETTER})(?!{_LETTER})(?!{_KEY})[\x00-\x7F])+"
+
+
+def frequent_words(sample: Pieces, size: int, keys: bool) -> list[str]:
+    """The ``size`` most frequent words of the sample, or all that occur twice; ties by bytes."""
+    counts = _count_words(sample, keys)
+    # Single bytes are in the vocabulary already.
+    worth = [(-n, word) for word, n in counts.items() if n > 1 and len(word) > 1]
+    return [word.decode() for _, word in sorted(worth)[:size]]
+
+
+def _count_words(sample: Pieces, keys: bool) -> dict[bytes, int]:
+    """How often each word of at most ``_LONGEST`` bytes occurs in the sample."""
+    from numtok.encoding.text_tokenizers._word_kernels import count
+
+    size = 1 << 16
+    while True:
+        # Every attempt starts anew: a table too small is rare, and small.
+        slots, counts = np.zeros(size, np.int32), np.zeros(size // 2, np.int64)
+        words, bounds = np.empty(size // 2 * _LONGEST, np.uint8), np.zeros(size // 2 + 1, np.int32)
+        tally = np.zeros(2, np.uint64)
+        if count(*sample, keys, _LONGEST, slots, words, bounds, counts, tally):
+            break
+        size *= 4
+    raw, ends = words.tobytes(), bounds.tolist()
+    return {raw[ends[k] : ends[k + 1]]: int(counts[k]) for k in range(int(tally[1]))}
+
+
+def words_of(state: dict[str, Any]) -> list[str]:
+    """The words of :meth:`WordTable.state`; ValueError for another one."""
+    return convert(state.get("words"), list[str])
+
+
+class WordTable(Fitted):
+    """The 256 bytes, then words; the vocabulary of ``words``, ``structure`` and (without words)
+    ``bytes``. With ``keys`` a quoted key is one word."""
+
+    def __init__(self, words: Sequence[str], keys: bool = False) -> None:
+        self.words = tuple(words)
+        self._keys = keys
+        encoded = [word.encode() for word in self.words]
+        self._bounds = np.zeros(len(encoded) + 1, np.int32)
+        np.cumsum([len(word) for word in encoded], out=self._bounds[1:])
+        self._data = np.frombuffer(b"".join(encoded), np.uint8)
+        if len(set(encoded)) != len(encoded) or b"" in encoded:
+            raise ValueError("the words of a vocabulary are distinct and not empty")
+        self._bytes = [bytes([byte]) for byte in range(256)] + encoded
+
+    def vocabulary(self) -> list[str]:
+        return [*BYTE_NAMES, *self.words]
+
+    @cached_property
+    def _slots(self) -> NDArray[np.int32]:
+        """The hash table of the words."""
+        from numtok.encoding.text_tokenizers._word_kernels import index
+
+        slots = np.zeros(1 << (4 * len(self.words) + 1).bit_length(), np.int32)
+        index(self._data, self._bounds, slots)
+        return slots
+
+    def encode(self, pieces: Pieces) -> Tokens:
+        from numtok.encoding.text_tokenizers._word_kernels import encode
+
+        ids = np.empty(len(pieces.data), np.uint32)  # a token is at least a byte
+        bounds = np.empty(len(pieces.bounds), np.int32)
+        count = encode(*pieces, self._keys, self._slots, self._data, self._bounds, ids, bounds)
+        return Tokens(ids[:count], bounds)
+
+    def weave(
+        self, segments: Segments, numbers: NumberTokens, first: int, dtype: type[np.unsignedinteger]
+    ) -> Woven:
+        from numtok.encoding.text_tokenizers._interleave import NUMBER_BYTES
+        from numtok.encoding.text_tokenizers._word_kernels import weave
+
+        count, room = len(segments.counts), segments.room()
+        text = np.empty(room + len(NUMBER_BYTES) * len(numbers.lengths), np.uint8)
+        tokens = np.empty(room + len(numbers.ids), dtype)  # a text token is at least a byte
+        text_bounds, token_bounds = np.empty((2, count + 1), np.int32)
+        places = np.empty(len(numbers.lengths), np.int32)
+        size, used = weave(
+            *segments, self._keys, self._slots, self._data, self._bounds, *numbers, first,
+            text, text_bounds, tokens, token_bounds, places,
+        )  # fmt: skip
+        return Woven(text[:size], text_bounds, tokens[:used], token_bounds, places)
+
+    def decode(self, ids: NDArray[np.uint32]) -> bytes:
+        return b"".join([self._bytes[token] for token in ids.tolist()])
+
+    def state(self) -> dict[str, Any]:
+        return {"words": list(self.words)}
+
+    def huggingface(self) -> dict[str, Any]:
+        vocabulary = [to_alphabet(token) for token in self._bytes]
+        return byte_level_json(vocabulary, KEY_PATTERN if self._keys else WORD_PATTERN)

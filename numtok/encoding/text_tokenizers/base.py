@@ -1,0 +1,152 @@
+"""The contract of a text tokenizer: pieces of text to token ids and back, byte for byte.
+
+A piece is the text between two numbers. A tokenizer is a frozen dataclass of
+settings (``words:8192``); :meth:`TextTokenizer.fit` turns it into a
+:class:`Fitted` one with a vocabulary, a pure function of the sample.
+"""
+
+from abc import ABC, abstractmethod
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.registry import Registry
+
+
+class Pieces(NamedTuple):
+    """``n`` pieces of text: piece i is ``data[bounds[i]:bounds[i + 1]]``, valid UTF-8."""
+
+    data: NDArray[np.uint8]  # [bytes]
+    bounds: NDArray[np.int32]  # [n + 1]
+
+    def strings(self) -> list[str]:
+        """The pieces as strings."""
+        whole, bounds = self.data.tobytes(), self.bounds.tolist()
+        return [whole[start:end].decode() for start, end in pairwise(bounds)]
+
+
+NO_PIECES = Pieces(np.empty(0, np.uint8), np.zeros(1, np.int32))
+
+
+class Tokens(NamedTuple):
+    """The tokens of ``n`` pieces: those of piece i are ``ids[bounds[i]:bounds[i + 1]]``."""
+
+    ids: NDArray[np.uint32]
+    bounds: NDArray[np.int32]  # [n + 1]
+
+
+class Segments(NamedTuple):
+    """``m`` segments of texts in which ``k`` numbers were found: segment s is
+    ``data[bounds[s]:bounds[s + 1]]``."""
+
+    data: NDArray[np.uint8]  # [bytes] of all texts
+    bounds: NDArray[np.int32]  # [m + 1]
+    limits: NDArray[np.int32]  # [m] the end of the text that the segment is of
+    counts: NDArray[np.int32]  # [m] numbers
+    starts: NDArray[np.int32]  # [k] offsets in the data
+    ends: NDArray[np.int32]  # [k]
+
+    def room(self) -> int:
+        """The most bytes that the text between the numbers has, escaped: at most one more for
+        each ``[NUM``."""
+        size = int(self.bounds[-1] - self.bounds[0])
+        return size + size // 4 + 1
+
+
+def cut(segments: Segments) -> Pieces:
+    """The text between the numbers, escaped: one piece more than numbers for each segment."""
+    from numtok.encoding.text_tokenizers import _interleave as interleave
+
+    pieces = np.empty(segments.room(), np.uint8)
+    bounds = np.empty(len(segments.starts) + len(segments.counts) + 1, np.int32)
+    used = interleave.cut(*segments, pieces, bounds)
+    return Pieces(pieces[:used], bounds)
+
+
+class NumberTokens(NamedTuple):
+    """The tokens of ``k`` numbers, ids of the whole vocabulary when ``first`` is added."""
+
+    ids: NDArray[np.uint32]  # [number tokens]
+    lengths: NDArray[np.int32]  # [k]
+    first: int
+
+
+class Woven(NamedTuple):
+    """The text and the tokens of ``m`` segments with ``k`` numbers."""
+
+    text: NDArray[np.uint8]  # [bytes], escaped, numbers replaced by [NUM]
+    text_bounds: NDArray[np.int32]  # [m + 1]
+    tokens: NDArray[np.uint16] | NDArray[np.uint32]  # ids of the whole vocabulary
+    token_bounds: NDArray[np.int32]  # [m + 1]
+    places: NDArray[np.int32]  # [k] of each number's first token, counted in its segment
+
+
+class Fitted(ABC):
+    """A text tokenizer with its vocabulary. Ids are local, 0 to ``len(vocabulary()) - 1``."""
+
+    @abstractmethod
+    def vocabulary(self) -> list[str]:
+        """The tokens by id, as a person reads them; bytes that are no text are ``<0xFF>``."""
+
+    @abstractmethod
+    def encode(self, pieces: Pieces) -> Tokens:
+        """Tokenise every piece by itself, so that no token crosses a number."""
+
+    def weave(
+        self, segments: Segments, numbers: NumberTokens, first: int, dtype: type[np.unsignedinteger]
+    ) -> Woven:
+        """The text between the numbers and their tokens put together; ``first`` is the id of the
+        first text token, ``dtype`` that of the tokens."""
+        from numtok.encoding.text_tokenizers import _interleave as interleave
+
+        pieces = cut(segments)
+        own = self.encode(pieces)
+        count = len(segments.counts)
+        tokens = np.empty(len(own.ids) + len(numbers.ids), dtype)
+        text = np.empty(
+            len(pieces.data) + len(interleave.NUMBER_BYTES) * len(numbers.lengths), np.uint8
+        )
+        text_bounds, token_bounds = np.empty((2, count + 1), np.int32)
+        places = np.empty(len(numbers.lengths), np.int32)
+        interleave.interleave(segments.counts, *own, *numbers, first, tokens, token_bounds, places)
+        interleave.fill(*pieces, segments.counts, text, text_bounds)
+        return Woven(text, text_bounds, tokens, token_bounds, places)
+
+    @abstractmethod
+    def decode(self, ids: NDArray[np.uint32]) -> bytes:
+        """The bytes that the tokens stand for; ids outside the vocabulary raise IndexError."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """What :meth:`TextTokenizer.load` needs beside the settings: JSON values."""
+
+    @abstractmethod
+    def huggingface(self) -> dict[str, Any]:
+        """The same tokenizer as a Hugging Face ``tokenizer.json`` dictionary."""
+
+
+class TextTokenizer(ABC):
+    """The settings of a text tokenizer. Subclasses are final frozen dataclasses."""
+
+    revision: ClassVar[int]
+    positional: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def needs_sample(self) -> bool:
+        """False if :meth:`fit` looks at nothing."""
+
+    @abstractmethod
+    def fit(self, sample: Pieces) -> Fitted:
+        """Choose the vocabulary; the same sample gives the same one, on any machine."""
+
+    @abstractmethod
+    def load(self, state: dict[str, Any]) -> Fitted:
+        """The inverse of :meth:`Fitted.state`; UsageError or ValueError for another state."""
+
+
+TEXT_TOKENIZERS: Registry[TextTokenizer] = Registry(
+    "numtok.encoding.text_tokenizers", "text tokenizer"
+)

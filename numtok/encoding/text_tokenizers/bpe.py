@@ -1,0 +1,49 @@
+"""bpe:N: byte-level byte pair encoding with N tokens, trained on the sample."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from numtok.encoding.text_tokenizers._bytelevel import ALPHABET
+from numtok.encoding.text_tokenizers._huggingface import HuggingFace
+from numtok.encoding.text_tokenizers.base import Pieces, TextTokenizer
+from numtok.errors import UsageError
+
+
+@dataclass(frozen=True)
+class BPE(TextTokenizer):
+    """Byte pairs merged by frequency (Sennrich et al. 2016), by Hugging Face's trainer.
+
+    size
+        The number of tokens, the 256 bytes among them.
+    """
+
+    revision: ClassVar[int] = 1
+    digest: ClassVar[str] = "ed8fa652f9f5819d"
+    positional: ClassVar[str] = "size"
+    size: int
+
+    def __post_init__(self) -> None:
+        if not 256 <= self.size <= 1_000_000:
+            raise UsageError(
+                f"bpe: {self.size} tokens are not possible; allowed are 256 (bytes only) to 1000000"
+            )
+
+    @property
+    def needs_sample(self) -> bool:
+        return True
+
+    def fit(self, sample: Pieces) -> HuggingFace:
+        from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=self.size, initial_alphabet=list(ALPHABET), show_progress=False
+        )
+        tokenizer.train_from_iterator(sample.strings(), trainer)
+        return HuggingFace(json.loads(tokenizer.to_str()), f"bpe:{self.size}")
+
+    def load(self, state: dict[str, Any]) -> HuggingFace:
+        return HuggingFace(state.get("tokenizer"), f"bpe:{self.size}")

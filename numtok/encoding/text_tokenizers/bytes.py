@@ -1,0 +1,25 @@
+"""bytes: every byte of the text is a token."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from numtok.encoding.text_tokenizers._words import WordTable
+from numtok.encoding.text_tokenizers.base import Pieces, TextTokenizer
+
+
+@dataclass(frozen=True)
+class Bytes(TextTokenizer):
+    """256 tokens, nothing to fit: the longest samples and the smallest vocabulary."""
+
+    revision: ClassVar[int] = 1
+    digest: ClassVar[str] = "2e333711677c4edb"
+
+    @property
+    def needs_sample(self) -> bool:
+        return False
+
+    def fit(self, sample: Pieces) -> WordTable:
+        return WordTable(())
+
+    def load(self, state: dict[str, Any]) -> WordTable:
+        return WordTable(())

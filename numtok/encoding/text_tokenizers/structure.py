@@ -1,0 +1,45 @@
+"""structure: words, among them the keys of JSON-like text: ``'key': `` is one token."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from numtok.encoding.text_tokenizers._words import WordTable, frequent_words, words_of
+from numtok.encoding.text_tokenizers.base import Pieces, TextTokenizer
+from numtok.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Structure(TextTokenizer):
+    """As ``words``, and a quoted key with its colon is one word: the structure tokens of xVal's
+    public code, where brackets and commas between them are words too.
+
+    A key is made of letters, digits and ``_ - . /`` and spaces, within either kind of quotes. The
+    space behind the colon belongs to it, unless a word follows, which takes the space itself.
+
+    ``{'planet0': {'m': 2.4, 'a': 3}}`` -> ``{``, ``'planet0': ``, ``{``, ``'m': ``, a number,
+    ``, ``, ``'a': ``, a number, ``}}``: seven tokens of text, where ``words`` has nine.
+
+    size
+        The most words to keep; words seen once are left out.
+    """
+
+    revision: ClassVar[int] = 1
+    digest: ClassVar[str] = "6594d3b02cd96a22"
+    positional: ClassVar[str] = "size"
+    size: int = 8192
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.size <= 1_000_000:
+            raise UsageError(
+                f"structure: size={self.size} is not possible; allowed are 0 to 1000000"
+            )
+
+    @property
+    def needs_sample(self) -> bool:
+        return True
+
+    def fit(self, sample: Pieces) -> WordTable:
+        return WordTable(frequent_words(sample, self.size, keys=True), keys=True)
+
+    def load(self, state: dict[str, Any]) -> WordTable:
+        return WordTable(words_of(state), keys=True)

@@ -1,0 +1,339 @@
+"""The work on one unit of ``encode``: rows in, one shard a split and a receipt out."""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+import pyarrow as pa
+
+from numtok import files
+from numtok.data.reading.arrow import column, lists, slices, strings
+from numtok.data.reading.batches import Batch, Reading, Rejected
+from numtok.data.reading.file_part import place_of
+from numtok.data.reading.rows import NO_TARGETS, Categories
+from numtok.data.reading.split_rule import SplitRule
+from numtok.data.reading.units import Unit, read
+from numtok.encoding.codec import Codec, EncodedTexts, Spans, Texts, offsets
+from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
+from numtok.encoding.shards import Shards, beside
+from numtok.encoding.targets import Resolved, resolve
+from numtok.errors import DataError
+from numtok.records import (
+    BEYOND_SIGHT,
+    CLUSTER,
+    FLOOR,
+    GROUP,
+    INEXACT,
+    RESERVED,
+    SCHEME_FILE,
+    SPLIT_RULE,
+    TRAIN,
+    Natural,
+    encoded_schema,
+    is_split,
+)
+from numtok.store.artifact import Output, write_receipt
+
+# What lies in folders of their own: numbers that were clipped or flushed, and rows left out.
+CLIPPED, REJECTED = RESERVED
+_CLIPPED = pa.schema(
+    {
+        "id": pa.string(),
+        "number": pa.int32(),  # index in the row's numbers
+        "literal": pa.string(),
+        "outcome": pa.string(),
+    }
+)
+
+
+class UnitFacts(TypedDict):
+    """What the receipt of a unit says (:class:`EncodeUnit`)."""
+
+    rows: dict[str, Natural]
+    numbers: Natural
+    tokens: Natural
+    outcomes: dict[str, Natural]
+    rejected: Natural
+    unseen_columns: list[str]
+
+
+class Found(NamedTuple):
+    """Rows with their splits, numbers and targets."""
+
+    batch: Batch
+    splits: Categories
+    texts: Texts
+    spans: Spans
+    targets: Resolved
+
+
+def _found(batch: Batch, splits: Categories, find: Callable[[Texts], Spans]) -> Found:
+    texts = Texts.of(batch.rows.texts)
+    spans = find(texts)
+    return Found(batch, splits, texts, spans, resolve(batch.rows, texts, spans))
+
+
+@dataclass(frozen=True)
+class Screening:
+    """Which rows are taken, and into which split."""
+
+    reading: Reading
+    rule: SplitRule | None
+    skip: bool  # rows that cannot be used are kept aside, else they end the run
+
+    def batches(self, unit: Unit) -> Iterator[tuple[Batch, Categories]]:
+        """The usable rows of a unit, each with its split; DataError unless ``skip``."""
+        for batch in read(unit, self.reading):
+            if batch.rows.splits is not None:
+                batch = self._well_named(batch, batch.rows.splits)
+            self.refuse(batch.rejected)
+            yield batch, self._splits(batch)
+
+    def _well_named(self, batch: Batch, splits: Categories) -> Batch:
+        """The batch without the rows whose split cannot be, which are rejected."""
+        given = batch.part.split
+        problems = {}
+        for code, name in enumerate(splits.names):
+            if not is_split(name):
+                problems[code] = f"split {name!r} cannot be a name; allowed are {SPLIT_RULE}"
+            elif given not in (None, name):
+                problems[code] = (
+                    f"its split is {name!r}, but the file is given as {given!r}; "
+                    "leave out one of them"
+                )
+        bad = np.isin(splits.codes, list(problems))
+        for index in np.flatnonzero(bad).tolist():
+            batch.rejected.append(batch.reject(index, problems[int(splits.codes[index])]))
+        return batch.take(np.flatnonzero(~bad)) if bad.any() else batch
+
+    def _splits(self, batch: Batch) -> Categories:
+        """The split of each row: what the file is given as, what the row says, or the rule."""
+        everywhere = np.zeros(len(batch), np.int32)
+        if batch.part.split is not None:
+            return Categories(everywhere, [batch.part.split])
+        own = batch.rows.splits or Categories(everywhere - 1, [])
+        if (own.codes >= 0).all() and len(batch):
+            return own
+        if self.rule is None:
+            return own.filled(TRAIN)
+        ids = batch.rows.ids.to_pylist()
+        clusters = batch.rows.clusters or Categories(everywhere - 1, [])
+        return Categories.of(
+            [
+                own.at(row) or self.rule.split_of(clusters.at(row) or ids[row])
+                for row in range(len(batch))
+            ]
+        )
+
+    def resolved(self, unit: Unit, find: Callable[[Texts], Spans]) -> Iterator[Found]:
+        """The usable rows of a unit with their numbers and targets; a row with a target that is no
+        number is none."""
+        for batch, splits in self.batches(unit):
+            # Not held here while it is worked on: its texts are given up in the midst of that.
+            yield self._resolved(batch, splits, find)
+
+    def _resolved(self, batch: Batch, splits: Categories, find: Callable[[Texts], Spans]) -> Found:
+        found = _found(batch, splits, find)
+        if not (problems := found.targets.problems):
+            return found
+        bad = [batch.reject(index, text) for index, text in problems.items()]
+        self.refuse(bad)
+        batch.rejected += bad
+        keep = np.setdiff1d(np.arange(len(batch)), list(problems))
+        return _found(batch.take(keep), splits.take(keep), find)
+
+    def refuse(self, rejected: list[Rejected]) -> None:
+        """Raise the error of the first rejected row, unless rows are skipped."""
+        if rejected and not self.skip:
+            raise min(rejected, key=lambda bad: bad.row).error()
+
+
+@dataclass(frozen=True)
+class EncodeUnit:
+    """Called with a unit, in any process: writes its files and receipt into the draft.
+
+    Gives back the unit's index and the facts of the receipt: rows by split, numbers, tokens,
+    outcomes, rejected rows, and columns (``Rows.more_columns``) that are not among ``more`` yet
+    (then the run is made again with them).
+    """
+
+    draft: Path
+    screening: Screening
+    more: tuple[str, ...]
+    stop_at_clip: bool
+    settings: str  # digest of everything but the input
+
+    @cached_property
+    def codec(self) -> Codec:
+        return Codec.read(self.draft / SCHEME_FILE)
+
+    @cached_property
+    def schema(self) -> "pa.Schema":
+        return encoded_schema(self.codec.vocabulary_size, self.codec.scheme.channel, self.more)
+
+    @staticmethod
+    def receipt_of(unit: Unit) -> str:
+        """The name of a unit's receipt."""
+        return f"{unit.index:05d}"
+
+    def __call__(self, unit: Unit) -> tuple[int, dict[str, Any]]:
+        facts: Counter[str] = Counter()
+        outcomes: Counter[str] = Counter()
+        unseen: set[str] = set()
+        rejected = RejectedRows(self.draft, unit.index)
+        with rejected, Shards(self.draft, unit.index, apart=CLIPPED) as shards:
+            for found in self.screening.resolved(unit, self.codec.find):
+                batch, splits, texts, spans, targets = found
+                rejected.write(batch.rejected)
+                encoded = self.codec.encode(texts, spans, targets.answers)
+                facts["numbers"] += len(encoded.numbers)
+                facts["tokens"] += len(encoded.tokens)
+                outcomes.update(names_of(encoded.outcomes))
+                if long := self.codec.beyond_sight(encoded.tokens):
+                    outcomes[BEYOND_SIGHT] += long
+                if encoded.inexact:
+                    outcomes[INEXACT] += encoded.inexact
+                unseen |= batch.rows.more_columns - set(self.more)
+                losses = _losses(batch, encoded)
+                if losses.num_rows and self.stop_at_clip:
+                    raise _clip_error(batch, encoded, losses)
+                shards.write(CLIPPED, losses)
+                table = self._table(batch, encoded, targets)
+                # The writer needs several times the memory of its longest row.
+                batch.release()
+                del found, batch, texts, spans, encoded, targets
+                for split, rows_of in splits.places():
+                    whole = len(rows_of) == table.num_rows
+                    shards.write(split, table if whole else table.take(column(rows_of)))
+            outputs, rows = shards.close()
+            rows.pop(CLIPPED, None)
+            outputs += rejected.close()
+        result = {
+            "rows": rows,
+            "numbers": facts["numbers"],
+            "tokens": facts["tokens"],
+            "outcomes": dict(outcomes),
+            "rejected": rejected.count,
+            "unseen_columns": sorted(unseen),
+        }
+        write_receipt(
+            self.draft,
+            self.receipt_of(unit),
+            input=unit.input,
+            settings=self.settings,
+            outputs=outputs,
+            facts=result,
+        )
+        return unit.index, result
+
+    def _table(self, batch: Batch, encoded: EncodedTexts, targets: Resolved) -> "pa.Table":
+        rows, target_rows = encoded.number_rows, offsets(targets.counts)
+        data, starts, ends = encoded.literals
+        literals = slices(data, starts[targets.spans], ends[targets.spans])
+        answers = encoded.marks
+        nothing = pa.nulls(len(batch), pa.string())
+        columns: dict[str, Any] = {
+            "id": batch.rows.ids,
+            "text": encoded.text,
+            "numbers": lists(rows, column(encoded.numbers)),
+            "tokens": lists(encoded.token_rows, column(encoded.tokens)),
+            "number_start": lists(rows, column(encoded.number_start)),
+            "number_length": lists(rows, column(encoded.number_length)),
+        }
+        if encoded.channel is not None:
+            columns["channel"] = lists(rows, column(encoded.channel))
+        columns |= {
+            "target_index": lists(target_rows, column(targets.numbers)),
+            "target_name": lists(target_rows, targets.names.column()),
+            "target_literal": lists(target_rows, literals),
+            "answer_start": pa.array(answers, mask=answers < 0)
+            if (answers >= 0).any()
+            else pa.nulls(len(batch), pa.int32()),
+            "label": nothing if batch.rows.labels is None else batch.rows.labels.column(),
+        }
+        given, groups = batch.rows.targets or NO_TARGETS, batch.rows.groups or {}
+        for name in self.more:
+            if name.startswith(FLOOR):
+                values = given.floors.get(name.removeprefix(FLOOR))
+                known = np.full(len(given.rows), np.nan) if values is None else values
+                columns[name] = lists(target_rows, column(known))
+                continue
+            of_group = groups.get(name.removeprefix(GROUP))
+            words = batch.rows.clusters if name == CLUSTER else of_group
+            columns[name] = nothing if words is None else words.column()
+        return pa.table(columns, schema=self.schema)
+
+
+def _losses(batch: Batch, encoded: EncodedTexts) -> "pa.Table":
+    """The numbers that the scheme clips or flushes."""
+    lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))
+    rows = np.searchsorted(encoded.number_rows, lost, side="right") - 1
+    columns = {
+        "id": batch.rows.ids.take(column(rows)),
+        "number": column((lost - encoded.number_rows[rows]).astype(np.int32)),
+        "literal": strings([encoded.literals.at(index) for index in lost.tolist()]),
+        "outcome": strings(
+            [Outcome(code).name.lower() for code in encoded.outcomes[lost].tolist()]
+        ),
+    }
+    return pa.table(columns, schema=_CLIPPED)
+
+
+def _clip_error(batch: Batch, encoded: EncodedTexts, losses: "pa.Table") -> DataError:
+    first = losses.slice(0, 1).to_pylist()[0]
+    lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))[0]
+    row = batch.numbers[np.searchsorted(encoded.number_rows, lost, side="right") - 1]
+    return DataError(
+        f"{place_of(batch.part, int(row))}: number {first['number']}, {first['literal']}, is a "
+        f"{first['outcome'].replace('_', ' ')} of the scheme; widen its exponents, give "
+        "--normalize, or --on-clip count"
+    )
+
+
+class RejectedRows:
+    """Every rejected row as read, with its reason: JSONL, by file and row, written as they come.
+
+    ``file`` is the index among the inputs, as in ids: the same bytes under another name make the
+    same artifact.
+    """
+
+    def __init__(self, folder: Path, unit: int) -> None:
+        self._folder, self._unit, self._name = folder, unit, ""
+        self._sink: files.Sink | None = None
+        self.count = 0
+
+    def write(self, rejected: list[Rejected]) -> None:
+        """Add the rejected rows of one batch."""
+        if rejected and self._sink is None:
+            self._name = beside(self._folder, REJECTED, self._unit, "jsonl")
+            self._sink = files.Sink(self._folder / self._name)
+        for bad in sorted(rejected, key=lambda bad: bad.row):
+            line: dict[str, Any] = {"file": bad.part.file, "row": bad.number, "reason": bad.reason}
+            if bad.content is not None:
+                try:
+                    line["content"] = bad.content.decode()
+                except UnicodeDecodeError:
+                    line["content_base64"] = base64.b64encode(bad.content).decode()
+            assert self._sink is not None
+            self._sink.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+        self.count += len(rejected)
+
+    def close(self) -> list[Output]:
+        """Finish the file, if there is one."""
+        if self._sink is None:
+            return []
+        self._sink.close()
+        return [Output(self._name, self._sink.bytes, self._sink.sha256)]
+
+    def __enter__(self) -> "RejectedRows":
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        if kind is not None and self._sink is not None:
+            self._sink.abort()

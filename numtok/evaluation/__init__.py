@@ -1,0 +1,1 @@
+"""What a model says of rows, beside what needs no model, as a report."""

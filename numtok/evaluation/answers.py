@@ -1,0 +1,237 @@
+"""A model that writes whole answers, on one split: what it wrote, and the report of it.
+
+Every row's answer is written from left to right behind the text before it, until the model ends it;
+nothing of the true answer is seen. Numbers are asked for one by one elsewhere (``_predict``), each
+behind the true text before it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from numtok.data.nupa.notation import DIGITS_OF_FLOAT32, in_notation
+from numtok.encoding.codec import Codec
+from numtok.encoding.dataset import Samples
+from numtok.encoding.grammar import Grammar
+from numtok.encoding.splits import learnt_values
+from numtok.errors import DataError
+from numtok.evaluation.batch_size import Room
+from numtok.evaluation.evaluated import Evaluated
+from numtok.evaluation.report_files import TrainMeans
+from numtok.evaluation.scoring import Progress, floor_figures, score
+from numtok.metrics.base import METRICS, Answers, Metric
+from numtok.models.batches import Batches
+from numtok.models.generation import Writer, Written
+from numtok.models.trunks.transformer import Cache
+from numtok.reports import Report, Texts, answer_predictions_schema
+from numtok.training.model_files import LoadedModel
+
+ANSWERS = "answers"  # what --fill is called
+_METRICS = (
+    "answer-exact-match", "answer-exact-match,rule=strict", "answer-digit-match",
+    "answer-d-length", "answer-d-length,parts=yes", "answered",
+)  # fmt: skip
+_IN_GROUPS = ("answer-exact-match", "answer-digit-match", "answer-d-length", "answered")
+_SPARE = 16  # tokens that an answer may have beyond twice the longest true one
+_TOKENS = {"cpu": 1 << 15, "cuda": 1 << 18}  # prompts and answers of a batch, at most
+
+
+@cache
+def answer_metrics() -> list[Metric]:
+    """The metrics of every report of answers."""
+    return [METRICS.build(spec) for spec in _METRICS]
+
+
+def written_answers(
+    loaded: LoadedModel,
+    samples: Samples,
+    asked: NDArray[np.int64],
+    constrained: bool,
+    longest: int,
+    batch: int,
+    note: Callable[[str], None],
+) -> Iterator[tuple[NDArray[np.int64], Written]]:
+    """What a model writes behind the ``answer_start`` of some rows, with their places in ``asked``;
+    ``longest`` as in :class:`Writer`. Where memory is out, fewer are read at a time."""
+    codec = loaded.codec
+    writer = Writer(loaded.model, codec, Grammar(codec.scheme), constrained, longest)
+    batches = Batches(samples, learnt_values(samples, codec), batch)
+    memory: Cache | None = None  # serves all batches
+
+    def write(places: NDArray[np.int64]) -> Written:
+        nonlocal memory
+        written, memory = writer.write(batches.of(asked[places]), memory)
+        return written
+
+    def forget() -> None:
+        nonlocal memory
+        memory = None
+
+    lengths = samples.answer_start[asked].astype(np.int64) + 1 + longest
+    yield from Room.of(loaded.model, batch, _TOKENS).batches(lengths, write, note, forget)
+
+
+@dataclass(frozen=True)
+class AnswerEvaluation:
+    """Of a model that writes answers. ``more`` are metrics that were asked for."""
+
+    evaluated: Evaluated
+    constrained: bool
+    batch: int
+    more: Sequence[Metric]
+
+    @classmethod
+    def of(
+        cls, evaluated: Evaluated, constrained: bool, batch: int, more: Sequence[Metric]
+    ) -> "AnswerEvaluation":
+        """Raises DataError where no row has an answer."""
+        if (evaluated.samples.answer_start < 0).all():
+            raise DataError(
+                f"{evaluated} has no row with answer_start, so nobody knows where an answer "
+                "begins; encode data with answer_start"
+            )
+        return cls(evaluated, constrained, batch, more)
+
+    @property
+    def samples(self) -> Samples:
+        return self.evaluated.samples
+
+    @property
+    def codec(self) -> Codec:
+        return self.evaluated.loaded.codec
+
+    @cached_property
+    def asked(self) -> NDArray[np.int64]:
+        """The rows that have an answer."""
+        return np.flatnonzero(self.samples.answer_start >= 0)
+
+    @cached_property
+    def longest(self) -> int:
+        """After how many tokens an answer is stopped: the same for all rows of the split."""
+        samples = self.samples
+        true = samples.lengths[self.asked] - samples.answer_start[self.asked]
+        return 2 * int(true.max()) + _SPARE
+
+    def predictions(
+        self, progress: Callable[[int, int], None], note: Callable[[str], None]
+    ) -> "pa.Table":
+        """The rows of predictions.parquet."""
+        count, done = len(self.asked), 0
+        texts, ended = np.empty(count, object), np.empty(count, np.bool_)
+        for places, written in written_answers(
+            self.evaluated.loaded,
+            self.samples,
+            self.asked,
+            self.constrained,
+            self.longest,
+            self.batch,
+            note,
+        ):
+            texts[places], ended[places] = self._texts(written, self.asked[places]), written.ended
+            done += len(places)
+            progress(done, count)
+        return self._table(texts, ended)
+
+    def _texts(self, written: Written, rows: NDArray[np.int64]) -> list[str]:
+        """What was written, as text."""
+        found = []
+        for place, row in enumerate(rows.tolist()):
+            found.append(self._text(*written.answer(place), self.truths[row][1]))
+        return found
+
+    def _text(
+        self,
+        tokens: NDArray[np.uint32],
+        starts: NDArray[np.int32],
+        lengths: NDArray[np.int32],
+        channel: NDArray[np.float32] | None,
+        true: Sequence[str],
+    ) -> str:
+        """Tokens as text. Numbers of schemes that write values are put into the notation of the
+        true ones (``true``), each into that of the one at its place."""
+        codec = self.codec
+        literals = codec.literals(tokens, starts, lengths, channel)
+        if not codec.keeps_literals:
+            told = [*true, *[true[-1] if true else ""] * len(literals)]
+            digits = DIGITS_OF_FLOAT32 if codec.scheme.channel else 0
+            literals = [
+                str(in_notation(truth, said, digits))
+                for truth, said in zip(told, literals, strict=False)
+            ]
+        return codec.joined(tokens, starts, lengths, literals, errors="replace")
+
+    @cached_property
+    def truths(self) -> Mapping[int, tuple[str, list[str]]]:
+        """Of each row that is asked the true answer, and the numbers in it, as written."""
+        samples, known = self.samples, self._known_literals()
+        truths = {}
+        for row in self.asked.tolist():
+            tokens, starts, lengths, numbers = samples.answer(row)
+            literals = [known.get(number, "") for number in numbers.tolist()]
+            if not all(literals):  # shards keep the literals of targets alone
+                channel = None if samples.channel is None else samples.channel[numbers]
+                told = (
+                    self.codec.literals(tokens, starts, lengths, channel)
+                    if self.codec.keeps_literals
+                    else map(repr, samples.numbers[numbers].tolist())
+                )
+                literals = [one or other for one, other in zip(literals, told, strict=True)]
+            text = self.codec.joined(tokens, starts, lengths, literals)
+            truths[row] = text, literals
+        return truths
+
+    def _known_literals(self) -> dict[int, str]:
+        samples = self.samples
+        return dict(zip(samples.targets.tolist(), samples.target_literal.to_pylist(), strict=True))
+
+    def _table(self, texts: NDArray[np.object_], ended: NDArray[np.bool_]) -> "pa.Table":
+        columns = {
+            "answer": pa.array([text for text, _ in self.truths.values()], pa.string()),
+            "prediction": pa.array(texts.tolist(), pa.string()),
+            "ended": pa.array(ended),
+        }
+        return self.evaluated.table(columns, answer_predictions_schema, pa.array(self.asked))
+
+    def report(self, table: "pa.Table", progress: Progress) -> Report:
+        """Every figure of the report, from the rows of predictions.parquet."""
+        few = list(map(METRICS.build, _IN_GROUPS))
+        ref = self.evaluated.loaded.artifact.ref
+        scores = score(table, answer_metrics(), few, self.more, TrainMeans(None), ref, progress)
+        floors, _ = floor_figures([*few, *self.more], scores, self._floors(scores.answers))
+        answered = scores.metrics["answered"].value
+        return self.evaluated.report(
+            scores,
+            floors,
+            self.samples.number_length,
+            self._notes(),
+            decoding={"fill": ANSWERS, "decode": "constrained" if self.constrained else "free"},
+            numbers=table.num_rows,
+            invalid=0.0 if answered is None else 1 - answered,
+            texts=Texts(self.longest, int(pc.sum(pc.invert(table.column("ended"))).as_py())),
+        )
+
+    def _floors(self, answers: Answers) -> Iterator[tuple[str, Answers]]:
+        """What a model would write that makes no mistake: less than the truth where the scheme
+        rounds. The table is in the order of ``asked``."""
+        perfect = []
+        for row, (_, literals) in self.truths.items():
+            tokens, starts, lengths, numbers = self.samples.answer(row)
+            channel = self.samples.channel
+            beside = None if channel is None else channel[numbers]
+            perfect.append(self._text(tokens, starts, lengths, beside, literals))
+        truth = list(answers.truth_literal or ())
+        yield "quantisation", Answers.of_texts(truth, perfect, sample=answers.sample)
+
+    def _notes(self) -> Iterator[str]:
+        if lacking := len(self.samples) - len(self.asked):
+            yield f"Not asked: {lacking:,} rows without answer_start."
+        if not self.codec.keeps_literals:
+            yield (
+                "The scheme writes values: numbers of an answer are given in the notation of the "
+                "true ones at their places."
+            )

@@ -1,0 +1,1 @@
+"""Several reports side by side: experiments, seeds, limits, published tables."""

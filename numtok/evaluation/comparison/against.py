@@ -1,0 +1,216 @@
+"""A published number beside the measured one."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+
+import msgspec
+
+from numtok.errors import UsageError
+from numtok.evaluation.comparison.seeds import Spread, spread
+from numtok.evaluation.published import Cell, Column, Table, published
+from numtok.evaluation.report_files import Evaluation, left_alone
+from numtok.metrics.base import METRICS
+from numtok.records import SHIFTED
+from numtok.registry import name_in
+from numtok.reports import Figure, Figures, Report
+
+
+class Beside(msgspec.Struct, frozen=True):
+    """One cell of a published table beside what was measured.
+
+    ``measured`` is None where the reports have no such figure, ``cell`` where
+    the table has none; ``where`` is the group measured, None for all numbers.
+    ``invalid`` is the share of the numbers measured that a model left to itself says as no number,
+    None where the table prints no such shares: without the grammar of constrained decoding, under
+    which there can be none.
+    """
+
+    label: str
+    column: str
+    metric: str
+    where: str | None
+    measured: Spread | None
+    cell: Cell | None
+    invalid: float | None = None
+
+
+class Against(msgspec.Struct, frozen=True):
+    """Some cells of a published table, what is known to differ, and what is doubtful."""
+
+    table: str
+    source: str
+    caption: str
+    cells: list[Beside]
+    differs: list[str]
+    doubts: list[str]
+
+
+def against(
+    name: str,
+    experiments: Sequence[tuple[str, Sequence[Evaluation]]],
+    *,
+    row: str | None = None,
+    column: str | None = None,
+) -> Against:
+    """Published numbers beside the reports of some experiments, given with their labels.
+
+    The row is that of the data set (``airfoil`` for ``uci-airfoil``), of the preset or of the
+    scheme unless named, and then it has to be there. The columns are those whose group the reports
+    have, ``operands`` is 2 for the column "2 operands" of ``xval/table3``, or whose target, data or
+    kind of head; and those of whole reports whose metric no other column has. One that is named is
+    put beside the figure of its group or target, or beside that of all numbers where the reports
+    have none.
+
+    Raises UsageError for an unknown table, row or column, and where no column fits.
+    """
+    table = published(name)
+    reports = [evaluation.report for _, group in experiments for evaluation in group]
+    if column is None:
+        times = Counter(one.metric for one in table.columns)
+        columns = [
+            one
+            for one in table.columns
+            if (one.is_of_all and times[one.metric] == 1)
+            or any(_part(report, one) is not None for report in reports)
+        ]
+    else:
+        columns = [table.column(column)]
+    if not columns:
+        raise UsageError(
+            f"--against {name}: the reports have none of its groups, targets, data or heads; name "
+            "a column with --column: " + ", ".join(one.name for one in table.columns)
+        )
+    cells = []
+    by_ref = {one.ref: one for _, group in experiments for one in group}
+    shares = cache(lambda ref: left_alone(by_ref[ref]))  # predictions are read once
+    for label, group in experiments:
+        report = group[0].report
+        printed = table.rows.get(_row(table, report), {}) if row is None else table.row(row)
+        cells += [
+            Beside(
+                label,
+                one.name,
+                one.metric,
+                _where(one) if _part(report, one) is not None else None,
+                _measured(group, one),
+                printed.get(one.name),
+                _invalid(group, one, shares) if table.prints_invalid else None,
+            )
+            for one in columns
+            if column is not None or one.head is None or _part(report, one) is not None
+        ]
+    differs = [
+        f"{key} is {here} for {label}, in the paper {there}."
+        for label, group in experiments
+        for key, here, there in _differing(table, group[0].report, row)
+    ]
+    return Against(name, table.source, table.caption, cells, differs, table.doubts)
+
+
+def _row(table: Table, report: Report) -> str:
+    """The row that a report belongs into: of its data set, preset, embedder or scheme."""
+    data = report.data.partition("@")[0]
+    sets = (name for name in table.rows if data == name or data.endswith(f"-{name}"))
+    scheme = name_in(report.scheme)
+    parts = (str(report.configuration.get(key)).partition(",")[0] for key in ("preset", "embedder"))
+    known = (table.row_of[one] for one in (*parts, scheme) if one in table.row_of)
+    row = next(sets, next(known, scheme))
+    return f"{row}-pretrained" if "init.objective" in report.configuration else row
+
+
+def _where(column: Column) -> str:
+    parts = {"data": column.data, "head": column.head, "target": column.target}
+    parts |= {"split": column.split} | column.group
+    parts = {key: value for key, value in parts.items() if value is not None}
+    return ", ".join(f"{name}={value}" for name, value in parts.items())
+
+
+def _part(report: Report, column: Column) -> Figures | None:
+    """The figures of the column's target or group, or all of a report of its data or its kind of
+    head; None where the report has no such thing, or the column names none."""
+    if column.target is not None:
+        shifted = report.split if report.split.startswith(SHIFTED) else None
+        return report.by_target.get(column.target) if column.split == shifted else None
+    if column.data is not None:
+        name = report.data.partition("@")[0]
+        return report.metrics if f"{name}-".startswith(f"{column.data}-") else None
+    if column.head is not None:
+        head = str(report.configuration.get("head", report.scheme))  # of tables that is the scheme
+        is_of_kind = head == column.head or head.startswith((f"{column.head}:", f"{column.head},"))
+        return report.metrics if is_of_kind else None
+    for name, value in column.group.items():
+        if value in report.groups.get(name, {}):
+            return report.groups[name][value]
+    return None
+
+
+def _measured(group: Sequence[Evaluation], column: Column) -> Spread | None:
+    figures = [_figure(evaluation, column) for evaluation in group]
+    known = [figure for figure in figures if figure is not None]
+    if len(known) < len(figures):
+        return None
+    if column.metric in _COSTS:
+        return spread(known, (0.0, math.inf))
+    metric = METRICS.build(column.metric)
+    return spread(known, metric.bounds, share=metric.share)
+
+
+def _figure(evaluation: Evaluation, column: Column) -> Figure | None:
+    if column.metric in _COSTS:
+        return _COSTS[column.metric](evaluation)
+    part = _part(evaluation.report, column)
+    return (evaluation.report.metrics if part is None else part).get(column.metric)
+
+
+def _tokens_per_number(evaluation: Evaluation) -> Figure:
+    report = evaluation.report
+    return Figure(report.costs.tokens_per_number, None, None, report.numbers)
+
+
+def _train_hours(evaluation: Evaluation) -> Figure | None:
+    seconds = evaluation.timing.train_seconds
+    return None if seconds is None else Figure(seconds / 3600, None, None, evaluation.report.rows)
+
+
+# Columns that are no metric, but what a model costs, which is never below zero.
+_COSTS: Mapping[str, Callable[[Evaluation], Figure | None]] = {
+    "tokens-per-number": _tokens_per_number,
+    "train-hours": _train_hours,
+}
+
+
+def _invalid(
+    group: Sequence[Evaluation],
+    column: Column,
+    shares: Callable[[str], Mapping[str | None, float]],
+) -> float | None:
+    """The mean over the reports of the share that is no number, which ``shares`` has by REF and
+    target; None where nothing is measured."""
+    if _measured(group, column) is None:
+        return None
+    found = [
+        shares(one.ref)[None if _part(one.report, column) is None else column.target]
+        for one in group
+    ]
+    return math.fsum(found) / len(found)
+
+
+def _differing(table: Table, report: Report, row: str | None) -> Iterator[tuple[str, str, str]]:
+    """Of each setting that differs from what the paper states its name, what it is here, and
+    there."""
+    exact = table.row_setup.get(_row(table, report) if row is None else row, {})
+    for key, there in (table.setup | exact).items():
+        here = str(report.configuration.get(key, "not stated"))
+        if here != there if key in exact else not _has(here, there):
+            yield key, here, there
+
+
+def _has(here: str, there: str) -> bool:
+    """Whether a spec has all that another one states, and perhaps more.
+
+    >>> _has("mlm:tokens,rate=0.15", "mlm:tokens"), _has("mlm:targets", "mlm:tokens")
+    (True, False)
+    """
+    return set(there.split(",")) <= set(here.split(","))

@@ -1,0 +1,125 @@
+"""How much models had read when a figure of the validation split reached a level.
+
+What is logged while a model learns is looked at a few times a run; between two looks the figure is
+taken to go in a straight line.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from numtok.errors import DataError, StoreError, UsageError, unknown
+from numtok.evaluation.comparison.requirements import holds, limited, written
+from numtok.evaluation.comparison.seeds import Spread, spread
+from numtok.evaluation.report_files import Evaluation
+from numtok.records import EXACT, LOG_FILE, MODEL
+from numtok.reports import Figure
+from numtok.store.store import Store
+
+_PLACES = {"step", "tokens", "split"}  # of a look; the others are figures
+_ALWAYS = _PLACES | {"loss"}  # what each line of a log says
+
+
+class Until(msgspec.Struct, frozen=True):
+    """Of one experiment: the tokens of each seed, in the order of its reports, None where the run
+    ended before; their ``spread``, undefined where one did not get there. ``tokens`` is None where
+    a log lacks the figure: of schemes that write values no answer is exact, so it is not logged."""
+
+    level: str
+    label: str
+    tokens: list[float | None] | None
+    spread: Spread
+
+
+@dataclass(frozen=True)
+class Level:
+    """``key`` is a column of the log, as ``loss``; ``sign`` one of >=, <=, >, <."""
+
+    key: str
+    sign: str
+    limit: float
+
+    def __str__(self) -> str:
+        return f"{self.key}{self.sign}{written(self.limit)}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Level":
+        """``Level.parse("loss<=0.5")``; UsageError for what has another form."""
+        return cls(*limited(text, "--until", "FIGURE", "loss<=0.5"))
+
+    def tokens(self, looks: Sequence[tuple[float, float | None]]) -> float | None:
+        """Tokens until the level, of (tokens, figure) one after the other; None where none has it.
+
+        >>> Level.parse("loss<=0.5").tokens([(100, 2.0), (200, 1.0), (300, 0.0)])
+        250.0
+        """
+        before: tuple[float, float] | None = None
+        for tokens, value in looks:
+            if value is None:  # not finite
+                before = None
+                continue
+            if holds(value, self.sign, self.limit):
+                if before is None:
+                    return float(tokens)
+                share = (self.limit - before[1]) / (value - before[1])
+                return before[0] + share * (tokens - before[0])
+            before = tokens, value
+        return None
+
+
+def until(
+    levels: Sequence[Level], experiments: Sequence[tuple[str, Sequence[Evaluation]]], store: Store
+) -> list[Until]:
+    """Each experiment, given with its label, for one level after the other.
+
+    Raises UsageError for models that are not at hand or of tables, and for a figure that is in none
+    of their logs and could not be; DataError for runs that looked at no validation split.
+    """
+    if not levels:
+        return []
+    logs = [(label, [_looks(one, store) for one in group]) for label, group in experiments]
+    known = {key for _, group in logs for looks in group for key in looks[-1]} - _PLACES
+    for level in levels:
+        may_lack = EXACT not in known and level.key.partition(",")[0] == EXACT
+        if level.key not in known and not may_lack:
+            raise unknown("figure of --until in the logs", level.key, known)
+    return [_until(level, label, group) for level in levels for label, group in logs]
+
+
+def _until(level: Level, label: str, group: Sequence[list[dict[str, Any]]]) -> Until:
+    """Of what was seen of each seed."""
+    logged = all(level.key in looks[-1] for looks in group)
+    tokens = [
+        level.tokens([(one["tokens"], one[level.key]) for one in looks]) if logged else None
+        for looks in group
+    ]
+    told = spread([Figure(value, None, None, len(group)) for value in tokens], (0.0, math.inf))
+    return Until(str(level), label, tokens if logged else None, told)
+
+
+def _looks(evaluation: Evaluation, store: Store) -> list[dict[str, Any]]:
+    """What was seen of the validation split, one look after the other; at least one."""
+    model = store.resolve(evaluation.report.model)
+    if model.kind != MODEL:
+        raise UsageError(
+            f"--until is of models of texts, and {evaluation.ref} is of {model.ref}, of kind "
+            f"{model.kind}; leave it out"
+        )
+    log = model.decoded_lines(LOG_FILE, dict[str, str | int | float | None])
+    for number, line in enumerate(log, 1):
+        texts = [key for key, value in line.items() if isinstance(value, str)]
+        if texts != ["split"] or not line.keys() >= _ALWAYS or not isinstance(line["tokens"], int):
+            raise StoreError(
+                f"{model.path / LOG_FILE} is damaged: line {number} is none of a log; "
+                "`numtok verify` says which files are damaged"
+            )
+    seen = [one for one in log if one["split"] != "train"]
+    if not seen:
+        raise DataError(
+            f"{model.ref} looked at no validation split while it learnt, so its log does not say "
+            "when it reached anything; encode data with one"
+        )
+    return seen

@@ -1,0 +1,501 @@
+"""Predictions of a model for the numbers of a split, batch by batch.
+
+Asked for are the targets of each row; where a row has none, every number of it
+in turn, so that each is predicted with all others in sight. A masked model
+fills in a row's targets together, an autoregressive one says each after the
+true text before it, and reads the row once for all of them.
+
+What is predicted does not depend on the size of the batches: what is drawn for a
+number is a pure function of the number, and only the last bits of sums of
+floats, which a device may take in another order, differ with the shape of a batch.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
+from numtok.encoding.automaton import automaton
+from numtok.encoding.dataset import Samples
+from numtok.encoding.grammar import MOST_NUMBERS, Grammar, Support
+from numtok.encoding.normalizers.base import Chained, Scaling
+from numtok.encoding.schemes.base import Failure, Scheme
+from numtok.encoding.splits import learnt_values
+from numtok.errors import UsageError
+from numtok.evaluation.batch_size import Room
+from numtok.models.batches import Batch, Batches, positions, ranges, uniforms
+from numtok.models.decoding import LONGEST, Reader, Reading
+from numtok.models.distributions.base import Predictive
+from numtok.models.distributions.intervals import Intervals
+from numtok.models.distributions.multiples import Multiples
+from numtok.models.distributions.samples import Samples as Drawn
+from numtok.models.distributions.tailed import Tailed
+from numtok.models.heads.base import Calibration, ValueHead
+from numtok.models.steps import LeftToRight, Parallel, Prompts, Steps
+from numtok.models.trunks.transformer import Cache
+from numtok.numerals.column import resolution
+from numtok.reports import QUANTILES
+from numtok.training.model_files import LoadedModel
+
+PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregressive"
+POINTS = ("mode", "median", "mean")
+_AT_ONCE = 16  # numbers whose distributions are held at a time: more leave a core's cache
+_OF_MANTISSAS = 128  # likewise, where they are mantissas times powers of ten
+# Tokens of a batch, at most: more leave a core's cache, and take half as long again and more.
+_TOKENS = {"cpu": 1 << 12, "cuda": 1 << 16}
+
+Progress = Callable[[int, int], None]  # numbers done, of all
+Note = Callable[[str], None]  # what a waiting user should know
+
+
+@dataclass(frozen=True)
+class Options:
+    """How numbers are read off.
+
+    fill
+        ``parallel``, ``left-to-right`` or ``autoregressive``.
+    constrained
+        Only what the scheme's grammar allows; else whatever is most probable.
+    point
+        ``mode``: what greedy decoding gives; ``median`` or ``mean`` of the distribution.
+    draws
+        Numbers drawn for the distribution where it has no exact form (autoregressive tokens).
+    batch
+        Rows that are read at a time, at most (fewer where they are long), and numbers that are
+        then told from what was read.
+    """
+
+    fill: str
+    constrained: bool
+    point: str
+    draws: int
+    batch: int
+
+
+class Asked(NamedTuple):
+    """``q`` queries, each a row and the numbers that are asked for in it together."""
+
+    rows: NDArray[np.int64]  # [q]
+    numbers: NDArray[np.int64]  # [a] index in the split
+    queries: NDArray[np.int64]  # [a] which query each belongs to, ascending
+    targets: NDArray[np.int64]  # [a] index among the split's targets, -1 if it is none
+
+
+class Predicted(NamedTuple):
+    """Columns of ``a`` predictions; NaN where there is no figure."""
+
+    values: NDArray[np.float64]  # raw, NaN if invalid
+    literals: NDArray[np.object_]  # str, None if invalid
+    valid: NDArray[np.bool_]
+    on_grammar: NDArray[np.bool_]
+    log_density: NDArray[np.float64]
+    crps: NDArray[np.float64]
+    quantiles: NDArray[np.float64]  # [a, len(QUANTILES)]
+    pit: NDArray[np.float64]
+    log_density_tailed: NDArray[np.float64]
+    log_interval: NDArray[np.float64]
+    token_nll: NDArray[np.float64]
+
+
+def asked_for(samples: Samples, causal: bool) -> Asked:
+    """The targets of each row, or each number in turn.
+
+    A ``causal`` model sees none of them before it says it, so all of a row are one query.
+    """
+    counts = np.diff(samples.number_rows)
+    with_targets = np.zeros(len(samples), np.bool_)
+    with_targets[samples.target_row] = True
+    row_of_number = np.repeat(np.arange(len(samples)), counts)
+    others = np.flatnonzero(~with_targets[row_of_number])
+    numbers = np.concatenate([samples.targets, others])
+    rows = np.concatenate([samples.target_row, row_of_number[others]])
+    targets = np.concatenate([np.arange(len(samples.targets)), np.full(len(others), -1)])
+    order = np.lexsort((numbers, rows))
+    numbers, rows, targets = numbers[order], rows[order], targets[order]
+    together = np.zeros(len(rows), np.bool_)
+    together[1:] = (rows[1:] == rows[:-1]) & (causal | (targets[1:] >= 0))
+    queries = np.cumsum(~together) - 1
+    return Asked(rows[~together], numbers, queries, targets)
+
+
+def target_names(samples: Samples, asked: Asked) -> NDArray[np.object_]:
+    """[a] the name of each target; ``number`` for a number that is none."""
+    names = np.array([*samples.target_name.to_pylist(), "number"], object)
+    return names[asked.targets]  # -1 is the last one
+
+
+def number_names(samples: Samples) -> NDArray[np.object_]:
+    """[n] of every number the name of the target that it is; ``number`` where it is none."""
+    names = np.full(len(samples.numbers), "number", object)
+    names[samples.targets] = samples.target_name.to_pylist()
+    return names
+
+
+class Predictor:
+    """A model, the rows it is asked about, and how.
+
+    ``learnt_from`` is how many numbers its train split has: what lies beyond the ends of a
+    bounded head is as probable as they say (``distributions.tailed``). None: not known.
+    ``spreads`` are what a calibrated head needs for each target, where one for all would be wrong.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        samples: Samples,
+        options: Options,
+        learnt_from: int | None = None,
+        spreads: Mapping[str, Calibration] | None = None,
+    ) -> None:
+        self.loaded = loaded
+        self._learnt_from = learnt_from
+        self.spreads = spreads or {}
+        self.samples = samples
+        self.options = options
+        codec = loaded.codec
+        self.batches = Batches(samples, learnt_values(samples, codec), options.batch)
+        self.grammar = Grammar(codec.scheme)
+        # As long as the longest that is asked for can be, where nothing else says how long.
+        self.longest = max(LONGEST, int(samples.number_length.max(initial=0)))
+        self.reader = Reader(loaded.model, codec, self.grammar, options.constrained, self.longest)
+        self.asked = asked_for(samples, options.fill == AUTOREGRESSIVE)
+        self._resolutions = _resolutions(samples)
+        self._cache: Cache | None = None  # its memory serves all batches
+        self.room = Room.of(loaded.model, options.batch, _TOKENS)
+        self.support = self._support()
+        if options.point != "mode" and not self.has_distribution:
+            raise UsageError(
+                f"--point {options.point} needs a predictive distribution, which this model has "
+                f"not where it is read {options.fill}: its tokens are read one after the other, or "
+                "its scheme cannot be listed; give --draws 64, or --point mode"
+            )
+
+    @property
+    def draws(self) -> int:
+        """How many are drawn: none where the distribution has an exact form."""
+        return self.options.draws if self._only_path else 0
+
+    @property
+    def has_distribution(self) -> bool:
+        """Whether there is more than a density: a mean, quantiles."""
+        return not self._only_path or self.draws > 0
+
+    def _support(self) -> Support | None:
+        """All numbers of the scheme, where their probabilities come from one pass."""
+        codec = self.loaded.codec
+        if self.loaded.model.value_head is not None or codec.scheme.channel:
+            return None
+        one_pass = self.options.fill == PARALLEL or codec.scheme.tokens_per_number == 1
+        if codec.scheme.tokens_per_number is None or not one_pass:
+            return None
+        try:
+            if automaton(codec.scheme).count > MOST_NUMBERS:  # as p10 has with five digits
+                return None
+            return Support.of(self.grammar).raw(codec.normalizer)
+        except UsageError:  # several sequences that are one number, or hard to count
+            return None
+
+    def run(self, progress: Progress, note: Note) -> Predicted:
+        """Predict every number that is asked for, in the order of :attr:`asked`.
+
+        Where memory is out, batches of half as many tokens follow, down to one row; then
+        TrainingFailed.
+        """
+        parts, order, done = [], [], 0
+        batches = self.room.batches(self._lengths(), self._answers, note, self._forget)
+        for _, (asked, part) in batches:
+            parts.append(part)
+            order.append(asked)
+            done += len(asked)
+            progress(done, len(self.asked.numbers))
+        place = np.argsort(np.concatenate(order))
+        return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
+
+    def _answers(self, queries: NDArray[np.int64]) -> tuple[NDArray[np.int64], Predicted]:
+        """What is asked for in some queries, and the predictions of it."""
+        asked, counts = self._asked_in(queries)
+        return asked, self._predict(self.asked.rows[queries], asked, counts)
+
+    def _asked_in(self, queries: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which of :attr:`asked` some queries ask for, and how many each."""
+        first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
+        return ranges(first, end - first), end - first
+
+    def _forget(self) -> None:
+        self._cache = None
+
+    def _lengths(self) -> NDArray[np.int64]:
+        """How many tokens of each query's row are read."""
+        if self.options.fill != AUTOREGRESSIVE:
+            return self.samples.lengths[self.asked.rows]
+        ends = self.samples.number_start.astype(np.int64) + self.samples.number_length
+        last = np.searchsorted(self.asked.queries, np.arange(len(self.asked.rows)), "right") - 1
+        return ends[self.asked.numbers[last]]
+
+    def _predict(
+        self,
+        rows: NDArray[np.int64],
+        asked: NDArray[np.int64],
+        counts: NDArray[np.int64],
+    ) -> Predicted:
+        """Of some rows, one a query, the numbers ``asked``, ``counts`` of them in each."""
+        batch, chosen, place = self._batch(rows, asked, counts)
+        tokens, numbers = self._true_tokens(batch, chosen), batch.number[chosen]
+        parts = [
+            self._predicted(steps, numbers[part], tokens[part])
+            for part, steps in self._steps(batch, chosen)
+        ]
+        return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
+
+    def _batch(
+        self, rows: NDArray[np.int64], asked: NDArray[np.int64], counts: NDArray[np.int64]
+    ) -> tuple[Batch, NDArray[np.bool_], NDArray[np.int64]]:
+        """The rows, which of their numbers are asked for, and where among those each of ``asked``
+        is: one number can be two targets."""
+        batch = self.batches.of(rows)
+        # A row can be there several times, once for each of its numbers.
+        many = len(self.samples.numbers)
+        wanted = np.repeat(np.arange(len(rows)), counts) * many + self.asked.numbers[asked]
+        every = batch.number_row * many + batch.number
+        chosen = np.isin(every, wanted)
+        return batch, chosen, np.searchsorted(every[chosen], wanted)
+
+    def passes(self) -> Iterator[tuple[NDArray[np.int64], Steps]]:
+        """All numbers that are asked for, by their indices in the split, some at a time, with the
+        steps that read them: for who asks more of the model than a prediction."""
+        size = self.room.rows(self.samples.longest)
+        for begin in range(0, len(self.asked.rows), size):
+            queries = np.arange(begin, min(begin + size, len(self.asked.rows)))
+            asked, counts = self._asked_in(queries)
+            batch, chosen, _ = self._batch(self.asked.rows[queries], asked, counts)
+            for part, steps in self._steps(batch, chosen):
+                yield batch.number[chosen][part], steps
+
+    def _steps(self, batch: Batch, chosen: NDArray[np.bool_]) -> Iterator[tuple[slice, Steps]]:
+        """The chosen numbers; where they do not depend on each other, some at a time."""
+        model, width = self.loaded.model, self.loaded.codec.scheme.tokens_per_number
+        size = max(len(batch.tokens), self.room.rows(batch.tokens.shape[1]))
+        parts = [slice(first, first + size) for first in range(0, int(chosen.sum()), size)]
+        if self.options.fill == AUTOREGRESSIVE:
+            prompts = Prompts(model, batch, chosen, width or self.longest, self._cache)
+            self._cache = prompts.cache
+            yield from ((part, prompts.steps(part)) for part in parts)
+        elif self.options.fill == LEFT_TO_RIGHT and width != 1:
+            yield slice(None), LeftToRight(model, batch, chosen)
+        else:
+            masked = Parallel.masked(model, batch, chosen)
+            yield from ((part, masked.part(part)) for part in parts)
+
+    def _predicted(
+        self, steps: Steps, numbers: NDArray[np.int64], tokens: NDArray[np.int64]
+    ) -> Predicted:
+        """Of numbers of the split, by their indices; ``tokens`` are the true ones."""
+        splits = self.loaded.codec.scheme.splits
+        reading = self.reader.read(steps, keep_logits=splits or self.support is not None)
+        values, literals, valid = self._read_off(reading)
+        truth = self.samples.numbers[numbers]
+        log_density, crps, pit, log_tailed, log_interval, token_nll = np.full(
+            (6, len(truth)), np.nan
+        )
+        quantiles = np.full((len(truth), len(QUANTILES)), np.nan)
+        half = self._resolutions[numbers] / 2
+        if self.loaded.model.value_head is None:
+            log_mass = self.reader.score(steps.true(), tokens)
+            token_nll = -log_mass / np.count_nonzero(tokens >= 0, axis=1)
+            if self._only_path:
+                log_density = log_tailed = self._path_density(log_mass, tokens)
+        for part, predictive in self._distributions(steps, numbers, reading):
+            of = truth[part]
+            if not self._only_path:
+                log_density[part] = predictive.log_density(of)
+                tailed = self._tailed(predictive)
+                if tailed is not None:
+                    same = tailed is predictive
+                    log_tailed[part] = log_density[part] if same else tailed.log_density(of)
+                    log_interval[part] = tailed.log_recorded(of, half[part])
+            crps[part], pit[part] = predictive.crps(of), predictive.cdf(of)
+            quantiles[part] = predictive.quantiles(QUANTILES)
+            if self.options.point != "mode":
+                values[part] = getattr(predictive, self.options.point)()
+        if self.options.point != "mode":
+            valid, literals = np.isfinite(values), self._said(values)
+        literals[~valid] = None
+        values[~valid] = np.nan
+        return Predicted(
+            *(values, literals, valid, reading.on_grammar, log_density, crps, quantiles),
+            *(pit, log_tailed, log_interval, token_nll),
+        )
+
+    def _tailed(self, exact: Predictive) -> Predictive | None:
+        """With stated tails where it has ends; None where it is not known how probable they are."""
+        head, model = self.loaded.model.head, self.loaded.model
+        if not isinstance(head, ValueHead) or not head.bounded:
+            return exact
+        if self._learnt_from is None:
+            return None
+        if isinstance(exact, Multiples):  # it is the mantissa that the head holds in a range
+            tailed = self._with_tails(exact.mantissa, model.scaling)
+            return exact if tailed is exact.mantissa else replace(exact, mantissa=tailed)
+        return self._with_tails(exact, Chained(self.loaded.codec.normalizer, model.scaling))
+
+    def _with_tails(self, exact: Predictive, scaling: Scaling) -> Predictive:
+        assert self._learnt_from is not None
+        low, high = scaling.inverse(np.array([0.0, 1.0]))
+        return Tailed(exact, low, high, 1 / (self._learnt_from + 1)) if low < high else exact
+
+    def _read_off(
+        self, reading: Reading
+    ) -> tuple[NDArray[np.float64], NDArray[np.object_], NDArray[np.bool_]]:
+        """Values, literals and validity of what was read."""
+        codec, model = self.loaded.codec, self.loaded.model
+        tokens = reading.tokens[reading.tokens >= 0].astype(np.uint32)
+        channel = None
+        if codec.scheme.channel:
+            assert reading.parameters is not None
+            channel = model.value_point(reading.parameters).astype(np.float32)
+        decoded = codec.decode_numbers(tokens, reading.lengths, channel)
+        valid = (decoded.failures == Failure.NONE) & np.isfinite(decoded.values)
+        values = decoded.values
+        if reading.parameters is None:
+            return values, np.array(list(map(decoded.literal, range(len(values)))), object), valid
+        if self._raw:
+            assert model.value_head is not None
+            values = np.where(valid, model.value_head.point(reading.parameters), values)
+            valid &= np.isfinite(values)
+        elif not codec.scheme.channel:
+            # The tokens say that it is a number, the value head says which.
+            values = codec.normalizer.inverse(model.value_point(reading.parameters))
+            valid &= np.isfinite(values)
+        return values, self._said(values), valid
+
+    @property
+    def _raw(self) -> bool:
+        """Whether a head says whole numbers as they are in the text, with all their digits."""
+        head = self.loaded.model.head
+        return isinstance(head, ValueHead) and head.raw
+
+    def _said(self, values: NDArray[np.float64]) -> NDArray[np.object_]:
+        """Literals of values. Those that come from float32, or from a mean of many numbers, have no
+        digits of their own: as many as float32 has."""
+        form = "{!r}" if self._raw else f"{{:.{DIGITS_OF_FLOAT32}g}}"
+        return np.array([form.format(value) for value in values.tolist()], object)
+
+    @property
+    def _only_path(self) -> bool:
+        """Whether only the probability of one token sequence can be had, not that of all."""
+        return self.loaded.model.value_head is None and self.support is None
+
+    def _distributions(
+        self, steps: Steps, numbers: NDArray[np.int64], reading: Reading
+    ) -> Iterator[tuple[slice | NDArray[np.int64], Predictive]]:
+        """The distributions of a part of the numbers at a time."""
+        model = self.loaded.model
+        if model.value_head is not None:
+            assert reading.parameters is not None
+            normalizer, scheme = self.loaded.codec.normalizer, self.loaded.codec.scheme
+            scaling = model.scaling if scheme.splits else Chained(normalizer, model.scaling)
+            for part, calibration in self._calibrated(numbers):
+                parameters = reading.parameters[part]
+                if not scheme.splits:
+                    yield part, model.value_head.predictive(parameters, calibration, scaling)
+                    continue
+                assert reading.logits is not None
+                for first in range(0, len(part), _OF_MANTISSAS):
+                    near = part[first : first + _OF_MANTISSAS]
+                    mantissa = model.value_head.predictive(
+                        reading.parameters[near], calibration, scaling
+                    )
+                    logits = reading.logits[near, 0]
+                    yield near, multiples(mantissa, scheme, logits, normalizer)
+        elif self.support is not None:
+            assert reading.logits is not None
+            low, high, values = self.support.low, self.support.high, self.support.values
+            for first in range(0, len(numbers), _AT_ONCE):
+                some = slice(first, first + _AT_ONCE)
+                mass = self.support.log_probabilities(reading.logits[some])
+                yield some, Intervals(low, high, values, mass)
+        elif self.draws:
+            yield slice(None), self._drawn(steps, numbers)
+
+    def _calibrated(
+        self, numbers: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], Calibration]]:
+        """Numbers that share a calibration, by their places among those given."""
+        usual = self.loaded.trained.calibration
+        if not self.spreads:
+            yield np.arange(len(numbers)), usual
+            return
+        names = self._names[numbers]
+        for name in sorted(set(names.tolist())):
+            yield np.flatnonzero(names == name), self.spreads.get(name, usual)
+
+    @cached_property
+    def _names(self) -> NDArray[np.object_]:
+        return number_names(self.samples)
+
+    def _path_density(
+        self, log_mass: NDArray[np.float64], tokens: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The probability of the truth's own tokens, spread over the interval they stand for.
+
+        NaN where the tokens stand for one value alone (``digits``): there it is no density.
+        """
+        densities = np.full(len(tokens), np.nan)
+        scheme, normalizer = self.loaded.codec.scheme, self.loaded.codec.normalizer
+        if scheme.tokens_per_number is None:
+            return densities
+        for index, path in enumerate(tokens.tolist()):
+            low, high = normalizer.inverse(np.array(scheme.interval(tuple(path))))
+            atom = low == high or not np.isfinite(high - low)
+            densities[index] = log_mass[index] - (0.0 if atom else np.log(high - low))
+        return densities
+
+    def _drawn(self, steps: Steps, numbers: NDArray[np.int64]) -> Predictive:
+        """Numbers drawn from the model, again and again."""
+        draws = []
+        for draw in range(self.draws):
+            reading = self.reader.read(steps, partial(uniforms, numbers, 0, "draws", draw))
+            values, _, valid = self._read_off(reading)
+            draws.append(np.where(valid, values, np.nan))
+        return Drawn(np.column_stack(draws))
+
+    def _true_tokens(self, batch: Batch, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """int64[a, W]: the local ids of the chosen numbers as encoded, -1 behind the end."""
+        lengths = batch.number_length[chosen]
+        columns = np.arange(int(lengths.max(initial=1)))
+        inside = columns < lengths[:, None]
+        tokens = np.full(inside.shape, -1, np.int64)
+        places = positions(batch.number_row[chosen], batch.number_start[chosen], lengths)
+        tokens[inside] = batch.tokens[places] - self.loaded.codec.number_first
+        return tokens
+
+
+def multiples(
+    mantissa: Predictive, scheme: Scheme, logits: NDArray[np.float32], normalizer: Scaling
+) -> Multiples:
+    """The distribution of numbers of which a head says the mantissa.
+
+    logits
+        float[n, tokens of the scheme]: what the model says of the exponents.
+    """
+    every = np.arange(len(scheme.vocabulary()), dtype=np.uint32)
+    ones = np.ones(len(every))
+    atoms = scheme.decode(every, ones.astype(np.int32), ones.astype(np.float32)).values
+    scores = logits.astype(np.float64)
+    log_weights = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
+    return Multiples(mantissa, scheme.factors, atoms, log_weights, normalizer)
+
+
+def _resolutions(samples: Samples) -> NDArray[np.float64]:
+    """Of each number of a split that is a target, what a unit of its last written digit is worth;
+    NaN for the others, whose digits are not kept, and where float64 holds no value."""
+    found = np.full(len(samples.numbers), np.nan)
+    literals = samples.target_literal.to_pylist()
+    for number, literal in zip(samples.targets.tolist(), literals, strict=True):
+        if np.isfinite(samples.numbers[number]):
+            found[number] = resolution(literal)
+    return found

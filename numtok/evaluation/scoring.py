@@ -1,0 +1,194 @@
+"""From a table of predictions to the figures of a report: over all of them, by part, of floors."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from numtok.errors import DataError
+from numtok.evaluation.report_files import (
+    TARGET,
+    TrainMeans,
+    cluster_count,
+    clusters_told,
+    named,
+    scored,
+)
+from numtok.evaluation.report_files import answers as answers_of
+from numtok.metrics.base import Answers, Metric, figures
+from numtok.records import GROUP
+from numtok.registry import spec_of
+from numtok.reports import Figures
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MOST_GROUPS = 64  # values of one group that get figures of their own
+
+Progress = Callable[[str, int, int], None]  # what, done, of all
+
+
+class Scores(NamedTuple):
+    """The figures of a report, and what they are of.
+
+    answers
+        The predictions that can be scored: those whose truth is finite, or a label.
+    targets, fallback
+        Of each its target's name, [n] ("" of a label), and what it would count as if it were
+        invalid, float64[n].
+    left_out
+        How many cannot.
+    notes
+        What a reader must know.
+    """
+
+    answers: Answers
+    targets: NDArray[np.object_]
+    fallback: NDArray[np.float64]
+    left_out: int
+    metrics: Figures
+    valid_metrics: Figures  # over the valid predictions alone; empty where all are valid
+    by_target: dict[str, Figures]
+    groups: dict[str, dict[str, Figures]]
+    notes: list[str]
+
+
+def score(
+    table: "pa.Table",
+    usual: Sequence[Metric],
+    few: Sequence[Metric],
+    more: Sequence[Metric],
+    means: TrainMeans,
+    ref: str,
+    progress: Progress,
+) -> Scores:
+    """Score predictions (``reports.predictions_schema``, ``label_predictions_schema``).
+
+    usual, few, more
+        Metrics over all numbers, of which those are left out that need a column which is not
+        there; those for each target and group; and those asked for besides, in both.
+
+    Raises DataError where there is nothing to score.
+    """
+    kept = scored(table)
+    if not kept.num_rows:
+        raise DataError("no number that is asked for is finite; there is nothing to score")
+    answers = answers_of(kept, means, ref)
+    every = [metric for metric in usual if metric.missing(answers) is None]
+    metrics = list(dict.fromkeys([*every, *more]))
+    parts = dict(_parts(kept))
+    total = 2 + len(parts)
+    progress("scoring", 0, total)
+    over_all = figures(metrics, answers)
+    progress("scoring", 1, total)
+    found: dict[tuple[str, str], Figures] = {}
+    for done, (part, rows) in enumerate(parts.items()):
+        # A group of one value is everything: what is known of that need not be found again.
+        of_part = [*few, *more]
+        found[part] = over_all if rows.all() else figures(of_part, answers.take(rows))
+        progress("scoring", 2 + done, total)
+    valid = {} if answers.valid.all() else figures(metrics, answers.take(answers.valid))
+    return Scores(
+        answers,
+        _targets(kept),
+        means.at(kept),
+        table.num_rows - kept.num_rows,
+        over_all,
+        valid,
+        {name: figs for (kind, name), figs in found.items() if not kind},
+        {
+            group: {name: figs for (kind, name), figs in found.items() if kind == group}
+            for group in sorted({kind for kind, _ in found if kind})
+        },
+        [
+            *([clusters_told(count)] if (count := cluster_count(kept, answers)) else []),
+            *_unknown(metrics, answers),
+            *_too_many(kept),
+        ],
+    )
+
+
+def _too_many(kept: "pa.Table") -> Iterator[str]:
+    """Which groups have no figures of their own."""
+    for column in (name for name in kept.column_names if name.startswith(GROUP)):
+        if (values := pc.count_distinct(kept.column(column), mode="all").as_py()) > _MOST_GROUPS:
+            yield (
+                f"No figures by {column.removeprefix(GROUP)}, which has {values:,} values; up to "
+                f"{_MOST_GROUPS} have some, and predictions.parquet has them all."
+            )
+
+
+def _unknown(metrics: Sequence[Metric], answers: Answers) -> Iterator[str]:
+    """Which metrics of a distribution are of some numbers alone, since the others have none."""
+    if answers.measures != "numbers":
+        return
+    of: dict[int, list[str]] = {}
+    for metric in metrics:
+        if metric.missing(answers) is None:
+            of.setdefault(int(metric.is_known(answers).sum()), []).append(spec_of(metric))
+    for count, names in of.items():
+        if count < len(answers.truth):
+            yield (
+                f"Of {count:,} of {len(answers.truth):,} numbers alone: {', '.join(names)}; "
+                "nothing is known of the others."
+            )
+
+
+def floor_figures(
+    few: Sequence[Metric],
+    scores: Scores,
+    floors: Iterable[tuple[str, Answers]],
+    partial: Collection[str] = (),
+) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
+    """The figures of answers that need no model, by name. And the same for each target, where
+    there are several.
+
+    Where rows bring a floor along that says nothing of some numbers (``partial``), its figures are
+    of the others alone: nobody has said that it is the mean there.
+    """
+    found: dict[str, Figures] = {}
+    by_target: dict[str, dict[str, Figures]] = {name: {} for name in scores.by_target}
+    for name, floor in floors:
+        known = floor.valid if name in partial else np.ones(len(floor.valid), np.bool_)
+        found[name] = figures(few, floor.take(known))
+        for target, figures_of in by_target.items():
+            figures_of[name] = figures(few, floor.take(known & (scores.targets == target)))
+    return found, by_target
+
+
+def number_floors(
+    scores: Scores, floors: Iterable[tuple[str, NDArray[np.float64]]]
+) -> Iterator[tuple[str, Answers]]:
+    """Answers of numbers that need no model, float64[n]; NaN is invalid."""
+    for name, values in floors:
+        valid = np.isfinite(values)
+        told = [repr(v) if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
+        yield (
+            name,
+            Answers(  # of columns of a distribution it has none
+                scores.answers.truth,
+                np.where(valid, values, np.nan_to_num(scores.fallback)),
+                valid,
+                scores.answers.truth_literal,
+                told,
+                sample=scores.answers.sample,
+            ),
+        )
+
+
+def _targets(kept: "pa.Table") -> NDArray[np.object_]:
+    names = kept.column(TARGET).to_pylist() if TARGET in kept.column_names else [""] * len(kept)
+    return np.array(names, object)
+
+
+def _parts(kept: "pa.Table") -> Iterator[tuple[tuple[str, str], NDArray[np.bool_]]]:
+    """The parts that get figures of their own: ("", target), (group, value)."""
+    groups = [name for name in kept.column_names if name.startswith(GROUP)]
+    for column in (*([TARGET] if TARGET in kept.column_names else []), *groups):
+        group = column.removeprefix(GROUP) if column in groups else ""
+        found = named(kept.column(column))
+        if (1 if group else 2) <= len(found) <= _MOST_GROUPS:
+            for value, rows in found.items():
+                yield (group, value), np.isin(np.arange(len(kept)), rows)

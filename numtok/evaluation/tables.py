@@ -1,0 +1,452 @@
+"""Predictions of a model of tables for a split, and the report of them.
+
+Each fold of the model predicts the rows of the split in that fold, and all of
+them are scored together; where there are several, each fold is a group as well.
+Where a fold has no split ``validation``, that name means the rows of the train
+split that were held back while the model was fitted.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from numtok.data.tables.rows import VALIDATION, learnt_rows
+from numtok.data.tables.table import Table
+from numtok.errors import DataError, UsageError
+from numtok.evaluation.baselines import boosted, linear
+from numtok.evaluation.report_files import TrainMeans
+from numtok.evaluation.scoring import Progress, floor_figures, number_floors, score
+from numtok.metrics.base import Metric
+from numtok.models.batches import generator
+from numtok.models.distributions.base import Predictive
+from numtok.models.distributions.harrell_davis import harrell_davis
+from numtok.models.distributions.samples import Samples
+from numtok.models.distributions.tailed import Tailed
+from numtok.models.heads._decoded import Decoded, Sampling
+from numtok.models.heads.base import HEADS, Head
+from numtok.records import FOLD, GROUP
+from numtok.registry import spec_of
+from numtok.reports import QUANTILES, Costs, Report, predictions_schema, quantile_column
+from numtok.store.artifact import Artifact
+from numtok.training.features import Columns
+from numtok.training.fitted import Fitted, LearntFrom
+from numtok.training.fitting import held_back
+from numtok.training.regressor_files import LoadedRegressor
+
+POINTS = ("median", "mean", "mode", "raft")
+AT_ONCE = 512  # rows whose distributions are held at a time
+_FITTED_ON = 200_000  # rows that floors are fitted on, at most
+_GRID = 100  # values that an expectation over a grid is taken over
+_OFTEN = 0.1  # of the targets
+_RULED = 10  # times the error of the predictions: a CRPS that says nothing of them
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How numbers are read off.
+
+    point
+        ``median``, ``mean`` or ``mode`` of the distribution, or ``raft``: the expectation over
+        100 evenly spaced values of the train split's range, each by the probability of what is
+        nearest to it (Lukasik et al. 2025, who take that of its tokens).
+    draws
+        Numbers drawn in place of the exact distribution; 0: none. Then the median and all other
+        quantiles are those of Harrell and Davis.
+    sampling
+        How a decoder draws them.
+    """
+
+    point: str = "median"
+    draws: int = 0
+    sampling: Sampling = field(default_factory=Sampling)
+
+    def __post_init__(self) -> None:
+        if self.point not in POINTS:
+            raise UsageError(
+                f"--point {self.point!r} is not possible for a table; allowed are "
+                f"{', '.join(POINTS)}"
+            )
+        if self.draws < 0:
+            raise UsageError(f"--draws {self.draws} is not possible; at least 0")
+        if self.draws == 0 and self.sampling != Sampling():
+            raise UsageError(
+                "--temperature, --top-k and --top-p change how numbers are drawn; give --draws N "
+                "with them"
+            )
+        if self.draws and self.point == "raft":
+            raise UsageError(
+                "--point raft needs densities, which draws have not; leave --draws out"
+            )
+
+    def used(self, exact: Predictive, model: str, fold: int, first: int) -> Predictive:
+        """What points and quantiles are of: the distribution itself, or numbers drawn from it, by
+        the fold and the first of its rows.
+
+        Raises UsageError for tokens of a ``model`` that has none.
+        """
+        if not self.draws:
+            return exact
+        random, sampling = generator(0, "draws", fold, first), self.sampling
+        if isinstance(exact, Decoded):
+            return Samples(exact.drawn(self.draws, random, sampling))
+        if sampling != Sampling():
+            raise UsageError(
+                "--temperature, --top-k and --top-p change the tokens that a decoder draws; "
+                f"{model} has none, so leave them out"
+            )
+        return Samples(exact.sample(self.draws, random))
+
+    def values(self, used: Predictive, n: int, learnt_from: LearntFrom) -> NDArray[np.float64]:
+        """float64[n]: the points of ``n`` rows."""
+        if self.point == "raft":
+            grid = np.linspace(learnt_from.low, learnt_from.high, _GRID)
+            points = over_grid(used, n, grid)
+            if np.isnan(points).all():
+                raise UsageError(
+                    "--point raft needs densities, which the head of this model does not say; give "
+                    "median, mean or mode"
+                )
+            return points
+        if self.point == "median" and isinstance(used, Samples):
+            return harrell_davis(used.values)
+        values: NDArray[np.float64] = getattr(used, self.point)()
+        return values
+
+    def quantiles(self, used: Predictive) -> NDArray[np.float64]:
+        """float64[n, levels]: those that are kept, ``QUANTILES``."""
+        if isinstance(used, Samples):
+            return np.stack([harrell_davis(used.values, level) for level in QUANTILES], axis=1)
+        return used.quantiles(QUANTILES)
+
+
+class _Part(NamedTuple):
+    """The rows of the split in one fold."""
+
+    fold: int
+    rows: NDArray[np.int64]
+    fitted: Fitted
+
+
+@dataclass(frozen=True)
+class TableEvaluation:
+    """One model on one split of a table, in memory."""
+
+    loaded: LoadedRegressor
+    source: Artifact
+    table: Table
+    split: str
+    options: TableOptions
+    metrics: Sequence[Metric]
+    few: Sequence[Metric]  # for each fold
+    more: Sequence[Metric]  # asked for besides, for both
+    of_floors: Sequence[Metric]
+    most: int | None  # rows at most
+
+    def parts(self) -> Iterator[_Part]:
+        """Fold by fold."""
+        left = len(self.table) * len(self.loaded.fitted) if self.most is None else self.most
+        for fold, fitted in self.loaded.fitted.items():
+            rows = self._rows(fold)[:left]
+            left -= len(rows)
+            if len(rows):
+                yield _Part(fold, rows, fitted)
+
+    def _rows(self, fold: int) -> NDArray[np.int64]:
+        if not self._is_held_back(fold):
+            return self.table.split(self.split, fold)
+        rows = self._learnt_rows(fold)
+        share = self.loaded.file.configuration["validation"]
+        assert isinstance(share, float)
+        return rows[held_back(len(rows), share, self.loaded.file.seed)[1]]
+
+    def _is_held_back(self, fold: int) -> bool:
+        """Whether the split of a fold is what was held back: only in the table of the fitting."""
+        if self.split != VALIDATION or VALIDATION in self.table.splits(fold):
+            return False
+        return self._is_learnt
+
+    @property
+    def _is_learnt(self) -> bool:
+        """Whether this is the table that the model was fitted to."""
+        parents = self.loaded.artifact.manifest.parents
+        return any(one.digest == self.source.manifest.content for one in parents)
+
+    def _learnt_rows(self, fold: int) -> NDArray[np.int64]:
+        """The rows of the table that a model of the same settings learns from in a fold."""
+        file = self.loaded.file
+        most = file.configuration.get("rows")
+        assert most is None or isinstance(most, int)
+        return learnt_rows(self.table, fold, most, file.seed)
+
+    def __post_init__(self) -> None:
+        """Raises DataError unless the table has the columns that the model learnt."""
+        file, ours = self.table.file, self.loaded.file
+        if file.target != ours.target or file.features != ours.features:
+            wanted, there = (
+                ", ".join([*(f"{one.name} ({one.kind})" for one in of.features), of.target])
+                for of in (ours, file)
+            )
+            raise DataError(
+                f"{self.source.ref} has the columns {there}; {self.loaded.artifact.ref} was fitted "
+                f"to {wanted}; give a table with the same ones, in that order"
+            )
+
+    def predictions(self, progress: Callable[[int, int], None]) -> "pa.Table":
+        """The rows of predictions.parquet."""
+        parts = list(self.parts())
+        total, done = sum(len(part.rows) for part in parts), 0
+        made: list[dict[str, Any]] = []
+        for part in parts:
+            for first in range(0, len(part.rows), AT_ONCE):
+                rows = part.rows[first : first + AT_ONCE]
+                made.append(self._predicted(part, rows, first))
+                done += len(rows)
+                progress(done, total)
+        groups = [FOLD] if len(parts) > 1 else []
+        schema = predictions_schema(groups)
+        columns = {name: np.concatenate([one[name] for one in made]) for name in made[0]}
+        n = len(columns["truth"])
+        return pa.table(
+            [_column(columns.get(name), schema.field(name).type, n) for name in schema.names],
+            schema=schema,
+        )
+
+    def _predicted(self, part: _Part, rows: NDArray[np.int64], first: int) -> dict[str, Any]:
+        fitted, truth = part.fitted, self.table.target[rows]
+        inputs = fitted.inputs.of(Columns(self.table.numbers, self.table.categories).take(rows))
+        parameters = fitted.parameters(inputs)
+        exact = fitted.model.reader.predictive(parameters, fitted.calibration, fitted.scaling)
+        used = self.options.used(exact, self.loaded.artifact.ref, part.fold, first)
+        values = self.options.values(used, len(rows), fitted.learnt_from)
+        valid = np.isfinite(values)
+        quantiles = self.options.quantiles(used)
+        return {
+            "id": rows.astype(str).astype(object),
+            "target": np.full(len(rows), self.table.file.target, object),
+            "position": np.full(len(rows), part.fold),
+            "truth_literal": _literals(truth),
+            "truth": truth,
+            "prediction_literal": _literals(np.where(valid, values, np.nan)),
+            "prediction": np.where(valid, values, np.nan),
+            "valid": valid,
+            "crps": used.crps(truth),
+            "pit": used.cdf(truth),
+            "outside": fitted.learnt_from.outside(truth),
+            "log_range": np.full(len(rows), fitted.learnt_from.log_range),
+            GROUP + FOLD: np.full(len(rows), str(part.fold), object),
+            **{quantile_column(level): quantiles[:, i] for i, level in enumerate(QUANTILES)},
+            **self._likelihoods(fitted, exact, parameters, truth),
+        }
+
+    def _likelihoods(
+        self, fitted: Fitted, exact: Predictive, parameters: Tensor, truth: NDArray[np.float64]
+    ) -> dict[str, NDArray[np.float64]]:
+        """Always those of the exact distribution, whatever is drawn; NaN where there is none."""
+        learnt_from, model = fitted.learnt_from, fitted.model
+        tailed = exact
+        if model.head.bounded and learnt_from.low < learnt_from.high:
+            low, high = fitted.scaling.inverse(np.array([0.0, 1.0]))
+            tailed = Tailed(exact, low, high, 1 / (learnt_from.rows + 1))
+        token_nll = np.full(len(truth), np.nan)
+        learnt = model.head.learnt(fitted.scaling.forward(truth))
+        with torch.no_grad():
+            tokens = torch.from_numpy(learnt).to(parameters.device)
+            losses = model.reader.token_losses(parameters, tokens)
+        if losses is not None:
+            token_nll = losses.double().cpu().numpy()
+        return {
+            "log_density": exact.log_density(truth),
+            "log_density_tailed": tailed.log_density(truth),
+            "log_interval": tailed.log_recorded(truth, learnt_from.resolution / 2),
+            "token_nll": token_nll,
+        }
+
+    # --- the report -------------------------------------------------------------------------------
+
+    def report(self, predictions: "pa.Table", progress: Progress) -> Report:
+        """Every figure of the report, from the rows of predictions.parquet."""
+        loaded, file = self.loaded, self.loaded.file
+        rows = np.array([fold.learnt_from.rows for fold in file.folds], np.float64)
+        means = np.array([fold.learnt_from.mean for fold in file.folds])
+        train_mean = float(np.average(means, weights=rows))
+        scores = score(
+            predictions,
+            self.metrics,
+            self.few,
+            self.more,
+            TrainMeans(train_mean),
+            loaded.artifact.ref,
+            progress,
+        )
+        floors, _ = floor_figures(self.of_floors, scores, number_floors(scores, self._floors()))
+        parameters, _ = next(iter(loaded.fitted.values())).model.parameter_counts()
+        head = HEADS.from_settings(file.head)
+        width = next(iter(loaded.fitted.values())).model.reader.tokens_per_number
+        return Report(
+            model=loaded.artifact.ref,
+            name=loaded.artifact.name,
+            data=self.source.ref,
+            split=self.split,
+            scheme=spec_of(head),
+            configuration=file.configuration,
+            seed=file.seed,
+            decoding=self._decoding(head),
+            rows=predictions.num_rows,
+            numbers=predictions.num_rows,
+            invalid=float(1 - scores.answers.valid.mean()),
+            off_grammar=None,
+            train_mean=train_mean,
+            metrics=scores.metrics,
+            valid_metrics=scores.valid_metrics,
+            by_target=scores.by_target,
+            groups=scores.groups,
+            floors=floors,
+            costs=Costs(
+                sum(fold.fit.samples for fold in file.folds),
+                0,
+                sum(fold.fit.steps for fold in file.folds),
+                sum(fold.flops for fold in file.folds),
+                parameters,
+                0,
+                float(width),
+            ),
+            notes=list(self._notes(predictions)),
+        )
+
+    def _decoding(self, head: Head) -> dict[str, Any]:
+        options = self.options
+        found: dict[str, Any] = {"point": options.point, "distribution": head.describe()}
+        if options.draws:
+            found |= {"draws": options.draws, **asdict(options.sampling)}
+        return found
+
+    def _floors(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
+        """Mean, least squares and boosted trees, fitted to what each fold learnt from.
+
+        None for rows that were held back from it: they would have learnt them. For another table
+        than that of the model the mean alone: its rows are not those that the model learnt.
+        """
+        fits = {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
+        parts = list(self.parts())
+        if any(self._is_held_back(part.fold) for part in parts):
+            return
+        yield (
+            "mean",
+            np.concatenate(
+                [np.full(len(part.rows), part.fitted.learnt_from.mean) for part in parts]
+            ),
+        )
+        if not self._is_learnt:
+            return
+        columns = Columns(self.table.numbers, self.table.categories)
+        for name, of in fits.items():
+            made = []
+            for part in parts:
+                rows = self._learnt_rows(part.fold)
+                if len(rows) > _FITTED_ON:
+                    random = generator(0, "floors", part.fold)
+                    rows = np.sort(random.permutation(rows)[:_FITTED_ON])
+                learnt, asked = (
+                    part.fitted.inputs.of(columns.take(some)).astype(np.float64)
+                    for some in (rows, part.rows)
+                )
+                made.append(of(learnt, self.table.target[rows], asked))
+            yield name, np.concatenate(made)
+
+    def _notes(self, predictions: "pa.Table") -> Iterator[str]:
+        yield from self.table.file.notes
+        yield from _often(self.table.file.target, predictions.column("truth").to_numpy())
+        if any(map(self._is_held_back, self.loaded.fitted)):
+            yield (
+                "These rows were held back from the train split, to know when to stop: good to "
+                "choose by, too good to report."
+            )
+        if not self._is_learnt:
+            yield "Of another table than that of the model; floors that learn rows are left out."
+        bounded = next(iter(self.loaded.fitted.values())).model.head.bounded
+        log_density = predictions.column("log_density").to_numpy()
+        if not bounded and (beyond := int(np.isneginf(log_density).sum())):
+            yield (
+                f"{beyond:,} of {predictions.num_rows:,} targets are beyond what this head says, "
+                "so that likelihoods are infinite; give one that reaches further."
+            )
+        yield from _ruled_by_tails(predictions)
+        outside = int(pc.sum(predictions.column("outside")).as_py() or 0)
+        if outside:
+            told = f"{outside:,} of {predictions.num_rows:,} targets lie outside the range of the "
+            told += "train split"
+            yield told + (
+                ": this head gives them no probability, so `nll` is infinite; in-support-nll "
+                "leaves them out, tailed-nll has stated tails."
+                if bounded
+                else "."
+            )
+
+
+def _ruled_by_tails(predictions: "pa.Table") -> Iterator[str]:
+    """A note where CRPS is of little probability far out, not of what is predicted: that of a
+    distribution around its point is at most about the error of the point."""
+    known = predictions.filter(pc.is_finite(predictions.column("crps")))
+    known = known.filter(known.column("valid"))
+    truth, said, crps = (known.column(name).to_numpy() for name in ("truth", "prediction", "crps"))
+    if len(crps) and crps.mean() > _RULED * (error := np.abs(said - truth).mean()):
+        yield (
+            f"crps is {crps.mean():.3g} where predictions are off by {error:.3g}: little "
+            "probability, but far beyond the targets, rules it; --draws N, of a decoder with "
+            "--top-p 0.9, leaves such out."
+        )
+
+
+def _often(target: str, truth: NDArray[np.float64]) -> Iterator[str]:
+    """A note where a density says little, because one number comes again and again."""
+    values, counts = np.unique(truth, return_counts=True)
+    most = int(counts.argmax())
+    if counts[most] >= max(_OFTEN * len(truth), 2):
+        yield (
+            f"{counts[most] / len(truth):.0%} of {target!r} are {values[most]:g}: densities (nll, "
+            "tailed-nll) of such targets may be as high as a peak is narrow; interval-nll may not."
+        )
+
+
+def over_grid(predictive: Predictive, n: int, grid: NDArray[np.float64]) -> NDArray[np.float64]:
+    """float64[n]: the mean over the values of an even grid float64[g] for n distributions.
+
+    Each value is weighted by the probability of what is nearest to it, or, where only a density is
+    known, by that: a density says too much of values with a narrow cell of their own.
+    """
+    half = (grid[1] - grid[0]) / 2
+    columns = []
+    for value in grid.tolist():
+        log_p = predictive.log_interval(np.full(n, value - half), np.full(n, value + half))
+        density = predictive.log_density(np.full(n, value)) if np.isnan(log_p).any() else log_p
+        columns.append(density)
+    logs = np.stack(columns, axis=1)
+    most = logs.max(axis=1, keepdims=True)
+    weights = np.exp(logs - np.where(np.isfinite(most), most, 0.0))
+    total = weights.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        means: NDArray[np.float64] = np.einsum("ng,g->n", weights, grid) / total
+    return means
+
+
+def _literals(values: NDArray[np.float64]) -> NDArray[np.object_]:
+    """Python's ``repr`` of each; None for NaN."""
+    told = [None if np.isnan(value) else repr(value) for value in values.tolist()]
+    return np.array(told, object)
+
+
+def _column(values: NDArray[Any] | None, type: "pa.DataType", n: int) -> "pa.Array[Any]":
+    """A column of predictions; NaN, None, or no column at all, is null."""
+    if values is None:
+        return pa.nulls(n, type)
+    if values.dtype == np.float64:
+        return pa.array(values, mask=np.isnan(values)).cast(type)
+    return pa.array(values.tolist() if values.dtype == object else values).cast(type)

@@ -1,0 +1,1 @@
+"""Models: a trunk, an embedder, heads, an objective; and numbers out of them."""

@@ -1,0 +1,232 @@
+"""Rows to padded batches, in an order that is a pure function of (seed, epoch).
+
+One generator per (seed, purpose, index): whoever asks for step 1,234 gets what
+a run from the start would have seen there, so a run continues at any step and
+does not depend on how many processes prepare batches.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.dataset import Samples
+
+PAD = 0  # the id of codec.SPECIALS[0]
+_BUCKET = 64  # batches that are sorted by length together, at most
+_BUCKETS = 8  # of them at least, or the same rows would meet in every epoch
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio: the step of SplitMix64
+
+
+#: Indices int64[k] of numbers of a split to float32[k], what is learnt for them; NaN for nothing.
+Values = Callable[[NDArray[np.int64]], NDArray[np.float32]]
+
+
+def seed_of(*key: str | int) -> int:
+    """A seed of 63 bits for a key such as (seed, "masks", step); stable between versions.
+
+    >>> seed_of(0, "masks", 1) == seed_of(0, "masks", 1) != seed_of(0, "masks", 2)
+    True
+    """
+    text = "\0".join(map(str, key)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
+
+
+def generator(*key: str | int) -> np.random.Generator:
+    """The random generator of a key."""
+    return np.random.Generator(np.random.PCG64(seed_of(*key)))
+
+
+def uniforms(numbers: NDArray[np.int64], *key: str | int) -> NDArray[np.float64]:
+    """float64[n] in [0, 1), each a pure function of the key and of its number (int64[n]).
+
+    The key seeds a SplitMix64 (Steele, Lea and Flood 2014), whose k-th output is that of number
+    k: it can be had without those before it.
+
+    >>> uniforms(np.array([7, 2]), 0, "draws") == uniforms(np.arange(8), 0, "draws")[[7, 2]]
+    array([ True,  True])
+    """
+    z = np.uint64(seed_of(*key)) + (numbers.astype(np.uint64) + np.uint64(1)) * _GOLDEN
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return np.asarray((z >> np.uint64(11)) * 2.0**-53, np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """``B`` rows padded to the longest, ``L`` tokens; their ``M`` numbers flat, in order."""
+
+    tokens: NDArray[np.int64]  # [B, L], PAD behind a row's end
+    lengths: NDArray[np.int64]  # [B]
+    answer_start: NDArray[np.int64]  # [B], -1 if none
+    label: NDArray[np.int64]  # [B] index of its class, -1 if it has none
+    number: NDArray[np.int64]  # [M] index among all numbers of the split
+    number_row: NDArray[np.int64]  # [M] row of the batch
+    number_start: NDArray[np.int64]  # [M] token index in the row
+    number_length: NDArray[np.int64]  # [M]
+    number_value: NDArray[np.float32]  # [M] as a number head learns it: normalised, NaN if none
+    number_raw: NDArray[np.float64]  # [M] as in the text, for heads that learn that
+    channel: bool  # whether that value is also what goes in, at the number's first token
+    is_target: NDArray[np.bool_]  # [M]
+
+    @property
+    def real(self) -> NDArray[np.bool_]:
+        """bool[B, L]: not padding. An empty row keeps its first pad: attention needs something."""
+        return np.arange(self.tokens.shape[1]) < np.maximum(self.lengths, 1)[:, None]
+
+    def values(self) -> NDArray[np.float32]:
+        """float32[B, L]: the channel at a number's first token, 1 everywhere else and where a
+        number has no value."""
+        values = np.ones(self.tokens.shape, np.float32)
+        if self.channel:
+            known = np.where(np.isnan(self.number_value), np.float32(1), self.number_value)
+            values[self.number_row, self.number_start] = known
+        return values
+
+    def valued(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[M]: those of the chosen numbers (bool[M]) of which a value can be learnt."""
+        return chosen & ~np.isnan(self.number_value)
+
+    def number_tokens(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[B, L]: the tokens of the chosen numbers (bool[M])."""
+        inside = np.zeros(self.tokens.shape, np.bool_)
+        rows, columns = positions(
+            self.number_row[chosen], self.number_start[chosen], self.number_length[chosen]
+        )
+        inside[rows, columns] = True
+        return inside
+
+
+def positions(
+    rows: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row and column of every token of some spans.
+
+    >>> positions(np.array([4, 7]), np.array([2, 0]), np.array([2, 1]))
+    (array([4, 4, 7]), array([2, 3, 0]))
+    """
+    return np.repeat(rows, lengths), ranges(starts, lengths)
+
+
+def ranges(starts: NDArray[np.int64], lengths: NDArray[np.signedinteger]) -> NDArray[np.int64]:
+    """``start, start + 1, ...`` of every span, one after the other."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
+
+
+class Order:
+    """Some rows of a split in batches of ``size``: shuffled anew each epoch, rows of like length
+    together. ``lengths`` are those of all rows of the split. What lacks in the last batch of an
+    epoch is left out, or, with ``filled``, rows of that epoch that come a second time."""
+
+    def __init__(
+        self,
+        rows: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        size: int,
+        *,
+        filled: bool = False,
+    ) -> None:
+        self._rows = rows
+        self._lengths = lengths
+        self._size = size
+        self._filled = filled
+        self._epoch: tuple[tuple[int, int], NDArray[np.int64]] | None = None
+
+    def __len__(self) -> int:
+        """Batches in one pass over the rows, the last one counted in."""
+        return -(-len(self._rows) // self._size)
+
+    def at(self, seed: int, step: int) -> NDArray[np.int64]:
+        """The rows of a step."""
+        epoch, index = divmod(step, len(self))
+        order = self._order(seed, epoch)
+        found = order[index * self._size : (index + 1) * self._size]
+        if self._filled and len(found) < self._size:
+            found = np.concatenate([found, np.resize(order, self._size - len(found))])
+        return found
+
+    def seen(self, steps: int) -> int:
+        """How many rows so many steps have: the last batch of an epoch may be smaller."""
+        if self._filled:
+            return steps * self._size
+        epochs, rest = divmod(steps, len(self))
+        return epochs * len(self._rows) + min(rest * self._size, len(self._rows))
+
+    def _order(self, seed: int, epoch: int) -> NDArray[np.int64]:
+        known = self._epoch  # read once: another thread may be at another epoch
+        if known is None or known[0] != (seed, epoch):
+            known = (seed, epoch), self._shuffled(generator(seed, "order", epoch))
+            self._epoch = known
+        return known[1]
+
+    def _shuffled(self, random: np.random.Generator) -> NDArray[np.int64]:
+        """Shuffle rows, sort them by length within buckets, and shuffle the batches.
+
+        The smaller batch comes last. Its rows are left unsorted, or it would be the longest rows
+        that are in it each time.
+        """
+        rows = self._rows[random.permutation(len(self._rows))]
+        whole = len(rows) // self._size * self._size
+        bucket = max(1, min(_BUCKET, len(rows) // self._size // _BUCKETS)) * self._size
+        for begin in range(0, whole, bucket):
+            part = rows[begin : min(begin + bucket, whole)]
+            part[:] = part[np.argsort(self._lengths[part], kind="stable")]
+        batches = rows[:whole].reshape(-1, self._size)
+        return np.concatenate([batches[random.permutation(len(batches))].reshape(-1), rows[whole:]])
+
+
+class Batches:
+    """The rows of one split as batches of ``size`` rows.
+
+    ``values`` says what a number head learns for some numbers of the split, ``classes`` what
+    labels there are: others are as none.
+    """
+
+    def __init__(
+        self, samples: Samples, values: Values, size: int, classes: Sequence[str] = ()
+    ) -> None:
+        self._samples = samples
+        self._values = values
+        self._is_target = np.zeros(len(samples.numbers), np.bool_)
+        self._is_target[samples.targets] = True
+        self._label = samples.class_of(classes) if classes else None
+        #: All rows, in the order in which training meets them.
+        self.order = Order(np.arange(len(samples)), samples.lengths, size)
+
+    def __len__(self) -> int:
+        """Batches in one pass over the rows."""
+        return len(self.order)
+
+    def at(self, seed: int, step: int) -> Batch:
+        """The batch of a training step."""
+        return self.of(self.order.at(seed, step))
+
+    def of(self, rows: NDArray[np.int64]) -> Batch:
+        """These rows as one batch."""
+        samples = self._samples
+        lengths = samples.token_rows[rows + 1] - samples.token_rows[rows]
+        tokens = np.full((len(rows), int(lengths.max(initial=0))), PAD, np.int64)
+        tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = samples.tokens[
+            ranges(samples.token_rows[rows], lengths)
+        ]
+        counts = samples.number_rows[rows + 1] - samples.number_rows[rows]
+        number = ranges(samples.number_rows[rows], counts)
+        return Batch(
+            tokens=tokens,
+            lengths=lengths,
+            answer_start=samples.answer_start[rows].astype(np.int64),
+            label=np.full(len(rows), -1) if self._label is None else self._label[rows],
+            number=number,
+            number_row=np.repeat(np.arange(len(rows)), counts),
+            number_start=samples.number_start[number].astype(np.int64),
+            number_length=samples.number_length[number].astype(np.int64),
+            number_value=self._values(number),
+            number_raw=samples.numbers[number],
+            channel=samples.channel is not None,
+            is_target=self._is_target[number],
+        )

@@ -1,0 +1,225 @@
+"""Numbers out of a model: token by token, by the scheme's grammar or free of it.
+
+Scores stay on the model's device. Of the whole vocabulary a number can only go on
+with the scheme's own tokens or end, so all other tokens count as one: the end.
+
+Token ids are those of the whole vocabulary for ``Steps``, and local ones in
+``Grammar`` and :class:`Reading`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from numtok.encoding.codec import Codec
+from numtok.encoding.grammar import Grammar, Paths
+from numtok.models.model import Model
+from numtok.models.objectives.base import MASK
+from numtok.models.steps import Steps
+
+LONGEST = 64  # tokens of a number where nothing says how many
+
+#: What is drawn by: a place in the numbers to float64[n] in [0, 1), one for each number.
+Draw = Callable[[int], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """``n`` numbers as read from a model; a number of W tokens at most."""
+
+    tokens: NDArray[np.int64]  # [n, W], local ids, -1 behind a number's end
+    on_grammar: NDArray[np.bool_]  # [n] every token was the most probable of the whole vocabulary
+    logits: NDArray[np.float32] | None  # [n, W, number tokens], where they were to be kept
+    parameters: Tensor | None  # [n, P] of the value head, on the model's device
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """int32[n], 0 where no number was read."""
+        lengths: NDArray[np.int32] = (self.tokens >= 0).sum(axis=1, dtype=np.int32)
+        return lengths
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Reads numbers from a model.
+
+    constrained
+        Only what the grammar allows.
+    longest
+        Tokens after which a number that has not ended is none, where neither the scheme nor the
+        number of masks says how many it has.
+    """
+
+    model: Model
+    codec: Codec
+    grammar: Grammar
+    constrained: bool
+    longest: int = LONGEST
+    _rules: "Rules" = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_rules", Rules(self.grammar))
+
+    @torch.no_grad()
+    def read(self, steps: Steps, draw: Draw | None = None, keep_logits: bool = False) -> Reading:
+        """The most probable token each time, or one drawn by its probability.
+
+        ``keep_logits``: at all places, those behind a number's end too. Takes
+        n * W * number tokens * 4 bytes.
+        """
+        state = steps.first()
+        n = len(state)
+        parameters, inputs = self._values(state)
+        fixed = self.codec.scheme.tokens_per_number
+        limit = fixed or self.longest
+        if steps.lengths is not None:
+            limit = int(steps.lengths.max(initial=0))
+        tokens, on_grammar = np.full((n, limit), -1), np.ones(n, np.bool_)
+        numbers, going = np.arange(n), np.ones(n, np.bool_)  # those gone on with; not yet ended
+        paths = Paths(self.grammar, n)
+        kept: list[Tensor] = []
+        for place in range(limit):
+            if steps.lengths is not None:
+                going &= place < steps.lengths[numbers]
+            scores = self._scores(state)
+            if keep_logits:
+                kept.append(scores.numbers)
+            drawn = None if draw is None else draw(place)[numbers]
+            chosen, usual = self._choose(scores, paths, drawn)
+            chosen[~going] = -1
+            on_grammar[numbers] &= usual | ~going
+            tokens[numbers, place] = chosen
+            going = chosen >= 0
+            if place + 1 == limit or not (going.any() or keep_logits):
+                break
+            if 2 * np.count_nonzero(going) <= len(going) and not keep_logits:
+                still = np.flatnonzero(going)
+                numbers, chosen, inputs = numbers[still], chosen[still], inputs[still]
+                going = going[still]
+                steps.keep(still)
+                paths.keep(still)
+            if self.constrained:
+                paths.extend(chosen)
+            state = steps.next(np.where(going, chosen + self.codec.number_first, MASK), inputs)
+            inputs = np.ones(len(numbers), np.float32)
+        tokens = tokens[:, : place + 1]
+        if fixed is None and steps.lengths is None:
+            tokens[numbers[going]] = -1  # a number that does not end is none
+        logits = torch.stack(kept, dim=1).cpu().numpy() if kept else None
+        return Reading(tokens, on_grammar, logits, parameters)
+
+    @torch.no_grad()
+    def score(self, steps: Steps, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+        """float64[n]: the log-probability of given numbers, in nats.
+
+        tokens
+            int64[n, W], local ids; a shorter number ends with -1.
+
+        log P = sum_k logits_k[t_k] - logsumexp of logits_k over what the grammar allows after
+        t_0 ... t_(k-1). It is -inf for what is not well-formed. That the number ends after its
+        last token is not part of it: where lengths vary, a token of the text says so.
+        """
+        state = steps.first()
+        _, inputs = self._values(state)
+        total, paths = np.zeros(len(tokens)), Paths(self.grammar, len(tokens))
+        token = np.full(len(tokens), -1)
+        for place, column in enumerate(tokens.T):
+            if place:
+                token[np.isinf(total)] = -1  # the scheme is not asked about what is no number
+                paths.extend(token)
+                ids = np.where(token >= 0, token + self.codec.number_first, MASK)
+                state = steps.next(ids, inputs)
+                inputs = np.ones(len(tokens), np.float32)
+            token = np.where(np.isinf(total), -1, column)
+            scores = self._scores(state).numbers.double()
+            allowed, _ = self._rules.of(paths, scores.device)
+            log_p = scores.masked_fill(~allowed, -torch.inf).log_softmax(dim=1)
+            at = torch.from_numpy(np.maximum(token, 0)).to(log_p.device)[:, None]
+            total += np.where(token >= 0, log_p.gather(1, at)[:, 0].cpu().numpy(), 0.0)
+        return total
+
+    def _values(self, state: Tensor) -> tuple[Tensor | None, NDArray[np.float32]]:
+        """What the value head says, and what goes in beside each number's first token."""
+        ones = np.ones(len(state), np.float32)
+        if self.model.value_head is None:
+            return None, ones
+        parameters = self.model.value_head(state.float())
+        if not self.codec.scheme.channel:
+            return parameters, ones
+        return parameters, self.model.value_point(parameters).astype(np.float32)
+
+    def _scores(self, state: Tensor) -> "_Scores":
+        scores = self.model.token_head(state).float()
+        first, end = self.codec.number_first, self.codec.text_first
+        numbers = scores[:, first:end].clone()  # not a view that would keep all others
+        scores[:, first:end] = -torch.inf
+        return _Scores(numbers, scores)
+
+    def _choose(
+        self, scores: "_Scores", paths: Paths, drawn: NDArray[np.float64] | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The next local token of each number, -1 for its end; and whether that is what the model
+        would have said without a grammar."""
+        numbers, end = scores.numbers, scores.others.amax(dim=1)
+        free = chosen = _largest(numbers, end)
+        if drawn is not None:
+            end = scores.others.logsumexp(dim=1)
+        if self.constrained:
+            allowed, may_end = self._rules.of(paths, numbers.device)
+            numbers = numbers.masked_fill(~allowed, -torch.inf)
+            end = end.masked_fill(~may_end, -torch.inf)
+        if drawn is not None:
+            chosen = _drawn(numbers, end, torch.from_numpy(drawn).to(numbers.device))
+        elif self.constrained:
+            chosen = _largest(numbers, end)
+        both = torch.stack([chosen, (chosen == free).long()]).cpu().numpy()  # one copy
+        return both[0], both[1].astype(np.bool_)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """Logits of ``n`` next tokens."""
+
+    numbers: Tensor  # [n, number tokens]
+    others: Tensor  # [n, vocabulary], -inf for the tokens of numbers
+
+
+class Rules:
+    """What a grammar allows in each state that was met so far, on a device."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self._tables: tuple[Tensor, Tensor] | None = None  # bool[states, tokens], bool[states]
+
+    def of(self, paths: Paths, device: torch.device) -> tuple[Tensor, Tensor]:
+        """bool[n, number tokens], what may come next, and bool[n], whether a number may end."""
+        states = paths.states()
+        if self._tables is None or len(self._tables[1]) < len(self._grammar):
+            every = np.arange(len(self._grammar))
+            masks, may_end = self._grammar.masks(every), self._grammar.may_end(every)
+            self._tables = torch.from_numpy(masks).to(device), torch.from_numpy(may_end).to(device)
+        masks_SV, may_end_S = self._tables
+        which = torch.from_numpy(states).to(device)
+        return masks_SV[which], may_end_S[which]
+
+    def at_first(self, device: torch.device) -> Tensor:
+        """bool[number tokens]: what a number may begin with."""
+        return self.of(Paths(self._grammar, 1), device)[0][0]
+
+
+def _largest(numbers: Tensor, end: Tensor) -> Tensor:
+    """int64[n]: the token of the largest score, -1 for the end."""
+    best, token = numbers.max(dim=1)
+    return torch.where(end > best, -1, token)
+
+
+def _drawn(numbers: Tensor, end: Tensor, shares: Tensor) -> Tensor:
+    """int64[n]: where the cumulated probability reaches a share in [0, 1); -1 for the end."""
+    weights = torch.cat([numbers, end[:, None]], dim=1).double().softmax(dim=1).cumsum(dim=1)
+    wanted = shares[:, None] * weights[:, -1:]
+    token = torch.searchsorted(weights, wanted, right=True)[:, 0]
+    return torch.where(token == numbers.shape[1], -1, token)

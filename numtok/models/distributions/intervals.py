@@ -1,0 +1,203 @@
+"""Intervals: a probability for each interval of the line, as a token head gives it.
+
+Within an interval the density is uniform. A token for zero, NaN or an infinity
+is an atom at that value. So is an overflow, whose interval has no end: it lies
+at its infinity, and the density of a value in it is its whole mass. An underflow
+is an interval like any other, between zero and the smallest number.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.models.distributions import piecewise
+from numtok.models.distributions.base import Predictive, checked
+
+_POINT, _BOUNDED, _UNBOUNDED, _NONE = range(4)  # what counts first at a value that several hold
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals(Predictive):
+    """``n`` distributions over the same ``m`` intervals, given in raw units.
+
+    >>> support = Support.of(grammar).raw(codec.normalizer)
+    >>> log_mass = support.log_probabilities(logits)
+    >>> Intervals(support.low, support.high, support.values, log_mass)
+
+    The intervals ascend and touch at most in their ends; NaN comes last, for NaN. One that is so
+    narrow that rounding makes its ends equal is an atom there. Takes some 3 * n * m * 8 bytes.
+    """
+
+    low: NDArray[np.float64]  # [m]
+    high: NDArray[np.float64]  # [m]
+    values: NDArray[np.float64]  # [m], what each is read as; NaN where that fails
+    log_mass: NDArray[np.float64]  # [n, m], each row sums to 1
+    #: The interval of each raw value, -1 where it is in none, where a value that lies on an end,
+    #: but for rounding, is known to belong to one side.
+    places: Callable[[NDArray[np.float64]], NDArray[np.int64]] | None = None
+
+    def __post_init__(self) -> None:
+        for ends in (self.low, self.high):
+            if not np.array_equal(ends, np.sort(ends), equal_nan=True):
+                raise ValueError("the intervals of a distribution must ascend, with NaN last")
+
+    # --- the shape that all rows share -----------------------------------------------------------
+
+    @cached_property
+    def _kind(self) -> NDArray[np.int64]:
+        point = (self.low == self.high) | np.isnan(self.low)
+        endless = np.isinf(self.low) | np.isinf(self.high)
+        return np.where(point, _POINT, np.where(endless, _UNBOUNDED, _BOUNDED))
+
+    @cached_property
+    def _start(self) -> NDArray[np.float64]:
+        """float64[m]: where each begins on the line; an overflow lies at its infinity."""
+        return np.where(np.isinf(self.high), self.high, self.low)
+
+    @cached_property
+    def _width(self) -> NDArray[np.float64]:
+        """float64[m], 0 for an atom."""
+        bounded = self._kind == _BOUNDED
+        return np.subtract(self.high, self.low, where=bounded, out=np.zeros(len(self.low)))
+
+    @cached_property
+    def _end(self) -> NDArray[np.float64]:
+        return np.where(np.isinf(self.low), self.low, self.high)
+
+    @cached_property
+    def _numbers(self) -> slice:
+        return slice(0, int(np.searchsorted(self.low, np.nan)))
+
+    @cached_property
+    def _finite(self) -> slice:
+        ends = np.searchsorted(self._end, -np.inf, "right"), np.searchsorted(self._start, np.inf)
+        return slice(int(ends[0]), int(ends[1]))
+
+    @cached_property
+    def _below(self) -> NDArray[np.float64]:
+        """float64[n, numbers + 1]: P(in an interval before this one), given a number."""
+        return _cumulated(self.log_mass[:, self._numbers])
+
+    # --- probabilities ---------------------------------------------------------------------------
+
+    def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See the base. Where two intervals meet, the mean of their densities, without ``places``.
+
+        A rounding tie lies there, and which side the scheme writes depends on its rounding rule.
+        Zero, where it has an atom, is that atom alone.
+        """
+        if self.places is None:
+            first = np.searchsorted(self.high, values, "left")
+            counts = np.maximum(np.searchsorted(self.low, values, "right") - first, 0)
+        else:
+            first = self.places(values)
+            counts = (first >= 0).astype(np.int64)
+        rows = np.repeat(np.arange(len(values)), counts)  # each value with all that hold it
+        held = np.arange(len(rows)) + np.repeat(first - np.cumsum(counts) + counts, counts)
+        kind = np.full(len(values), _NONE)
+        np.minimum.at(kind, rows, self._kind[held])
+        counting = self._kind[held] == kind[rows]
+        rows, held = rows[counting], held[counting]
+
+        width = np.where(self._kind == _BOUNDED, self._width, 1.0)[held]
+        total = np.full(len(values), -np.inf)
+        np.logaddexp.at(total, rows, self.log_mass[rows, held] - np.log(width))
+        share = np.where(kind == _BOUNDED, np.bincount(rows, minlength=len(values)), 1)
+        logs: NDArray[np.float64] = total - np.log(share)
+        return logs
+
+    def log_interval(
+        self, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        last = np.searchsorted(self._start[self._numbers], high, "right")
+        first = np.searchsorted(self._end[self._numbers], low, "right")
+        logs = np.where(np.isnan(low) | np.isnan(high), np.nan, -np.inf)
+        for row in np.flatnonzero((low < high) & (first < last)).tolist():
+            held = slice(first[row], last[row])
+            width = self._width[held]
+            bounded = width > 0  # of an atom, and of an overflow, all is held
+            share = np.ones(len(width))
+            ends = np.minimum(self.high[held], high[row]), np.maximum(self.low[held], low[row])
+            np.subtract(*ends, where=bounded, out=share)
+            np.divide(share, width, where=bounded, out=share)
+            mass = self.log_mass[row, held]
+            shift = max(mass.max(), np.finfo(np.float64).min)  # where all are -inf, not that
+            with np.errstate(divide="ignore"):  # an end can touch what lies beside it
+                logs[row] = np.log(np.sum(share * np.exp(mass - shift))) + shift
+        return logs
+
+    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        rows, count = np.arange(len(values)), self._numbers.stop
+        place = np.searchsorted(self._end[self._numbers], values, "right")  # all before are below
+        around = np.minimum(place, count - 1)
+        share = np.zeros(len(values))
+        cut = self._width[around] > 0
+        into = values[cut] - self._start[around[cut]]
+        share[cut] = np.clip(into / self._width[around[cut]], 0.0, 1.0)
+        below, through = self._below[rows, place], self._below[rows, np.minimum(place + 1, count)]
+        return np.where(np.isnan(values), np.nan, below + share * (through - below))
+
+    def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
+        array = checked(levels)
+        return self._inverted(self._below, np.tile(array, (len(self.log_mass), 1)))
+
+    def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        shares = 1.0 - rng.random((len(self.log_mass), count))  # above 0, where nothing lies
+        return self._inverted(_cumulated(self.log_mass), shares)
+
+    def _inverted(
+        self, below: NDArray[np.float64], shares: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """float64[n, q]: where the cumulated probability reaches shares of (0, 1]."""
+        pairs = zip(below, shares, strict=True)
+        place = np.array([np.searchsorted(sums[1:], wanted) for sums, wanted in pairs], np.int64)
+        place = place.reshape(shares.shape)
+        before = np.take_along_axis(below, place, axis=1)
+        within = (shares - before) / (np.take_along_axis(below, place + 1, axis=1) - before)
+        points: NDArray[np.float64] = self._start[place] + within * self._width[place]
+        return points
+
+    # --- point estimates and scores --------------------------------------------------------------
+
+    def mean(self) -> NDArray[np.float64]:
+        centres = self.low[self._finite] / 2 + self.high[self._finite] / 2
+        mass = _given(self.log_mass[:, self._finite])
+        # Not BLAS: the same bits, however many threads it would take.
+        means: NDArray[np.float64] = np.einsum("nk,k->n", mass, centres)
+        return means
+
+    def mode(self) -> NDArray[np.float64]:
+        """The decoded value of the most probable token sequence; see the base.
+
+        Choosing token by token may miss it: the likeliest first token can lead to many numbers.
+        """
+        modes: NDArray[np.float64] = self.values[self.log_mass.argmax(axis=1)]
+        return modes
+
+    def crps(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        corners = np.column_stack([self._start[self._finite], self._end[self._finite]]).ravel()
+        heights = np.empty_like(corners)
+        scores = np.empty(len(values))
+        for row, value in enumerate(values.tolist()):  # one row's corners fit into the cache
+            below = _cumulated(self.log_mass[row : row + 1, self._finite])[0]
+            heights[::2], heights[1::2] = below[:-1], below[1:]
+            scores[row] = piecewise.crps(corners, heights, value)
+        return scores
+
+
+def _given(log_mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    """float64[n, k]: the probabilities given that it is one of these ``k`` intervals."""
+    mass: NDArray[np.float64] = np.exp(log_mass - log_mass.max(axis=1, keepdims=True))
+    mass /= mass.sum(axis=1, keepdims=True)
+    return mass
+
+
+def _cumulated(log_mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    """float64[n, k + 1]: the sums of :func:`_given` before each interval, and then 1."""
+    sums = np.zeros((len(log_mass), log_mass.shape[1] + 1))
+    np.cumsum(np.exp(log_mass - log_mass.max(axis=1, keepdims=True)), axis=1, out=sums[:, 1:])
+    sums /= sums[:, -1:]
+    return sums

@@ -1,0 +1,308 @@
+"""Mixture: several Gaussians of the normalised value, as a mixture density head gives them.
+
+In raw units it is the distribution of ``inverse(Z)``, as for :mod:`gaussian`. Sums over
+components are taken some rows at a time, so that memory is a few arrays of the size of the
+parameters however many levels or numbers are asked for.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.normalizers.base import Scaling, width_between
+from numtok.models.distributions import normal, piecewise
+from numtok.models.distributions.base import Predictive, checked
+
+Floats = NDArray[np.float64]
+
+_AT_ONCE = 1 << 15  # components whose terms are held at a time: more leave a core's cache
+_CANDIDATES = 64  # peaks that a mode is looked for at
+_CLIMBS = 100  # steps from the best of them
+# Corners for what has no closed form: so many deviations to each side, and so many corners.
+_SPAN, _LEAST, _CORNERS = 12.0, 9, 4800
+_NEGLIGIBLE = 1e-12  # of the probability of a row: what sums of many terms may leave out
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture(Predictive):
+    """``n`` mixtures of ``k`` normal distributions of normalised values; answers are in raw units,
+    without atoms (Bishop 1994).
+
+    >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+    >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})
+    >>> weights, centers = np.log([[0.25, 0.75]]), np.array([[-1.0, 1.0]])
+    >>> one = Mixture(weights, centers, np.array([[0.1, 0.1]]), scale)
+    >>> one.mean().round(9).tolist(), one.mode().round(9).tolist()
+    ([50.0], [100.0])
+
+    A weight may be 0 (``-inf``), and the weights of a row need not sum to 1: they are divided by
+    their sum. Raises ValueError unless the shapes are equal and every deviation is positive.
+    """
+
+    log_weights: Floats  # [n, k]
+    centers: Floats  # [n, k], normalised
+    deviations: Floats  # [n, k], normalised
+    normalizer: Scaling
+
+    def __post_init__(self) -> None:
+        shapes = {array.shape for array in (self.log_weights, self.centers, self.deviations)}
+        if len(shapes) > 1 or self.centers.ndim != 2:
+            raise ValueError(f"a mixture has arrays of one shape [n, k]; got {sorted(shapes)}")
+        if not (self.deviations > 0).all():
+            raise ValueError("a deviation must be positive")
+
+    @cached_property
+    def _log_weights(self) -> Floats:
+        return self.log_weights - _log_sum(self.log_weights)[:, None]
+
+    @cached_property
+    def _weights(self) -> Floats:
+        return np.exp(self._log_weights)
+
+    # --- probabilities ---------------------------------------------------------------------------
+
+    def log_density(self, values: Floats) -> Floats:
+        finite = np.isfinite(values)
+        inside = np.where(finite, values, 0.0)
+        points = self.normalizer.forward(inside)
+
+        def height(part: slice) -> Floats:
+            heights = normal.log_density(self._standardised(points, part))
+            return _log_sum(heights - np.log(self.deviations[part]) + self._log_weights[part])
+
+        logs = self._summed(height)
+        return np.where(finite, logs + self.normalizer.log_slope(inside), -np.inf)
+
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
+        first, last = self.normalizer.forward(low), self.normalizer.forward(high)
+        apart = width_between(self.normalizer, low, high)
+
+        def mass(part: slice) -> Floats:
+            ends = self._standardised(first, part), self._standardised(last, part)
+            logs = normal.log_interval(*ends, apart[part, None] / self.deviations[part])
+            return _log_sum(logs + self._log_weights[part])
+
+        return self._summed(mass)
+
+    def cdf(self, values: Floats) -> Floats:
+        points = self.normalizer.forward(values)
+
+        def below(part: slice) -> Floats:
+            return _dot(self._weights[part], normal.cumulative(self._standardised(points, part)))
+
+        return self._summed(below)
+
+    def quantiles(self, levels: Sequence[float]) -> Floats:
+        """See the base; to some 1e-13 of the narrowest component, by Newton steps in a bracket."""
+        array = checked(levels)
+        points = np.empty((len(self.centers), len(array)))
+        for part in self._parts(len(array)):
+            points[part] = self._inverted(part, array)
+        return self._raw(points)
+
+    def sample(self, count: int, rng: np.random.Generator) -> Floats:
+        below = np.cumsum(self._weights, axis=1)
+        pairs = zip(below, rng.random((len(below), count)), strict=True)
+        chosen = [np.searchsorted(sums / sums[-1], shares, "right") for sums, shares in pairs]
+        component = np.array(chosen, np.int64).reshape(len(below), count)
+        center, deviation = (
+            np.take_along_axis(array, component, axis=1)
+            for array in (self.centers, self.deviations)
+        )
+        return self._raw(center + deviation * rng.standard_normal(component.shape))
+
+    def _inverted(self, part: slice, levels: Floats) -> Floats:
+        """float64[r, q], normalised: where the distribution function reaches the levels.
+
+        A quantile of a mixture lies between those of its components. In that bracket go Newton
+        steps, and a bisection where one would leave it or not be half as long as the last step.
+        Levels above 0.5 are looked for from the upper tail.
+        """
+        weights, centers, deviations = (
+            array[part] for array in (self._weights, self.centers, self.deviations)
+        )
+        scores = np.array([NormalDist().inv_cdf(level) for level in levels.tolist()])
+        rows = np.repeat(np.arange(len(weights)), len(levels))
+        levels, scores = (np.tile(array, len(weights)) for array in (levels, scores))
+        there = (weights > 0)[rows]
+        ends = centers[rows] + deviations[rows] * scores[:, None]
+        low = np.where(there, ends, np.inf).min(axis=1, initial=np.inf)
+        high = np.where(there, ends, -np.inf).max(axis=1, initial=-np.inf)
+        narrowest = np.where(there, deviations[rows], np.inf).min(axis=1, initial=np.inf)
+        side = np.where(levels > 0.5, -1.0, 1.0)
+        wanted = np.minimum(levels, 1 - levels)
+        found, last = low / 2 + high / 2, high - low
+        going = np.arange(len(rows))
+        while len(going):
+            row, x = rows[going], found[going]
+            t = (x[:, None] - centers[row]) / deviations[row]
+            tail = _dot(weights[row], normal.cumulative(side[going, None] * t))
+            excess = side[going] * (tail - wanted[going])
+            low[going] = np.where(excess < 0, x, low[going])
+            high[going] = np.where(excess > 0, x, high[going])
+            slope = _dot(weights[row] / deviations[row], np.exp(normal.log_density(t)))
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                newton = x - excess / slope
+            better = (low[going] <= newton) & (newton <= high[going])
+            better &= np.abs(newton - x) <= last[going] / 2
+            following = np.where(better, newton, low[going] / 2 + high[going] / 2)
+            following = np.where(excess == 0, x, following)
+            found[going], last[going] = following, np.abs(following - x)
+            close = 1e-13 * narrowest[going] + 4e-16 * np.abs(x)
+            going = going[(excess != 0) & (last[going] > close)]
+        points: Floats = found.reshape(len(weights), -1)
+        return points
+
+    # --- point estimates and scores --------------------------------------------------------------
+
+    def mean(self) -> Floats:
+        """See the base. Exact under a linear normalisation.
+
+        Else numerical, from corners on all components, to some 1e-4 of the spread.
+        """
+        if self.normalizer.linear:
+            return self.normalizer.inverse(_dot(self._weights, self.centers))
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = [np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)) for x, f in self._corners()]
+        return np.array(means, np.float64)
+
+    def mode(self) -> Floats:
+        """See the base. The densest of the centers of the highest components, and from there
+        uphill by fixed-point steps (mean shift, Carreira-Perpinan 2000), which never go down.
+
+        With more than 64 components a lower peak may be taken where many that overlap make a
+        higher one.
+        """
+        count = min(_CANDIDATES, self.centers.shape[1])
+        peaks = self._log_weights - np.log(self.deviations)
+        best = np.argpartition(-peaks, count - 1, axis=1)[:, :count]
+        starts = np.take_along_axis(self.centers, best, axis=1)
+        found, narrowest = np.empty(len(self.centers)), self.deviations.min(axis=1, initial=np.inf)
+        for part in self._parts():
+            heights = [self._pulls(column, part)[0] for column in starts[part].T]
+            chosen = np.argmax(heights, axis=0)
+            found[part] = starts[part][np.arange(len(chosen)), chosen]
+            moving = np.ones(len(chosen), np.bool_)  # each row by itself, in parts of any size
+            for _ in range(_CLIMBS):
+                _, pulls = self._pulls(found[part], part)
+                following = _dot(pulls, self.centers[part]) / pulls.sum(axis=1)
+                step = np.where(moving, following - found[part], 0.0)
+                found[part] += step
+                moving &= np.abs(step) > 1e-10 * narrowest[part]
+                if not moving.any():
+                    break
+        return self.normalizer.inverse(found)
+
+    def _pulls(self, points: Floats, part: slice) -> tuple[Floats, Floats]:
+        """The log-density at normalised points [r], and [r, k] how strongly each component pulls
+        them uphill: its share of the density over its variance, up to a factor of the row."""
+        deviations = self.deviations[part]
+        t = (points[:, None] - self.centers[part]) / deviations
+        logs = normal.log_density(t) - np.log(deviations) + self._log_weights[part]
+        return _log_sum(logs), np.exp(logs - logs.max(axis=1, keepdims=True)) / deviations**2
+
+    def crps(self, values: Floats) -> Floats:
+        """See the base. Closed form (Grimit et al. 2006) where linear.
+
+        mean |X - y| - mean |X - X'| / 2, the second over all pairs of components, which takes
+        n k^2 / 2 terms. Else numerical, as :meth:`mean`.
+        """
+        if not self.normalizer.linear:
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores = [
+                    piecewise.crps(x, f, value)
+                    for (x, f), value in zip(self._corners(), values.tolist(), strict=True)
+                ]
+            return np.array(scores, np.float64)
+        finite = np.isfinite(values)
+        points = self.normalizer.forward(np.where(finite, values, 0.0))
+
+        def score(part: slice) -> Floats:
+            distances = normal.mean_distance(self._standardised(points, part))
+            away = _dot(self._weights[part], self.deviations[part] * distances)
+            return away - self._half_apart(part)
+
+        unit = np.exp(-self.normalizer.log_slope(np.zeros(len(values))))  # raw, of 1 normalised
+        return np.where(finite, unit * self._summed(score), np.abs(values))
+
+    def _half_apart(self, part: slice) -> Floats:
+        """float64[r], normalised: half the mean distance of two independent draws.
+
+        Over the heaviest components of each row: all but 1e-12 of its probability.
+        """
+        least = _NEGLIGIBLE / self.centers.shape[1]
+        count = np.count_nonzero(self._weights[part] > least, axis=1).max(initial=1)
+        heaviest = np.argsort(-self._weights[part], axis=1)[:, :count]
+        weights, centers, deviations = (
+            np.take_along_axis(array[part], heaviest, axis=1)
+            for array in (self._weights, self.centers, self.deviations)
+        )
+        total = _dot(weights * weights, deviations) / math.sqrt(math.pi)
+        squares = np.square(deviations)
+        for shift in range(1, weights.shape[1]):  # each pair once, and no array of all pairs
+            spread = np.sqrt(squares[:, shift:] + squares[:, :-shift])
+            between = (centers[:, shift:] - centers[:, :-shift]) / spread
+            pair = weights[:, shift:] * weights[:, :-shift]
+            total += _dot(pair, spread * normal.mean_distance(between))
+        return total
+
+    # --- parts -----------------------------------------------------------------------------------
+
+    def _parts(self, each: int = 1) -> Iterator[slice]:
+        """Rows whose terms, ``each`` times the components, are held at a time."""
+        size = max(1, _AT_ONCE // (each * max(1, self.centers.shape[1])))
+        yield from (slice(at, at + size) for at in range(0, len(self.centers), size))
+
+    def _summed(self, function: Callable[[slice], Floats]) -> Floats:
+        """float64[n], from float64[r] of each part."""
+        return np.concatenate([np.empty(0), *map(function, self._parts())])
+
+    def _standardised(self, points: Floats, part: slice) -> Floats:
+        """float64[r, k]: normalised values in deviations from each center."""
+        with np.errstate(over="ignore"):
+            t: Floats = (points[part, None] - self.centers[part]) / self.deviations[part]
+        return t
+
+    def _raw(self, points: Floats) -> Floats:
+        return self.normalizer.inverse(points.ravel()).reshape(points.shape)
+
+    def _corners(self) -> Iterator[tuple[Floats, Floats]]:
+        """Raw values and the distribution function there, for each of the ``n``: corners on every
+        component, the more the greater its weight."""
+        for row in range(len(self.centers)):
+            there = self._weights[row] > _NEGLIGIBLE / self.centers.shape[1]
+            weights = self._weights[row, there]
+            center, deviation = self.centers[row, there], self.deviations[row, there]
+            counts = _LEAST + np.rint(_CORNERS * weights).astype(np.int64)
+            place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+            t = _SPAN * (2 * place / np.repeat(counts - 1, counts) - 1)
+            points = np.unique(np.repeat(center, counts) + np.repeat(deviation, counts) * t)
+            size = max(1, _AT_ONCE // len(weights))
+            heights = np.concatenate(
+                [
+                    normal.cumulative((points[at : at + size, None] - center) / deviation) @ weights
+                    for at in range(0, len(points), size)
+                ]
+            )
+            heights[[0, -1]] = 0.0, 1.0
+            yield self.normalizer.inverse(points), np.clip(heights, 0.0, 1.0)
+
+
+def _dot(weights: Floats, terms: Floats) -> Floats:
+    """float64[r]: sums of products. Not BLAS: the same bits, however many threads it would take."""
+    sums: Floats = np.einsum("rk,rk->r", weights, terms)
+    return sums
+
+
+def _log_sum(logs: Floats) -> Floats:
+    """float64[r]: log of the sum of exp(logs) over the columns; -inf where all are."""
+    top = logs.max(axis=1, initial=-np.inf)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        sums: Floats = np.log(np.exp(logs - shift[:, None]).sum(axis=1)) + shift
+    return sums

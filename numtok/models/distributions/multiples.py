@@ -1,0 +1,294 @@
+"""Multiples: a mantissa with a distribution of its own, times a power of ten that is not certain.
+
+A scheme whose tokens say the exponent of a number and whose channel holds the mantissa gives a
+number the density, as NumGPT's heads do (Jin et al. 2023, Equations 10 and 11),
+
+    p(x) = sum over exponents e of p(e) p_f(x / 10^e) / 10^e
+
+where p_f is what the value head says of the mantissa, whatever head that is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.normalizers.base import Scaling
+from numtok.models.distributions import piecewise
+from numtok.models.distributions.base import Predictive, checked
+
+Floats = NDArray[np.float64]
+
+_NEGLIGIBLE = 1e-15  # of the probability of a row: an exponent whose corners are left out
+# Levels at which a mantissa is looked at where there is no closed form, finer in the tails.
+_TAIL = np.geomspace(1e-7, 0.005, 28, endpoint=False)
+_STEP = 0.005
+_LEVELS = np.concatenate([_TAIL, np.linspace(_STEP, 1 - _STEP, 199), 1 - _TAIL[::-1]])
+_HALVINGS = 34  # of the interval in which a quantile is looked for
+
+
+@dataclass(frozen=True, eq=False)
+class Multiples(Predictive):
+    """``n`` distributions of ``factor * mantissa``, each factor with a probability.
+
+    factors
+        float64[k], as ``Scheme.factors``: powers of ten; 0 is an underflow, infinity an overflow,
+        with the sign of the mantissa. As in ``intervals``, an underflow is spread evenly between
+        zero and the smallest factor, and an overflow lies at its infinity.
+    atoms
+        float64[k]: what a token without factor is read as, itself; NaN where that is no number.
+
+    >>> from numtok.models.distributions.gaussian import Gaussian
+    >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+    >>> plain = FittedNormalizer(NORMALIZERS.build("none"), {})
+    >>> mantissa = Gaussian(np.array([2.0]), 0.1, plain)
+    >>> nothing = np.full(2, np.nan)
+    >>> one = Multiples(mantissa, np.array([1.0, 100.0]), nothing, np.log([[0.25, 0.75]]), plain)
+    >>> one.mean().round(9).tolist(), one.cdf(np.array([50.0])).tolist()
+    ([150.5], [0.25])
+    """
+
+    mantissa: Predictive
+    factors: Floats  # [k], NaN where there is none
+    atoms: Floats  # [k]
+    log_weights: Floats  # [n, k], each row sums to 1
+    normalizer: Scaling
+
+    # --- the parts -------------------------------------------------------------------------------
+
+    @cached_property
+    def _regular(self) -> list[int]:
+        """The places of factors that are powers of ten, those of small ones first."""
+        order = np.argsort(self.factors)
+        return [place for place in order.tolist() if 0 < self.factors[place] < np.inf]
+
+    @cached_property
+    def _smallest(self) -> float:
+        """Where underflow ends, in units of the encoding."""
+        return float(self.factors[self._regular[0]])
+
+    @cached_property
+    def _negative(self) -> Floats:
+        """float64[n]: how probable a mantissa below 0 is."""
+        return self.mantissa.cdf(np.zeros(len(self.log_weights)))
+
+    def _mass(self, chosen: NDArray[np.bool_]) -> Floats:
+        """float64[n]: the probability of some tokens together."""
+        mass: Floats = np.exp(self.log_weights[:, chosen]).sum(axis=1)
+        return mass
+
+    @cached_property
+    def _over(self) -> tuple[Floats, Floats]:
+        """float64[n] each: the probability of an overflow below zero, and above."""
+        over = self._mass(np.isinf(self.factors))
+        return over * self._negative, over * (1 - self._negative)
+
+    @cached_property
+    def _infinite(self) -> tuple[Floats, Floats]:
+        """float64[n] each: the probability of minus infinity, and of infinity, with overflow."""
+        bare, over = np.isnan(self.factors), self._over
+        below, above = (self._mass(bare & (self.atoms == end)) for end in (-np.inf, np.inf))
+        return below + over[0], above + over[1]
+
+    @cached_property
+    def _nan(self) -> Floats:
+        """float64[n]: the probability of what is no number."""
+        return self._mass(np.isnan(self.factors) & np.isnan(self.atoms))
+
+    @cached_property
+    def _log_finite(self) -> Floats:
+        """float64[n]: the logarithm of the probability of a finite number."""
+        finite = (self.factors >= 0) & (self.factors < np.inf)
+        total: Floats = np.logaddexp.reduce(self.log_weights[:, finite], axis=1)
+        return total
+
+    @cached_property
+    def _given(self) -> Floats:
+        """float64[n, k]: the probabilities of the factors of finite numbers, given such a one."""
+        return np.exp(self.log_weights - self._log_finite[:, None])
+
+    @cached_property
+    def _under(self) -> Floats:
+        """float64[n]: of an underflow, given a finite number."""
+        under: Floats = self._given[:, self.factors == 0].sum(axis=1)
+        return under
+
+    def _sides(self) -> tuple[Floats, Floats]:
+        """float64[n] each: its density below zero and above, in the encoding."""
+        per_unit = self._under / self._smallest
+        return per_unit * self._negative, per_unit * (1 - self._negative)
+
+    # --- probabilities ---------------------------------------------------------------------------
+
+    def log_density(self, values: Floats) -> Floats:
+        """See the base. As in ``intervals`` the mass of an overflow is the density of each value
+        from the largest factor's tenfold on."""
+        finite = np.isfinite(values)
+        raw = np.where(finite, values, 0.0)
+        points = self.normalizer.forward(raw)
+        below, above = self._sides()
+        there = np.where(points < 0, below, above) * (np.abs(points) < self._smallest)
+        with np.errstate(divide="ignore", over="ignore"):
+            logs = [
+                self.log_weights[:, place]
+                + self.mantissa.log_density(points / self.factors[place])
+                - np.log(self.factors[place])
+                for place in self._regular
+            ]
+            logs.append(np.log(there) + self._log_finite)
+            over = np.log(np.where(values < 0, *self._over))
+            ends = np.log(np.where(values < 0, *self._infinite))
+            nothing = np.log(self._nan)
+        found = np.logaddexp.reduce(logs) + self.normalizer.log_slope(raw)
+        beyond = np.abs(points) >= 10 * self.factors[self._regular[-1]]
+        found = np.where(beyond, np.logaddexp(found, over), found)
+        return np.where(finite, found, np.where(np.isnan(values), nothing, ends))
+
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
+        first, last = self.normalizer.forward(low), self.normalizer.forward(high)
+        below, above = self._sides()
+        ends = [np.clip(end, -self._smallest, self._smallest) for end in (first, last)]
+        negative = np.minimum(ends[1], 0.0) - np.minimum(ends[0], 0.0)
+        positive = np.maximum(ends[1], 0.0) - np.maximum(ends[0], 0.0)
+        _, plus = self._infinite
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            logs = [
+                self.log_weights[:, place]
+                + self.mantissa.log_interval(first / factor, last / factor)
+                for place, factor in zip(self._regular, self.factors[self._regular], strict=True)
+            ]
+            logs.append(np.log(below * negative + above * positive) + self._log_finite)
+            logs.append(np.log(plus * (high == np.inf)))
+            # So far out that a mantissa does not say how improbable it is.
+            logs = [np.where(np.isnan(one), -np.inf, one) for one in logs]
+            found = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
+        # What lies at minus infinity is above no end.
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
+
+    def cdf(self, values: Floats) -> Floats:
+        minus, plus = self._infinite
+        finite = np.exp(self._log_finite)
+        found = minus + finite * self._below(self.normalizer.forward(values), self._regular)
+        found += plus * (values == np.inf)
+        found /= minus + finite + plus  # of NaN nothing
+        return np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
+
+    def _below(self, points: Floats, places: Sequence[int]) -> Floats:
+        """float64[n]: given a finite number, P(it is up to points of the encoding)."""
+        below, above = self._sides()
+        into = np.clip(points, -self._smallest, self._smallest)
+        total = below * (np.minimum(into, 0.0) + self._smallest) + above * np.maximum(into, 0.0)
+        for place in places:
+            with np.errstate(over="ignore"):
+                cdf = self.mantissa.cdf(points / self.factors[place])
+            total += self._given[:, place] * cdf
+        return total
+
+    def quantiles(self, levels: Sequence[float]) -> Floats:
+        """See the base; by halving an interval that holds 1% of the probability, to 1e-10 of it."""
+        array = checked(levels)
+        minus, plus = self._infinite
+        finite = np.exp(self._log_finite)
+        share = array * (minus + finite + plus)[:, None] - minus[:, None]
+        with np.errstate(divide="ignore", over="ignore"):
+            share /= finite[:, None]  # of finite numbers, up to the quantile
+        # Corners are off by less than the height of a straight line.
+        pairs = list(zip(share, self._corners, strict=True))
+        low, high = (
+            np.array([np.interp(wanted + off, f, x) for wanted, (x, f) in pairs])
+            for off in (-_STEP, _STEP)
+        )
+        found = np.empty(share.shape)
+        for at in range(len(array)):
+            found[:, at] = self._halved(low[:, at], high[:, at], share[:, at])
+        found = np.where(share <= 0, -np.inf, found)
+        return np.where(share > 1, np.inf, found)
+
+    def _halved(self, low: Floats, high: Floats, share: Floats) -> Floats:
+        """float64[n], raw: up to where a share of all finite numbers lies, between points of the
+        encoding."""
+        places = [place for place in self._regular if self._given[:, place].max() > _NEGLIGIBLE]
+        for _ in range(_HALVINGS):
+            middle = low / 2 + high / 2
+            enough = self._below(middle, places) >= share
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return self.normalizer.inverse(high)
+
+    def sample(self, count: int, rng: np.random.Generator) -> Floats:
+        sums = np.cumsum(np.exp(self.log_weights), axis=1)
+        shares = rng.random((len(sums), count))
+        pairs = zip(sums, shares, strict=True)
+        chosen = [np.searchsorted(row / row[-1], share, "right") for row, share in pairs]
+        place = np.array(chosen, np.int64).reshape(shares.shape)
+        mantissas = self.mantissa.sample(count, rng)
+        factor = self.factors[place]
+        with np.errstate(invalid="ignore"):
+            made = mantissas * factor
+        tiny = np.copysign(self._smallest * rng.random(made.shape), mantissas)
+        made = np.where(factor == 0, tiny, made)
+        made = np.where(np.isinf(factor), np.copysign(np.inf, mantissas), made)
+        made = self.normalizer.inverse(made.ravel()).reshape(made.shape)
+        return np.where(np.isnan(factor), self.atoms[place], made)
+
+    # --- point estimates and scores --------------------------------------------------------------
+
+    def mean(self) -> Floats:
+        """See the base. Exact under a linear normalisation; else as :meth:`crps`.
+
+        A large power of ten sways it however improbable it is: 1e-6 of 10^12 is a million.
+        """
+        if not self.normalizer.linear:
+            undo = self.normalizer.inverse
+            return np.array([_mean(undo(x), f) for x, f in self._corners], np.float64)
+        weights = self._given[:, self._regular]
+        factor: Floats = (weights * self.factors[self._regular]).sum(axis=1)
+        total = factor * self.mantissa.mean()
+        total += self._under * (1 - 2 * self._negative) * self._smallest / 2
+        return self.normalizer.inverse(total)
+
+    def mode(self) -> Floats:
+        """See the base: the most probable token, and the mode of the mantissa beside it."""
+        place = self.log_weights.argmax(axis=1)
+        factor = self.factors[place]
+        regular = (factor > 0) & (factor < np.inf)
+        product = self.mantissa.mode() * np.where(regular, factor, np.nan)
+        product = self.normalizer.inverse(product)
+        return np.where(np.isnan(factor), self.atoms[place], product)
+
+    def crps(self, values: Floats) -> Floats:
+        """See the base; numerical, to some 3e-4 of the spread, from 255 quantiles of the mantissa
+        at each exponent."""
+        undo, pairs = self.normalizer.inverse, zip(self._corners, values.tolist(), strict=True)
+        return np.array([piecewise.crps(undo(x), f, value) for (x, f), value in pairs], np.float64)
+
+    @cached_property
+    def _corners(self) -> list[tuple[Floats, Floats]]:
+        """Points of the encoding and the distribution function of finite numbers there, for each
+        row: that of the mantissa made of straight lines, at every exponent that counts. Takes up to
+        80 kB a row."""
+        found = []
+        quantiles = self.mantissa.quantiles(_LEVELS.tolist())
+        heights = _LEVELS.copy()
+        heights[[0, -1]] = 0.0, 1.0
+        for row, mantissas in enumerate(quantiles):
+            weights = self._given[row]
+            places = [place for place in self._regular if weights[place] > _NEGLIGIBLE]
+            scales = self.factors[places]
+            ends = [-self._smallest, 0.0, self._smallest] if self._under[row] else []
+            points = np.unique(np.concatenate([np.outer(scales, mantissas).ravel(), ends]))
+            total = np.zeros(len(points))
+            for scale, weight in zip(scales.tolist(), weights[places].tolist(), strict=True):
+                total += weight * np.interp(points / scale, mantissas, heights, 0.0, 1.0)
+            if self._under[row]:
+                shares = 0.0, self._negative[row], 1.0
+                total += self._under[row] * np.interp(points, ends, shares)
+            total /= total[-1]
+            found.append((points, total))
+        return found
+
+
+def _mean(x: Floats, f: Floats) -> float:
+    """Of a distribution function of straight lines."""
+    return float(np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)))

@@ -1,0 +1,54 @@
+"""A token vector and a numeral vector, fused by a linear map (NumGPT, Equation 6)."""
+
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from numtok.errors import UsageError
+from numtok.models.embedders.base import INIT, token_table
+from numtok.models.vocabulary import Vocabulary
+
+
+class Fused(nn.Module):
+    """E(x) = [TE(x), NE(x)] W_b: D coordinates of the token, d of the numeral, D in all.
+
+    NE of all texts is one learnt vector, and TE of all numerals another (``text`` and ``numeral``).
+    W_b is kept as its two blocks of rows, ``from_token`` and ``from_numeral``, since numerals are
+    not to be rounded to bfloat16. The rows of ``table`` that belong to numerals are not looked at
+    here; a token head that is tied to it speaks by them.
+
+    ``numerals``, a module, gives NE of numerals [B, L, d] from tokens and values.
+    """
+
+    def __init__(
+        self, name: str, vocabulary: Vocabulary, width: int, numerals: nn.Module, dimensions: int
+    ) -> None:
+        super().__init__()
+        if not len(vocabulary.numbers):
+            raise UsageError(
+                f"--embedder {name} embeds the value beside a number's token, and these numbers "
+                "have none; give --embedder lookup, or data encoded with --scheme numgpt or xval"
+            )
+        self.table = token_table(vocabulary.size, width)
+        self.numerals = numerals
+        self.numeral = nn.Parameter(torch.empty(width).normal_(std=INIT))
+        self.text = nn.Parameter(torch.empty(dimensions).normal_(std=INIT))
+        self.from_token = nn.Linear(width, width, bias=False)
+        self.from_numeral = nn.Linear(dimensions, width, bias=False)
+        # The vectors of texts begin as long as those of other embedders, and those of numerals,
+        # whose NE has a length of about 1, are not much longer.
+        nn.init.normal_(self.from_token.weight, std=width**-0.5)
+        nn.init.normal_(self.from_numeral.weight, std=INIT)
+        are_numerals = np.isin(np.arange(vocabulary.size), vocabulary.numbers)
+        self.register_buffer("are_numerals", torch.from_numpy(are_numerals), persistent=False)
+
+    def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+        is_numeral_BL1 = cast(Tensor, self.are_numerals)[tokens_BL][:, :, None]
+        token_BLD = torch.where(is_numeral_BL1, self.numeral, self.table(tokens_BL))
+        made_BLD = self.from_token(token_BLD)
+        with torch.autocast(values_BL.device.type, enabled=False):
+            numerals_BLE = self.numerals(tokens_BL, values_BL.float())
+            numeral_BLE = torch.where(is_numeral_BL1, numerals_BLE, self.text)
+            return cast(Tensor, made_BLD + self.from_numeral(numeral_BLE))

@@ -1,0 +1,70 @@
+"""The contract of an embedder: tokens and the values beside them to vectors.
+
+An embedder is a frozen dataclass of settings that builds a module. Its
+``forward(tokens_BL, values_BL)`` gives [B, L, D]; ``values`` is 1 where no
+number is seen.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from torch import nn
+
+from numtok.models.vocabulary import Vocabulary
+from numtok.plugins import Asked, a, told
+from numtok.registry import Registry
+
+INIT = 0.02  # standard deviation of initial embeddings, as in GPT-2
+
+
+class Embedder(ABC):
+    """How a number goes in. Subclasses are final frozen dataclasses; their fields are settings."""
+
+    revision: ClassVar[int]
+    source: ClassVar[str]
+    #: The magnitude of a vector says something, so it must not be all that layer norm sees.
+    needs_added_positions: ClassVar[bool] = False
+
+    @abstractmethod
+    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
+        """The module; its ``table.weight`` [vocabulary, width] holds the token vectors.
+
+        Raises UsageError for a vocabulary without what it embeds.
+        """
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether numbers are seen as a whole that are beyond the scheme's sight
+        (``Scheme.beyond_sight``)."""
+        return True
+
+
+def _built(asked: Asked, module: Any) -> Any:
+    vocabulary, width = asked.given
+    asked.one_of(module, nn.Module)
+    wanted = "a module whose table.weight is float32[V, D], a vector for each token"
+    try:
+        table = module.get_parameter("table.weight")
+    except AttributeError as error:
+        raise asked.wrong(f"a {type(module).__name__} without table.weight", wanted) from error
+    if table.shape != (vocabulary.size, width):
+        got = f"a {type(module).__name__} whose table.weight is {told(table)}"
+        raise asked.wrong(got, f"{wanted}, V = {vocabulary.size:,}, D = {width:,}")
+    return asked.watching(module, {"forward": _vectors}, D=width)
+
+
+def _vectors(asked: Asked, answer: Any) -> Any:
+    rows, length = asked.given[0].shape
+    return asked.array(answer, "Tensor float[B, L, D]", B=rows, L=length)
+
+
+EMBEDDERS: Registry[Embedder] = Registry(
+    "numtok.models.embedders", "embedder", {"sees_all": a(bool), "build": _built}
+)
+
+
+def token_table(vocabulary: int, width: int) -> nn.Embedding:
+    """A vector for each token."""
+    table = nn.Embedding(vocabulary, width)
+    nn.init.normal_(table.weight, std=INIT)
+    return table

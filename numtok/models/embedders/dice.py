@@ -1,0 +1,93 @@
+"""dice: the number as an angle, in the plane and the powers of its sine."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from numtok.errors import UsageError
+from numtok.models.embedders._fused import Fused
+from numtok.models.embedders._whole import Whole
+from numtok.models.embedders.base import Embedder
+from numtok.models.vocabulary import Vocabulary
+from numtok.registry import Range
+
+
+@dataclass(frozen=True)
+class Dice(Embedder):
+    """DICE(n) in place of NumGPT's numeral embedding, fused as that is (Sundararaman et al. 2020).
+
+    A number n is the angle t = pi n / |high - low|, and its vector has the coordinates
+
+        sin^(k-1)(t) cos(t)   for k = 1 ... d - 1,   and sin^d(t),
+
+    turned by an orthonormal basis that is drawn once. Nothing of it is learnt. The range is a
+    setting, as in the paper: with 0 to 10,000 the angles of numbers from -10,000 to 10,000 differ.
+
+    dimensions
+        d.
+    range
+        From the least number to the largest; the least is not subtracted.
+    clip
+        Hold numbers within the range. Else those beyond go on around the circle, as in the
+        authors' code: 20,001 has the vector of 1.
+    seed
+        Of the basis, from the QR decomposition of a Gaussian matrix.
+
+    It is the whole number that is seen, with the scheme ``numgpt`` too. Those that overflow are
+    like the end of the range on their side of zero.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Sundararaman et al. (2020); NumGPT, Table 1"
+    dimensions: int = 64
+    range: Range = Range(0.0, 10_000.0)
+    clip: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.dimensions < 2:
+            raise UsageError(
+                f"dice: dimensions={self.dimensions} is not possible; at least 2 are needed"
+            )
+        if not 0 < self.range.high - self.range.low < math.inf:
+            raise UsageError(
+                f"dice: range={self.range} is not possible; it is from one number to a larger one, "
+                "such as 0..10000"
+            )
+        if self.seed < 0:
+            raise UsageError(f"dice: seed={self.seed} is not possible; it is 0 or more")
+
+    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
+        return Fused("dice", vocabulary, width, _Angles(vocabulary, self), self.dimensions)
+
+
+class _Angles(nn.Module):
+    """Tokens and values [B, L] to vectors [B, L, d]."""
+
+    def __init__(self, vocabulary: Vocabulary, settings: Dice) -> None:
+        super().__init__()
+        self.whole = Whole(vocabulary)
+        self.low, self.high, self.clip = settings.range.low, settings.range.high, settings.clip
+        size = settings.dimensions
+        basis, upper = np.linalg.qr(np.random.default_rng(settings.seed).normal(size=(size, size)))
+        basis *= np.sign(np.diag(upper))  # else which of two bases it is would be the library's
+        self.register_buffer("basis", torch.from_numpy(basis).float(), persistent=False)
+        self.register_buffer("powers", torch.arange(size).float(), persistent=False)
+
+    def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+        number_BL = self.whole(tokens_BL, values_BL)
+        ends_BL = torch.where(number_BL > 0, self.high, self.low)
+        number_BL = torch.where(number_BL.isinf(), ends_BL, number_BL)
+        if self.clip:
+            number_BL = number_BL.clamp(self.low, self.high)
+        # In float64, since 20,001 may be thousands of times around.
+        angle_BL1 = (number_BL.double() * (math.pi / (self.high - self.low)))[:, :, None]
+        sine_BL1, cosine_BL1 = angle_BL1.sin().float(), angle_BL1.cos().float()
+        powers_BLE = sine_BL1 ** cast(Tensor, self.powers)
+        last_BL1 = powers_BLE[:, :, -1:] * sine_BL1
+        made_BLE = torch.cat([powers_BLE[:, :, :-1] * cosine_BL1, last_BL1], dim=-1)
+        return made_BLE @ cast(Tensor, self.basis)

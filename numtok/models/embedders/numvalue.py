@@ -1,0 +1,205 @@
+"""numvalue: the vector of ``<num>`` is a function of the number behind it."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from numtok.encoding.schemes.numvalue import DECIMALS, DIGITS
+from numtok.errors import UsageError
+from numtok.models.embedders._decimal_parts import DecimalParts, Digits
+from numtok.models.embedders._prefixed import Encoder, Prefixed
+from numtok.models.embedders.base import Embedder
+from numtok.models.heads.base import linear_flops
+from numtok.models.vocabulary import Vocabulary
+
+_ENCODERS = ("rnn", "mlp", "scalar", "binary")
+_BITS_WHOLE, _BITS_FRACTION = 60, 64  # 2^60 is above 10^18
+_EXACT = 18  # decimals of a fraction in binary: int64 holds twice 10^18
+_LARGEST = 1e38  # of a scalar in float32
+_POWER = 300  # of ten in float64
+
+
+@dataclass(frozen=True)
+class NumValue(Embedder):
+    """f(x), which stands where ``<num>`` stands (Value-Aware, Section 3.2 and Figure 3).
+
+    encoder
+        ``rnn``, which the paper advises: two GRUs, of the digits before the point and of those
+        behind it, each from left to right, any number of them; their last states are mapped
+        linearly. ``mlp``: 18 digits before the point and 22 behind it, each part filled up on the
+        right, mapped linearly and through tanh. ``scalar`` and ``binary``, which the paper names
+        and leaves: likewise of x itself, and of x in binary, 60 bits before the point and 64 behind
+        it.
+    auxiliary
+        Whether the sign and the numbers of digits before and behind the point go in as well.
+
+    A digit d goes in as (d + 1) / 10 and what fills up as 0 with ``mlp``, as one of ten with
+    ``rnn``; counts go in as shares of 18 and 22. The paper says none of these. A state of a GRU has
+    half the width of the model. Digits beyond 18 and 22 are seen by ``rnn`` and by the counts
+    alone.
+    """
+
+    revision: ClassVar[int] = 2
+    source: ClassVar[str] = "Value-Aware, Section 3.2"
+    positional: ClassVar[str] = "encoder"
+    encoder: str = "rnn"
+    auxiliary: bool = True
+
+    def __post_init__(self) -> None:
+        if self.encoder not in _ENCODERS:
+            raise UsageError(
+                f"numvalue: encoder={self.encoder!r} is not possible; allowed are "
+                f"{', '.join(_ENCODERS)}"
+            )
+
+    @property
+    def sees_all(self) -> bool:
+        return self.encoder == "rnn"
+
+    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
+        kinds = {"rnn": _Recurrent, "mlp": _Fixed, "scalar": _Scalar, "binary": _Binary}
+        features = kinds[self.encoder](width)
+        encoder = _Encoder(vocabulary, features, self.sees_all, self.auxiliary, width)
+        return Prefixed(vocabulary, width, encoder)
+
+
+class _Encoder(Encoder):
+    """f: features of the digits [P, F] and the auxiliary ones, mapped to [P, D]."""
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        features: "_Features",
+        sees_all: bool,
+        auxiliary: bool,
+        width: int,
+    ) -> None:
+        super().__init__()
+        self.parts = DecimalParts(vocabulary)
+        self.features = features
+        self.sees_all, self.auxiliary = sees_all, auxiliary
+        self.out = nn.Linear(features.size + 3 * auxiliary, width)
+
+    def forward(self, tokens_BL: Tensor, at_P: Tensor) -> Tensor:
+        digits = self.parts(tokens_BL, at_P, None if self.sees_all else (DIGITS, DECIMALS))
+        features_PF = self.features(digits)
+        if self.auxiliary:
+            features_PF = torch.cat([features_PF, _auxiliary(digits)], dim=1)
+        made_PD = self.out(features_PF)
+        return cast(Tensor, made_PD if self.sees_all else made_PD.tanh())
+
+    def flops(self, tokens: NDArray[np.integer[Any]], prefixes: int) -> int:
+        """Each digit is a step of one of the GRUs, which are alike; what fills up is left out."""
+        steps = 0
+        if isinstance(self.features, _Recurrent):
+            steps = linear_flops(self.features.whole, self.parts.digits(tokens))
+        return steps + linear_flops(self.out, prefixes)
+
+
+def _auxiliary(digits: Digits) -> Tensor:
+    """[P, 3]: sign, digits before the point and behind it, as shares of 18 and 22."""
+    sign_P = _sign(digits)
+    return torch.stack(
+        [sign_P, digits.whole_count.float() / DIGITS, digits.decimal_count.float() / DECIMALS],
+        dim=1,
+    )
+
+
+def _sign(digits: Digits) -> Tensor:
+    return 1 - 2 * digits.negative.float()
+
+
+class _Features(nn.Module):
+    """Digits to [P, size]."""
+
+    size: int
+
+
+class _Fixed(_Features):
+    """(d + 1) / 10 of each digit, 0 where there is none."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.size = DIGITS + DECIMALS
+
+    def forward(self, digits: Digits) -> Tensor:
+        return (torch.cat([digits.whole, digits.decimals], dim=1) + 1).float() / 10
+
+
+class _Recurrent(_Features):
+    """The last states of two GRUs, 0 of a part without digits."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.whole = nn.GRU(10, width // 2, batch_first=True)
+        self.decimals = nn.GRU(10, width // 2, batch_first=True)
+        self.size = 2 * (width // 2)
+
+    def forward(self, digits: Digits) -> Tensor:
+        return torch.cat(
+            [
+                _last_state(self.whole, digits.whole, digits.whole_count),
+                _last_state(self.decimals, digits.decimals, digits.decimal_count),
+            ],
+            dim=1,
+        )
+
+
+def _last_state(gru: nn.GRU, digits_PW: Tensor, count_P: Tensor) -> Tensor:
+    """[P, H] after the last digit of each."""
+    some_PW = digits_PW if len(digits_PW) else digits_PW.new_full((1, digits_PW.shape[1]), -1)
+    one_hot = F.one_hot(some_PW + 1, 11)[:, :, 1:].float()  # of what is no digit, zeros
+    states_PWH, _ = gru(one_hot)  # no rows at all are not allowed
+    states_PWH = states_PWH[: len(digits_PW)]
+    last_P = (count_P - 1).clamp(min=0)
+    last_PH = states_PWH[torch.arange(len(last_P), device=last_P.device), last_P]
+    return cast(Tensor, last_PH * (count_P > 0)[:, None])
+
+
+class _Scalar(_Features):
+    """x."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.size = 1
+
+    def forward(self, digits: Digits) -> Tensor:
+        whole, decimals = digits.whole.clamp(min=0), digits.decimals.clamp(min=0)
+        power_PW = digits.whole_count[:, None] - 1 - torch.arange(DIGITS, device=whole.device)
+        # Beyond what a double holds: its digits of 0 would be NaN.
+        tens_PW = torch.where(digits.whole < 0, 0.0, 10.0 ** power_PW.clamp(max=_POWER).double())
+        tenths_V = 10.0 ** -(1.0 + torch.arange(DECIMALS, device=whole.device).double())
+        size_P = (whole * tens_PW).sum(1) + (decimals * tenths_V).sum(1)
+        return (_sign(digits) * size_P.clamp(max=_LARGEST).float())[:, None]
+
+
+class _Binary(_Features):
+    """The bits of |x|, most significant first; 18 decimals count, and more than 18 digits before
+    the point are all ones."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.size = _BITS_WHOLE + _BITS_FRACTION
+
+    def forward(self, digits: Digits) -> Tensor:
+        device = digits.whole.device
+        whole_P = digits.whole.new_zeros(len(digits.whole))
+        for digit_P in digits.whole.unbind(1):
+            whole_P = torch.where(digit_P < 0, whole_P, 10 * whole_P + digit_P)
+        places_W = torch.arange(_BITS_WHOLE - 1, -1, -1, device=device)
+        whole_PW = (whole_P[:, None] >> places_W) & 1
+        whole_PW = torch.where(digits.whole_count[:, None] > DIGITS, 1, whole_PW)
+        left_P = digits.decimals.new_zeros(len(digits.decimals))
+        for digit_P in digits.decimals[:, :_EXACT].clamp(min=0).unbind(1):
+            left_P = 10 * left_P + digit_P
+        bits = []
+        for _ in range(_BITS_FRACTION):
+            left_P = 2 * left_P
+            bits.append(left_P >= 10**_EXACT)
+            left_P = left_P - bits[-1] * 10**_EXACT
+        return torch.cat([whole_PW.float(), torch.stack(bits, dim=1).float()], dim=1)

@@ -1,0 +1,197 @@
+"""Whole answers out of an autoregressive model: token by token, until it says that they end.
+
+Here the model writes everything, where ``nn.decoding`` reads one number behind the true text before
+it. The prompts of a batch are read once, into a cache of keys and values, and then each pass reads
+the token that was chosen last. The most probable token is chosen each time, so an answer depends on
+its own row alone.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from numtok.encoding.codec import Codec
+from numtok.encoding.grammar import Grammar, Paths
+from numtok.models.batches import PAD, Batch
+from numtok.models.decoding import Rules
+from numtok.models.model import Model
+from numtok.models.objectives.base import END, MASK, moved
+from numtok.models.trunks.transformer import Cache
+from numtok.models.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """``n`` answers as a model wrote them, W tokens at most."""
+
+    tokens: NDArray[np.int64]  # [n, W], ids of the whole vocabulary, -1 behind an answer's end
+    starts: NDArray[np.bool_]  # [n, W] the first token of a number
+    ends: NDArray[np.bool_]  # [n, W] the last token of a number
+    values: NDArray[np.float32]  # [n, W] the channel beside a number's first token, else 1
+    ended: NDArray[np.bool_]  # [n] the model said so; else it was stopped
+
+    def answer(
+        self, row: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
+        """The tokens of an answer, where its numbers begin, how many tokens each has, and the
+        channel beside each."""
+        tokens = self.tokens[row]
+        starts = np.flatnonzero(self.starts[row]).astype(np.int32)
+        ends = np.flatnonzero(self.ends[row]).astype(np.int32) + 1
+        written = tokens[tokens >= 0].astype(np.uint32)
+        return written, starts, ends - starts, self.values[row, starts]
+
+
+@dataclass(frozen=True, eq=False)
+class Writer:
+    """Writes answers.
+
+    constrained
+        Every number is one that the scheme writes; else whatever is most probable. Pads and masks
+        are never written.
+    longest
+        Tokens after which an answer that has not ended is stopped; where the context ends it is
+        stopped before.
+    """
+
+    model: Model
+    codec: Codec
+    grammar: Grammar
+    constrained: bool
+    longest: int
+    _rules: Rules = field(init=False)
+    _valued: NDArray[np.int64] = field(init=False)  # the tokens that have a value beside them
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_rules", Rules(self.grammar))
+        object.__setattr__(self, "_valued", Vocabulary.of(self.codec).numbers)
+
+    @torch.no_grad()
+    def write(self, batch: Batch, memory: Cache | None = None) -> tuple[Written, Cache]:
+        """The answers of the rows, each of which has an ``answer_start``.
+
+        ``memory``, the cache of an earlier batch, gives its memory to this one's, which comes back.
+        """
+        state, cache = self._read(batch, memory)
+        n, whole = len(batch.tokens), cache
+        tokens = np.full((n, self.longest), -1)
+        begins, values = np.zeros(tokens.shape, np.bool_), np.ones(tokens.shape, np.float32)
+        ended = np.zeros(n, np.bool_)
+        room = self.model.settings.context - batch.answer_start
+        rows, going = np.arange(n), np.ones(n, np.bool_)  # those gone on with; not yet ended
+        numbers = _Numbers(self.grammar, n)
+        for place in range(self.longest):
+            going &= place < room[rows]
+            if not going.any():
+                break
+            if 2 * np.count_nonzero(going) <= len(going):
+                still = np.flatnonzero(going)
+                at = torch.from_numpy(still).to(state.device)
+                cache, state = cache.take(at, cache.tokens), state[at]
+                rows, going = rows[still], going[still]
+                numbers.keep(still)
+            chosen = self._choose(state, numbers)
+            is_number = (chosen >= self.codec.number_first) & (chosen < self.codec.text_first)
+            begun = numbers.read(np.where(is_number, chosen - self.codec.number_first, -1))
+            beside = self._values(state, begun & np.isin(chosen, self._valued))
+            ended[rows[going & (chosen == END)]] = True
+            going = going & (chosen != END)
+            tokens[rows[going], place] = chosen[going]
+            begins[rows[going], place] = begun[going]
+            values[rows[going], place] = beside[going]
+            if place + 1 < self.longest and going.any():
+                state = self.model.extend_written(
+                    _moved(chosen, state.device), _moved(beside, state.device), cache, state
+                )
+        return Written(tokens, begins, self._ends(tokens, begins), values, ended), whole
+
+    def _read(self, batch: Batch, memory: Cache | None) -> tuple[Tensor, Cache]:
+        """The states [n, D] that predict each answer's first token; a cache of what is before."""
+        tokens, values = moved(batch)
+        length = batch.answer_start + 1  # [END] comes first
+        longest = int(length.max(initial=1))
+        # What lies behind is not looked at; nor may a prompt's last number be read on there.
+        tokens = np.where(np.arange(longest) < length[:, None], tokens[:, :longest], PAD)
+        shape, like = self.model.transformer.shape, next(self.model.parameters())
+        size = len(tokens), min(longest + self.longest, shape.context)
+        cache = memory.resized(*size) if memory else Cache(shape, *size, like)
+        device = like.device
+        hidden = self.model.extend(
+            _moved(tokens, device),
+            _moved(values[:, :longest], device),
+            cache,
+            _moved(length - 1, device)[:, None],
+        )
+        cache.rewind(_moved(length, device), longest)
+        return hidden[:, 0], cache
+
+    def _values(self, state: Tensor, valued: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """float32[n]: what goes in beside the tokens chosen, 1 where they have no value."""
+        values = np.ones(len(valued), np.float32)
+        if self.model.value_head is not None and valued.any():
+            at = torch.from_numpy(np.flatnonzero(valued)).to(state.device)
+            parameters = self.model.value_head(state[at].float())
+            values[valued] = self.model.value_point(parameters).astype(np.float32)
+        return values
+
+    def _choose(self, state: Tensor, numbers: "_Numbers") -> NDArray[np.int64]:
+        """The next token of each answer, of the whole vocabulary."""
+        scores = self.model.token_head(state).float()
+        scores[:, [PAD, MASK]] = -torch.inf
+        if self.constrained:
+            first, end = self.codec.number_first, self.codec.text_first
+            allowed, may_end = self._rules.of(numbers.paths, scores.device)
+            beginning = self._rules.at_first(scores.device)
+            inside = torch.from_numpy(numbers.inside).to(scores.device)
+            outside = ~inside | may_end  # a number may begin right behind another
+            allowed = allowed | (outside[:, None] & beginning)
+            scores[:, first:end].masked_fill_(~allowed, -torch.inf)
+            barred = ~outside[:, None]
+            scores[:, :first].masked_fill_(barred, -torch.inf)
+            scores[:, end:].masked_fill_(barred, -torch.inf)
+        chosen: NDArray[np.int64] = scores.argmax(dim=1).cpu().numpy()
+        return chosen
+
+    def _ends(self, tokens: NDArray[np.int64], begins: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[n, W]: the last tokens of numbers."""
+        inside = (tokens >= self.codec.number_first) & (tokens < self.codec.text_first)
+        goes_on = np.zeros_like(inside)
+        goes_on[:, :-1] = inside[:, 1:] & ~begins[:, 1:]
+        return inside & ~goes_on
+
+
+class _Numbers:
+    """Which number each of ``n`` answers is in, and how far."""
+
+    def __init__(self, grammar: Grammar, n: int) -> None:
+        self._grammar = grammar
+        self.paths = Paths(grammar, n)
+        self.inside = np.zeros(n, np.bool_)  # the last token was one of a number
+        self._broken = np.zeros(n, np.bool_)  # of one that the scheme does not write
+
+    def read(self, tokens: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Go on with these local tokens (int64[n], -1 for what is no number). bool[n]: where a
+        number begins: after text, and where what came before is whole and cannot go on so."""
+        known = tokens >= 0
+        states, nothing = self.paths.states(), self._grammar.states([()])
+        masks = self._grammar.masks(np.arange(len(self._grammar)))
+        goes_on, first = masks[states, tokens], masks[nothing, tokens]
+        whole = self._grammar.may_end(states) & first & ~self._broken
+        begins = known & (~self.inside | (whole & ~goes_on))
+        broken = known & np.where(begins, ~first, self._broken | ~goes_on)
+        self.paths.restart(begins | ~known)
+        self.paths.extend(np.where(known & ~broken, tokens, -1))
+        self.inside, self._broken = known, broken
+        return begins
+
+    def keep(self, answers: NDArray[np.int64]) -> None:
+        """Go on with these alone."""
+        self.paths.keep(answers)
+        self.inside, self._broken = self.inside[answers], self._broken[answers]
+
+
+def _moved(array: NDArray[np.int64] | NDArray[np.float32], device: torch.device) -> Tensor:
+    return torch.from_numpy(array).to(device)

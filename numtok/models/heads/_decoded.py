@@ -1,0 +1,364 @@
+"""The distribution of numbers that a decoder writes, asked of the decoder itself.
+
+Where the codec's tokens stand in the order of the values they lead to, the distribution function
+is a sum along one number's tokens, and a quantile is found by going down, token by token: both
+exact, whatever the number of cells. Else (``hamming``, repeated tokens) they come from draws.
+Within a cell the density is uniform.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from numtok.encoding.normalizers.base import Scaling, width_between
+from numtok.errors import UsageError
+from numtok.models.distributions.base import Predictive, checked
+from numtok.models.distributions.samples import Samples
+from numtok.models.heads._written import cells, written
+
+if TYPE_CHECKING:
+    from numtok.models.heads._decoder import DecoderReader
+
+_AT_ONCE = 1 << 12  # numbers that are written at a time: more leave the cache of a core
+_FOLLOWED = 1 << 12  # rows whose probabilities at every token are held at a time
+_DRAWS = 512  # where there is no exact form
+_LEVELS = (np.arange(128) + 0.5) / 128  # quantiles that stand for the whole distribution
+_BEAMS = 16
+_NEAR = 1e-8  # of a cell
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn.
+
+    temperature
+        Logits are divided by it; below 1 the probable becomes more probable.
+    top_k
+        Only so many most probable tokens; 0: all.
+    top_p
+        Only the fewest most probable tokens that together have this probability (nucleus).
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value, good, allowed in (
+            ("--temperature", self.temperature, self.temperature > 0, "above 0"),
+            ("--top-k", self.top_k, self.top_k >= 0, "0 (all) or more"),
+            ("--top-p", self.top_p, 0 < self.top_p <= 1, "above 0, up to 1"),
+        ):
+            if not good:
+                raise UsageError(f"{name} {value} is not possible; it is {allowed}")
+
+    def of(self, log_p_MV: Tensor) -> Tensor:
+        """The log-probabilities to draw by, [M, V], not normalised; -inf stays."""
+        scores = log_p_MV / self.temperature
+        if 0 < self.top_k < scores.shape[1]:
+            kept, which = scores.topk(self.top_k, dim=1)  # of equal ones no more either
+            scores = torch.full_like(scores, -torch.inf).scatter(1, which, kept)
+        if self.top_p < 1:
+            falling, order = scores.softmax(dim=1).sort(dim=1, descending=True)
+            before = falling.cumsum(dim=1) - falling
+            left_out = torch.zeros_like(before, dtype=torch.bool).scatter(
+                1, order, before >= self.top_p
+            )
+            scores = scores.masked_fill(left_out, -torch.inf)
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded(Predictive):
+    """``n`` distributions, each of one feature vector; what is normalised is undone."""
+
+    reader: "DecoderReader"
+    parameters: Tensor  # [n, D]
+    scaling: Scaling
+
+    # --- exact ------------------------------------------------------------------------------------
+
+    def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See the base: the probability of the number's own tokens over the width of their cell.
+
+        With repeated tokens that is the exact repetition alone, so it is a lower bound.
+        """
+        scaled = self.scaling.forward(values)
+        tokens, beyond = written(self.reader.scheme, scaled)
+        low, high = cells(self.reader.scheme, tokens)
+        log_p = np.concatenate([one.log_p for one in self._followed(tokens)])
+        slope = self.scaling.log_slope(np.where(np.isfinite(values), values, 0.0))
+        return np.where(beyond, -np.inf, log_p - np.log(high - low) + slope)
+
+    def log_interval(
+        self, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """See the base; a sum of what lies between, never a difference.
+
+        NaN where the codec's tokens have no order: draws are too few for what is improbable.
+        """
+        if not self.reader.automaton.ordered:
+            return np.full(len(low), np.nan)
+        first, second = self._placed(low), self._placed(high)
+        apart = width_between(self.scaling, low, high)
+        logs = [
+            lower.log_between(upper, first.take(part), second.take(part), apart[part])
+            for part, lower, upper in zip(
+                self._parts(_FOLLOWED),
+                self._followed(first.tokens),
+                self._followed(second.tokens),
+                strict=True,
+            )
+        ]
+        found = np.where(low < high, np.concatenate(logs), -np.inf)
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
+
+    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not self.reader.automaton.ordered:
+            return self._drawn.cdf(values)
+        placed = self._placed(values)
+        parts = zip(self._parts(_FOLLOWED), self._followed(placed.tokens), strict=True)
+        total = np.concatenate([one.up_to(placed.below[part]) for part, one in parts])
+        return np.where(np.isnan(values), np.nan, np.clip(total, 0.0, 1.0))
+
+    def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
+        array = checked(levels)
+        if not self.reader.automaton.ordered:
+            return self._drawn.quantiles(levels)
+        return self._inverted(np.tile(array, (len(self.parameters), 1)))
+
+    def mean(self) -> NDArray[np.float64]:
+        """The mean of 128 quantiles, evenly spaced: the rarest 0.4% on each side count as much as
+        their middle, so one number that is said once in a thousand does not sway it."""
+        points = self._stand_ins
+        means: NDArray[np.float64] = (points / points.shape[1]).sum(axis=1)
+        return means
+
+    def mode(self) -> NDArray[np.float64]:
+        """What the most probable token sequence is read as, found with 16 beams; see the base."""
+        parts = []
+        for part in self._parts(_AT_ONCE // _BEAMS):
+            tokens, _ = self.reader.beams(self.parameters[part], _BEAMS)
+            parts.append(self.reader.values(tokens[:, 0]))
+        return self.scaling.inverse(np.concatenate(parts))
+
+    def crps(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See the base, of 128 quantiles in place of the distribution."""
+        points = self._stand_ins
+        count = points.shape[1]  # by which is divided first: the sum of large ones would overflow
+        away = (np.abs(points - values[:, None]) / count).sum(axis=1)
+        ranks = (2 * np.arange(count) - count + 1) / count
+        spread = (np.sort(points, axis=1) / count * ranks).sum(axis=1)
+        return np.asarray(away - spread)
+
+    # --- drawn ------------------------------------------------------------------------------------
+
+    def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        return self.drawn(count, rng, Sampling())
+
+    def drawn(
+        self, count: int, rng: np.random.Generator, sampling: Sampling
+    ) -> NDArray[np.float64]:
+        """float64[n, count]: what draws are read as, one value a cell, as a decoder says them.
+
+        :meth:`sample` is this with plain sampling.
+        """
+        made = np.empty((len(self.parameters), count))
+        for part in self._parts(max(1, _AT_ONCE // count)):
+            shares = rng.random((part.stop - part.start, count, self.reader.trunk.shape.context))
+            made[part] = self._drawn_part(part, shares, sampling)
+        return self.scaling.inverse(made.ravel()).reshape(made.shape)
+
+    @torch.no_grad()
+    def _drawn_part(
+        self, part: slice, shares: NDArray[np.float64], sampling: Sampling
+    ) -> NDArray[np.float64]:
+        begun = self.reader.begun(self.parameters[part])
+        rows, count, width = shares.shape
+        which = torch.arange(rows, device=begun.state.device).repeat_interleave(count)
+        wanted = torch.from_numpy(shares.reshape(-1, width)).to(which.device)
+        tokens = []
+        for place in range(width):
+            sums = sampling.of(begun.log_p).softmax(dim=1).cumsum(dim=1)  # of beginnings, not draws
+            share = wanted[:, place : place + 1] * sums[which, -1:]
+            token = torch.searchsorted(sums[which], share, right=True)[:, 0]
+            tokens.append(token)
+            if place + 1 < width:
+                which = begun.extend(which, token)
+        return self.reader.values(torch.stack(tokens, dim=1)).reshape(rows, count)
+
+    # --- how it is found --------------------------------------------------------------------------
+
+    @cached_property
+    def _stand_ins(self) -> NDArray[np.float64]:
+        """float64[n, 128]: quantiles at the middles of 128 equal shares, or as many draws."""
+        return self.quantiles(_LEVELS.tolist())
+
+    @cached_property
+    def _drawn(self) -> Samples:
+        return Samples(self.drawn(_DRAWS, np.random.default_rng(0), Sampling()))
+
+    def _parts(self, size: int) -> list[slice]:
+        n = len(self.parameters)
+        return [slice(first, min(first + size, n)) for first in range(0, max(n, 1), size)]
+
+    def _placed(self, values: NDArray[np.float64]) -> "_Placed":
+        """Where raw values lie."""
+        scaled = self.scaling.forward(values)
+        tokens, beyond = written(self.reader.scheme, scaled)
+        low, high = cells(self.reader.scheme, tokens)
+        with np.errstate(invalid="ignore", over="ignore"):  # what lies far beyond all cells
+            shares = [(scaled - low) / (high - low), (high - scaled) / (high - low)]
+        below, above = (np.clip(np.nan_to_num(share), 0.0, 1.0) for share in shares)
+        return _Placed(tokens, below, above, np.where(beyond, np.inf, high - low))
+
+    @torch.no_grad()
+    def _followed(self, tokens: NDArray[np.int64]) -> Iterator["_Followed"]:
+        """What is said at each token of whole numbers (int64[n, K]), some rows at a time."""
+        reader, device = self.reader, self.parameters.device
+        for part in self._parts(_FOLLOWED):
+            tokens_NK = torch.from_numpy(tokens[part]).to(device)
+            states_NK = torch.from_numpy(reader.automaton.states(tokens[part])).to(device)
+            log_NKV = reader.log_probabilities(self.parameters[part], tokens_NK, states_NK)
+            yield _Followed(
+                log_NKV.cpu().numpy(),
+                reader.automaton.rank[states_NK.cpu().numpy()],
+                tokens[part],
+            )
+
+    def _inverted(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n, q]: where the distribution function reaches shares in (0, 1)."""
+        made = np.empty(shares.shape)
+        for part in self._parts(max(1, _AT_ONCE // shares.shape[1])):
+            tokens, left = self._descended(part, shares[part])
+            low, high = cells(self.reader.scheme, tokens)
+            made[part] = (low + left * (high - low)).reshape(made[part].shape)
+        return self.scaling.inverse(made.ravel()).reshape(made.shape)
+
+    @torch.no_grad()
+    def _descended(
+        self, part: slice, shares: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The tokens [m, K] of the cell that holds each share, and the share within the cell."""
+        reader = self.reader
+        begun = reader.begun(self.parameters[part])
+        rows, count = shares.shape
+        which = torch.arange(rows, device=begun.state.device).repeat_interleave(count)
+        left = torch.from_numpy(shares.ravel()).to(which.device)[:, None]
+        tokens = []
+        for place in range(reader.trunk.shape.context):
+            order_UV = reader.get_buffer("order")[begun.state]
+            p_UV = begun.log_p.exp().gather(1, order_UV)
+            sums_UV = p_UV.cumsum(dim=1)
+            sums_UV = sums_UV / sums_UV[:, -1:]
+            # Not behind the last that is possible, whatever rounding says.
+            found = torch.searchsorted(sums_UV[which], left)
+            last = (begun.log_p > -torch.inf).sum(dim=1, keepdim=True) - 1
+            found = torch.minimum(found, last[which])
+            upto, own = sums_UV[which].gather(1, found), p_UV[which].gather(1, found)
+            left = ((left - (upto - own)) / own.clamp(min=1e-300)).clamp(0.0, 1.0)
+            token = order_UV[which].gather(1, found)[:, 0]
+            tokens.append(token)
+            if place + 1 < reader.trunk.shape.context:
+                which = begun.extend(which, token)
+        return torch.stack(tokens, dim=1).cpu().numpy(), left[:, 0].cpu().numpy()
+
+
+class _Placed(NamedTuple):
+    """``n`` values in their cells: what share of each lies below the value, and above it."""
+
+    tokens: NDArray[np.int64]  # [n, K]
+    below: NDArray[np.float64]
+    above: NDArray[np.float64]
+    size: NDArray[np.float64]  # of the cell, normalised; infinite for what is beyond all cells
+
+    def take(self, part: slice) -> "_Placed":
+        """Some of them."""
+        return _Placed(self.tokens[part], self.below[part], self.above[part], self.size[part])
+
+
+@dataclass(frozen=True, eq=False)
+class _Followed:
+    """``n`` whole numbers, and what the decoder says at each of their tokens."""
+
+    log_p_NKV: NDArray[np.float64]
+    rank_NKV: NDArray[np.int64]  # of each token, by the values it leads to
+    tokens_NK: NDArray[np.int64]
+
+    @cached_property
+    def _chosen(self) -> NDArray[np.float64]:
+        return self._at(self.log_p_NKV)
+
+    def _at(self, of_NKV: NDArray[Any]) -> NDArray[Any]:
+        return np.take_along_axis(of_NKV, self.tokens_NK[:, :, None], axis=2)[:, :, 0]
+
+    @property
+    def log_p(self) -> NDArray[np.float64]:
+        """float64[n]: of the whole number."""
+        total: NDArray[np.float64] = self._chosen.sum(axis=1)
+        return total
+
+    @cached_property
+    def _rank(self) -> NDArray[np.int64]:
+        return self._at(self.rank_NKV)
+
+    def _beside(self, larger: bool, within: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n, K + 1]: given the tokens before a place, the log-probability of what is
+        smaller (or larger) than the number; at last of the share ``within`` of its own cell."""
+        own_NK1 = self._rank[:, :, None]
+        beside_NKV = self.rank_NKV > own_NK1 if larger else self.rank_NKV < own_NK1
+        there_NK = _log_sum(self.log_p_NKV, beside_NKV)
+        logs = np.empty((len(there_NK), there_NK.shape[1] + 1))
+        with np.errstate(divide="ignore"):
+            logs[:, -1] = np.log(within)
+        for place in reversed(range(there_NK.shape[1])):
+            logs[:, place] = np.logaddexp(
+                there_NK[:, place], self._chosen[:, place] + logs[:, place + 1]
+            )
+        return logs
+
+    def up_to(self, within: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[n]: P(X <= what lies so far up in its cell)."""
+        return np.exp(self._beside(False, within)[:, 0])
+
+    def log_between(
+        self, other: "_Followed", start: "_Placed", end: "_Placed", apart: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """float64[n]: log P of all from ``start`` in this number's cell to ``end`` in the other's,
+        which are so far ``apart`` (normalised).
+
+        Where their tokens part, it is what lies between, what this one's token leads to above it,
+        and what the other's leads to below it.
+        """
+        rows, width = np.arange(len(self.tokens_NK)), self.tokens_NK.shape[1]
+        differing = self.tokens_NK != other.tokens_NK
+        place = np.where(differing.any(axis=1), differing.argmax(axis=1), width)
+        before = np.concatenate(
+            [np.zeros((len(rows), 1)), np.cumsum(self._chosen, axis=1)], axis=1
+        )[rows, place]
+        at = np.minimum(place, width - 1)
+        rank_NV = self.rank_NKV[rows, at]
+        low, high = self._rank[rows, at], other._rank[rows, at]
+        inside = (rank_NV > low[:, None]) & (rank_NV < high[:, None])
+        between = _log_sum(self.log_p_NKV[rows, at], inside)
+        above = self._chosen[rows, at] + self._beside(True, start.above)[rows, at + 1]
+        below = other._chosen[rows, at] + other._beside(False, end.below)[rows, at + 1]
+        parted = np.logaddexp(np.logaddexp(between, above), below)
+        share = end.below - start.below
+        # Of near ones the difference has no digits left.
+        known = (share < _NEAR) & np.isfinite(start.size) & np.isfinite(end.size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            together = np.log(np.maximum(np.where(known, apart / start.size, share), 0.0))
+        return np.asarray(before + np.where(place < width, parted, together))
+
+
+def _log_sum(logs: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """float64[...]: the logarithm of the sum of the chosen exp(logs) over the last axis."""
+    sums: NDArray[np.float64] = np.logaddexp.reduce(np.where(chosen, logs, -np.inf), axis=-1)
+    return sums

@@ -1,0 +1,184 @@
+"""A small causal transformer that writes a number's tokens from one feature vector.
+
+The projected feature vector is its first position, and the tokens follow: what stands at position
+k predicts token k. Which tokens may come next depends on a few states of the codec
+(``automaton``), kept as tables on the device.
+
+Shapes: N numbers, K tokens of each, V the codec's vocabulary, S states, D width, U beginnings.
+"""
+
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from numtok.encoding.automaton import Automaton
+from numtok.encoding.normalizers.base import Scaling
+from numtok.encoding.schemes.base import Scheme
+from numtok.models.distributions.base import Predictive
+from numtok.models.heads._decoded import Decoded
+from numtok.models.heads.base import Calibration, ValueReader, tiled
+from numtok.models.trunks.transformer import Cache, Shape, Transformer
+
+_INIT = 0.02
+
+
+class DecoderReader(ValueReader):
+    """Feature vectors [N, D of the trunk] to parameters [N, D]: the first position."""
+
+    def __init__(
+        self, width: int, scheme: Scheme, automaton: Automaton, shape: Shape, masked: bool
+    ) -> None:
+        super().__init__()
+        self.scheme = scheme
+        self.automaton = automaton
+        self.masked = masked
+        self.tokens_per_number = shape.context
+        vocabulary = automaton.next.shape[1]
+        self.project = nn.Linear(width, shape.width)
+        self.table = nn.Embedding(vocabulary, shape.width)
+        nn.init.normal_(self.table.weight, std=_INIT)
+        self.trunk = Transformer(shape, causal=True)
+        self.out = nn.Linear(shape.width, vocabulary)
+        # Not parts of the model: the codec gives them.
+        for name in ("next", "order", "rank"):
+            self.register_buffer(name, torch.from_numpy(getattr(automaton, name)), persistent=False)
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        made: Tensor = self.project(hidden_ND)
+        return made.float()
+
+    def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+        """[N]: the cross-entropy of all tokens together, -log p of the number, in nats."""
+        tokens_NK, states_NK = learnt_NW.chunk(2, dim=1)
+        scores_NKV = self._scores(parameters_NP, tokens_NK, states_NK if self.masked else None)
+        losses = F.cross_entropy(scores_NKV.flatten(0, 1), tokens_NK.flatten(), reduction="none")
+        return losses.view(tokens_NK.shape).sum(dim=1)
+
+    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+        return self.losses(parameters_NP, learnt_NW) / self.trunk.shape.context
+
+    def log_probabilities(
+        self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor
+    ) -> Tensor:
+        """float64[N, K, V]: of each token after the given ones before it, normalised over what the
+        codec allows there, which is all that may be said."""
+        scores_NKV = self._scores(tiled(parameters_NP), tiled(tokens_NK), tiled(states_NK))
+        return scores_NKV[: len(parameters_NP)].double().log_softmax(dim=2)
+
+    def _scores(self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor | None) -> Tensor:
+        """[N, K, V]: logits, -inf where the states of the codec are given and forbid a token."""
+        x_NKD = torch.cat([parameters_NP[:, None], self.table(tokens_NK[:, :-1])], dim=1)
+        scores_NKV: Tensor = self.out(self.trunk(x_NKD, None)).float()
+        if states_NK is None:
+            return scores_NKV
+        return scores_NKV.masked_fill(self.get_buffer("next")[states_NK] < 0, -torch.inf)
+
+    def flops(self, numbers: int) -> int:
+        length, (vocabulary, width) = self.trunk.shape.context, self.table.weight.shape
+        ends = 2 * numbers * (self.project.weight.numel() + length * vocabulary * width)
+        return self.trunk.flops(numbers, length, length) + ends
+
+    @torch.no_grad()
+    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        """float64[N]: the most probable token each time, and where that cell is read."""
+        tokens, _ = self.beams(parameters_NP, 1)
+        return self.values(tokens[:, 0])
+
+    def predictive(
+        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
+    ) -> Predictive:
+        return Decoded(self, parameters_NP, scaling)
+
+    # --- tokens and numbers -----------------------------------------------------------------------
+
+    def values(self, tokens_NK: Tensor) -> NDArray[np.float64]:
+        """float64[N], normalised: what whole numbers are read as."""
+        tokens = tokens_NK.cpu().numpy()
+        lengths = np.full(len(tokens), tokens.shape[1], np.int32)
+        return self.scheme.decode(tokens.astype(np.uint32).ravel(), lengths).values
+
+    @torch.no_grad()
+    def begun(self, parameters_NP: Tensor) -> "Beginnings":
+        """All numbers before their first token."""
+        return Beginnings(self, parameters_NP)
+
+    @torch.no_grad()
+    def beams(self, parameters_NP: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """The most probable numbers by beam search: tokens [N, count, K] and log p [N, count].
+
+        With a count of 1 the most probable token each time. Where there are fewer numbers than
+        that, log p of the others is -inf.
+        """
+        n, vocabulary = len(parameters_NP), len(self.table.weight)
+        begun = self.begun(parameters_NP)
+        at = torch.arange(n, device=parameters_NP.device)[:, None]  # [N, beams]
+        log_p = parameters_NP.new_zeros((n, 1), dtype=torch.float64)
+        tokens = at.new_zeros((n, 1, 0))
+        for place in range(self.trunk.shape.context):
+            every = (log_p[:, :, None] + begun.log_p[at]).flatten(1)  # [N, beams * V]
+            log_p, best = every.topk(min(count, every.shape[1]), dim=1)
+            beam, token = best // vocabulary, best % vocabulary
+            tokens = torch.cat(
+                [tokens.gather(1, beam[:, :, None].expand(-1, -1, place)), token[:, :, None]], dim=2
+            )
+            at = at.gather(1, beam)
+            # What is impossible goes on with anything: it stays impossible.
+            token = torch.where(begun.log_p[at, token] > -torch.inf, token, begun.first(at))
+            if place + 1 < self.trunk.shape.context:
+                at = begun.extend(at.flatten(), token.flatten()).view(at.shape)
+        return tokens, log_p
+
+
+class Beginnings:
+    """``U`` different beginnings of numbers, with what may come next.
+
+    Many numbers that are drawn at once begin alike, so each beginning is worked out once. Behind
+    them are some that fill the last tile, to which nothing refers.
+
+    log_p
+        float64[U, V]: of the next token, normalised over those that are allowed.
+    state
+        int64[U] of the codec's automaton.
+    """
+
+    def __init__(self, reader: DecoderReader, parameters_NP: Tensor) -> None:
+        self._reader = reader
+        parameters_NP = tiled(parameters_NP)
+        rows = len(parameters_NP)
+        self._cache = Cache(reader.trunk.shape, rows, reader.trunk.shape.context, parameters_NP)
+        self._spent: Cache | None = None
+        self.state = torch.zeros(rows, dtype=torch.int64, device=parameters_NP.device)
+        hidden_NLD = reader.trunk.extend(parameters_NP[:, None], self._cache)
+        self._cache.rewind(torch.ones_like(self.state), 1)
+        self.log_p = self._read(hidden_NLD[:, 0])
+
+    @torch.no_grad()
+    def extend(self, which: Tensor, tokens: Tensor) -> Tensor:
+        """Go on with beginning ``which`` (int64[M]) by a token (int64[M]), both as often as wanted.
+
+        Returns int64[M]: which beginning each is now.
+        """
+        vocabulary = self.log_p.shape[1]
+        pairs, now = torch.unique(which * vocabulary + tokens, return_inverse=True)
+        pairs = tiled(pairs)
+        before, token = pairs // vocabulary, pairs % vocabulary
+        taken = self._cache.take(before, self._cache.tokens, self._spent)
+        self._cache, self._spent = taken, self._cache
+        self.state = self._reader.get_buffer("next")[self.state[before], token]
+        hidden_ULD = self._reader.trunk.extend(self._reader.table(token)[:, None], self._cache)
+        self.log_p = self._read(hidden_ULD[:, 0])
+        return cast(Tensor, now)
+
+    def first(self, which: Tensor) -> Tensor:
+        """int64 like ``which``: the first token that may follow each."""
+        tokens: Tensor = self._reader.get_buffer("order")[self.state[which], 0]
+        return tokens
+
+    def _read(self, hidden_UD: Tensor) -> Tensor:
+        scores_UV = self._reader.out(hidden_UD).double()
+        allowed = self._reader.get_buffer("next")[self.state] >= 0
+        return F.log_softmax(scores_UV.masked_fill(~allowed, -torch.inf), dim=1)

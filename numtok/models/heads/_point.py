@@ -1,0 +1,60 @@
+"""One number by the mean squared error, and how far it is off: what ``scalar`` and ``pointwise``
+share.
+
+The head itself says nothing of its doubts. Its distribution is a Gaussian around the prediction
+whose variance is the mean squared error on data that were not learnt, the same for every number;
+a report labels it so.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from numtok.encoding.normalizers.base import Scaling
+from numtok.models.distributions.base import Predictive
+from numtok.models.distributions.gaussian import Gaussian
+from numtok.models.heads.base import Calibration, ValueReader, linear_flops
+
+DESCRIPTION = "Gaussian around the head's prediction, its deviation the validation error"
+
+
+class PointReader(ValueReader):
+    """A module from hidden states to one number, [N, D] to [N, 1], as a reader."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        made: Tensor = self.module(hidden_ND)
+        return made
+
+    def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+        return (parameters_NP[:, 0].float() - learnt_NW[:, 0]).square()
+
+    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> None:
+        return None
+
+    def flops(self, numbers: int) -> int:
+        return linear_flops(self, numbers)
+
+    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        points: NDArray[np.float64] = parameters_NP[:, 0].double().cpu().numpy()
+        return points
+
+    def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
+        errors = self.point(parameters_NP) - values
+        # An error of exactly zero would make a density that nothing else can lie in.
+        return {"deviation": float(max(np.sqrt(np.mean(errors**2)), 1e-12))}
+
+    def predictive(
+        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
+    ) -> Predictive:
+        return Gaussian(self.point(parameters_NP), calibration["deviation"], scaling)
+
+
+def learnt(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """float32[N, 1]: the values themselves; one that float32 cannot hold becomes 0."""
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    return np.where(np.isfinite(single), single, np.float32(0))[:, None]

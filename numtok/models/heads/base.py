@@ -1,0 +1,278 @@
+"""The contract of a head: hidden states where numbers are predicted, to numbers.
+
+Every model of texts has a token head, which says what is a number in the first
+place. With the head ``token`` it says the number as well, token by token. A
+:class:`ValueHead` reads the number from one hidden state: that at the number's
+first token in a text, that of all features in a table. What it was made of, its
+settings, is one object, and the module with its weights, :class:`ValueReader`, another.
+
+Shapes: N numbers, D the width of hidden states, P parameters of a number's
+distribution, W columns in which a number is learnt.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from numtok.encoding.normalizers.base import NORMALIZERS, Scaling
+from numtok.errors import UsageError
+from numtok.models.distributions.base import PREDICTIVE, Predictive
+from numtok.models.vocabulary import Vocabulary
+from numtok.plugins import Asked, Check, a, told
+from numtok.registry import Registry
+
+_TILE = 32  # a multiple of the rows that matrix products of a CPU work on together
+
+Calibration = dict[str, float]  # what a head's distribution needs, measured after training
+
+
+def tiled(rows: Tensor) -> Tensor:
+    """[n, ...] with the last row again behind them, so that all tiles are full: in one that is not,
+    rows would get other last digits."""
+    return torch.cat([rows, rows[-1:].expand(-len(rows) % _TILE, *rows.shape[1:])])
+
+
+class Head(ABC):
+    """How a number comes out. Subclasses are final frozen dataclasses of settings."""
+
+    revision: ClassVar[int]
+    source: ClassVar[str]
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What its distribution is, for a report; it must not promise more than it is."""
+
+    def tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
+        """The module that says tokens: [N, D] to logits [N, vocabulary].
+
+        ``words`` is the projection that does so unless a head has more to say about it.
+        Raises UsageError for a vocabulary that the head cannot speak.
+        """
+        return words
+
+
+class ValueHead(Head):
+    """A head that predicts a number as a whole.
+
+    normalizer
+        The spec of the normalisation in which it learns the numbers of a table.
+    bounded
+        Whether its distribution gives nothing to what lies outside the normalised train split.
+    scaled
+        Whether it predicts numbers of the unit interval alone. In a text, whose numbers are
+        normalised by the encoding already, such a head adds its own normalisation.
+    raw
+        Whether it learns numbers as they are in the text, in float64, whatever the encoding does
+        to them: one that says their digits, say. Its points and parameters are in raw units, then,
+        it is not ``scaled``, and its ``normalizer`` is ``none``. It does not go with a scheme that
+        divides a number between token and channel, where a head is asked for a part alone.
+    calibrated
+        Whether its distribution needs something that is measured after training.
+    per_token
+        Whether the losses of numbers are divided by how many tokens are learnt, numbers and texts
+        together, so that with the cross-entropy they are one mean over the tokens; else by how many
+        numbers are learnt.
+    by_density
+        Whether its loss is -log of a density, of the value as it is learnt.
+    of_tables
+        Whether it can say the number of a row of a table, where there are no tokens.
+    """
+
+    raw: ClassVar[bool] = False
+    by_density: ClassVar[bool] = True
+    of_tables: ClassVar[bool] = True
+
+    @property
+    def calibrated(self) -> bool:
+        return False
+
+    @property
+    def per_token(self) -> bool:
+        return False
+
+    @property
+    @abstractmethod
+    def normalizer(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def bounded(self) -> bool: ...
+
+    @property
+    @abstractmethod
+    def scaled(self) -> bool: ...
+
+    @abstractmethod
+    def learnt(self, values: NDArray[np.float64]) -> NDArray[Any]:
+        """[N, W]: normalised values (float64[N]) as the loss takes them: float32 or int64.
+
+        A value that cannot be learnt becomes one that can, the nearest where the head is bounded.
+        """
+
+    def sayable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """bool[N]: of which normalised values (float64[N]) the head can say the neighbourhood."""
+        return np.isfinite(values)
+
+    @abstractmethod
+    def build(self, width: int) -> "ValueReader":
+        """The module for hidden states of that width."""
+
+
+class ValueReader(nn.Module, ABC):
+    """The weights of a :class:`ValueHead`; ``tokens_per_number``: 0 where it writes none."""
+
+    tokens_per_number: int = 0
+
+    @abstractmethod
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        """[N, P], float32: the parameters of each number's distribution."""
+
+    @abstractmethod
+    def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+        """[N]: the loss of each number, in units of the head's own."""
+
+    @abstractmethod
+    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        """float64[N], normalised: the one value that is predicted unless a distribution is asked.
+
+        It goes in again where a number is said from left to right, so it is quick to have.
+        """
+
+    @abstractmethod
+    def predictive(
+        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
+    ) -> Predictive:
+        """The distribution of N numbers in raw units."""
+
+    @abstractmethod
+    def flops(self, numbers: int) -> int:
+        """Multiplications and additions of matrix products in one forward pass and loss."""
+
+    @abstractmethod
+    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor | None:
+        """[N]: the mean cross-entropy of a number's tokens, in nats; None where there are none.
+
+        What Tables 2 and 3 of Decoding-based Regression appear to print; it is no density.
+        """
+
+    def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
+        """What :meth:`predictive` needs, from predictions on data that were not learnt."""
+        return {}
+
+
+def _normalizer(asked: Asked, spec: Any) -> Any:
+    asked.one_of(spec, str)
+    try:
+        NORMALIZERS.build(spec)
+    except UsageError as error:
+        raise asked.wrong(repr(spec), f"the spec of a normaliser ({error})") from error
+    return spec
+
+
+def _learnt(asked: Asked, answer: Any) -> Any:
+    [values] = asked.given
+    return asked.array(answer, "ndarray float32|int64[N, W]", finite=True, N=len(values))
+
+
+def _sayable(asked: Asked, answer: Any) -> Any:
+    [values] = asked.given
+    return asked.array(answer, "ndarray bool[N]", N=len(values))
+
+
+def _built(asked: Asked, reader: Any) -> Any:
+    return asked.watching(asked.one_of(reader, ValueReader), _READER)
+
+
+def _parameters(asked: Asked, answer: Any) -> Any:
+    [hidden_ND] = asked.given
+    asked.array(answer, "Tensor float32[N, P]", N=len(hidden_ND))
+    return _learning(asked, answer, hidden_ND)
+
+
+def _losses(asked: Asked, answer: Any) -> Any:
+    parameters_NP, _ = asked.given
+    asked.array(answer, "Tensor float[N]", N=len(parameters_NP))
+    return _learning(asked, answer, parameters_NP)
+
+
+def _learning(asked: Asked, answer: Tensor, given: Tensor) -> Tensor:
+    """The answer; what has no gradient would learn nothing without a word."""
+    if given.requires_grad and torch.is_grad_enabled() and not answer.requires_grad:
+        raise asked.wrong("a Tensor without a gradient", "one that was made of what it was given")
+    return answer
+
+
+def _token_losses(asked: Asked, answer: Any) -> Any:
+    parameters_NP, _ = asked.given
+    if answer is None:
+        return None
+    return asked.array(answer, "Tensor float[N]", N=len(parameters_NP))
+
+
+def _point(asked: Asked, answer: Any) -> Any:
+    [parameters_NP] = asked.given
+    return asked.array(answer, "ndarray float64[N]", N=len(parameters_NP))
+
+
+def _predictive(asked: Asked, answer: Any) -> Any:
+    numbers = len(asked.given[0])
+    made = asked.watching(asked.one_of(answer, Predictive), PREDICTIVE, N=numbers)
+    asked.again = numbers < 2
+    return made
+
+
+def _calibration(asked: Asked, answer: Any) -> Any:
+    for name, value in asked.one_of(answer, dict).items():
+        if not isinstance(name, str) or not isinstance(value, float) or not math.isfinite(value):
+            raise asked.wrong(f"{name!r}: {told(value)}", "finite floats by name")
+    return answer
+
+
+_READER: dict[str, Check] = {
+    "tokens_per_number": a(int),
+    "forward": _parameters,
+    "losses": _losses,
+    "token_losses": _token_losses,
+    "point": _point,
+    "predictive": _predictive,
+    "flops": a(int),
+    "calibrate": _calibration,
+}
+_HEAD: dict[str, Check] = {
+    "describe": a(str),
+    "tokens": a(nn.Module),
+    "normalizer": _normalizer,
+    "bounded": a(bool),
+    "scaled": a(bool),
+    "raw": a(bool),
+    "calibrated": a(bool),
+    "per_token": a(bool),
+    "learnt": _learnt,
+    "sayable": _sayable,
+    "build": _built,
+}
+
+HEADS: Registry[Head] = Registry("numtok.models.heads", "head", _HEAD)
+
+
+def linear_flops(module: nn.Module, numbers: int) -> int:
+    """Of a module whose matrices each multiply every number once."""
+    weights = sum(parameter.numel() for parameter in module.parameters() if parameter.dim() == 2)
+    return 2 * numbers * weights
+
+
+def projection(width: int, out: int, layers: int, bias: bool) -> nn.Module:
+    """A linear map, or with two layers width -> 4 width -> out with GELU between."""
+    sizes = [width, out] if layers == 1 else [width, 4 * width, out]
+    linears = [nn.Linear(a, b, bias=bias) for a, b in pairwise(sizes)]
+    for linear in linears:
+        nn.init.normal_(linear.weight, std=0.02)
+        if bias:
+            nn.init.zeros_(linear.bias)
+    return linears[0] if layers == 1 else nn.Sequential(linears[0], nn.GELU(), linears[1])

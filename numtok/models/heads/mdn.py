@@ -1,0 +1,101 @@
+"""mdn: a mixture of Gaussians (Bishop 1994)."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from numtok.encoding.normalizers.base import Scaling
+from numtok.errors import UsageError
+from numtok.models.distributions.base import Predictive
+from numtok.models.distributions.mixture import Mixture
+from numtok.models.heads._point import learnt
+from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
+
+_MOST = 10_000
+_LEAST_DEVIATION = 1e-6  # of ELU + 1, which rounding makes 0
+
+
+@dataclass(frozen=True)
+class Mdn(ValueHead):
+    """``components`` Gaussians: weights by softmax, deviations by ELU(x) + 1, at least 1e-6.
+
+    The loss is the negative log-density of the normalised number, in nats. On tables the range of
+    the train split is [-0.5, 0.5], as in the paper. Components begin evenly spread over it, since
+    equal ones would stay equal.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Decoding-based Regression, Section 2, Appendix D; Bishop (1994)"
+    normalizer: ClassVar[str] = "unit,start=-0.5"
+    bounded: ClassVar[bool] = False
+    scaled: ClassVar[bool] = False
+    positional: ClassVar[str] = "components"
+    components: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.components <= _MOST:
+            raise UsageError(
+                f"mdn: components={self.components} is not possible; allowed are 1 to {_MOST:,}"
+            )
+
+    def learnt(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        return learnt(values)
+
+    def build(self, width: int) -> ValueReader:
+        return _MdnReader(width, self.components)
+
+    def describe(self) -> str:
+        return f"mixture of {self.components} Gaussians"
+
+
+class _MdnReader(ValueReader):
+    """Logits of weights, centers and what makes deviations, ``K`` of each."""
+
+    def __init__(self, width: int, components: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, 3 * components)
+        with torch.no_grad():
+            spread = (torch.arange(components) + 0.5) / components - 0.5
+            self.linear.bias[components : 2 * components] = spread
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        made: Tensor = self.linear(hidden_ND)
+        return made.float()
+
+    def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+        log_weights, centers, deviations = _parts(parameters_NP)
+        apart = (learnt_NW - centers) / deviations
+        logs = log_weights - apart.square() / 2 - deviations.log()
+        return math.log(2 * math.pi) / 2 - logs.logsumexp(dim=1)
+
+    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> None:
+        return None
+
+    def flops(self, numbers: int) -> int:
+        return linear_flops(self, numbers)
+
+    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        """float64[N]: the mean."""
+        log_weights, centers, _ = _parts(parameters_NP.double())
+        points: NDArray[np.float64] = (log_weights.exp() * centers).sum(dim=1).cpu().numpy()
+        return points
+
+    def predictive(
+        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
+    ) -> Predictive:
+        log_weights, centers, deviations = (
+            part.cpu().numpy() for part in _parts(parameters_NP.double())
+        )
+        return Mixture(log_weights, centers, deviations, scaling)
+
+
+def _parts(parameters_NP: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """[N, K] each: logarithms of weights, centers, deviations."""
+    logits, centers, raw = parameters_NP.chunk(3, dim=1)
+    return logits.log_softmax(dim=1), centers, (F.elu(raw) + 1).clamp(min=_LEAST_DEVIATION)

@@ -1,0 +1,122 @@
+"""numgpt: text or numeral, which exponent, which mantissa (Jin et al. 2023)."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from numtok.encoding.normalizers.base import Scaling
+from numtok.errors import UsageError
+from numtok.models.distributions.base import Predictive
+from numtok.models.distributions.gaussian import Gaussian
+from numtok.models.heads._point import PointReader, learnt
+from numtok.models.heads._selector import Selector
+from numtok.models.heads.base import Calibration, ValueHead, ValueReader, projection
+from numtok.models.vocabulary import Vocabulary
+
+_PER = ("token", "number")
+_DEVIATION = math.sqrt(0.5)  # of exp(-(f - h W_f)^2) / sqrt(pi)
+_LOG_ROOT_PI = math.log(math.pi) / 2
+
+
+@dataclass(frozen=True)
+class NumGPT(ValueHead):
+    """A selector W_z, a head of texts W, one of exponents W_e and one of mantissas W_f, all without
+    bias (Equations 7 to 11). Exponent and mantissa are said independently of each other.
+
+    The loss is that of Equation 12. Cross-entropy over the joint vocabulary is its first three
+    terms, and of a mantissa f it is (f - h W_f)^2 + log sqrt(pi), -log of a Gaussian of variance
+    1/2; their sum is -log p of all that is learnt.
+
+    per
+        ``token``: the whole sum is divided by how many tokens are learnt, so the loss is the mean
+        of -log p. ``number``: the losses of mantissas are divided by how many numbers are learnt,
+        so mantissas count as much in texts of few numbers. That is no likelihood any more. (The
+        authors' code divides each of the four by all positions.)
+    measured
+        Whether the deviation of the predictive distribution is the error on the validation split
+        (as of ``scalar``); else it is that of Equation 11, the root of 1/2.
+
+    A number with exponent e is said with the density p(e) p(f) 10^-e
+    (``distributions.multiples``).
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "NumGPT, Equations 7-12"
+    normalizer: ClassVar[str] = "none"
+    bounded: ClassVar[bool] = False
+    scaled: ClassVar[bool] = False
+    of_tables: ClassVar[bool] = False
+    per: str = "token"
+    measured: bool = False
+
+    def __post_init__(self) -> None:
+        if self.per not in _PER:
+            raise UsageError(
+                f"numgpt: per={self.per!r} is not possible; allowed are {', '.join(_PER)}"
+            )
+
+    @property
+    def calibrated(self) -> bool:
+        return self.measured
+
+    @property
+    def per_token(self) -> bool:
+        return self.per == "token"
+
+    def tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
+        if not vocabulary.splits:
+            raise UsageError(
+                "--head numgpt says the exponent by a token and the mantissa beside it, which only "
+                "data encoded with such a scheme have; encode with --scheme numgpt, or give "
+                "another --head"
+            )
+        return Selector(words, vocabulary, width)
+
+    def learnt(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        return learnt(values)
+
+    def build(self, width: int) -> ValueReader:
+        return _Mantissa(width, self.measured)
+
+    def describe(self) -> str:
+        if self.measured:
+            return "Gaussian around the mantissa, its deviation the validation error"
+        return "Gaussian of variance 1/2 around the mantissa"
+
+
+class _Mantissa(ValueReader):
+    """h W_f, and a Gaussian around it."""
+
+    def __init__(self, width: int, measured: bool) -> None:
+        super().__init__()
+        self.point_reader = PointReader(projection(width, 1, 1, bias=False))
+        self.measured = measured
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        made: Tensor = self.point_reader(hidden_ND)
+        return made
+
+    def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+        return self.point_reader.losses(parameters_NP, learnt_NW) + _LOG_ROOT_PI
+
+    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> None:
+        return None
+
+    def flops(self, numbers: int) -> int:
+        return self.point_reader.flops(numbers)
+
+    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        return self.point_reader.point(parameters_NP)
+
+    def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
+        return self.point_reader.calibrate(parameters_NP, values) if self.measured else {}
+
+    def predictive(
+        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
+    ) -> Predictive:
+        deviation = calibration["deviation"] if self.measured else _DEVIATION
+        return Gaussian(self.point(parameters_NP), deviation, scaling)

@@ -1,0 +1,49 @@
+"""pointwise: one number by a linear map, as regression heads usually are."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from numtok.models.heads._point import DESCRIPTION, PointReader, learnt
+from numtok.models.heads.base import ValueHead, ValueReader
+
+
+@dataclass(frozen=True)
+class Pointwise(ValueHead):
+    """A linear map to the number, MSE. It learns the range of the train split as [-0.5, 0.5].
+
+    sigmoid
+        Hold the prediction within the range of the train split, [0, 1], by a sigmoid: what Section
+        4.2 needed against very large errors where there are few rows.
+
+    Its distribution is a Gaussian whose deviation is the error on the validation split
+    (``heads._point``).
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Decoding-based Regression, Sections 2 and 4.2, Appendix D"
+    bounded: ClassVar[bool] = False  # the Gaussian around it is not
+    by_density: ClassVar[bool] = False
+    calibrated: ClassVar[bool] = True
+    sigmoid: bool = False
+
+    @property
+    def normalizer(self) -> str:
+        return "unit" if self.sigmoid else "unit,start=-0.5"
+
+    @property
+    def scaled(self) -> bool:
+        return self.sigmoid
+
+    def learnt(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        return learnt(values)
+
+    def build(self, width: int) -> ValueReader:
+        linear = nn.Linear(width, 1)
+        return PointReader(nn.Sequential(linear, nn.Sigmoid()) if self.sigmoid else linear)
+
+    def describe(self) -> str:
+        return DESCRIPTION

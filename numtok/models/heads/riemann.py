@@ -1,0 +1,103 @@
+"""riemann: a histogram over equal bins of the train split's range."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from numtok.encoding.normalizers.base import Scaling
+from numtok.errors import UsageError
+from numtok.models.distributions.base import Predictive
+from numtok.models.distributions.intervals import Intervals
+from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
+
+_MOST = 1 << 20
+
+
+@dataclass(frozen=True)
+class Riemann(ValueHead):
+    """``bins`` equal bins of [0, 1], the range of the train split: a linear map and a softmax.
+
+    The loss is the negative log-density on that range, in nats: -log p_bin - log bins. A bin holds
+    its lower end, the last one both; a number outside the range is learnt as the nearest bin, and
+    its density is zero.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Decoding-based Regression, Section 2 (histogram heads), Appendix D"
+    normalizer: ClassVar[str] = "unit"
+    bounded: ClassVar[bool] = True
+    scaled: ClassVar[bool] = True
+    positional: ClassVar[str] = "bins"
+    bins: int
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.bins <= _MOST:
+            raise UsageError(
+                f"riemann: bins={self.bins} is not possible; allowed are 2 to {_MOST:,}"
+            )
+
+    def learnt(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        return _bins(np.nan_to_num(values), self.bins)[:, None]
+
+    def build(self, width: int) -> ValueReader:
+        return _RiemannReader(width, self.bins)
+
+    def describe(self) -> str:
+        return f"histogram of {self.bins} equal bins over the range of the train split"
+
+
+class _RiemannReader(ValueReader):
+    """Logits of bins."""
+
+    def __init__(self, width: int, bins: int) -> None:
+        super().__init__()
+        self.bins = bins
+        self.tokens_per_number = 1
+        self.linear = nn.Linear(width, bins)
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        logits: Tensor = self.linear(hidden_ND)
+        return logits.float()
+
+    def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+        return self.token_losses(parameters_NP, learnt_NW) - math.log(self.bins)
+
+    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+        """[N]: a bin is one token."""
+        return F.cross_entropy(parameters_NP, learnt_NW[:, 0], reduction="none")
+
+    def flops(self, numbers: int) -> int:
+        return linear_flops(self, numbers)
+
+    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        """float64[N]: the mean."""
+        centres = (torch.arange(self.bins, device=parameters_NP.device).double() + 0.5) / self.bins
+        points: NDArray[np.float64] = (
+            (parameters_NP.double().softmax(dim=1) @ centres).cpu().numpy()
+        )
+        return points
+
+    def predictive(
+        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
+    ) -> Predictive:
+        edges = scaling.inverse(np.arange(self.bins + 1) / self.bins)
+        centres = scaling.inverse((np.arange(self.bins) + 0.5) / self.bins)
+        log_mass = parameters_NP.double().log_softmax(dim=1).cpu().numpy()
+
+        def places(values: NDArray[np.float64]) -> NDArray[np.int64]:
+            scaled = scaling.forward(values)
+            return np.where((scaled >= 0) & (scaled <= 1), _bins(scaled, self.bins), -1)
+
+        return Intervals(edges[:-1], edges[1:], centres, log_mass, places)
+
+
+def _bins(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+    """int64[n]: the bin of each value, by the same ends as its density: k / bins as float64."""
+    ends = np.arange(1, bins) / bins
+    return np.searchsorted(ends, values, "right").astype(np.int64)

@@ -1,0 +1,42 @@
+"""scalar: one number, by the mean squared error."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.errors import UsageError
+from numtok.models.heads._point import DESCRIPTION, PointReader, learnt
+from numtok.models.heads.base import ValueHead, ValueReader, projection
+
+
+@dataclass(frozen=True)
+class Scalar(ValueHead):
+    """xVal's number head: an MLP of ``layers`` layers (D -> 4 D -> 1 with two), MSE (Section 2.2).
+
+    Its distribution is a Gaussian whose deviation is the error on the validation split
+    (``heads._point``).
+    """
+
+    revision: ClassVar[int] = 2
+    source: ClassVar[str] = "xVal, Section 2.2; layers as in its public code"
+    normalizer: ClassVar[str] = "unit,start=-0.5"
+    bounded: ClassVar[bool] = False
+    scaled: ClassVar[bool] = False
+    by_density: ClassVar[bool] = False
+    calibrated: ClassVar[bool] = True
+    layers: int = 2
+
+    def __post_init__(self) -> None:
+        if self.layers not in (1, 2):
+            raise UsageError(f"scalar: layers={self.layers} is not possible; allowed are 1 and 2")
+
+    def learnt(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        return learnt(values)
+
+    def build(self, width: int) -> ValueReader:
+        return PointReader(projection(width, 1, self.layers, bias=True))
+
+    def describe(self) -> str:
+        return DESCRIPTION

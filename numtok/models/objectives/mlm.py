@@ -1,0 +1,59 @@
+"""mlm: fill in what is masked, with all else in sight."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from numtok.errors import UsageError
+from numtok.models.batches import Batch
+from numtok.models.objectives.base import Example, Objective, masked
+
+_WHAT = ("numbers", "tokens", "targets")
+
+
+@dataclass(frozen=True)
+class Mlm(Objective):
+    """Masked tokens are replaced by ``[MASK]``, always; a masked number's value by 1 (xVal,
+    Section 2.1).
+
+    mask
+        ``numbers``: each number as a whole, and each token of the text between, is masked with
+        probability ``rate``. ``tokens``: each token on its own, as in the paper, which leaves
+        sibling digits of a number in sight. ``targets``: the targets and nothing else, as in the
+        paper's arithmetic tables (Section 3.1).
+    rate
+        0.3 as in the paper's public code; without a meaning for ``targets``.
+
+    With ``mlm:targets``, ``(2 * 3) = 6`` is seen as ``(2 * 3) = [MASK]``.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "xVal, Section 2"
+    causal: ClassVar[bool] = False
+    positional: ClassVar[str] = "mask"
+    mask: str = "numbers"
+    rate: float = 0.3
+
+    def __post_init__(self) -> None:
+        if self.mask not in _WHAT:
+            raise UsageError(
+                f"mlm: mask={self.mask!r} is not possible; allowed are {', '.join(_WHAT)}"
+            )
+        if not 0 < self.rate <= 1:
+            raise UsageError(f"mlm: rate={self.rate} is not possible; it is above 0, at most 1")
+
+    def requires(self) -> str | None:
+        return "targets" if self.mask == "targets" else None
+
+    def example(self, batch: Batch, random: np.random.Generator) -> Example:
+        if self.mask == "targets":
+            return masked(batch, batch.number_tokens(batch.is_target))
+        # Not ``batch.real``, in which an empty row has a pad that would be masked and asked for.
+        inside = np.arange(batch.tokens.shape[1]) < batch.lengths[:, None]
+        hidden = (random.random(batch.tokens.shape) < self.rate) & inside
+        if self.mask == "numbers":
+            chosen = random.random(len(batch.number)) < self.rate
+            hidden[batch.number_tokens(np.ones(len(chosen), np.bool_))] = False
+            hidden |= batch.number_tokens(chosen)
+        return masked(batch, hidden)

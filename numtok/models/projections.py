@@ -1,0 +1,93 @@
+"""What the first block of a model sees of a number: LN(e(x) + p), projected on a direction.
+
+e(x) is the embedding of a number's token with the value x beside it, p what is added at its
+position, LN the first layer norm with its weights.
+"""
+
+from typing import NamedTuple, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from numtok.models.model import Model
+
+Floats = NDArray[np.float64]
+_AT_ONCE = 8  # values, each at all positions
+
+
+class Projections(NamedTuple):
+    """N values at P positions; D is the width.
+
+    lengths
+        float64[N, P]: along the direction, a unit vector.
+    unit
+        float64[D]: u, where e(x) is x u and the direction that of u; None where it is the first
+        principal component of the mean of LN(e(x) + p) over the positions.
+    positions
+        float64[P, D]: p; one of zeros where nothing is added.
+    epsilon
+        What LN adds to a variance.
+    """
+
+    lengths: Floats
+    unit: Floats | None
+    positions: Floats
+    epsilon: float
+
+
+@torch.no_grad()
+def projections(model: Model, token: int, x: Floats) -> Projections | None:
+    """Of the values float64[N], at all positions of the context; None where e does not depend on
+    the value."""
+    vectors_ND = _embedded(model, token, x)
+    one_D = _embedded(model, token, np.array([1.0]))[0]
+    if bool((vectors_ND == vectors_ND[0]).all()):
+        return None
+    positions_PD = _positions(model)
+    norm = cast(nn.LayerNorm, model.transformer.get_submodule("blocks.0.norm_attention"))
+    scaled_ND = torch.from_numpy(x.astype(np.float32)).to(one_D.device)[:, None] * one_D
+    is_multiple = torch.allclose(vectors_ND, scaled_ND, rtol=1e-5, atol=1e-7)
+    if is_multiple:
+        direction_D = one_D.double()
+    else:
+        parts = [normed.mean(dim=1) for normed in _normed(vectors_ND, positions_PD, norm)]
+        direction_D = _first_component(torch.cat(parts))
+    direction_D = direction_D / direction_D.norm()
+    lengths = [normed @ direction_D for normed in _normed(vectors_ND, positions_PD, norm)]
+    return Projections(
+        torch.cat(lengths).cpu().numpy(),
+        one_D.double().cpu().numpy() if is_multiple else None,
+        positions_PD.double().cpu().numpy(),
+        norm.eps,
+    )
+
+
+def _embedded(model: Model, token: int, values: Floats) -> Tensor:
+    """[N, D]"""
+    device = next(model.parameters()).device
+    values_N1 = torch.from_numpy(values.astype(np.float32))[:, None].to(device)
+    tokens_N1 = torch.full_like(values_N1, token, dtype=torch.int64)
+    return cast(Tensor, model.embedder(tokens_N1, values_N1)[:, 0])
+
+
+def _positions(model: Model) -> Tensor:
+    trunk = model.transformer
+    if trunk.shape.positions == "rotary":
+        return torch.zeros(1, trunk.shape.width, device=next(trunk.parameters()).device)
+    return cast(Tensor, trunk.positions).detach()
+
+
+def _normed(vectors_ND: Tensor, positions_PD: Tensor, norm: nn.LayerNorm) -> "map[Tensor]":
+    """[some, P, D] each: of a few values at a time."""
+    parts: tuple[Tensor, ...] = torch.split(vectors_ND, _AT_ONCE)
+    return map(lambda part: norm(part[:, None] + positions_PD).double(), parts)
+
+
+def _first_component(means_ND: Tensor) -> Tensor:
+    """[D]: pointing to where x is large."""
+    centred_ND = means_ND - means_ND.mean(dim=0)
+    first_D = torch.linalg.svd(centred_ND, full_matrices=False)[2][0]
+    ends = centred_ND[-1] - centred_ND[0]
+    return cast(Tensor, -first_D if bool(first_D @ ends < 0) else first_D)

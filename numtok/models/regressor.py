@@ -1,0 +1,48 @@
+"""A model of tables: a perceptron, and a head that reads one number of its hidden state."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from torch import Tensor, nn
+
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.trunks.mlp import Mlp, Perceptron
+from numtok.registry import Settings
+
+
+@dataclass(frozen=True)
+class RegressorSettings:
+    """Everything that it is but its weights; ``head`` as ``registry.settings_of`` expands it."""
+
+    inputs: int
+    trunk: Mlp
+    head: Settings
+
+
+class Regressor(nn.Module):
+    """Features [N, inputs] to parameters [N, P] of each number's distribution."""
+
+    def __init__(self, settings: RegressorSettings) -> None:
+        super().__init__()
+        self.settings = settings
+        self.head = cast(ValueHead, HEADS.from_settings(settings.head))
+        self.trunk = Perceptron(settings.inputs, settings.trunk)
+        self.reader = self.head.build(settings.trunk.width)
+
+    def forward(self, x_NI: Tensor) -> Tensor:
+        parameters: Tensor = self.reader(self.trunk(x_NI))
+        return parameters
+
+    def losses(self, x_NI: Tensor, learnt_NW: Tensor) -> Tensor:
+        """[N]: the head's loss of each number."""
+        return self.reader.losses(self(x_NI), learnt_NW)
+
+    def parameter_counts(self) -> tuple[int, int]:
+        """Parameters in all, and of these in the head."""
+        total, head = (sum(p.numel() for p in part.parameters()) for part in (self, self.reader))
+        return total, head
+
+    def flops(self, numbers: int) -> int:
+        """Of one forward pass: multiplications and additions of matrix products."""
+        trunk = sum(p.numel() for p in self.trunk.parameters() if p.dim() == 2)
+        return 2 * numbers * trunk + self.reader.flops(numbers)

@@ -1,0 +1,272 @@
+"""The hidden states that predict the tokens of numbers, token by token.
+
+Reading ``n`` numbers is the same loop whatever the objective (``nn.decoding``);
+what differs is how the state that predicts a number's next token is come by:
+
+- :class:`Parallel`: all tokens of a number from one pass, as in the xVal paper;
+- :class:`LeftToRight`: a masked number token by token, each filled in before the
+  next is read, with one pass over the rows a token;
+- :class:`Autoregressive`: a number after the text before it, with a cache of keys
+  and values; :class:`Prompts` are the rows, read once for all of their numbers.
+
+States stay on the model's device. The same numbers can be read again and again:
+what does not depend on the tokens chosen is worked out once.
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from numtok.models.batches import Batch, ranges
+from numtok.models.model import Model
+from numtok.models.objectives.base import Example, masked, moved
+from numtok.models.trunks.transformer import Cache
+
+
+def compile_passes(model: Model) -> None:
+    """Have PyTorch compile the passes that numbers are read by, for any number of rows and tokens.
+
+    States are the same but for rounding. No CUDA graphs: those leave out what writes into its
+    input, as a pass writes into its cache. Run on a CPU alone, where it does not pay
+    (docs/RESULTS.md).
+    """
+    model.hidden = torch.compile(model.hidden, dynamic=True)  # type: ignore[method-assign]
+    model.extend = torch.compile(model.extend, dynamic=True)  # type: ignore[method-assign]
+    written = torch.compile(model.extend_written, dynamic=True)
+    model.extend_written = written  # type: ignore[method-assign]
+
+
+class Steps(ABC):
+    """The hidden states [n, D] that predict the tokens of ``n`` numbers, one after the other."""
+
+    #: How many tokens each number has, where the number of masks says so; int64[n].
+    lengths: NDArray[np.int64] | None
+
+    @abstractmethod
+    def first(self) -> Tensor:
+        """The states that predict each number's first token. Begins anew, with all numbers."""
+
+    @abstractmethod
+    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+        """The states that predict what follows, now that these tokens [n] stand there.
+
+        ``values`` [n] go in beside the tokens; 1 where there is none.
+        """
+
+    @abstractmethod
+    def keep(self, numbers: NDArray[np.int64]) -> None:
+        """Go on with these alone (indices into those gone on with so far)."""
+
+    @abstractmethod
+    def true(self) -> "Steps":
+        """The steps to take if all tokens are the true ones: here these may be known already."""
+
+
+class Parallel(Steps):
+    """Numbers all of whose tokens are predicted by one pass, whatever is chosen for them."""
+
+    def __init__(self, states_TD: Tensor, lengths: NDArray[np.int64]) -> None:
+        """The states of all tokens, number after number."""
+        self._states_TD = states_TD
+        self.lengths: NDArray[np.int64] = lengths
+        self._begin = np.cumsum(lengths) - lengths
+        self._open = np.arange(len(lengths))
+        self._place = 0
+
+    @classmethod
+    def masked(cls, model: Model, batch: Batch, chosen: NDArray[np.bool_]) -> "Parallel":
+        """The chosen numbers (bool[M]) of a batch, all masked."""
+        example = masked(batch, batch.number_tokens(chosen))
+        return cls(_states(model, example), batch.number_length[chosen])
+
+    def part(self, numbers: slice) -> "Parallel":
+        """Some of the numbers."""
+        lengths = self.lengths[numbers]
+        first = int(self._begin[numbers][0])
+        return Parallel(self._states_TD[first : first + int(lengths.sum())], lengths)
+
+    def first(self) -> Tensor:
+        self._open, self._place = np.arange(len(self.lengths)), 0
+        return self._read()
+
+    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+        self._place += 1
+        return self._read()
+
+    def keep(self, numbers: NDArray[np.int64]) -> None:
+        self._open = self._open[numbers]
+
+    def true(self) -> Steps:
+        return self
+
+    def _read(self) -> Tensor:
+        places = self._begin + np.minimum(self._place, self.lengths - 1)
+        return self._states_TD[_moved(places[self._open], self._states_TD.device)]
+
+
+class LeftToRight(Steps):
+    """Masked numbers; each token is put into the rows before the next is read."""
+
+    def __init__(self, model: Model, batch: Batch, chosen: NDArray[np.bool_]) -> None:
+        self._model = model
+        self._example = masked(batch, batch.number_tokens(chosen))
+        self._rows, self._starts = batch.number_row[chosen], batch.number_start[chosen]
+        self.lengths: NDArray[np.int64] = batch.number_length[chosen]
+        self._open = np.arange(len(self._rows))
+        self._place = 0
+        self._first: Tensor | None = None
+        self._tokens, self._values = self._example.tokens, self._example.values
+
+    def first(self) -> Tensor:
+        self._open, self._place = np.arange(len(self._rows)), 0
+        self._tokens, self._values = self._example.tokens.copy(), self._example.values.copy()
+        if self._first is None:
+            self._first = self._read()
+        return self._first
+
+    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+        going = self._place < self.lengths[self._open]
+        rows, columns = self._rows[self._open], self._starts[self._open] + self._place
+        self._tokens[rows[going], columns[going]] = tokens[going]
+        self._values[rows[going], columns[going]] = values[going]
+        self._place += 1
+        return self._read()
+
+    def keep(self, numbers: NDArray[np.int64]) -> None:
+        self._open = self._open[numbers]
+
+    def true(self) -> Steps:
+        return self
+
+    def _read(self) -> Tensor:
+        """One state a number; rows in which all numbers have ended are left out."""
+        places = self._starts + np.minimum(self._place, self.lengths - 1)
+        rows, row = np.unique(self._rows[self._open], return_inverse=True)
+        where = row * self._tokens.shape[1] + places[self._open]
+        real = self._example.real[rows]
+        return _states(self._model, _seen(self._tokens[rows], self._values[rows], real, where))
+
+
+class Prompts:
+    """Rows as an autoregressive model reads them: once, whatever is then said of them.
+
+    All that is asked for in a row is seen with the true text before it, so one pass over the row
+    serves all of its numbers, and also tells what is predicted after their own true tokens.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        batch: Batch,
+        chosen: NDArray[np.bool_],
+        room: int,
+        cache: Cache | None = None,
+    ) -> None:
+        """The chosen numbers (bool[M]) of a batch, of ``room`` tokens at most.
+
+        ``cache``, that of earlier prompts, gives its memory to this one; with a room of 1 there
+        is none, since nothing is said after a number's first token.
+        """
+        self.model = model
+        self.rows, self.starts = batch.number_row[chosen], batch.number_start[chosen]
+        lengths = batch.number_length[chosen]
+        longest = int((self.starts + lengths).max(initial=1))
+        tokens, values = moved(batch)
+        tokens, values = tokens[:, :longest], values[:, :longest]
+        where = self.rows * longest + self.starts
+        real = np.ones_like(tokens, np.bool_)  # what comes behind a row's end is never looked at
+        example = _seen(tokens, values, real, ranges(where, lengths))
+        self.room = room
+        self.cache: Cache | None = None
+        if room > 1:
+            shape, like = model.transformer.shape, next(model.parameters())
+            size = len(tokens), min(longest + room, shape.context)
+            self.cache = cache.resized(*size) if cache else Cache(shape, *size, like)
+        self.true = Parallel(_states(model, example, self.cache), lengths)
+        if self.cache is not None:
+            everything = torch.full((len(tokens),), longest, device=self.cache.length.device)
+            self.cache.rewind(everything, longest)
+
+    def steps(self, numbers: slice) -> Steps:
+        """Of some of the numbers."""
+        true = self.true.part(numbers)
+        if self.cache is None:
+            return true
+        rows, starts = self.rows[numbers], self.starts[numbers]
+        # [END] comes first, so that the token at ``start`` is predicted from as many and one.
+        base = self.cache
+        if len(rows) < len(self.rows) or not np.array_equal(rows, np.arange(base.rows)):
+            # Numbers share rows; else each can be written behind its own, over the true text.
+            tokens = min(int(starts.max()) + 1 + self.room, base.tokens)
+            base = base.take(_moved(rows, base.length.device), tokens)
+        return Autoregressive(self.model, true, base, _moved(starts + 1, base.length.device))
+
+
+class Autoregressive(Steps):
+    """Numbers after the true text before them, each token after those chosen before it.
+
+    ``length`` int64[n]: how much of each row of the cache is the text before its number.
+    """
+
+    lengths = None
+
+    def __init__(self, model: Model, true: Parallel, base: Cache, length: Tensor) -> None:
+        self._model = model
+        self._true = true
+        self._base = self._cache = base
+        self._length, self._longest = length, int(length.max())
+        self._said: Tensor | None = None  # the states in which the next tokens are chosen
+
+    def first(self) -> Tensor:
+        self._cache = self._base
+        self._cache.rewind(self._length, self._longest)
+        # Of the true tokens' states the first does not depend on them.
+        self._said = self._true.first()
+        return self._said
+
+    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+        assert self._said is not None
+        device = self._cache.length.device
+        self._said = self._model.extend_written(
+            _moved(tokens, device), _moved(values, device), self._cache, self._said
+        )
+        return self._said
+
+    def keep(self, numbers: NDArray[np.int64]) -> None:
+        cache, at = self._cache, _moved(numbers, self._cache.length.device)
+        self._cache = cache.take(at, cache.tokens)
+        if self._said is not None:
+            self._said = self._said[at]
+
+    def true(self) -> Steps:
+        # The states behind a true prefix know the number, unless that is projected, step by step.
+        return self if self._model.projection is not None else self._true
+
+
+def _seen(
+    tokens: NDArray[np.int64],
+    values: NDArray[np.float32],
+    real: NDArray[np.bool_],
+    where: NDArray[np.int64],
+) -> Example:
+    """Rows with places whose states are wanted (flat indices, rising); nothing is learnt."""
+    none = np.zeros(0, np.int64)
+    return Example(tokens, values, real, where, none, none, np.zeros(0, np.float32))
+
+
+@torch.no_grad()
+def _states(model: Model, example: Example, cache: Cache | None = None) -> Tensor:
+    """[K, D] the states at the places where something is predicted; rows go into the cache."""
+    given = model.given(example)
+    if cache is None:
+        hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
+    else:
+        hidden = model.extend(given.tokens, given.values, cache, given.asked)
+    return given.predicting(hidden)
+
+
+def _moved(array: NDArray[np.int64] | NDArray[np.float32], device: torch.device) -> Tensor:
+    return torch.from_numpy(array).to(device)

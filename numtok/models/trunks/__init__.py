@@ -1,0 +1,1 @@
+"""What lies between embeddings and heads."""

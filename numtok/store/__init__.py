@@ -1,0 +1,1 @@
+"""Artifacts, complete or absent, and where independent work runs."""

@@ -1,0 +1,223 @@
+"""One artifact being made: what lies in a draft folder, and how it is published.
+
+The folder is ``.draft-<version>.<made by>.<random>``. ``made by`` is a digest
+of the versions of numtok and its libraries: a run with others does not add to
+what they began, because one artifact is made by one set of versions.
+"""
+
+import errno
+import hashlib
+import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, final
+
+import msgspec
+
+from numtok import files
+from numtok.errors import NegativeVerdict, StoreError
+from numtok.plugins import loaded
+from numtok.records import Value
+from numtok.store.artifact import (
+    FILES,
+    MANIFEST,
+    PLUGINS,
+    RECEIPTS,
+    TIMING,
+    Artifact,
+    Manifest,
+    Output,
+    Receipt,
+)
+from numtok.store.provenance import provenance
+from numtok.store.store import artifact as on_disk
+
+
+@final
+class Draft:
+    """An artifact being made, in a hidden folder that is this process's and its workers' alone.
+
+    ``continued`` says whether an earlier run left receipts here. Names that
+    begin with a dot are scratch and are not published.
+    """
+
+    def __init__(
+        self, path: Path, continued: bool, blank: Manifest, note: Callable[[str], None]
+    ) -> None:
+        self.path = path
+        self.continued = continued
+        self._blank = blank
+        self._note = note
+
+    @property
+    def version(self) -> str:
+        return self._blank.version
+
+    def receipt(
+        self, unit: str, *, input: str, settings: str, facts: Any = dict[str, Value]
+    ) -> Receipt | None:
+        """As ``artifact.read_receipt``: None unless the unit need not be done again."""
+        return on_disk.read_receipt(self.path, unit, input=input, settings=settings, facts=facts)
+
+    def publish(
+        self,
+        counts: Mapping[str, int],
+        timing: Mapping[str, Any],
+        facts: Mapping[str, Any] | None = None,
+    ) -> Artifact:
+        """Make the draft the artifact, by one rename after everything in it is durable.
+
+        ``counts`` and ``facts`` go into the manifest, ``timing`` (clocks, speeds, anything
+        that differs from run to run) beside it. Raises StoreError, and NegativeVerdict
+        where a forced run made something else than what is there, which is kept.
+        """
+        place = self.path.parent
+        artifact = Artifact(place / self.version, self._blank.kind, self._blank.name, self.version)
+        with files.reporting("publish", self.path):
+            outputs = self._outputs()
+            if files.is_folder(artifact.path):
+                return self._compare(artifact, outputs)
+            listing = on_disk.listing(outputs)
+            manifest = msgspec.structs.replace(
+                self._blank,
+                counts={what: int(count) for what, count in counts.items()},
+                files=len(outputs),
+                bytes=sum(output.bytes for output in outputs),
+                content=hashlib.sha256(listing).hexdigest(),
+                facts=dict(facts or {}) | ({PLUGINS: made_with} if (made_with := loaded()) else {}),
+            )
+            files.write_atomic(self.path / FILES, listing)
+            files.write_atomic(self.path / TIMING, msgspec.json.encode(timing) + b"\n")
+            _fsync_tree(self.path)
+            files.write_atomic(self.path / MANIFEST, on_disk.manifest_bytes(manifest))
+            try:
+                files.system.rename(self.path, artifact.path)
+            except OSError as error:
+                # Where the file system has no working locks, another process may be faster.
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                return self._compare(artifact, outputs)
+            for folder in (place, place.parent, place.parent.parent):
+                files.fsync_path(folder)
+        return artifact
+
+    def _outputs(self) -> list[Output]:
+        """Every content file. What a receipt vouches for was hashed as it was written."""
+        vouched = on_disk.vouched(self.path)
+        outputs = []
+        for path, plain in on_disk.walk(self.path):
+            where = self.path / path
+            if any(part.startswith(".") for part in path.split("/")):
+                files.system.unlink(where)
+            elif not plain:
+                raise StoreError(f"{where} is not a plain file; run the command with --restart")
+            elif (output := vouched.pop(path, None)) is None:
+                digest, size = files.sha256_file(where)
+                files.fsync_path(where)
+                outputs.append(Output(path, size, digest))
+            elif files.system.stat(where).st_size == output.bytes:
+                outputs.append(output)
+            else:
+                vouched[path] = output
+        if vouched:
+            raise StoreError(
+                f"{shorten(sorted(vouched))} in {self.path} changed after a receipt was written; "
+                "run the same command again"
+            )
+        return outputs
+
+    def _compare(self, artifact: Artifact, outputs: list[Output]) -> Artifact:
+        """Keep the artifact that is there, drop the draft, and say how the two differ."""
+        there = {output.path: output for output in artifact.files()}
+        # The bytes too, not only what is written of them: they may have been damaged since.
+        on_the_disk = {
+            path: Output(path, size, digest)
+            for path in there
+            if (artifact.path / path).exists()  # what was lost differs
+            for digest, size in [files.sha256_file(artifact.path / path)]
+        }
+        made = {output.path: output for output in outputs}
+        discard(self.path, self.version)
+        differing = sorted(
+            path
+            for path in there | made
+            if not there.get(path) == on_the_disk.get(path) == made.get(path)
+        )
+        if differing:
+            raise NegativeVerdict(
+                f"made again, {artifact.ref} differs in {shorten(differing)}; the one in the store "
+                f"is kept: `numtok verify {artifact.ref}` says whether it is damaged, and after "
+                f"`numtok rm {artifact.ref}` the command makes it anew"
+            )
+        self._note(f"made again, {artifact.ref} is the same to the byte")
+        return artifact
+
+
+def claim(
+    place: Path, version: str, restart: bool, note: Callable[[str], None]
+) -> tuple[Path, bool]:
+    """The draft folder of a version, and whether an earlier run began it; needs its lock.
+
+    It takes a new name each time: a worker that outlived its killed parent
+    then has lost its path, and cannot write into what is continued here.
+    """
+    made_by = hashlib.sha256(msgspec.json.encode(provenance(), order="sorted")).hexdigest()[:8]
+    folder = place / f".draft-{version}.{made_by}.{secrets.token_hex(4)}"
+    continued = False
+    for entry in files.system.scandir(place):
+        if not entry.name.startswith(f".draft-{version}."):
+            continue
+        same = entry.name.startswith(f".draft-{version}.{made_by}.")
+        if same and not restart and not continued:
+            files.system.rename(place / entry.name, folder)
+            continued = True
+            continue
+        if not same and not restart:
+            note(f"beginning again: other versions of numtok or its libraries began {entry.name}")
+        discard(place / entry.name, version)
+    if continued:
+        _discard_stray(folder)
+    else:
+        files.system.mkdir(folder)
+    if not files.is_folder(folder / RECEIPTS):
+        files.system.mkdir(folder / RECEIPTS)
+    return folder, continued
+
+
+def discard(folder: Path, token: str) -> int:
+    """Remove a folder so that no half of it is ever seen under its own name; its bytes."""
+    trash = folder.with_name(f".trash-{token}.{secrets.token_hex(4)}")
+    files.system.rename(folder, trash)
+    files.fsync_path(folder.parent)
+    return files.remove_tree(trash)
+
+
+def shorten(names: Sequence[str]) -> str:
+    """At most eight names, for a message of one line."""
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return ", ".join(names[:8]) + more
+
+
+def _discard_stray(folder: Path) -> None:
+    """Leave in a draft only its receipts and what they vouch for."""
+    if not files.is_folder(folder / RECEIPTS):
+        vouched: Collection[str] = ()
+    else:
+        vouched = on_disk.vouched(folder)
+        for entry in files.system.scandir(folder / RECEIPTS):
+            if entry.name.startswith("."):
+                files.system.unlink(folder / RECEIPTS / entry.name)
+    for path, _ in on_disk.walk(folder):
+        if path not in vouched:
+            files.system.unlink(folder / path)
+    for name in (FILES, TIMING, MANIFEST):
+        with suppress(FileNotFoundError):
+            files.system.unlink(folder / name)
+
+
+def _fsync_tree(folder: Path) -> None:
+    for entry in files.system.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            _fsync_tree(folder / entry.name)
+    files.fsync_path(folder)

@@ -1,0 +1,142 @@
+"""Where training stands, in the draft of a model: written whole, or not at all.
+
+A checkpoint is one safetensors file and a receipt, which holds the plain values
+and vouches for the file. The receipt is replaced by one rename, so at any moment
+either the old or the new checkpoint is the one that counts.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from numtok import files
+from numtok.errors import StoreError
+from numtok.records import Natural, Value, convert
+from numtok.store.artifact import RECEIPTS, Output, write_receipt
+from numtok.store.draft import Draft
+
+_UNIT, _BUDGET, _MODEL = "checkpoint", "budget", "model"
+
+
+_P = TypeVar("_P", bound=Mapping[str, object])
+
+
+@dataclass(frozen=True)
+class Checkpoint(Generic[_P]):
+    """Tensors by name, and values that JSON can hold exactly."""
+
+    tensors: Mapping[str, Tensor]
+    plain: _P
+
+
+class _Budget(msgspec.Struct):
+    steps: Natural
+
+
+def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any]) -> None:
+    """Make this the checkpoint, then drop the one before."""
+    name = f"checkpoint-{step:09d}.safetensors"
+    tensors = {key: tensor.cpu().contiguous() for key, tensor in checkpoint.tensors.items()}
+    with files.Sink(draft.path / name) as sink:
+        sink.write(save(tensors))
+    write_receipt(
+        draft.path,
+        _UNIT,
+        input=draft.version,
+        settings=draft.version,
+        outputs=[Output(name, sink.bytes, sink.sha256)],
+        facts=dict(checkpoint.plain),
+    )
+    _drop_files(draft, besides=name)
+
+
+def read_checkpoint(draft: Draft, plain: type[_P]) -> Checkpoint[_P] | None:
+    """The last one that is whole, from an earlier run of this draft; its plain values are of the
+    type ``plain``."""
+    receipt = draft.receipt(_UNIT, input=draft.version, settings=draft.version, facts=plain)
+    if receipt is None or len(receipt.outputs) != 1:
+        return None
+    path = draft.path / receipt.outputs[0].path
+    with belonging(path):
+        return Checkpoint(load(files.read_bytes(path, 1 << 40)), cast(_P, receipt.facts))
+
+
+@contextmanager
+def belonging(path: Path) -> Iterator[None]:
+    """StoreError where what a checkpoint holds is none, or not of the run that goes on with it."""
+    try:
+        yield
+    except (SafetensorError, KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise StoreError(
+            f"{path} is no checkpoint of this run ({why}); begin again with --restart"
+        ) from error
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What is said of a model that lies whole in its draft."""
+
+    counts: dict[str, Natural]
+    timing: dict[str, Value]
+
+
+def write_finished(draft: Draft, names: Sequence[str], finished: Finished) -> None:
+    """Vouch for the files of the model; only then the checkpoint is of no more use."""
+    outputs = []
+    for name in names:
+        digest, size = files.sha256_file(draft.path / name)
+        outputs.append(Output(name, size, digest))
+    write_receipt(
+        draft.path,
+        _MODEL,
+        input=draft.version,
+        settings=draft.version,
+        outputs=outputs,
+        facts={"counts": finished.counts, "timing": finished.timing},
+    )
+
+
+def read_finished(draft: Draft) -> Finished | None:
+    """Of an earlier run that was cut short between its last step and the store."""
+    receipt = draft.receipt(_MODEL, input=draft.version, settings=draft.version, facts=Finished)
+    return None if receipt is None else convert(receipt.facts, Finished)
+
+
+def drop_checkpoint(draft: Draft) -> None:
+    """Leave none: what is published is the model alone."""
+    with files.reporting("clear", draft.path), suppress(FileNotFoundError):
+        files.system.unlink(draft.path / RECEIPTS / f"{_UNIT}.json")
+    _drop_files(draft, besides="")
+
+
+def write_steps(draft: Draft, steps: int) -> None:
+    """Freeze the budget: a run that continues this one takes as many steps."""
+    write_receipt(
+        draft.path,
+        _BUDGET,
+        input=draft.version,
+        settings=draft.version,
+        outputs=[],
+        facts={"steps": steps},
+    )
+
+
+def read_steps(draft: Draft) -> int | None:
+    """The frozen budget of an earlier run."""
+    receipt = draft.receipt(_BUDGET, input=draft.version, settings=draft.version, facts=_Budget)
+    return None if receipt is None else convert(receipt.facts, _Budget).steps
+
+
+def _drop_files(draft: Draft, besides: str) -> None:
+    with files.reporting("clear", draft.path):
+        for entry in files.system.scandir(draft.path):
+            if entry.name.startswith("checkpoint-") and entry.name != besides:
+                files.system.unlink(draft.path / entry.name)

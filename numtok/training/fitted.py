@@ -1,0 +1,186 @@
+"""From columns and targets to a fitted model, and from the model to predictive distributions.
+
+What the target is scaled by, what inputs are made of and the model itself belong
+together: whoever fits a table, the ``train`` command or ``numtok.sklearn``, goes
+through here.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
+from numtok.errors import UsageError
+from numtok.models.batches import seed_of
+from numtok.models.distributions.base import Predictive
+from numtok.models.heads.base import Calibration, ValueHead, tiled
+from numtok.models.regressor import Regressor, RegressorSettings
+from numtok.models.trunks.mlp import Mlp
+from numtok.registry import settings_of, spec_of
+from numtok.training.features import Columns, Inputs
+from numtok.training.fitting import Fitting, FittingRecipe, Rows, held_back
+
+_ROUNDING = 16  # spacings of float64: less apart are results of one number
+_ROUNDED = 1e-9  # of the unit interval
+_AT_ONCE = 1 << 14  # rows that go through the model at a time
+
+
+class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The train split: its rows, and of its raw targets the range, the mean and the resolution.
+
+    resolution
+        The smallest gap between two different targets, but for gaps of arithmetic (0.3 and
+        0.1 + 0.2); 0 where there is one alone.
+    """
+
+    rows: int
+    low: float
+    high: float
+    mean: float
+    resolution: float
+
+    @classmethod
+    def of(cls, target: NDArray[np.float64]) -> "LearntFrom":
+        """Of at least one target, float64[n]."""
+        different = np.unique(target)
+        gaps = np.diff(different)
+        gaps = gaps[gaps > _ROUNDING * np.spacing(np.abs(different[1:]))]
+        low, high, mean = (float(of(target)) for of in (np.min, np.max, np.mean))
+        return cls(len(target), low, high, mean, float(gaps.min()) if len(gaps) else 0.0)
+
+    @property
+    def log_range(self) -> float:
+        """The logarithm of how wide the range is; of one that is a point 0, as if it were 1."""
+        return math.log(self.high - self.low) if self.low < self.high else 0.0
+
+    def outside(self, target: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which of other targets, float64[n], lie outside that range."""
+        return (target < self.low) | (target > self.high)
+
+
+class Fit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How fitting went.
+
+    Epochs until it ended, the one whose weights were kept and its validation loss; batches that
+    were learnt, and rows, each as often as it was.
+    """
+
+    epochs: int
+    best_epoch: int
+    best_loss: float
+    steps: int
+    samples: int
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A model with everything that its predictions need."""
+
+    model: Regressor
+    inputs: Inputs
+    scaling: FittedNormalizer
+    calibration: Calibration
+    learnt_from: LearntFrom
+    fit: Fit
+
+    def predictive(self, columns: Columns) -> Predictive:
+        """The distribution of the target of each row, in raw units."""
+        parameters = self.parameters(self.inputs.of(columns))
+        return self.model.reader.predictive(parameters, self.calibration, self.scaling)
+
+    @torch.no_grad()
+    def parameters(self, inputs: NDArray[np.float32]) -> Tensor:
+        """[n, P] of the head, from inputs [n, inputs]; on a CPU whatever rows are beside a row."""
+        device = next(self.model.parameters()).device
+        made = []
+        for part in torch.split(torch.from_numpy(inputs), _AT_ONCE):
+            made.append(self.model(tiled(part).to(device))[: len(part)])
+        return torch.cat(made)
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """A model before its first epoch, with what it learns from."""
+
+    fitting: Fitting
+    inputs: Inputs
+    scaling: FittedNormalizer
+    learnt_from: LearntFrom
+    looked_at: Rows
+    looked_at_values: NDArray[np.float64]  # normalised
+    unsayable: int  # targets that are given, which the head learns as the nearest it can say
+
+    @classmethod
+    def of(
+        cls,
+        columns: Columns,
+        target: NDArray[np.float64],
+        validation: tuple[Columns, NDArray[np.float64]] | None,
+        *,
+        head: ValueHead,
+        trunk: Mlp,
+        normalizer: str,
+        recipe: FittingRecipe,
+        device: torch.device,
+    ) -> "Preparation":
+        """From at least two rows: columns [n] and finite targets float64[n].
+
+        ``validation``: rows to look at; None: a share of the others is held back. Constants are
+        fitted on all rows that are given to learn from, those held back among them.
+
+        Raises UsageError for a normalisation in which the head cannot say the numbers.
+        """
+        inputs = Inputs.fit(columns)
+        scaling = fit(NORMALIZERS.build(normalizer), Moments.of(target))
+        if head.raw and not scaling.normalizer.identity:
+            raise UsageError(
+                f"--head {spec_of(head)} learns numbers as they are, and --normalize {normalizer} "
+                "would change them; leave it out, or give none"
+            )
+        values = scaling.forward(target)
+        beyond = int(((values < -_ROUNDED) | (values > 1 + _ROUNDED)).sum())
+        if head.scaled and beyond:
+            raise UsageError(
+                f"--normalize {normalizer} puts {beyond:,} of {len(values):,} targets outside of "
+                f"[0, 1], where --head {spec_of(head)} says numbers; leave it out, or give "
+                f"{head.normalizer}"
+            )
+        unsayable = int((~head.sayable(values)).sum())
+        every = inputs.of(columns)
+        if validation is None:
+            mine, others = held_back(len(target), recipe.validation, recipe.seed)
+            looked_at, looked_at_values = every[others], values[others]
+            every, values = every[mine], values[mine]
+        else:
+            looked_at, looked_at_values = (
+                inputs.of(validation[0]),
+                scaling.forward(validation[1]),
+            )
+        torch.manual_seed(seed_of(recipe.seed, "init"))
+        model = Regressor(RegressorSettings(inputs.width, trunk, settings_of(head)))
+        looking = Rows(looked_at, head.learnt(looked_at_values))
+        fitting = Fitting(model, Rows(every, head.learnt(values)), looking, recipe, device)
+        learnt_from = LearntFrom.of(target)
+        return cls(fitting, inputs, scaling, learnt_from, looking, looked_at_values, unsayable)
+
+    def finished(self) -> Fitted:
+        """The model after its best epoch, its doubts measured on the rows that were looked at."""
+        fitting = self.fitting
+        model = fitting.finish()
+        fit = Fit(
+            fitting.epoch,
+            fitting.best_epoch,
+            fitting.best_loss,
+            fitting.step,
+            fitting.epoch * fitting.rows,
+        )
+        bare = Fitted(model, self.inputs, self.scaling, {}, self.learnt_from, fit)
+        with torch.no_grad():
+            parameters = bare.parameters(self.looked_at.inputs)
+            calibration = model.reader.calibrate(parameters, self.looked_at_values)
+        return replace(bare, calibration=calibration)

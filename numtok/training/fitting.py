@@ -1,0 +1,237 @@
+"""Fitting a model to a table: AdamW, epoch by epoch, until the validation loss falls no more.
+
+The recipe of Decoding-based Regression, Appendix D: at most 300 epochs, a tenth
+of the train split held back, patience 5. A :class:`Fitting` knows nothing of
+files. What comes next is a pure function of its state and of (seed, epoch), so a
+state that was saved and loaded goes on as if it had never stopped.
+"""
+
+import copy
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from numtok.errors import TrainingFailed, UsageError
+from numtok.models.batches import generator
+from numtok.models.regressor import Regressor
+from numtok.records import Natural
+
+_SMALL = 2e9  # operations of one pass over a batch
+_LOOKED_AT = 1 << 14  # rows of the validation split that go through the model at a time
+
+
+@dataclass(frozen=True)
+class FittingRecipe:
+    """How a model is fitted.
+
+    patience
+        Epochs without a better validation loss after which it ends; 0: never before the last.
+    validation
+        The share of the train split that is held back for it, where no split is there for that.
+    """
+
+    epochs: int = 300
+    patience: int = 5
+    validation: float = 0.1
+    batch: int = 128
+    learning_rate: float = 5e-4
+    weight_decay: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for option, value, good, allowed in (
+            ("--epochs", self.epochs, self.epochs >= 1, "1 or more"),
+            ("--patience", self.patience, self.patience >= 0, "0 (never stop early) or more"),
+            ("--validation", self.validation, 0 < self.validation < 1, "between 0 and 1"),
+            ("--batch", self.batch, self.batch >= 1, "1 or more"),
+            ("--lr", self.learning_rate, 0 < self.learning_rate < 1, "between 0 and 1"),
+            ("--weight-decay", self.weight_decay, 0 <= self.weight_decay < math.inf, "0 or more"),
+        ):
+            if not good:
+                raise UsageError(f"{option} {value} is not possible; it is {allowed}")
+
+
+class Rows(NamedTuple):
+    """``n`` rows as a model is given them."""
+
+    inputs: NDArray[np.float32]  # [n, inputs]
+    learnt: NDArray[Any]  # [n, W], as the head learns the target
+
+
+def held_back(rows: int, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Indices to learn from and to look at, at least one of each; two rows are needed.
+
+    >>> [part.tolist() for part in held_back(5, 0.2, seed=0)]
+    [[0, 1, 2, 3], [4]]
+    """
+    order = generator(seed, "held back").permutation(rows)
+    count = min(max(1, round(share * rows)), rows - 1)
+    return np.sort(order[count:]), np.sort(order[:count])
+
+
+class Epoch(NamedTuple):
+    """Mean losses after an epoch, in the head's units."""
+
+    epoch: int
+    train: float
+    validation: float
+
+
+class FittingState(TypedDict):
+    """What fitting goes on from, beside its tensors."""
+
+    epoch: Natural
+    step: Natural
+    best_epoch: Natural
+    best_loss: float
+
+
+class Fitting:
+    """A model being fitted; ``epoch`` counts those that are done, ``step`` their batches."""
+
+    def __init__(
+        self,
+        model: Regressor,
+        train: Rows,
+        validation: Rows,
+        recipe: FittingRecipe,
+        device: torch.device,
+    ) -> None:
+        self.model = model.to(device)
+        self.recipe = recipe
+        self.device = device
+        self._train = [torch.from_numpy(part).to(device) for part in train]
+        self._validation = [torch.from_numpy(part).to(device) for part in validation]
+        self.epoch = 0
+        self.step = 0
+        self.best_epoch = 0
+        self.best_loss = math.inf
+        self._best = copy.deepcopy(model.state_dict())
+        self._optimizer = torch.optim.AdamW(
+            model.parameters(),
+            lr=recipe.learning_rate,
+            weight_decay=recipe.weight_decay,
+            fused=True,
+        )
+
+    @property
+    def rows(self) -> int:
+        """How many are learnt in an epoch."""
+        return len(self._train[0])
+
+    @property
+    def done(self) -> bool:
+        """Whether the last epoch was the last."""
+        recipe = self.recipe
+        late = recipe.patience and self.epoch - self.best_epoch >= recipe.patience
+        return self.epoch >= recipe.epochs or bool(late)
+
+    def advance(self) -> Epoch:
+        """One epoch; TrainingFailed where the loss is not finite."""
+        with self._few_threads():
+            return self._advance()
+
+    @contextmanager
+    def _few_threads(self) -> Iterator[None]:
+        """One thread for a small model on a CPU: several wait for each other longer than they gain.
+
+        So such a fit ends in the same bytes, whatever number of threads it was allowed.
+        """
+        threads = torch.get_num_threads()
+        operations = self.model.flops(min(self.recipe.batch, self.rows))
+        if self.device.type == "cpu" and operations < _SMALL:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+
+    def _advance(self) -> Epoch:
+        self.model.train()
+        rows = self.rows
+        order = generator(self.recipe.seed, "order", self.epoch).permutation(rows)
+        total = torch.zeros((), dtype=torch.float64, device=self.device)
+        for chosen in torch.split(torch.from_numpy(order).to(self.device), self.recipe.batch):
+            x_NI, learnt_NW = (part.index_select(0, chosen) for part in self._train)
+            losses = self.model.losses(x_NI, learnt_NW)
+            self._optimizer.zero_grad()
+            losses.mean().backward()  # type: ignore[no-untyped-call]
+            self._optimizer.step()
+            total += losses.detach().sum()
+            self.step += 1
+        self.epoch += 1
+        made = Epoch(self.epoch, float(total) / rows, self.validation_loss())
+        if not (math.isfinite(made.train) and math.isfinite(made.validation)):
+            raise TrainingFailed(
+                f"the loss is not finite in epoch {self.epoch}; give a smaller --lr (it was "
+                f"{self.recipe.learning_rate:g})"
+                + ("" if self.model.head.scaled else ", or --normalize affine")
+            )
+        if made.validation < self.best_loss:
+            self.best_loss, self.best_epoch = made.validation, self.epoch
+            self._best = copy.deepcopy(self.model.state_dict())
+        return made
+
+    @torch.no_grad()
+    def validation_loss(self) -> float:
+        """The mean loss of the rows that are held back."""
+        self.model.eval()
+        parts = zip(*(torch.split(part, _LOOKED_AT) for part in self._validation), strict=True)
+        total = sum(float(self.model.losses(*part).double().sum()) for part in parts)
+        return total / len(self._validation[0])
+
+    def finish(self) -> Regressor:
+        """The model as it was after the best epoch."""
+        self.model.load_state_dict(self._best)
+        return self.model.eval()
+
+    def state(self) -> tuple[dict[str, Tensor], FittingState]:
+        """Everything that the next epoch depends on, as tensors by name and as plain values.
+
+        When it is done only what the best epoch left.
+        """
+        tensors = {f"best.{name}": one for name, one in self._best.items()}
+        if not self.done:
+            live = {f"weight.{name}": one for name, one in self.model.state_dict().items()}
+            for index, one in self._optimizer.state_dict()["state"].items():
+                live |= {f"{key}.{index}": one[key] for key in ("exp_avg", "exp_avg_sq")}
+            tensors |= {name: one.clone() for name, one in live.items()}  # the next step writes
+        plain: FittingState = {
+            "epoch": self.epoch,
+            "step": self.step,
+            "best_epoch": self.best_epoch,
+            "best_loss": self.best_loss,
+        }
+        return tensors, plain
+
+    def load(self, tensors: Mapping[str, Tensor], plain: FittingState) -> None:
+        """The inverse of :meth:`state`."""
+
+        def part(prefix: str) -> dict[str, Tensor]:
+            return {
+                key.removeprefix(prefix): one.to(self.device)
+                for key, one in tensors.items()
+                if key.startswith(prefix)
+            }
+
+        self.epoch, self.step = plain["epoch"], plain["step"]
+        self.best_epoch, self.best_loss = plain["best_epoch"], plain["best_loss"]
+        self._best = part("best.")
+        if self.done:
+            return
+        self.model.load_state_dict(part("weight."))
+        first, second = part("exp_avg."), part("exp_avg_sq.")
+        parameters = list(self.model.parameters())
+        for index in first:  # none before the first step
+            self._optimizer.state[parameters[int(index)]] = {
+                "step": torch.tensor(float(self.step), device=self.device),
+                "exp_avg": first[index],
+                "exp_avg_sq": second[index],
+            }

@@ -1,0 +1,166 @@
+"""A model of tables as an artifact: ``weights.safetensors``, ``regressor.json``, ``metrics.jsonl``.
+
+One artifact holds a model for each fold that was asked for, since their results
+only mean something together. Loading trusts nothing: names, types and shapes are
+compared with what the settings give before anything is copied.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import torch
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from numtok import files
+from numtok.data.tables.table import Feature
+from numtok.encoding.normalizers.base import stored_normalizer
+from numtok.models.heads.base import Calibration
+from numtok.models.regressor import Regressor, RegressorSettings
+from numtok.models.trunks.mlp import Mlp
+from numtok.records import Natural, read_record
+from numtok.registry import Settings
+from numtok.reports import Configuration
+from numtok.store.artifact import Artifact
+from numtok.training.features import Inputs
+from numtok.training.fitted import Fit, Fitted, LearntFrom
+from numtok.training.model_files import WEIGHTS, check_calibration, load_weights, naming_model
+
+FORMAT = 1  # of regressor.json
+REGRESSOR_FILE = "regressor.json"
+
+
+class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was fitted on one fold's train split, beside the weights; see ``nn.fitted.Fitted``.
+
+    scaling
+        Constants of the normalisation of the target.
+    flops
+        Of training; a multiplication and an addition count as two.
+    """
+
+    fold: Natural
+    inputs: Inputs
+    scaling: dict[str, float]
+    calibration: Calibration
+    learnt_from: LearntFrom
+    fit: Fit
+    flops: float
+
+
+class RegressorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``regressor.json``.
+
+    head, normalizer
+        Expanded settings (``registry.settings_of``).
+    configuration
+        What was asked for, the seed apart, in a form for people: what reports are grouped by.
+    """
+
+    target: str
+    features: list[Feature]
+    trunk: Mlp
+    head: Settings
+    normalizer: Settings
+    configuration: Configuration
+    seed: int
+    folds: list[Fold]
+    format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        share, rows = (self.configuration.get(key) for key in ("validation", "rows"))
+        if not (isinstance(share, float) and 0 < share < 1 and isinstance(rows, int | None)):
+            raise ValueError("the configuration does not say which rows were looked at")
+        if not isinstance(self.configuration.get("scheme"), str):
+            raise ValueError("the configuration does not say its scheme")
+        numbers = sum(one.kind == "number" for one in self.features)
+        for fold in self.folds:
+            if (len(fold.inputs.means), len(fold.inputs.values)) != (
+                numbers,
+                len(self.features) - numbers,
+            ):
+                raise ValueError(f"the inputs of fold {fold.fold} are not those of the features")
+        if not self.folds or len({one.fold for one in self.folds}) < len(self.folds):
+            raise ValueError("there is no fold, or one twice")
+
+
+@dataclass(frozen=True)
+class LoadedRegressor:
+    """A model artifact in memory: what it says, and a fitted model for each fold in it."""
+
+    artifact: Artifact
+    file: RegressorFile
+    fitted: dict[int, Fitted]
+
+
+def is_regressor(artifact: Artifact) -> bool:
+    """Whether a model artifact is one of tables."""
+    return any(output.path == REGRESSOR_FILE for output in artifact.files())
+
+
+def write_regressor(folder: Path, file: RegressorFile, models: Sequence[Regressor]) -> None:
+    """Write what :func:`read_regressor` reads; a model for each of the file's folds."""
+    weights = {
+        name: parameter.detach().cpu().contiguous()
+        for fold, model in zip(file.folds, models, strict=True)
+        for name, parameter in _named(fold, model).items()
+    }
+    files.write_atomic(folder / WEIGHTS, save(weights))
+    content = msgspec.json.format(msgspec.json.encode(file), indent=1)
+    files.write_atomic(folder / REGRESSOR_FILE, content + b"\n")
+
+
+def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
+    """The models, ready for evaluation.
+
+    Raises StoreError where files are damaged or do not belong together, UsageError for a format
+    or a revision that this numtok does not know.
+    """
+    file = read_regressor_file(artifact)
+    path = artifact.path / REGRESSOR_FILE
+    settings = {one.fold: _settings(file, one) for one in file.folds}
+
+    def make() -> nn.ModuleDict:
+        return nn.ModuleDict({f"fold{one}": Regressor(of) for one, of in settings.items()})
+
+    sizes = {"trunk": asdict(file.trunk), "head": file.head}
+    with artifact.naming_plugins():
+        weights = load_weights(artifact.path / WEIGHTS, path, sizes, make)
+    fitted = {}
+    for one in file.folds:
+        with naming_model(path):
+            scaling = stored_normalizer(file.normalizer, one.scaling)
+            low, high = scaling.inverse(np.array([0.0, 1.0])).tolist()
+            if one.learnt_from.low < one.learnt_from.high and not low < high:
+                raise ValueError(f"its numbers from {low} to {high} are one")
+        model = Regressor(settings[one.fold])
+        check_calibration(path, model.head, one.calibration)
+        with torch.no_grad():
+            for name, parameter in _named(one, model).items():
+                parameter.copy_(weights[name])
+        fitted[one.fold] = Fitted(
+            model.to(device).eval(),
+            one.inputs,
+            scaling,
+            one.calibration,
+            one.learnt_from,
+            one.fit,
+        )
+    return LoadedRegressor(artifact, file, fitted)
+
+
+def read_regressor_file(artifact: Artifact) -> RegressorFile:
+    """What the models are; nothing of their weights is read. Raises as :func:`read_regressor`."""
+    then = f"`numtok verify {artifact.ref}` says what else is"
+    return read_record(artifact.path / REGRESSOR_FILE, RegressorFile, FORMAT, then)
+
+
+def _settings(file: RegressorFile, fold: Fold) -> RegressorSettings:
+    return RegressorSettings(fold.inputs.width, file.trunk, file.head)
+
+
+def _named(fold: Fold, model: Regressor) -> Mapping[str, Tensor]:
+    return {f"fold{fold.fold}.{name}": one for name, one in model.named_parameters()}

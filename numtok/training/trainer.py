@@ -1,0 +1,433 @@
+"""The steps of training: AdamW, warm-up and a cosine to zero, gradients clipped.
+
+A :class:`Trainer` knows its step and nothing of files or time. What comes next
+is a pure function of its state and of (seed, step), so a state that was saved
+and loaded goes on exactly as if it had never stopped.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from operator import mul
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
+
+import msgspec
+import torch
+from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
+
+from numtok.config import threads
+from numtok.errors import TrainingFailed, UsageError
+from numtok.models.batches import seed_of
+from numtok.models.model import Given, Losses, Model, ProjectedLosses
+from numtok.models.objectives.base import Example
+from numtok.plugins import unwatch
+from numtok.records import Natural
+from numtok.training.device import seed_generator
+
+WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
+_OF_VALUES = ("embedder.encoder.",)  # the names of what makes the vectors of prefixes
+_SHORTEST = 16  # tokens to which rows are padded at least, where each length costs a recording
+_SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
+#: Of models that project prefixes, besides; the reconstruction without its weight.
+_PROJECTED = (
+    "projected_loss", "reconstruction_loss", "reconstruction_of_others", "embedding_norm",
+    "projection_norm",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is trained.
+
+    warmup
+        Share of the steps in which the rate rises from 0 to ``learning_rate``; after it the rate
+        falls to ``final_rate`` along a cosine.
+    starts
+        The steps at which the rate begins anew, and behind them ``steps``: what lies between two of
+        these has a warm-up and a cosine of its own. None: the run is one.
+    clip
+        The largest norm of the whole gradient; 0 for no limit.
+    """
+
+    steps: int
+    learning_rate: float
+    warmup: float = 0.05
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    seed: int = 0
+    final_rate: float = 0.0
+    starts: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        rate, decay = self.learning_rate, self.weight_decay
+        for option, value, good, allowed in (
+            ("--steps", self.steps, self.steps >= 1, "1 or more"),
+            ("--lr", rate, 0 < rate < 1, "between 0 and 1"),
+            (
+                "--lr-end",
+                self.final_rate,
+                0 <= self.final_rate <= rate,
+                f"from 0 to --lr, {rate:g}",
+            ),
+            ("--warmup", self.warmup, 0 <= self.warmup < 1, "0 or more, below 1"),
+            ("--weight-decay", decay, 0 <= decay < 1, "0 or more, below 1"),
+            ("--clip", self.clip, 0 <= self.clip < math.inf, "0 (no limit) or more"),
+        ):
+            if not good:
+                raise UsageError(f"{option} {value} is not possible; it is {allowed}")
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step, counted from 0.
+
+        >>> recipe = Recipe(steps=100, learning_rate=1.0e-3, warmup=0.1)
+        >>> [round(1000 * recipe.rate(step), 3) for step in (0, 9, 55, 99)]
+        [0.1, 1.0, 0.5, 0.0]
+        """
+        starts = self.starts or (0, self.steps)
+        part = min(bisect_right(starts, step), len(starts) - 1)
+        first, steps = starts[part - 1], starts[part] - starts[part - 1]
+        step, warm = step - first, round(self.warmup * steps)
+        if step < warm:
+            return self.learning_rate * (step + 1) / warm
+        done = (step - warm) / max(1, steps - warm)
+        above = self.learning_rate - self.final_rate
+        return self.final_rate + above * 0.5 * (1 + math.cos(math.pi * done))
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How steps are worked out: what is learnt is the same but for rounding.
+
+    accumulate
+        In how many parts a batch is learnt, one after the other, for less memory. (Dropout takes
+        other states.)
+    recompute
+        Whether a block's states are worked out again for its gradient, for less memory.
+    compiled
+        Whether losses and gradients run as compiled by PyTorch; the first steps take minutes.
+    """
+
+    device: torch.device
+    bfloat16: bool = False
+    accumulate: int = 1
+    recompute: bool = False
+    compiled: bool = False
+
+    @property
+    def graphs(self) -> bool:
+        """Whether CUDA graphs are replayed: not where gradients are summed over parts, which lie in
+        memory that the next part's graph writes over (PyTorch's issues 96693 and 169545)."""
+        return self.compiled and self.device.type == "cuda" and self.accumulate == 1
+
+    @property
+    def compiler(self) -> dict[str, Any]:
+        """Options of ``torch.compile``: for any number of rows and tokens, or each would be
+        compiled anew.
+
+        >>> Execution(torch.device("cuda"), compiled=True).compiler
+        {'dynamic': True, 'mode': 'reduce-overhead'}
+        """
+        return {"dynamic": True} | ({"mode": "reduce-overhead"} if self.graphs else {})
+
+
+class Prepared(NamedTuple):
+    """A batch as a step learns it, on the host.
+
+    ``parts``: what the model is given, and the shares of its means in those of the batch.
+    """
+
+    parts: list[tuple[Given, "Shares"]]
+    tokens: int  # real ones
+    flops: int  # of a forward pass, or of two
+    second_flops: int  # of these those of the second
+
+
+class Shares(NamedTuple):
+    """What part of a batch's tokens, values and projected prefixes some of its rows have."""
+
+    tokens: float
+    values: float
+    prefixes: float
+
+
+class TrainerState(TypedDict):
+    """What a trainer goes on from, beside its tensors."""
+
+    step: Natural
+    tokens: Natural
+    flops: Annotated[int, msgspec.Meta(ge=0)]
+    second_flops: NotRequired[Annotated[int, msgspec.Meta(ge=0)]]  # older ones know no second pass
+    summed: Natural
+
+
+class Trainer:
+    """A model and its optimizer at some step; ``step`` counts those that are done."""
+
+    def __init__(self, model: Model, recipe: Recipe, execution: Execution) -> None:
+        self.model = model.to(execution.device)
+        if execution.recompute:
+            self.model.transformer.recompute = True
+        self.recipe = recipe
+        self.execution = execution
+        self.device = execution.device
+        self.step = 0
+        self.tokens = 0  # real ones that went in
+        self.flops = 0  # of forward passes
+        self.second_flops = 0  # of these those of second ones
+        self._uncompiled = execution.compiled  # before the first step
+        self._learnt_losses: Callable[[Given], Losses] = model.losses
+        # The second pass would write over what the first left in its graph.
+        self._graphs = execution.graphs and model.projection is None
+        if self._graphs:
+            self._learnt_losses = replayed_losses(model, execution)
+        elif execution.compiled:
+            self._learnt_losses = torch.compile(model.losses, dynamic=True)
+        self._names = {name: parameter for name, parameter in model.named_parameters()}
+        self._optimizer = torch.optim.AdamW(
+            [*self._groups()], lr=recipe.learning_rate, betas=(0.9, 0.95), fused=True
+        )
+        self._told = _SUMS if model.projection is None else (*_SUMS, *_PROJECTED)
+        self._sums = torch.zeros(len(self._told), dtype=torch.float64, device=self.device)
+        self._summed = 0
+
+    def _groups(self) -> Iterator[dict[str, Any]]:
+        """What the optimizer is given: matrices decay, and what makes the vectors of prefixes has
+        a rate of its own, ``times`` that of everything else."""
+        passes = self.model.objective.passes
+        apart = _OF_VALUES if passes is not None else ()
+        for own in (False, True):
+            some = [p for name, p in self._names.items() if name.startswith(apart) is own]
+            times = passes.rate / self.recipe.learning_rate if own and passes else 1.0
+            for decay, chosen in (
+                (self.recipe.weight_decay, [p for p in some if p.dim() >= 2]),
+                (0.0, [p for p in some if p.dim() < 2]),
+            ):
+                if chosen or not own:
+                    yield {"params": chosen, "weight_decay": decay, "times": times}
+
+    def prepare(self, example: Example) -> Prepared:
+        """What :meth:`learn` takes; may be called by other threads ahead of time.
+
+        For a GPU it is put into pinned memory, so that a step need not wait until it is copied.
+        """
+        parts, counts, flops, second = [], [], 0, 0
+        for part in example.parts(self.execution.accumulate):
+            given = self.model.on_host(part)
+            counts.append(self._counts(part, given))
+            if self._graphs:
+                given = given.widened(bucket(given.tokens.shape[1], self.model.settings.context))
+            if self.device.type == "cuda":
+                given = given.pinned()
+            parts.append(given)
+            flops += self.model.flops(part)
+            second += self.model.second_flops(part)
+        all_of = [max(1, sum(column)) for column in zip(*counts, strict=True)]
+        shares = [
+            Shares(*(own / every for own, every in zip(count, all_of, strict=True)))
+            for count in counts
+        ]
+        tokens = int(example.real.sum())
+        return Prepared(list(zip(parts, shares, strict=True)), tokens, flops, second)
+
+    def _counts(self, example: Example, given: Given) -> tuple[int, int, int]:
+        """Tokens, values and projected prefixes."""
+        prefixes = 0 if given.projected is None else len(given.projected)
+        return len(example.where), self.values(example), prefixes
+
+    def values(self, example: Example) -> int:
+        """Over how many the loss of values is a mean: numbers, or tokens."""
+        return len(example.where if self.model.values_per_token else example.number_where)
+
+    def advance(self, example: Example) -> None:
+        """One step."""
+        self.learn(self.prepare(example))
+
+    def learn(self, prepared: Prepared) -> None:
+        """One step; looks at no result, so that a GPU need not be waited for."""
+        if self._uncompiled:
+            self._hold_to_contracts(prepared)
+        rate = self.recipe.rate(self.step)
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate * group["times"]
+        self.model.train()
+        # Dropout draws from the global generator; other users of it must not matter.
+        seed_generator(self.device, seed_of(self.recipe.seed, "dropout", self.step))
+        self._optimizer.zero_grad()
+        for losses in self._losses(prepared, self._learnt_losses):
+            total = self.model.total(losses)
+            total.backward()  # type: ignore[no-untyped-call]
+            self._sums[:3] += torch.stack([total, losses.token, losses.value]).detach().double()
+            if losses.projected is not None:
+                self._sums[4:] += torch.stack(losses.projected).detach().double()
+        norm = clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf)
+        self._optimizer.step()
+        self._sums[3] += norm
+        self._summed += 1
+        self.step += 1
+        self.tokens += prepared.tokens
+        self.flops += prepared.flops
+        self.second_flops += prepared.second_flops
+
+    def _hold_to_contracts(self, prepared: Prepared) -> None:
+        """Have plugins answer once as they are written: compiled, their answers cannot be looked
+        at."""
+        for given, _ in prepared.parts:
+            with self._precision():
+                self.model.losses(given.to(self.device))
+        for module in self.model.modules():
+            unwatch(module)
+        self._uncompiled = False
+
+    def means(self) -> dict[str, float]:
+        """Mean losses and gradient norm since the last call; the device is waited for.
+
+        Raises TrainingFailed where one is not finite.
+        """
+        sums = (self._sums / max(1, self._summed)).tolist()
+        self._sums.zero_()
+        self._summed = 0
+        if not all(map(math.isfinite, sums)):
+            raise TrainingFailed(
+                f"the loss is not finite at step {self.step}; give a smaller --lr "
+                f"(it was {self.recipe.learning_rate:g}), a longer --warmup, or a --normalize that "
+                "keeps numbers small"
+            )
+        return dict(zip(self._told, sums, strict=True))
+
+    @torch.no_grad()
+    def validate(self, example: Example) -> dict[str, float]:
+        """The mean losses of a batch that is not learnt."""
+        self.model.eval()
+        found = list(self._losses(self.prepare(example), self.model.losses))
+        means = {
+            "token_loss": sum(float(one.token) for one in found),
+            "value_loss": sum(float(one.value) for one in found),
+        }
+        projected = [one.projected for one in found if one.projected is not None]
+        # Without any there are no columns, nor names told.
+        for name, column in zip(_PROJECTED, zip(*projected, strict=True), strict=False):
+            means[name] = sum(map(float, column))
+        return means
+
+    def counts(self, example: Example) -> dict[str, int]:
+        """Over how many the means of :meth:`validate` are."""
+        tokens, values, prefixes = self._counts(example, self.model.on_host(example))
+        counts = dict.fromkeys(("projected_loss", "token_loss"), tokens) | {"value_loss": values}
+        return dict.fromkeys(_PROJECTED, prefixes) | counts
+
+    def loss(self, means: Mapping[str, float]) -> float:
+        """What is learnt, from the means of :meth:`validate`."""
+        total = means["token_loss"] + means["value_loss"]
+        if (passes := self.model.objective.passes) is not None:
+            total += passes.total(means["projected_loss"], means["reconstruction_loss"])
+        return total
+
+    def _losses(self, prepared: Prepared, losses: Callable[[Given], Losses]) -> Iterator[Losses]:
+        """Of each part of a batch, so that they add up to the means over all of it."""
+        for given, share in prepared.parts:
+            with self._precision():
+                found = losses(given.to(self.device))
+            projected = found.projected
+            if projected is not None:
+                shares = (share.tokens, *[share.prefixes] * (len(projected) - 1))
+                projected = ProjectedLosses._make(map(mul, projected, shares))
+            yield Losses(found.token * share.tokens, found.value * share.values, projected)
+
+    def state(self) -> tuple[dict[str, Tensor], TrainerState]:
+        """Everything that the next step depends on, as tensors by name and as plain values."""
+        tensors = {f"weight.{name}": p.detach() for name, p in self._names.items()}
+        for name, parameter in self._names.items():
+            for key, value in self._optimizer.state.get(parameter, {}).items():
+                if key != "step":
+                    tensors[f"{key}.{name}"] = value
+        tensors["sums"] = self._sums
+        plain: TrainerState = {
+            "step": self.step,
+            "tokens": self.tokens,
+            "flops": self.flops,
+            "second_flops": self.second_flops,
+            "summed": self._summed,
+        }
+        return tensors, plain
+
+    def load(self, tensors: Mapping[str, Tensor], plain: TrainerState) -> None:
+        """The inverse of :meth:`state`."""
+        self.step, self.tokens = plain["step"], plain["tokens"]
+        self.flops = plain["flops"]
+        self.second_flops = plain.get("second_flops", 0)
+        self._summed = plain["summed"]
+        with torch.no_grad():
+            self._sums.copy_(tensors["sums"])
+            for name, parameter in self._names.items():
+                parameter.copy_(tensors[f"weight.{name}"])
+                self._optimizer.state[parameter] = {
+                    "step": torch.tensor(float(self.step), device=self.device),
+                    "exp_avg": tensors[f"exp_avg.{name}"].to(self.device),
+                    "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(self.device),
+                }
+
+    @contextmanager
+    def _precision(self) -> Iterator[None]:
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.execution.bfloat16):
+            yield
+
+
+def replayed_losses(model: Model, execution: Execution) -> Callable[[Given], Losses]:
+    """``model.losses`` with the trunk as CUDA graphs, launched as one: the kernels of a small model
+    take less time than launching them one by one.
+
+    PyTorch compiles the trunk once and records a graph for each shape that it then meets, so
+    batches come :meth:`~Given.widened` to a :func:`bucket`. How much is predicted differs from
+    batch to batch, so the heads, a few kernels, run as they are.
+
+    Not run on a GPU: written by PyTorch's documentation. On a CPU, where PyTorch takes the same
+    calls and records nothing, tests hold that losses and gradients are the same.
+    """
+    hidden = torch.compile(model.hidden, **execution.compiler)
+
+    def losses(given: Given) -> Losses:
+        # The step before is over: what its graph gave may be written over.
+        torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+        return model.losses_of(hidden(given.tokens, given.values, given.real), given)
+
+    return losses
+
+
+def bucket(length: int, context: int) -> int:
+    """The length to which rows are padded where each length is recorded: a power of two.
+
+    >>> [bucket(length, context=1000) for length in (0, 16, 17, 100, 600)]
+    [16, 16, 32, 128, 1000]
+    """
+    return min(context, max(_SHORTEST, 1 << max(0, length - 1).bit_length()))
+
+
+@contextmanager
+def naming_memory(advice: str) -> Iterator[None]:
+    """Turn a lack of memory into TrainingFailed: "out of memory with " and what to do."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        # A GPU's allocator has an exception of its own, the CPU's has none.
+        on_cpu = "DefaultCPUAllocator" in str(error)
+        if not on_cpu and not isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+            raise
+        raise TrainingFailed(f"out of memory with {advice}") from error
+
+
+def device_of(name: str) -> torch.device:
+    """``auto`` (a GPU where there is one), ``cpu`` or ``cuda``; UsageError for others.
+
+    Also holds PyTorch to ``NUMTOK_THREADS``, where that is set.
+    """
+    if name not in ("auto", "cpu", "cuda"):
+        raise UsageError(f"--device {name!r} is not possible; allowed are auto, cpu and cuda")
+    if (most := threads()) is not None:
+        torch.set_num_threads(most)
+    found = torch.cuda.is_available()
+    if name == "cuda" and not found:
+        raise UsageError("--device cuda: this PyTorch sees no GPU; give --device cpu")
+    return torch.device("cuda" if found and name != "cpu" else "cpu")

@@ -1,0 +1,141 @@
+"""A model that begins with the weights of another one."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from numtok.encoding.codec import Codec
+from numtok.errors import DataError, UsageError
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.model import Model
+from numtok.models.objectives.base import Objective
+from numtok.models.objectives.classify import Classify
+from numtok.models.presets import preset
+from numtok.models.trunks.bigru import Bigru
+from numtok.records import ENCODED
+from numtok.registry import parse_spec, spec_of
+from numtok.store.artifact import Artifact
+from numtok.training.model_files import LoadedModel
+
+_SHARED = ("scheme", "normalize", "text_tokenizer")  # of a configuration
+_BODY = ("embedder.", "trunk.")  # of the names of the weights that a model of labels begins with
+
+
+def usual_parts(codec: Codec, init: LoadedModel | None) -> dict[str, str]:
+    """What preset, embedder and head are unless they are said: those of the model begun with."""
+    own = {"preset": "nano", "embedder": codec.scheme.embedder, "head": codec.scheme.head}
+    there = {} if init is None else init.trained.configuration
+    return {part: str(there.get(part, usual)) for part, usual in own.items()}
+
+
+def check_trunk(spec: str, init: LoadedModel) -> None:
+    """Raise UsageError where the preset ``spec`` is of another kind of trunk."""
+    kinds = "a transformer", "a BiGRU"
+    here, there = isinstance(preset(spec), Bigru), init.model.settings.bigru is not None
+    if here != there:
+        raise UsageError(
+            f"--init {init.artifact.ref} is {kinds[there]}, --preset {spec} {kinds[here]}; leave "
+            "--preset out: it is that model's"
+        )
+
+
+def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:
+    """The objective ``spec``, built, for a model that begins with another one's weights: one of
+    labels looks as that model does.
+
+    Raises UsageError where it is said to look otherwise, and where there are no heads to go on
+    with.
+    """
+    ref, there = init.artifact.ref, init.model
+    if not isinstance(made, Classify):
+        if there.settings.classes:
+            raise UsageError(
+                f"--init {ref} was trained for labels, it has no head that --objective {spec} "
+                "could go on with; begin with a model of numbers, or give --objective classify"
+            )
+        return made
+    causal = there.objective.causal
+    if "causal" in parse_spec(spec, "objective")[2] and made.causal != causal:
+        looks = "sees the earlier tokens alone" if causal else "sees all tokens"
+        raise UsageError(
+            f"--objective {spec} does not go with --init {ref}, where each place {looks} "
+            f"({spec_of(there.objective)}); leave causal out"
+        )
+    return replace(made, causal=causal)
+
+
+def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
+    """Raise DataError where the longest row has more tokens than the model has learnt places."""
+    shape = init.model.settings.shape
+    if shape is not None and shape.positions == "learned" and longest > shape.context:
+        raise DataError(
+            f"{encoded.ref} has a row of {longest:,} tokens, and --init {init.artifact.ref} has "
+            f"learnt {shape.context:,} places; shorten such rows, or begin with a model whose "
+            f"preset has context={longest}"
+        )
+
+
+def told(init: LoadedModel) -> dict[str, Any]:
+    """What a model is that another one begins with, but for its seed: its configuration and what it
+    learnt from, ``init.`` before each key. So seeds of both are seeds of one experiment. What it
+    must share with the other, the encoding, is left out."""
+    configuration = init.trained.configuration
+    of_init: dict[str, Any] = {
+        "objective": spec_of(init.model.objective),
+        "data": init.artifact.made_from(ENCODED).where,
+    }
+    of_init |= {key: value for key, value in configuration.items() if key not in _SHARED}
+    return {f"init.{key}": value for key, value in of_init.items()}
+
+
+@torch.no_grad()
+def begin_with(model: Model, init: LoadedModel) -> None:
+    """Copy the weights of a model: all of them, or embedder and trunk where labels are said.
+
+    Raises UsageError where the two do not agree.
+    """
+    labels = bool(model.settings.classes)
+    own, others = (
+        {
+            name: parameter
+            for name, parameter in one.named_parameters()
+            if not labels or name.startswith(_BODY)
+        }
+        for one in (model, init.model)
+    )
+    shapes = [(name, *(_shape(of.get(name)) for of in (own, others))) for name in own | others]
+    # What has no weights of its own comes after them: it only says how they are used.
+    for name, here, there in [*sorted(shapes), *_used(model, init.model)]:
+        if here != there:
+            parts = "--preset and --embedder" if labels else "--preset, --embedder and --head"
+            there, here = ("not there" if one is None else one for one in (there, here))
+            raise UsageError(
+                f"--init {init.artifact.ref} has another shape: its {name} is {there}, here it is "
+                f"{here}; leave {parts} out: they are that model's"
+            )
+    for name in own:
+        own[name].copy_(others[name])
+
+
+def _embedder(model: Model) -> str:
+    return spec_of(EMBEDDERS.from_settings(model.settings.embedder))
+
+
+def _shape(weight: torch.nn.Parameter | None) -> tuple[int, ...] | None:
+    return None if weight is None else tuple(weight.shape)
+
+
+def _used(model: Model, init: Model) -> list[tuple[str, object, object]]:
+    """Of both what says how weights are used: name, here, there."""
+    used: list[tuple[str, object, object]] = [("embedder", _embedder(model), _embedder(init))]
+    if model.head is not None and init.head is not None:
+        used.append(("head", spec_of(model.head), spec_of(init.head)))
+    here, there = model.settings.shape, init.settings.shape
+    if here is None or there is None:
+        return used
+    return [
+        ("number of heads", here.heads, there.heads),
+        ("way of telling positions", here.positions, there.positions),
+        *used,
+    ]
