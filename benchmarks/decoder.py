@@ -29,7 +29,7 @@ from rich.table import Table
 from torch import Tensor
 
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
-from numtok.models.heads._decoded import Decoded
+from numtok.models.distributions.decoded import Decoded
 from numtok.models.heads._decoder import DecoderReader
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.trunks.mlp import Mlp

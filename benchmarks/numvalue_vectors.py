@@ -26,9 +26,9 @@ from numtok.config import threads
 from numtok.encoding.grammar import Grammar
 from numtok.encoding.splits import learnt_values, read_split
 from numtok.models.batches import Batch, Batches
-from numtok.models.embedders._prefixed import Prefixed
 from numtok.models.generation import Writer
 from numtok.models.model import Model
+from numtok.models.prefixed import Prefixed
 from numtok.models.trunks.transformer import Cache
 from numtok.store.store import Store
 from numtok.training.model_files import LoadedModel, read_model

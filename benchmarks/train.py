@@ -35,12 +35,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.cli._shared import Size
-from numtok.models.batches import Batch, generator
+from numtok.models.batches import Batch
 from numtok.models.heads.base import projection
 from numtok.models.model import Model, ModelSettings
 from numtok.models.objectives.base import OBJECTIVES, Example
 from numtok.models.presets import preset
 from numtok.models.vocabulary import Vocabulary
+from numtok.seeds import generator
 from numtok.training.device import keep_freed_memory, measured_matmul_rate, peak_memory, wait
 from numtok.training.trainer import WHOLE_STEP, Execution, Recipe, Trainer, device_of
 

@@ -1,3 +1,3 @@
 """Compare the ways of putting numbers into a language model and getting them out again."""
 
-__version__ = "0.1.0"
+from numtok.version import __version__ as __version__

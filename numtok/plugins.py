@@ -1,6 +1,6 @@
 """Plugins: the folders that they lie in, whose fault an error is, and whether they keep a contract.
 
-A plugin is a file of a user's, ``FOLDER/nn/heads/mine.py``, that a registry finds by its name. What
+A plugin is a file of a user's, ``FOLDER/heads/mine.py``, that a registry finds by its name. What
 goes wrong in its own code is told as its fault (:func:`fault_of`), wherever it was called. What it
 answers is compared with its contract the first time it is asked, by whichever command that is
 (:func:`watch`): a loss of the wrong shape would be broadcast without a word. numtok's own classes
@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,21 @@ from numtok.errors import PluginError, UsageError
 _folders: list[Path] = []
 _NUMTOK = Path(__file__).parent
 _CORRECT = "correct the file, or leave its folder out of [plugins] in numtok.toml"
+#: Where modules that plugins import were before, and where they are.
+_MOVED = {
+    "numtok.nn.embedders": "numtok.models.embedders",
+    "numtok.nn.heads": "numtok.models.heads",
+    "numtok.nn.objectives": "numtok.models.objectives",
+    "numtok.nn": "numtok.models",
+    "numtok.distributions": "numtok.models.distributions",
+    "numtok.schemes": "numtok.encoding.schemes",
+    "numtok.text_tokenizers": "numtok.encoding.text_tokenizers",
+    "numtok.normalizers": "numtok.encoding.normalizers",
+    "numtok.codec": "numtok.encoding.codec",
+    "numtok.tasks": "numtok.data.tasks",
+    "numtok.sources": "numtok.data.sources",
+    "numtok.figures": "numtok.analysis.figures",
+}
 _FLOATING = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -27,7 +43,8 @@ def add_plugin_folders(folders: Iterable[Path]) -> None:
     """Make the files under ``folders`` (one subfolder a registry) known by name.
 
     Called once by the command line from ``numtok.toml``, and again in every
-    spawned worker. Raises UsageError for a folder that is not there.
+    spawned worker. Raises UsageError for a folder that is not there, or whose files lie where
+    registries looked before.
     """
     for folder in folders:
         resolved = folder.resolve()
@@ -36,6 +53,12 @@ def add_plugin_folders(folders: Iterable[Path]) -> None:
                 f"plugin folder {str(folder)!r} is not a folder; "
                 "correct `folders` under [plugins] in numtok.toml"
             )
+        for kind in ("embedders", "heads", "objectives"):
+            if (resolved / "nn" / kind).is_dir():
+                raise UsageError(
+                    f"plugin folder {str(folder)!r}: {kind} lie in {kind}/ now, no longer in "
+                    f"nn/{kind}/; move that folder"
+                )
         if resolved not in _folders:
             _folders.append(resolved)
 
@@ -43,6 +66,16 @@ def add_plugin_folders(folders: Iterable[Path]) -> None:
 def plugin_folders() -> tuple[Path, ...]:
     """The folders added so far, in order, for handing on to workers."""
     return tuple(_folders)
+
+
+@cache
+def registries() -> Mapping[str, str]:
+    """The packages that are registries, by the name of their folder, which is that of the subfolder
+    that plugins lie in: ``heads`` is ``numtok.models.heads``."""
+    return {
+        file.parent.name: ".".join(("numtok", *file.parent.relative_to(_NUMTOK).parts))
+        for file in _NUMTOK.glob("**/base.py")
+    }
 
 
 def is_plugin_file(file: Path) -> bool:
@@ -56,7 +89,7 @@ def _folder_of(file: Path) -> Path | None:
         return None
     for folder in _folders:
         below = file.relative_to(folder).parts if file.is_relative_to(folder) else ()
-        if len(below) > 1 and (_NUMTOK / below[0]).is_dir():
+        if len(below) > 1 and below[0] in registries():
             return folder
     return None
 
@@ -74,7 +107,7 @@ def is_plugin(thing: object) -> bool:
 
 def loaded() -> dict[str, str]:
     """The plugins that were imported so far, by their place in a plugin folder, and that folder:
-    ``{"nn/heads/mine.py": "/data/plugins"}``."""
+    ``{"heads/mine.py": "/data/plugins"}``."""
     found = {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) if name.startswith("numtok.") else None
@@ -89,6 +122,10 @@ def import_error(file: Path, error: Exception) -> UsageError:
         where = f"{error.filename or file}, line {error.lineno}"
         return UsageError(f"{where}: SyntaxError: {error.msg}; {_CORRECT}")
     where = _place(error) or str(file)
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        for before, now in _MOVED.items():
+            if f"{error.name}.".startswith(f"{before}."):
+                return UsageError(f"{where}: {before} is {now} now; {_CORRECT}")
     return UsageError(f"{where}: {type(error).__name__}: {error}; {_CORRECT}")
 
 

@@ -35,6 +35,7 @@ BEYOND_SIGHT = "beyond_sight"  # a count of encoded data and models (Scheme.beyo
 SCHEME_FILE = "scheme.json"  # of an encoded or model artifact: the codec
 LOG_FILE = "metrics.jsonl"  # of a model, of tables or of texts: what was logged as it learnt
 EXACT = "exact"  # in that log: the share of answers that are right; some schemes have none
+SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
 TRAIN = "train"  # the split that vocabularies and normalisations are fitted on
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 RESERVED = ("clipped", "rejected")  # what lies beside the splits' shards, once under such names

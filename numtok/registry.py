@@ -27,7 +27,14 @@ from types import ModuleType
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from numtok.errors import MissingPart, UsageError, unknown
-from numtok.plugins import Check, import_error, is_plugin_file, plugin_folders, watch
+from numtok.plugins import (
+    Check,
+    import_error,
+    is_plugin_file,
+    plugin_folders,
+    registries,
+    watch,
+)
 from numtok.records import Scalar
 
 T = TypeVar("T")
@@ -149,7 +156,7 @@ class Registry(Generic[T]):
         """The inverse of :func:`settings_of`; refuses a revision this numtok does not have."""
         name = str(settings.get("name"))
         if name not in self._files():
-            place = Path(*self._package.split(".")[1:], f"{name.replace('-', '_')}.py").as_posix()
+            place = f"{_folder(self._package)}/{name.replace('-', '_')}.py"
             raise MissingPart(f"{self._what} {name!r}", place, self._files())
         kind = self[name]
         revision = getattr(kind, "revision", None)
@@ -223,18 +230,20 @@ class Registry(Generic[T]):
 def import_plugins_from_everywhere() -> None:
     """Let what lies in the plugin folders be imported where no registry was asked for it before:
     as what is unpickled is."""
-    for folder in plugin_folders():
-        for place in chain(folder.glob("*"), folder.glob("*/*")):
-            below = place.relative_to(folder)
-            if place.is_dir() and (Path(__file__).parent / below / "__init__.py").is_file():
-                _extend(importlib.import_module(".".join(("numtok", *below.parts))))
+    for name, package in registries().items():
+        if any((folder / name).is_dir() for folder in plugin_folders()):
+            _extend(importlib.import_module(package))
+
+
+def _folder(package: str) -> str:
+    """The subfolder of a plugin folder that belongs to a package."""
+    return package.rpartition(".")[2]
 
 
 def _extend(package: ModuleType) -> None:
     """Let modules of the plugin folders be imported as modules of one of numtok's packages."""
-    below = package.__name__.split(".")[1:]
     for folder in plugin_folders():
-        place = str(folder.joinpath(*below))
+        place = str(folder / _folder(package.__name__))
         if place not in package.__path__:
             package.__path__.append(place)
 

@@ -21,12 +21,12 @@ from numtok.encoding.splits import read_split, read_words
 from numtok.errors import DataError, NumtokError, TrainingFailed, UsageError
 from numtok.evaluation import label_baselines
 from numtok.evaluation import labels as label_evaluation_module
-from numtok.models.batches import generator
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, ended
 from numtok.models.vocabulary import Vocabulary
 from numtok.records import TRAIN, in_order
 from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
+from numtok.seeds import generator
 from numtok.stages import compare, encode, eval, train
 from numtok.store.artifact import Artifact, verify
 from numtok.store.store import Store

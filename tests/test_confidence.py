@@ -20,9 +20,9 @@ from numtok.analysis.probing.swept_row import geometric
 from numtok.encoding.in_memory import row_of
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.errors import NumtokError, UsageError
-from numtok.models.batches import generator
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.objectives.base import OBJECTIVES, ended, masked
+from numtok.seeds import generator
 from numtok.stages import probe
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel, Trained

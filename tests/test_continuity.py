@@ -22,7 +22,7 @@ from numtok.analysis.probing.continuity import (
 from numtok.analysis.probing.swept_row import evenly_spaced
 from numtok.analysis.probing.tokens import components, spearman
 from numtok.evaluation.seen_values import SeenValues, rounded
-from numtok.metrics._wilson import share
+from numtok.metrics.base import share
 from numtok.reports import Figure
 
 SEEN = SeenValues(np.array([1.0, 2.0, 3.0]))

@@ -20,10 +20,10 @@ from numtok.encoding.automaton import automaton
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Scaling
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
-from numtok.models.heads import _decoded
-from numtok.models.heads._decoded import Decoded, Sampling
+from numtok.models.distributions import decoded
+from numtok.models.distributions.decoded import Decoded, Sampling
+from numtok.models.distributions.written import cells, written
 from numtok.models.heads._decoder import DecoderReader
-from numtok.models.heads._written import cells, written
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.trunks.transformer import Shape
 from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Listed, Told, listed
@@ -501,8 +501,8 @@ def test_answers_do_not_depend_on_how_many_rows_are_worked_out_at_a_time(
         return [drawn, one.log_density(values), one.cdf(values), one.mode()]
 
     whole = answers()
-    monkeypatch.setattr(_decoded, "_AT_ONCE", 20)
-    monkeypatch.setattr(_decoded, "_FOLLOWED", 3)
+    monkeypatch.setattr(decoded, "_AT_ONCE", 20)
+    monkeypatch.setattr(decoded, "_FOLLOWED", 3)
     for one, other in zip(whole, answers(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5)
 

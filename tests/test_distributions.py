@@ -26,7 +26,8 @@ from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.samples import Samples
-from numtok.numerals.column import Numerals, resolution
+from numtok.numerals.column import Numerals
+from numtok.numerals.literals import resolution
 from numtok.plugins import add_plugin_folders
 
 ROOT = Path(__file__).resolve().parents[1]

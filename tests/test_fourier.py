@@ -15,11 +15,11 @@ from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.errors import UsageError
-from numtok.models.batches import generator
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.model import Model
 from numtok.models.objectives.base import MASK, OBJECTIVES
 from numtok.models.vocabulary import Vocabulary
+from numtok.seeds import generator
 from tests import fakemodels
 from tests.fakemodels import batch, codec, model
 

@@ -25,7 +25,7 @@ from numtok.encoding.normalizers.base import (
 )
 from numtok.errors import UsageError
 from numtok.models.distributions.base import Predictive
-from numtok.models.heads._decoded import Decoded
+from numtok.models.distributions.decoded import Decoded
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp

@@ -21,7 +21,7 @@ from numtok.errors import UsageError
 from numtok.metrics import kendall_tau
 from numtok.metrics._literals import Numeral
 from numtok.metrics.base import METRICS, Answers, Metric, figures, paired
-from numtok.numerals.column import plain_literal, round_literal
+from numtok.numerals.literals import plain_literal, round_literal
 from numtok.registry import settings_of, spec_of
 from numtok.reports import QUANTILES, Figure, Measures
 

@@ -12,16 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from numtok.models import batches as module
-from numtok.models.batches import (
-    PAD,
-    Batch,
-    Batches,
-    generator,
-    positions,
-    ranges,
-    seed_of,
-    uniforms,
-)
+from numtok.models.batches import PAD, Batch, Batches, positions, ranges
+from numtok.seeds import generator, seed_of, uniforms
 from numtok.training.prefetch import prefetched
 from tests.fakemodels import batch, batches, codec, samples
 

@@ -18,11 +18,12 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar, Support
 from numtok.encoding.schemes.base import Failure, Next, Scheme
 from numtok.encoding.schemes.p1000 import P1000
-from numtok.models.batches import Batch, uniforms
+from numtok.models.batches import Batch
 from numtok.models.decoding import LONGEST, Draw, Reader, Reading
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK
 from numtok.models.steps import LeftToRight, Parallel, Prompts, Steps
+from numtok.seeds import uniforms
 from tests import fakemodels
 from tests.fakemodels import batch, codec, model, numbers_of
 

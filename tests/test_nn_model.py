@@ -12,7 +12,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
-from numtok.models.batches import generator
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.model import Losses, Model, ModelSettings, _cross_entropy
@@ -20,6 +19,7 @@ from numtok.models.objectives.base import OBJECTIVES, Example
 from numtok.models.presets import PRESETS, Preset, preset
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import settings_of
+from numtok.seeds import generator
 from tests import fakemodels
 from tests.fakemodels import batch, codec, model
 

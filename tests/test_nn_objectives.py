@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from numtok.encoding.codec import SPECIALS
 from numtok.errors import UsageError
-from numtok.models.batches import PAD, Batch, generator
+from numtok.models.batches import PAD, Batch
 from numtok.models.objectives.base import END, MASK, OBJECTIVES, Example, ended, masked, moved, said
+from numtok.records import SPECIALS
+from numtok.seeds import generator
 from tests.fakemodels import batch
 
 TEXTS = ["(2 * 3.5) = -7", "", "no number", "8", "x 0 y 12.25 z 1e400"]

@@ -17,9 +17,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from numtok.errors import TrainingFailed, UsageError
-from numtok.models.batches import generator
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Example
+from numtok.seeds import generator
 from numtok.training.prefetch import prefetched
 from numtok.training.trainer import (
     Execution,

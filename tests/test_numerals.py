@@ -23,15 +23,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from numtok.errors import UsageError
-from numtok.numerals.column import (
-    Literals,
-    Numerals,
-    plain_literal,
-    resolution,
-    round_literal,
-    value_of,
-)
+from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.decimals import read, round_half_even
+from numtok.numerals.literals import plain_literal, resolution, round_literal, value_of
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from tests.test_numerals_golden import scanned

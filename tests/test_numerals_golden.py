@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from numtok.numerals.column import value_of
 from numtok.numerals.decimals import read
+from numtok.numerals.literals import value_of
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 

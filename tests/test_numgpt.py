@@ -18,12 +18,12 @@ from torch import Tensor, nn
 from numtok.encoding.codec import Texts
 from numtok.encoding.schemes.base import SCHEMES, Encoded, Failure, Outcome
 from numtok.errors import UsageError
-from numtok.models.batches import generator
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy
+from numtok.seeds import generator
 from numtok.stages.explain import run as explain
 from tests import fakemodels
 from tests.fakemodels import batch, codec, model

@@ -19,7 +19,6 @@ from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.evaluation.predict import multiples
-from numtok.models.batches import generator
 from numtok.models.decoding import Reader
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.heads.base import HEADS, ValueHead
@@ -27,6 +26,7 @@ from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Example
 from numtok.models.steps import Parallel
+from numtok.seeds import generator
 from numtok.sklearn import NumericRegressor
 from numtok.stages import eval as evaluation
 from numtok.stages import train as training

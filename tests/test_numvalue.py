@@ -14,12 +14,12 @@ from numtok.errors import UsageError
 from numtok.models.batches import Batch
 from numtok.models.decoding import Reader
 from numtok.models.embedders import _decimal_parts
-from numtok.models.embedders._prefixed import Prefixed
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.generation import Writer
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, OBJECTIVES, Example
+from numtok.models.prefixed import Prefixed
 from numtok.models.steps import Prompts
 from numtok.models.vocabulary import Vocabulary
 from numtok.training.trainer import Execution, Recipe, Trainer

@@ -38,8 +38,8 @@ from numtok.store.artifact import (
 )
 from numtok.store.provenance import Provenance, provenance
 from numtok.store.store import Absent, Store
-from numtok.store.store import artifact as on_disk
-from numtok.store.store import draft as drafts
+from numtok.store import artifact as on_disk
+from numtok.store import draft as drafts
 from tests import fakestage
 from tests.fakestage import make
 from tests.faults import Plan, installed, points

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok.errors import UsageError
+from numtok.evaluation.comparison.seeds import Over
 from numtok.evaluation.report_files import Evaluation, read
 from numtok.records import MODEL
 from numtok.reports import PREDICTIONS_FILE, REPORT
 from numtok.stages import eval_table, fit, table
-from numtok.stages.compare import Over
 from numtok.store.store import Store
 from numtok.sweeps.averages import averages
 from numtok.sweeps.file import read_sweep

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok.analysis.profiling import slot_statistics as tallies
-from numtok.analysis.profiling.slot_statistics import KEPT, Distinct, Tally
+from numtok.analysis.profiling.slot_statistics import Distinct, Tally
 from numtok.analysis.profiling.unit import Counted
 from numtok.encoding.number_sample import ROWS_KEPT
+from numtok.encoding.row_keys import KEPT
 from tests.counted import count, figures, labels, tally
 from tests.test_slots import divided
 

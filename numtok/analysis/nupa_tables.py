@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.nupa.keys import KEYS, Key
-from numtok.metrics._wilson import Z, ends
+from numtok.metrics.base import Z, ends
 from numtok.reports import Figure
 
 #: What is scored, and the field of ``nupa.answers.Score`` that it is.

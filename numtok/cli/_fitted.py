@@ -87,7 +87,7 @@ def options_of(
 ) -> "TableOptions":
     """How numbers are read off a model of tables; UsageError for what is not possible."""
     from numtok.evaluation.tables import TableOptions
-    from numtok.models.heads._decoded import Sampling
+    from numtok.models.distributions.decoded import Sampling
 
     return TableOptions(point, draws, Sampling(temperature, top_k, top_p))
 

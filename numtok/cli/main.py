@@ -20,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from numtok import __version__, cli
+from numtok import cli
 from numtok.cli._named import name_plugins
 from numtok.cli._shared import Invocation, one_line
 from numtok.cli._signals import Terminated, raising_at_signals
@@ -28,6 +28,7 @@ from numtok.cli._usage import told
 from numtok.config import FILE, Config, load
 from numtok.errors import NumtokError, StoreError, unknown
 from numtok.plugins import add_plugin_folders, fault_of
+from numtok.version import __version__
 
 
 def _show_version(wanted: bool) -> None:

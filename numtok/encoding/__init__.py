@@ -1,1 +1,1 @@
-"""From texts to tokens and values, and back: schemes, what lies around numbers, shards. No torch."""
+"""Texts to tokens and values, and back: schemes, what lies around numbers, shards. No torch."""

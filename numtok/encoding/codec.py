@@ -43,12 +43,11 @@ from numtok.errors import DataError, StoreError, UsageError, naming
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.plugins import fault_of
-from numtok.records import SCHEME_FILE, TokenIds, Value, check_depth, convert, decode
+from numtok.records import SCHEME_FILE, SPECIALS, TokenIds, Value, check_depth, convert, decode
 from numtok.registry import Settings, settings_of
 
 FORMAT = 1  # of scheme.json
 LARGEST = 1 << 30  # bytes of scheme.json
-SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
 CHUNK = 8 << 20  # bytes of text encoded at a time, about
 
 _NO_NUMBERS = np.empty(0, np.uint32), np.empty(0, np.int32), np.empty(0, np.float32)

@@ -5,7 +5,7 @@ verified, and before anything is made of rows they are what encoding writes. Not
 torch.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,9 @@ from numtok import files
 from numtok.errors import DataError
 from numtok.records import CLUSTER, FLOOR, GROUP, NUMERAL, TokenIds, encoded_schema
 from numtok.store.columns import check_nulls, check_schema, damaged, opened
+
+#: Indices int64[k] of numbers of a split to float32[k], what is learnt for them; NaN for nothing.
+Values = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 
 class Answer(NamedTuple):

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.analysis.profiling.slot_statistics import ANYTHING, KEPT
 from numtok.data.reading.arrow import packed
+from numtok.encoding.row_keys import ANYTHING, KEPT
 from numtok.numerals.column import Literals
 
 ROWS_KEPT = 512

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.encoding.codec import LARGEST, Codec, unescape
-from numtok.encoding.dataset import Samples, bytes_of, opened_shard, read_group
+from numtok.encoding.dataset import Samples, Values, bytes_of, opened_shard, read_group
 from numtok.errors import UsageError, unknown
-from numtok.models.batches import Values
 from numtok.records import ENCODED, RESERVED, SCHEME_FILE, TRAIN, TokenIds
 from numtok.store.artifact import Artifact
 from numtok.store.columns import damaged

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from numtok.analysis.profiling.slot_statistics import ANYTHING, LONGEST, keys_of
 from numtok.data.reading.arrow import column, slices
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.units import Unit
 from numtok.encoding.codec import Spans, Texts, normalized
 from numtok.encoding.normalizers.base import FittedNormalizer, Moments
 from numtok.encoding.number_sample import Sample, joined, no_sample, smallest
+from numtok.encoding.row_keys import ANYTHING, LONGEST, keys_of
 from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
@@ -36,7 +36,7 @@ class NumberSample:
         self._waiting: list[Sample] = []
 
     def add(self, hashes: NDArray[np.uint64], literals: Literals) -> None:
-        """Numbers as written, by the hashes of :func:`numtok.analysis.profiling.slot_statistics.keys_of`."""
+        """Numbers as written, by the hashes of :func:`numtok.encoding.row_keys.keys_of`."""
         self.count += len(hashes)
         short = literals.ends - literals.starts <= LONGEST
         keep = np.flatnonzero(short & (hashes <= self._limit))

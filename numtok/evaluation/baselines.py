@@ -38,7 +38,8 @@ from numtok.encoding.dataset import Samples
 from numtok.encoding.schemes.base import Failure
 from numtok.evaluation.predict import AUTOREGRESSIVE, Asked, target_names
 from numtok.evaluation.seen_values import SeenValues
-from numtok.models.batches import generator, ranges
+from numtok.models.batches import ranges
+from numtok.seeds import generator
 
 #: Features [m, k] and values [m] to learn from, features [n, k] to predict from: values [n].
 Fit = Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from numtok.config import threads
 from numtok.encoding.splits import read_labels, read_words
 from numtok.metrics.base import Answers
-from numtok.models.batches import generator
 from numtok.records import TRAIN
+from numtok.seeds import generator
 from numtok.store.artifact import Artifact
 
 FITTED_ON = 20_000  # rows of the train split at most

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from numtok.errors import UsageError
 from numtok.metrics.base import Answers
-from numtok.numerals.column import round_literal
+from numtok.numerals.literals import round_literal
 
 _MOST = {"digits": 17, "top": 200}
 KINDS = ("right", "mantissa", "exponent", "sign", "several", "no number")

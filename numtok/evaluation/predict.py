@@ -27,7 +27,7 @@ from numtok.encoding.schemes.base import Failure, Scheme
 from numtok.encoding.splits import learnt_values
 from numtok.errors import UsageError
 from numtok.evaluation.batch_size import Room
-from numtok.models.batches import Batch, Batches, positions, ranges, uniforms
+from numtok.models.batches import Batch, Batches, positions, ranges
 from numtok.models.decoding import LONGEST, Reader, Reading
 from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.intervals import Intervals
@@ -37,8 +37,9 @@ from numtok.models.distributions.tailed import Tailed
 from numtok.models.heads.base import Calibration, ValueHead
 from numtok.models.steps import LeftToRight, Parallel, Prompts, Steps
 from numtok.models.trunks.transformer import Cache
-from numtok.numerals.column import resolution
+from numtok.numerals.literals import resolution
 from numtok.reports import QUANTILES
+from numtok.seeds import uniforms
 from numtok.training.model_files import LoadedModel
 
 PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregressive"

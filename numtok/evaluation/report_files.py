@@ -392,3 +392,13 @@ def clusters_told(count: int) -> str:
     """
     rough = "; those of so few are rough" if count < _FEW_CLUSTERS else ""
     return f"Intervals are over {count:,} clusters of rows that belong together{rough}."
+
+
+def answers_of(predictions: Predictions, target: str | None) -> Answers:
+    """Those of one target, or all; UsageError if it is unknown."""
+    if target is None:
+        return predictions.answers
+    names = np.array(predictions.table.column(TARGET).to_pylist(), object)
+    if target not in (known := sorted(set(names.tolist()))):
+        raise unknown(f"target of {predictions.ref}", target, known)
+    return predictions.answers.take(names == target)

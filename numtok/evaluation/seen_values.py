@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.encoding.dataset import Samples
-from numtok.numerals.column import round_literal
+from numtok.numerals.literals import round_literal
 
 Floats = NDArray[np.float64]
 

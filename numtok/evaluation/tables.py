@@ -25,16 +25,16 @@ from numtok.evaluation.baselines import boosted, linear
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import Progress, floor_figures, number_floors, score
 from numtok.metrics.base import Metric
-from numtok.models.batches import generator
 from numtok.models.distributions.base import Predictive
+from numtok.models.distributions.decoded import Decoded, Sampling
 from numtok.models.distributions.harrell_davis import harrell_davis
 from numtok.models.distributions.samples import Samples
 from numtok.models.distributions.tailed import Tailed
-from numtok.models.heads._decoded import Decoded, Sampling
 from numtok.models.heads.base import HEADS, Head
 from numtok.records import FOLD, GROUP
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES, Costs, Report, predictions_schema, quantile_column
+from numtok.seeds import generator
 from numtok.store.artifact import Artifact
 from numtok.training.features import Columns
 from numtok.training.fitted import Fitted, LearntFrom

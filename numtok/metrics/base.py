@@ -18,7 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from numtok.errors import UsageError
 from numtok.metrics._bootstrap import Statistic, interval, replicates
 from numtok.metrics._weighted import mean
-from numtok.metrics._wilson import ends
+from numtok.metrics._wilson import Z as Z
+from numtok.metrics._wilson import ends as ends
+from numtok.metrics._wilson import share as share
 from numtok.plugins import Asked, told
 from numtok.registry import Registry, spec_of
 from numtok.reports import Figure, Measures

@@ -1,58 +1,21 @@
 """Rows to padded batches, in an order that is a pure function of (seed, epoch).
 
-One generator per (seed, purpose, index): whoever asks for step 1,234 gets what
-a run from the start would have seen there, so a run continues at any step and
-does not depend on how many processes prepare batches.
+Whoever asks for step 1,234 gets what a run from the start would have seen there (``seeds``), so a
+run continues at any step and does not depend on how many processes prepare batches.
 """
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import Samples, Values
+from numtok.seeds import generator
 
-PAD = 0  # the id of codec.SPECIALS[0]
+PAD = 0  # the id of records.SPECIALS[0]
 _BUCKET = 64  # batches that are sorted by length together, at most
 _BUCKETS = 8  # of them at least, or the same rows would meet in every epoch
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio: the step of SplitMix64
-
-
-#: Indices int64[k] of numbers of a split to float32[k], what is learnt for them; NaN for nothing.
-Values = Callable[[NDArray[np.int64]], NDArray[np.float32]]
-
-
-def seed_of(*key: str | int) -> int:
-    """A seed of 63 bits for a key such as (seed, "masks", step); stable between versions.
-
-    >>> seed_of(0, "masks", 1) == seed_of(0, "masks", 1) != seed_of(0, "masks", 2)
-    True
-    """
-    text = "\0".join(map(str, key)).encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
-
-
-def generator(*key: str | int) -> np.random.Generator:
-    """The random generator of a key."""
-    return np.random.Generator(np.random.PCG64(seed_of(*key)))
-
-
-def uniforms(numbers: NDArray[np.int64], *key: str | int) -> NDArray[np.float64]:
-    """float64[n] in [0, 1), each a pure function of the key and of its number (int64[n]).
-
-    The key seeds a SplitMix64 (Steele, Lea and Flood 2014), whose k-th output is that of number
-    k: it can be had without those before it.
-
-    >>> uniforms(np.array([7, 2]), 0, "draws") == uniforms(np.arange(8), 0, "draws")[[7, 2]]
-    array([ True,  True])
-    """
-    z = np.uint64(seed_of(*key)) + (numbers.astype(np.uint64) + np.uint64(1)) * _GOLDEN
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    return np.asarray((z >> np.uint64(11)) * 2.0**-53, np.float64)
 
 
 @dataclass(frozen=True, eq=False)

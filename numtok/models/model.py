@@ -26,11 +26,11 @@ from numtok.encoding.normalizers.base import (
 )
 from numtok.errors import UsageError
 from numtok.models.batches import PAD
-from numtok.models.embedders._prefixed import Prefixed
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.gated import Gated
 from numtok.models.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
 from numtok.models.objectives.base import OBJECTIVES, Example, Objective
+from numtok.models.prefixed import Prefixed
 from numtok.models.presets import Preset
 from numtok.models.trunks.bigru import BidirectionalGru, Bigru
 from numtok.models.trunks.transformer import Cache, Shape, Transformer

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from numtok.kernels import byte_at, inlined, kernel, leading_zeros, reads, writes
 from numtok.numerals._eight import digits_end, eight_digits, value_of_digits
-from numtok.numerals.column import Significands, value_of
+from numtok.numerals.literals import Significands, value_of
 
 _intrinsic: Any = intrinsic  # numba's own type drops the wrong argument
 _SMALLEST, _LARGEST = -342, 308  # powers of ten below and above give 0 and infinity

@@ -11,7 +11,6 @@ by Student's t-test over the seeds, which papers print.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean, stdev
 
 import msgspec
 import numpy as np
@@ -21,7 +20,7 @@ from numtok.errors import UsageError, unknown
 from numtok.evaluation.comparison.against import Against, against
 from numtok.evaluation.comparison.experiments import Experiment, described, grouped, shared_size
 from numtok.evaluation.comparison.requirements import Requirement, Verdict
-from numtok.evaluation.comparison.seeds import LEVEL, Spread, spread, t_test
+from numtok.evaluation.comparison.seeds import LEVEL, Over, Spread, spread, t_test
 from numtok.evaluation.comparison.tokens_to_target import Level, Until, until
 from numtok.evaluation.report_files import (
     TARGET,
@@ -110,30 +109,6 @@ class Part(msgspec.Struct, frozen=True):
     reference: str | None
     standings: dict[str, dict[str, Standing]]
     floors: list[Floor]
-
-
-class Over(msgspec.Struct, frozen=True):
-    """One metric over several folds or data sets: the mean and the standard deviation, as papers
-    have it. None where one of them is undefined, or there is one alone.
-
-    What stands for a fold is the mean over the seeds. There is no interval, because folds share
-    most of what they learnt from, and nobody draws data sets at random.
-    """
-
-    mean: float | None
-    deviation: float | None
-    count: int
-
-    @classmethod
-    def of(cls, values: Sequence[float | None]) -> "Over":
-        """
-        >>> Over.of([1.0, 3.0])
-        Over(mean=2.0, deviation=1.4142135623730951, count=2)
-        """
-        known = [value for value in values if value is not None]
-        if len(known) < max(2, len(values)):
-            return cls(None, None, len(values))
-        return cls(mean(known), stdev(known), len(known))
 
 
 class Comparison(msgspec.Struct, frozen=True):

@@ -21,7 +21,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.errors import unknown
 from numtok.evaluation.comparison.experiments import labels, told
 from numtok.evaluation.number_parts import (
     KINDS,
@@ -32,7 +31,7 @@ from numtok.evaluation.number_parts import (
     kind,
     written,
 )
-from numtok.evaluation.report_files import TARGET, Evaluation, Predictions, read
+from numtok.evaluation.report_files import Evaluation, Predictions, answers_of, read
 from numtok.metrics.base import Answers, means
 from numtok.reports import REPORT, Figure
 from numtok.store.store import Store
@@ -141,16 +140,6 @@ def run(config: Config, store: Store) -> Found:
 def _same_rows(evaluation: Evaluation) -> tuple[object, ...]:
     report = evaluation.report
     return report.model, report.data, report.split, report.rows
-
-
-def answers_of(predictions: Predictions, target: str | None) -> Answers:
-    """Those of one target, or all; UsageError if it is unknown."""
-    if target is None:
-        return predictions.answers
-    names = np.array(predictions.table.column(TARGET).to_pylist(), object)
-    if target not in (known := sorted(set(names.tolist()))):
-        raise unknown(f"target of {predictions.ref}", target, known)
-    return predictions.answers.take(names == target)
 
 
 def faults(config: Config, label: str, ref: str, answers: Answers) -> Faults:

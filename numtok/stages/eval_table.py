@@ -13,7 +13,7 @@ from numtok.evaluation.report_files import publish, write_predictions
 from numtok.evaluation.scoring import Progress
 from numtok.evaluation.tables import TableEvaluation, TableOptions
 from numtok.metrics.base import METRICS
-from numtok.models.heads._decoded import Sampling
+from numtok.models.distributions.decoded import Sampling
 from numtok.records import MODEL, TABLE
 from numtok.registry import settings_of
 from numtok.reports import REPORT

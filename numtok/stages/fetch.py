@@ -26,7 +26,6 @@ from numtok.data.reading.split_rule import SplitRule
 from numtok.data.sources.base import (
     SOURCES,
     Dataset,
-    Field,
     FieldSource,
     Origin,
     Source,
@@ -34,6 +33,7 @@ from numtok.data.sources.base import (
     TextSource,
 )
 from numtok.data.tables.columns import Columns, feature_column, target_column, write_columns
+from numtok.data.weather.open_field import OpenField
 from numtok.errors import DataError, UsageError, unknown
 from numtok.records import DATA, DOWNLOAD, FIELD, TABLE
 from numtok.stages._options import check_name
@@ -304,7 +304,7 @@ def _parent(place: str, paths: Sequence[Path]) -> Parent:
     return Parent("file", place, digest, sum(size for _, size in read))
 
 
-def _estimate(opened: Field) -> Estimate:
+def _estimate(opened: OpenField) -> Estimate:
     return Estimate(
         steps=len(opened.times),
         latitudes=len(opened.latitudes),

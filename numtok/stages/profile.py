@@ -39,7 +39,7 @@ from numtok.data.reading.sources import check_rule, find_sources
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
-from numtok.encoding.codec import SPECIALS, Spans, Texts, cut
+from numtok.encoding.codec import Spans, Texts, cut
 from numtok.encoding.fit_codec import Unfitted, no_rows
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.encoding.scheme_spec import scheme_of
@@ -49,7 +49,7 @@ from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.records import TRAIN
+from numtok.records import SPECIALS, TRAIN
 from numtok.registry import spec_of
 from numtok.stages._options import check_reading, workers_for
 from numtok.store.engines.local import Workers

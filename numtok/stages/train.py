@@ -22,7 +22,6 @@ from numtok.encoding.dataset import Samples
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Undone, fit
 from numtok.encoding.splits import has_targets, learnt_values, read_codec, read_split, splits
 from numtok.errors import DataError, UsageError
-from numtok.models.batches import seed_of
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, Calibration, ValueHead
 from numtok.models.model import Model, ModelSettings
@@ -32,6 +31,7 @@ from numtok.models.trunks.bigru import Bigru
 from numtok.models.vocabulary import Vocabulary
 from numtok.records import BEYOND_SIGHT, ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import name_in, settings_of, spec_of
+from numtok.seeds import seed_of
 from numtok.stages._options import check_name
 from numtok.store.artifact import Artifact, Parent
 from numtok.store.draft import Draft

@@ -31,7 +31,7 @@ from numtok.store.artifact import (
     Receipt,
 )
 from numtok.store.provenance import provenance
-from numtok.store.store import artifact as on_disk
+from numtok.store import artifact as on_disk
 
 
 @final

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from numtok import __version__
+from numtok.version import __version__
 
 # The installed ones of these are recorded: each can change the bytes of an artifact.
 _LIBRARIES = (
@@ -69,7 +69,7 @@ def installed(name: str) -> str | None:
 
 
 def _git(*arguments: str) -> str | None:
-    source = Path(__file__).parent.parent
+    source = Path(__file__).parents[2]
     # Installed below some other project's checkout, numtok must not record that one's commit.
     if not (source / ".git").exists():
         return None

@@ -9,7 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from numtok.stages.compare import Comparison, Over
+from numtok.evaluation.comparison.seeds import Over
+from numtok.stages.compare import Comparison
 from numtok.sweeps.plan import FETCHED, Sweep, label_of
 from numtok.sweeps.runs import Run
 

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from numtok.encoding.dataset import Samples
 from numtok.errors import UsageError
-from numtok.models.batches import Order, seed_of
+from numtok.models.batches import Order
+from numtok.seeds import seed_of
 from numtok.training.curriculum import Curriculum, Phase, shares
 
 

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import Samples
 from numtok.encoding.grammar import Grammar
-from numtok.models.batches import Batches, generator
+from numtok.models.batches import Batches
 from numtok.models.generation import Writer
 from numtok.models.model import Model
 from numtok.records import EXACT
+from numtok.seeds import generator
 
 _ROWS = 512  # at most: of 90% the standard error is 1.3%
 _TOKENS = 1 << 14  # written at each look, at most

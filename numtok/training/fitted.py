@@ -16,12 +16,12 @@ from torch import Tensor
 
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.errors import UsageError
-from numtok.models.batches import seed_of
 from numtok.models.distributions.base import Predictive
 from numtok.models.heads.base import Calibration, ValueHead, tiled
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp
 from numtok.registry import settings_of, spec_of
+from numtok.seeds import seed_of
 from numtok.training.features import Columns, Inputs
 from numtok.training.fitting import Fitting, FittingRecipe, Rows, held_back
 

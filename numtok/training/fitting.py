@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.errors import TrainingFailed, UsageError
-from numtok.models.batches import generator
 from numtok.models.regressor import Regressor
 from numtok.records import Natural
+from numtok.seeds import generator
 
 _SMALL = 2e9  # operations of one pass over a batch
 _LOOKED_AT = 1 << 14  # rows of the validation split that go through the model at a time

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import Samples
 from numtok.encoding.splits import learnt_values
-from numtok.models.batches import Batch, Batches, generator
+from numtok.models.batches import Batch, Batches
 from numtok.models.model import Model
 from numtok.models.objectives.base import Example, Objective, masked, said
 from numtok.records import Natural
+from numtok.seeds import generator
 from numtok.store.draft import Draft
 from numtok.training.checkpoint import (
     Checkpoint,

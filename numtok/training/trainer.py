@@ -20,11 +20,11 @@ from torch.nn.utils import clip_grad_norm_
 
 from numtok.config import threads
 from numtok.errors import TrainingFailed, UsageError
-from numtok.models.batches import seed_of
 from numtok.models.model import Given, Losses, Model, ProjectedLosses
 from numtok.models.objectives.base import Example
 from numtok.plugins import unwatch
 from numtok.records import Natural
+from numtok.seeds import seed_of
 from numtok.training.device import seed_generator
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two

@@ -4,13 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from numtok.errors import UsageError
-from numtok.evaluation.comparison.seeds import Spread, spread
+from numtok.evaluation.comparison.seeds import Over, Spread, spread
 from numtok.evaluation.report_files import Evaluation, Predictions, check_measures
 from numtok.metrics.base import Metric, figures
 from numtok.records import FOLD
 from numtok.registry import spec_of
 from numtok.reports import Figure
-from numtok.stages.compare import Over
 
 OVER = ("seeds", "folds")
 _TOLD = {

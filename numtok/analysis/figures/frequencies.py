@@ -11,9 +11,8 @@ from numtok.analysis.figures._picture import Axis, Bars, Panel, Picture
 from numtok.analysis.figures.base import Figure
 from numtok.errors import unknown
 from numtok.evaluation.number_parts import Shares, check_shown, written
-from numtok.evaluation.report_files import Predictions, read
+from numtok.evaluation.report_files import Predictions, answers_of, read
 from numtok.reports import REPORT
-from numtok.stages.errors import answers_of
 from numtok.store.store import Store
 
 _APART = 0.2  # of a place: how far a bar lies from its middle

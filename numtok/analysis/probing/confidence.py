@@ -16,11 +16,12 @@ from numtok.encoding.dataset import Samples
 from numtok.encoding.splits import learnt_values
 from numtok.errors import UsageError, unknown
 from numtok.evaluation.scoring import Progress
-from numtok.models.batches import Batch, Batches, generator
+from numtok.models.batches import Batch, Batches
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.objectives.base import OBJECTIVES, Example, ended, masked
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.column import Numerals
+from numtok.seeds import generator
 from numtok.training.model_files import LoadedModel, check_reads
 from numtok.training.trainer import naming_memory
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from numtok.analysis.probing.probes import Jump, Repeated, Saturation
 from numtok.evaluation.seen_values import SeenValues, rounded
-from numtok.metrics._wilson import share
+from numtok.metrics.base import share
 from numtok.metrics.base import METRICS, Answers, figures
 from numtok.reports import Figure, Figures
 

@@ -42,7 +42,7 @@ from numtok.evaluation.predict import (
 from numtok.evaluation.report_files import clusters_told
 from numtok.evaluation.scoring import Progress
 from numtok.evaluation.seen_values import SeenValues
-from numtok.metrics._wilson import share
+from numtok.metrics.base import share
 from numtok.reports import QUANTILES, Figure, quantile_column
 from numtok.training.model_files import LoadedModel, check_reads
 

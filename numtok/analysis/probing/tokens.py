@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from numtok.analysis.probing.probes import Tokens
 from numtok.encoding.dataset import Samples
 from numtok.errors import UsageError
-from numtok.models.batches import generator
 from numtok.registry import spec_of
+from numtok.seeds import generator
 from numtok.training.model_files import LoadedModel
 
 Floats = NDArray[np.float64]

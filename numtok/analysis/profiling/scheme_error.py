@@ -22,7 +22,6 @@ from numtok.analysis.profiling.slot_statistics import (
     COUNT,
     DECADES,
     FIRST_DECADE,
-    KEPT,
     LEAST,
     MOST,
     OUTSIDE,
@@ -32,6 +31,7 @@ from numtok.analysis.profiling.slot_statistics import (
 from numtok.encoding.codec import normalized
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.encoding.number_sample import Sample, joined
+from numtok.encoding.row_keys import KEPT
 from numtok.encoding.schemes.base import LOSSES, Decoded, Scheme
 from numtok.errors import DataError
 from numtok.numerals.column import Literals, Numerals

@@ -14,7 +14,6 @@ from numtok.analysis.profiling.slot_statistics import (
     ROWS,
     Tallies,
     Tally,
-    keys_of,
     merged_tallies,
 )
 from numtok.data.reading.rows import Categories
@@ -22,6 +21,7 @@ from numtok.data.reading.units import Unit
 from numtok.encoding.codec import Spans, Texts, offsets
 from numtok.encoding.normalizers.base import Moments
 from numtok.encoding.number_sample import Sample, SampledRows, Samples, joined, no_sample, smallest
+from numtok.encoding.row_keys import keys_of
 from numtok.encoding.slots.slots import Slots, merge
 from numtok.encoding.targets import Resolved
 from numtok.encoding.train_numbers import NumberSample

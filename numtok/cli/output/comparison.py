@@ -19,9 +19,9 @@ from numtok.records import KNOWING
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.experiments import Experiment
-    from numtok.evaluation.comparison.seeds import Spread
+    from numtok.evaluation.comparison.seeds import Over, Spread
     from numtok.evaluation.comparison.tokens_to_target import Until
-    from numtok.stages.compare import Comparison, Difference, Floor, Over, Part, Standing
+    from numtok.stages.compare import Comparison, Difference, Floor, Part, Standing
 
 _LEAST_P = 1e-4  # that is printed as it is
 

@@ -8,10 +8,10 @@ from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import IO
 
-from numtok import __version__
 from numtok.errors import StoreError
 from numtok.files import PIECE, Sink
 from numtok.store.quota import Quota
+from numtok.version import __version__
 
 ATTEMPTS = 4
 PAUSE = 1.0  # seconds before the second attempt, doubled before each other

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.data.sources.base import Field, FieldSource
+from numtok.data.sources.base import FieldSource
 from numtok.data.weather.field import FOLDER, STEPS, object_bytes, object_name, other_objects
+from numtok.data.weather.open_field import OpenField
 from numtok.errors import DataError
 from numtok.files import Sink
 from numtok.records import Natural
@@ -65,7 +66,7 @@ class Written(NamedTuple):
 def write_field(
     draft: Draft,
     source: FieldSource,
-    opened: Field,
+    opened: OpenField,
     where: str,
     progress: Callable[[int, int], None],
 ) -> Written:
@@ -124,7 +125,7 @@ def write_field(
     return Written(counts, facts)
 
 
-def _take(state: _State, opened: Field, begin: int, end: int, drops: bool) -> None:
+def _take(state: _State, opened: OpenField, begin: int, end: int, drops: bool) -> None:
     """Read a block, and keep its whole days."""
     read = opened.read(begin, end)
     times = opened.times[begin:end]
@@ -162,7 +163,7 @@ def _continued(draft: Draft, axes: str, drops: bool) -> _State:
     return state
 
 
-def _digest(opened: Field) -> str:
+def _digest(opened: OpenField) -> str:
     axes = (opened.times, opened.expected, opened.latitudes, opened.longitudes)
     return hashlib.sha256(b"".join(axis.tobytes() for axis in axes)).hexdigest()
 
@@ -191,7 +192,7 @@ def _write_object(draft: Draft, variable: str, axes: str, state: _State) -> None
 
 
 def _write_others(
-    draft: Draft, opened: Field, times: NDArray[np.datetime64], attributes: Mapping[str, str]
+    draft: Draft, opened: OpenField, times: NDArray[np.datetime64], attributes: Mapping[str, str]
 ) -> None:
     folder = draft.path / FOLDER
     made = other_objects(opened.variable, times, opened.latitudes, opened.longitudes, attributes)
@@ -218,7 +219,7 @@ def check_kept(artifact: Artifact, drops: bool) -> None:
         )
 
 
-def _missing(opened: Field, days: Sequence[str], what: str, more: str = "") -> DataError:
+def _missing(opened: OpenField, days: Sequence[str], what: str, more: str = "") -> DataError:
     return DataError(
         f"{opened.variable} has {what} of {_counted(days)}{more}; choose another period or area, "
         "or leave such days out by --missing drop"

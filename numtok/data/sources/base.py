@@ -8,17 +8,16 @@ reads what is asked for, some steps at a time.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from numtok.data.weather.open_field import OpenField
 from numtok.records import Row
 from numtok.registry import Registry
 from numtok.store.quota import Quota
@@ -147,52 +146,6 @@ class TextSource(Source):
         """Who must be named by users of the data."""
 
 
-class Block(NamedTuple):
-    """Steps ``begin <= step < end`` of a field, whole days, that are read at once; how many
-    objects of the source that takes, and the bytes of these once unpacked."""
-
-    begin: int
-    end: int
-    requests: int
-    bytes: int
-
-
-class Steps(NamedTuple):
-    """What was read: values [n, latitude, longitude], NaN where there are none, and which of the
-    steps are preliminary [n], to be replaced by the publisher within months."""
-
-    values: NDArray[np.float32]
-    preliminary: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Field:
-    """One field, open for reading: a variable at times on a grid, cut out as it was asked for.
-
-    attributes
-        ``units`` and ``long_name`` of the variable.
-    times
-        datetime64[m], UTC, ascending; steps that the source lacks are left out.
-    expected
-        Likewise, the times that there should be: a day that lacks one of them has a gap.
-    latitudes, longitudes
-        Degrees, float64, ascending, the longitudes without a jump.
-    blocks
-        Of all steps, in order.
-    read
-        The steps ``begin <= step < end``; StoreError or DataError where that fails.
-    """
-
-    variable: str
-    attributes: Mapping[str, str]
-    times: NDArray[np.datetime64]
-    expected: NDArray[np.datetime64]
-    latitudes: NDArray[np.float64]
-    longitudes: NDArray[np.float64]
-    blocks: Sequence[Block]
-    read: Callable[[int, int], Steps]
-
-
 class FieldSource(Source):
     """Where one field comes from."""
 
@@ -226,7 +179,7 @@ class FieldSource(Source):
         lies elsewhere, which is identified by ``key`` alone."""
 
     @abstractmethod
-    def open(self, quota: Quota) -> AbstractContextManager[Field]:
+    def open(self, quota: Quota) -> AbstractContextManager[OpenField]:
         """Open it, which reads the axes alone, and unpacks no more than the quota allows.
 
         Raises UsageError for options that do not fit it, DataError for what is no such field, and

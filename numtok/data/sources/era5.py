@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from numtok.data.sources.base import Field, FieldSource
+from numtok.data.sources.base import FieldSource
 from numtok.data.weather.axes import Area, Period, hours
+from numtok.data.weather.open_field import OpenField
 from numtok.data.weather.variables import public_name
 from numtok.errors import UsageError
 from numtok.store.quota import Quota
@@ -136,7 +137,7 @@ class Era5(FieldSource):
         return {place: [path]}
 
     @contextmanager
-    def open(self, quota: Quota) -> Iterator[Field]:
+    def open(self, quota: Quota) -> Iterator[OpenField]:
         with self._gridded(quota) as gridded:
             yield gridded.field()
 

@@ -11,9 +11,8 @@ import msgspec
 
 from numtok.data.sources._json_items import items
 from numtok.data.sources.base import Origin, Rejected, TextRow, TextSource
-from numtok.encoding.codec import SPECIALS
 from numtok.errors import DataError, UsageError
-from numtok.records import Row
+from numtok.records import SPECIALS, Row
 
 _REPOSITORY = (
     "https://github.com/aistairc/Numeracy-600K/raw/ce2993ccb296c03ab4adc3c480b541eca4730750"

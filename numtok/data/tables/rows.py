@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.tables.table import TABLE_FILE, Table, read_table
-from numtok.models.batches import generator
 from numtok.records import TRAIN
+from numtok.seeds import generator
 from numtok.store.artifact import Artifact
 
 VALIDATION = "validation"  # the split that is looked at; without it rows are held back

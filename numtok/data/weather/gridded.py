@@ -16,7 +16,6 @@ import xarray as xr
 import zarr
 from numpy.typing import NDArray
 
-from numtok.data.sources.base import Block, Field, Steps
 from numtok.data.weather.axes import (
     Area,
     Period,
@@ -28,6 +27,7 @@ from numtok.data.weather.axes import (
 )
 from numtok.data.weather.layout import Layout, layout, stored_name, versions
 from numtok.data.weather.objects import is_metadata, quietly, unreadable
+from numtok.data.weather.open_field import Block, OpenField, Steps
 from numtok.data.weather.places import Opened
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.store.quota import memory
@@ -75,7 +75,7 @@ class Gridded:
     """One window of an opened data set.
 
     expected
-        As in :class:`Field`.
+        As in :class:`OpenField`.
     shape
         How many places along each dimension one object of the source has.
     stored
@@ -95,11 +95,11 @@ class Gridded:
     stored: zarr.Array[Any] | None
     preliminary: NDArray[np.bool_]
 
-    def field(self) -> Field:
+    def field(self) -> OpenField:
         attributes = {
             key: str(self.array.attrs.get(key, "unknown")) for key in ("units", "long_name")
         }
-        return Field(
+        return OpenField(
             variable=self.variable,
             attributes=attributes,
             times=self.time.values,

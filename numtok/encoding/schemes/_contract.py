@@ -35,7 +35,8 @@ from numtok.encoding.schemes.base import (
     Outcome,
     Scheme,
 )
-from numtok.numerals.column import Literals, Numerals, plain_literal
+from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.literals import plain_literal
 from numtok.registry import name_of, settings_of, spec_of
 
 _LONGEST_WALK = 24  # tokens, after which a walk ends as soon as it may

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from numtok.encoding.panics import panics
 from numtok.encoding.schemes._literals import occurs
-from numtok.encoding.text_tokenizers._panics import panics
 
 # Signs, points, exponents, and runs of many digits, which some tokenizers cut before they merge.
 _PROBES = (

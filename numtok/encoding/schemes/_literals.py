@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
-from numtok.numerals.column import Numerals, value_of
+from numtok.numerals.column import Numerals
+from numtok.numerals.literals import value_of
 
 CHARACTERS = "0123456789+-.eE,%\u2212"
 EXTRAS = {"NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}

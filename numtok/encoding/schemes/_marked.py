@@ -21,7 +21,8 @@ from numtok.encoding.schemes._literals import (
     with_extras,
 )
 from numtok.encoding.schemes.base import Decoded, Encoded, Failure, Next
-from numtok.numerals.column import Numerals, value_of
+from numtok.numerals.column import Numerals
+from numtok.numerals.literals import value_of
 
 BEGIN, EXTRA = "begin", "extra"  # states: nothing read yet; NAN or an infinity
 _BROKEN = "broken"  # what no number begins with; nothing may follow

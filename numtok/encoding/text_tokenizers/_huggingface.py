@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from numtok.encoding.panics import Panicked, panics
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, BYTE_NAMES, from_alphabet
-from numtok.encoding.text_tokenizers._panics import Panicked, panics
 from numtok.encoding.text_tokenizers.base import Fitted, Pieces, Tokens
 from numtok.errors import UsageError
 

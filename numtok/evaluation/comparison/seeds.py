@@ -107,3 +107,27 @@ def _within(t: float, freedom: int) -> float:
         term *= (below + 1) / above * math.cos(angle) ** 2
     share = math.sin(angle) * total
     return 2 / math.pi * (angle + share) if odd else share
+
+
+class Over(msgspec.Struct, frozen=True):
+    """One metric over several folds or data sets: the mean and the standard deviation, as papers
+    have it. None where one of them is undefined, or there is one alone.
+
+    What stands for a fold is the mean over the seeds. There is no interval, because folds share
+    most of what they learnt from, and nobody draws data sets at random.
+    """
+
+    mean: float | None
+    deviation: float | None
+    count: int
+
+    @classmethod
+    def of(cls, values: Sequence[float | None]) -> "Over":
+        """
+        >>> Over.of([1.0, 3.0])
+        Over(mean=2.0, deviation=1.4142135623730951, count=2)
+        """
+        known = [value for value in values if value is not None]
+        if len(known) < max(2, len(values)):
+            return cls(None, None, len(values))
+        return cls(statistics.mean(known), statistics.stdev(known), len(known))

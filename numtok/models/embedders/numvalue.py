@@ -12,9 +12,9 @@ from torch.nn import functional as F
 from numtok.encoding.schemes.numvalue import DECIMALS, DIGITS
 from numtok.errors import UsageError
 from numtok.models.embedders._decimal_parts import DecimalParts, Digits
-from numtok.models.embedders._prefixed import Encoder, Prefixed
 from numtok.models.embedders.base import Embedder
 from numtok.models.heads.base import linear_flops
+from numtok.models.prefixed import Encoder, Prefixed
 from numtok.models.vocabulary import Vocabulary
 
 _ENCODERS = ("rnn", "mlp", "scalar", "binary")

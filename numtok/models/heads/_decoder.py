@@ -19,7 +19,7 @@ from numtok.encoding.automaton import Automaton
 from numtok.encoding.normalizers.base import Scaling
 from numtok.encoding.schemes.base import Scheme
 from numtok.models.distributions.base import Predictive
-from numtok.models.heads._decoded import Decoded
+from numtok.models.distributions.decoded import Decoded
 from numtok.models.heads.base import Calibration, ValueReader, tiled
 from numtok.models.trunks.transformer import Cache, Shape, Transformer
 

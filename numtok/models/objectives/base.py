@@ -22,7 +22,7 @@ from numtok.models.batches import Batch
 from numtok.plugins import Asked, a, told
 from numtok.registry import Registry
 
-MASK, END = 1, 2  # ids of codec.SPECIALS
+MASK, END = 1, 2  # ids of records.SPECIALS
 Loss = TypeVar("Loss", float, Tensor)
 
 

@@ -20,7 +20,7 @@ from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.errors import UsageError
 from numtok.models.distributions.base import Predictive, checked
 from numtok.models.distributions.samples import Samples
-from numtok.models.heads._written import cells, written
+from numtok.models.distributions.written import cells, written
 
 if TYPE_CHECKING:
     from numtok.models.heads._decoder import DecoderReader

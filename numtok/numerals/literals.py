@@ -1,0 +1,78 @@
+"""One literal as written: its value and its digits, exactly, in plain Python; no kernel."""
+
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Written exponents are taken as at most this. More zeros than that fit into no text, so
+# no digits before the exponent can make up for it.
+_EXPONENT_LIMIT = 10**9
+
+
+class Significands(NamedTuple):
+    """The digits of literals: a number is about ``(-1)^negative * digits * 10^exponents``."""
+
+    digits: NDArray[np.uint64]  # [n] the first 19 significant digits, fewer if there are fewer
+    exponents: NDArray[np.int32]  # [n] 0 for a zero
+    negative: NDArray[np.bool_]  # [n]
+    more: NDArray[np.bool_]  # [n] digits that are not zero follow after the 19
+
+
+def plain_literal(literal: str) -> str:
+    """A numeral as ``float()`` and ``decimal.Decimal()`` read it.
+
+    >>> plain_literal("−1,234.5%")
+    '-1234.5e-2'
+    """
+    if not literal.endswith("%"):
+        return literal.replace(",", "").replace("\u2212", "-")
+    digits, power = _digits_and_power(literal)
+    return f"{digits}e{power}"
+
+
+def _digits_and_power(literal: str) -> tuple[str, int]:
+    """What stands before the exponent, and the power of ten that exponent and percent make."""
+    percent = literal.endswith("%")
+    plain = literal.removesuffix("%").replace(",", "").replace("\u2212", "-").lower()
+    digits, _, exponent = plain.partition("e")
+    power = Decimal(exponent or 0)  # int() refuses more than 4300 digits
+    if abs(power) > _EXPONENT_LIMIT:
+        power = Decimal(_EXPONENT_LIMIT).copy_sign(power)
+    return digits, int(power) - 2 * percent
+
+
+def value_of(literal: str) -> float:
+    """The float64 nearest to one literal; ValueError if it is no number."""
+    return float(plain_literal(literal))
+
+
+def resolution(literal: str) -> float:
+    """What a unit of the last written digit is worth; ValueError if it is no decimal number.
+
+    >>> resolution("-1,234.50"), resolution("12%"), resolution("3e4")
+    (0.01, 0.01, 10000.0)
+    """
+    written, power = _digits_and_power(literal)
+    if not written.lstrip("+-").replace(".", "", 1).isdecimal():
+        raise ValueError(f"{literal!r} is no decimal number")
+    return float(f"1e{power - len(written.partition('.')[2])}")
+
+
+def round_literal(literal: str, digits: int) -> tuple[bool, int, int]:
+    """One literal rounded by Python's decimal arithmetic: what :meth:`Numerals.rounded` does,
+    where no kernel is at hand (evaluation), and its oracle.
+
+    >>> round_literal("9.996", 3)
+    (False, 100, -1)
+    """
+    written, power = _digits_and_power(literal)
+    exact = Decimal(written)
+    if not exact:
+        return exact.is_signed(), 0, 0
+    context = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emin=-(10**9), Emax=10**9)
+    sign, kept, exponent = context.plus(exact).as_tuple()
+    assert isinstance(exponent, int)  # a finite decimal
+    missing = digits - len(kept)
+    return bool(sign), int("".join(map(str, kept))) * 10**missing, exponent - missing + power
