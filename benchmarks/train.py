@@ -34,7 +34,7 @@ from rich.table import Table
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from numtok.cli._shared import Size
+from numtok.cli.output.printing import Size
 from numtok.models.batches import Batch
 from numtok.models.heads.base import projection
 from numtok.models.model import Model, ModelSettings

@@ -182,6 +182,10 @@ class Registry(Generic[T]):
             {key: _read(kind, known, key, value) for key, value in given.items()},
         )
 
+    def contract(self) -> ModuleType:
+        """The contract suite of this registry, ``_contract.py`` in its folder."""
+        return importlib.import_module(f"{self._package}._contract")
+
     def required(self, name: str) -> list[str]:
         """The settings of a class that a spec has to give."""
         return _required(self[name])

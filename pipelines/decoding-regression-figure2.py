@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from numtok.analysis.figures._drawing import image
 from numtok.analysis.figures._picture import Axis, Line, Mark, Panel, Picture
-from numtok.cli._shared import print_table
 from numtok.cli.output.figures import number
+from numtok.cli.output.printing import print_table
 from numtok.data.tasks.base import Split
 from numtok.data.tasks.truncated_gaussian import TruncatedGaussian
 from numtok.models.heads.base import HEADS, ValueHead

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.cli._shared import Format, print_table
 from numtok.cli.output.figures import figure
+from numtok.cli.output.printing import Format, print_table
 from numtok.evaluation.comparison.seeds import spread
 from numtok.evaluation.report_files import Predictions, read
 from numtok.metrics.base import means

@@ -10,7 +10,7 @@ of the text, nor numtok's for zero, for what is too small or too large, and for 
 import argparse
 from collections.abc import Iterator, Sequence
 
-from numtok.cli._shared import Format, print_table
+from numtok.cli.output.printing import Format, print_table
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.evaluation.published import published
 from numtok.numerals.column import Numerals

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from numtok.cli._shared import Format, print_table
+from numtok.cli.output.printing import Format, print_table
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_split
 from numtok.records import TRAIN

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from numtok.errors import UsageError
 from numtok.metrics import _bootstrap
 from numtok.metrics._bootstrap import interval, resample
-from numtok.metrics.base import ends
-from numtok.metrics.base import METRICS, Answers, Metric, figures, paired, paired_over_seeds
+from numtok.metrics.base import METRICS, Answers, Metric, ends, figures, paired, paired_over_seeds
 from numtok.reports import QUANTILES, Figure
 
 MAE = METRICS.build("mae")

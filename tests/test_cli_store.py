@@ -27,8 +27,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import __version__, cli, files
-from numtok.cli import _shared, main
-from numtok.cli._shared import GAP, _widths, print_table
+from numtok.cli import main
+from numtok.cli.output import printing
+from numtok.cli.output.printing import GAP, _widths, print_table
 from numtok.store.artifact import MANIFEST, Artifact, Parent
 from numtok.store.engines.local import run_units
 from numtok.store.store import Store
@@ -776,13 +777,13 @@ def test_output_that_only_takes_ascii_is_no_failure(tmp_path: Path) -> None:
     ],
 )
 def test_a_size_is_readable(size: int, text: str) -> None:
-    assert str(_shared.Size(size)) == text
+    assert str(printing.Size(size)) == text
 
 
 def test_a_table_can_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    _shared.print_table("t", ("a", "b"), [(1234, None), (0.5, "x|y")], to=sys.stderr)
+    printing.print_table("t", ("a", "b"), [(1234, None), (0.5, "x|y")], to=sys.stderr)
     out, err = capsys.readouterr()
     assert out == ""
     assert "1,234   -" in err
-    _shared.print_table("t", ("a", "b"), [(1234, "x|y")], _shared.Format.MD)
+    printing.print_table("t", ("a", "b"), [(1234, "x|y")], printing.Format.MD)
     assert capsys.readouterr().out.splitlines()[-1] == r"| 1,234 | x\|y |"

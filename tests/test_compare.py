@@ -22,8 +22,7 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.evaluation.comparison.requirements import Requirement
 from numtok.evaluation.comparison.seeds import Spread, spread, t_test
-from numtok.metrics.base import ends
-from numtok.metrics.base import Answers
+from numtok.metrics.base import Answers, ends
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
 from numtok.registry import spec_of

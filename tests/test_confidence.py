@@ -24,6 +24,7 @@ from numtok.models.likelihood import log_likelihoods
 from numtok.models.objectives.base import OBJECTIVES, ended, masked
 from numtok.seeds import generator
 from numtok.stages import probe
+from numtok.stages.figure import picture_of
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel, Trained
 from tests import fakemodels, test_cli_store
@@ -318,7 +319,7 @@ def test_a_text_or_a_row_is_asked_of_any_model_and_drawn(numtok: Shell, world: W
     titles = [TEXT, "row 'test-3' of split 'test'"]
     assert [one.asked for one in found if isinstance(one, Confidence)] == titles * 3
 
-    picture = figure.Confidence().picture(refs, world.store)
+    picture = picture_of(figure.Confidence(), refs, world.store)
     assert [panel.title for panel in picture.panels] == titles * 2
     assert [len(panel.marks) for panel in picture.panels] == [2, 2, 1, 1]
     assert [panel.x.scale for panel in picture.panels] == ["log"] * 4

@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from numtok.encoding.schemes._contract import CHECKS, ContractBreak, check, digest_of, sample
+from numtok.contracts import ContractBreak
+from numtok.encoding.sample_literals import sample
+from numtok.encoding.scheme_digest import digest_of
+from numtok.encoding.schemes._contract import CHECKS, check
 from numtok.encoding.schemes.base import (
     SCHEMES,
     Bounds,

@@ -21,7 +21,8 @@ from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Scal
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.models.distributions import decoded
-from numtok.models.distributions.decoded import Decoded, Sampling
+from numtok.models.distributions.decoded import Decoded
+from numtok.models.distributions.sampling import Sampling
 from numtok.models.distributions.written import cells, written
 from numtok.models.heads._decoder import DecoderReader
 from numtok.models.heads.base import HEADS, ValueHead

@@ -33,8 +33,9 @@ from numtok.data.sources.era5 import _PLACES, Era5
 from numtok.data.weather import objects
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.stages.fetch import Config, Result, run
+from numtok.store import quota
 from numtok.store.artifact import Artifact, verify
-from numtok.store.store import Store, quota
+from numtok.store.store import Store
 from tests import test_cli_store, test_fetch
 from tests.faults import Plan, installed
 from tests.test_cli_store import Shell

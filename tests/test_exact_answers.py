@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.cli._shared import Format
+from numtok.cli.output.printing import Format
 from numtok.cli.output.train import print_result
 from numtok.encoding.splits import learnt_values, read_codec, read_split
 from numtok.models.batches import Batch, Batches

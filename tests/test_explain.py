@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from numtok.cli._shared import SCHEMA
+from numtok.cli.output.printing import SCHEMA
 from numtok.errors import UsageError
 from tests import test_cli_store
 from tests.test_cli_store import Shell, process

@@ -13,6 +13,7 @@ from numtok.errors import UsageError
 from numtok.evaluation.number_parts import KINDS, Shares, Written, by_chance
 from numtok.metrics.base import Answers
 from numtok.stages.errors import Config, Faults, faults, run
+from numtok.stages.figure import picture_of
 from numtok.store.store import Store
 from tests.fakereports import Fake, make
 from tests.test_cli_store import Shell
@@ -343,7 +344,7 @@ def test_the_figure_shows_the_most_frequent_first(store: Store) -> None:
     ordered = panel_of("p1000", "exponent", {"E-1": 0.2, "E2": 0.5, "": 0.1, "E10": 0.2}, {}, 3)
     assert ordered.y.names == ("E-1", "E2", "E10")
     ref = make(store, Fake()).ref
-    picture = Frequencies(part="exponent", target="answer").picture([ref], store)
+    picture = picture_of(Frequencies(part="exponent", target="answer"), [ref], store)
     assert [panel.y.label for panel in picture.panels] == ["exponent"]
     truth, prediction = picture.panels[0].marks
     assert float(np.sum(truth.lengths)) == pytest.approx(1)  # type: ignore[union-attr]

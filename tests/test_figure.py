@@ -17,6 +17,7 @@ from numtok.analysis.figures._picture import Axis, Bars, Line, Panel, Picture, P
 from numtok.analysis.figures.density import Density
 from numtok.analysis.figures.truth import Truth
 from numtok.stages import eval_table, fit
+from numtok.stages.figure import picture_of
 from numtok.stages.table import Config as TableConfig
 from numtok.stages.table import run as table
 from numtok.store.store import Store
@@ -144,7 +145,9 @@ def test_the_numbers_of_encoded_train_data_are_marked(numtok: Shell, folder: Pat
     (folder / "data.jsonl").write_text("".join(rows))
     data = numtok("encode", "--scheme", "p10", "--workers", "1", "data.jsonl").out.strip()
     report = make(Store(folder / "artifacts"), Fake("p10", data=data), "of-text")
-    picture = Truth(target="answer", seen=True).picture([report.ref], Store(folder / "artifacts"))
+    picture = picture_of(
+        Truth(target="answer", seen=True), [report.ref], Store(folder / "artifacts")
+    )
     [ticks] = [mark for mark in picture.panels[0].marks if isinstance(mark, Ticks)]
     assert ticks.x.tolist() == [0.0, 1.0, 2.0]
 
@@ -225,7 +228,7 @@ def test_a_density_is_drawn_over_the_rows_of_the_fold_that_models_have_in_common
             "folds", "mlp,layers=1,width=8", head="mdn:2", epochs=2, fold=fold, name=f"of-{fold}"
         )
         fit.run(config, store, lambda update: None)
-    picture = Density().picture(["of-1", "folds"], store)
+    picture = picture_of(Density(), ["of-1", "folds"], store)
     truth = next(mark for mark in picture.panels[0].marks if isinstance(mark, Points))
     assert truth.x.tolist() == list(range(1, 40, 4))
     ran = numtok("figure", "density", "of-0", "of-1", "folds", "--out", "a.png")

@@ -38,6 +38,7 @@ from numtok.evaluation.report_files import Evaluation, read
 from numtok.metrics.base import METRICS, Answers
 from numtok.records import DATA, ENCODED, TABLE
 from numtok.reports import Labels
+from numtok.stages.figure import picture_of
 from numtok.store.artifact import Artifact, Parent
 from numtok.store.store import Store
 from tests.fakereports import Fake, make
@@ -167,15 +168,15 @@ def test_very_many_predictions_are_drawn_in_part_and_that_is_said() -> None:
 
 def test_a_report_is_read_in_full_or_for_one_target(store: Store) -> None:
     ref = make(store, Fake(invalid=3), "one").ref
-    picture = truth.Truth().picture([ref], store)
+    picture = picture_of(truth.Truth(), [ref], store)
     assert picture.notes == ["3 of 200 predictions are no number."]
     assert sum(len(mark.x) for mark in picture.panels[0].marks if isinstance(mark, Points)) == 197
-    same = truth.Truth(target="answer").picture([ref], store)
+    same = picture_of(truth.Truth(target="answer"), [ref], store)
     assert only(same.panels[0].marks, Points).x.tolist() == (
         only(picture.panels[0].marks, Points).x.tolist()
     )
     with pytest.raises(UsageError) as caught:
-        truth.Truth(target="anwser").picture([ref], store)
+        picture_of(truth.Truth(target="anwser"), [ref], store)
     assert str(caught.value).endswith("did you mean 'answer'? known: answer")
 
 
@@ -184,9 +185,9 @@ def test_panels_are_named_by_what_differs_the_seed_and_the_data_too(store: Store
         make(store, fake, f"report-{index}").ref
         for index, fake in enumerate((Fake(), Fake(seed=1), Fake("xval")))
     ]
-    of_one = truth.Truth().picture(refs[:2], store)
+    of_one = picture_of(truth.Truth(), refs[:2], store)
     assert [panel.title for panel in of_one.panels] == ["p1000, seed=0", "p1000, seed=1"]
-    of_two = truth.Truth().picture(refs[1:], store)
+    of_two = picture_of(truth.Truth(), refs[1:], store)
     assert [panel.title for panel in of_two.panels] == [
         "p1000, arithmetic-p1000",
         "xval, arithmetic-xval",
@@ -299,13 +300,13 @@ def test_the_axis_of_settings_is_logarithmic_where_they_are_wide_apart(
 
 def test_a_setting_of_the_configuration_or_the_decoding_is_a_place(store: Store) -> None:
     fakes = [Fake(settings={"rows": rows, "lr": 0.1}, seed=rows) for rows in (10, 30)]
-    places = placed("rows", evaluations(store, *fakes), store)
+    places = placed("rows", evaluations(store, *fakes), store.resolve)
     assert [place.x for place in places] == [10.0, 30.0]
     assert places[0].settings == places[1].settings  # one line: neither rows nor seed
     assert {place.panel for place in places} == {"arithmetic-p1000"}
     one = evaluations(store, Fake(settings={"draws": "x"}))[0]
     drawing = replace(one, report=_with(one, decoding={"draws": 64, "point": "mean"}))
-    [place] = placed("draws", [drawing], store)
+    [place] = placed("draws", [drawing], store.resolve)
     assert (place.x, place.settings["decoding.point"]) == (64.0, "mean")
 
 
@@ -319,14 +320,14 @@ def test_settings_of_heads_are_places_and_no_part_of_the_line(store: Store) -> N
     for one, head in zip(evaluations(store, *map(Fake, heads)), heads, strict=True):
         left = {key: value for key, value in one.report.configuration.items() if key != "head"}
         of_tables.append(replace(one, report=_with(one, scheme=head, configuration=left)))
-    places = placed("head.layers", of_tables, store)
+    places = placed("head.layers", of_tables, store.resolve)
     assert [(place.x, place.scheme) for place in places] == [
         (3.0, "decoder:nd"),
         (1.0, "decoder:nd"),
         (3.0, "decoder:nd,base=2"),
     ]
     texts = evaluations(store, *[Fake(settings={"head": f"mdn:{k}"}, seed=k) for k in (2, 7)])
-    places = placed("head.components", texts, store)
+    places = placed("head.components", texts, store.resolve)
     assert [(one.x, one.scheme, one.settings["head"]) for one in places] == [
         (2.0, "p1000", "mdn"),
         (7.0, "p1000", "mdn"),
@@ -338,14 +339,14 @@ def test_settings_of_embedders_are_places_too(store: Store) -> None:
     found = evaluations(
         store, *[Fake(settings={"embedder": one}, seed=k) for k, one in enumerate(specs)]
     )
-    places = placed("embedder.sigma", found, store)
+    places = placed("embedder.sigma", found, store.resolve)
     assert [(one.x, one.settings["embedder"]) for one in places] == [
         (0.1, "numgpt"),
         (0.5, "numgpt"),
         (5.0, "numgpt,dimensions=32"),
     ]
     with pytest.raises(UsageError) as caught:
-        placed("embedder.sigma", evaluations(store, Fake(seed=9)), store)
+        placed("embedder.sigma", evaluations(store, Fake(seed=9)), store.resolve)
     assert str(caught.value).startswith("--x embedder.sigma is a setting of models of texts, and ")
 
 
@@ -353,7 +354,7 @@ def test_models_of_labels_have_no_head_to_stand_by(store: Store) -> None:
     [one] = evaluations(store, Fake())
     labelled = _with(one, labels=Labels(["no", "yes"], 0, 0, [], complete=True))
     with pytest.raises(UsageError) as caught:
-        placed("head.layers", [replace(one, report=labelled)], store)
+        placed("head.layers", [replace(one, report=labelled)], store.resolve)
     assert str(caught.value) == (
         f"--x head.layers is a setting of models that predict numbers, and {one.ref} is of "
         "labels; give another --x"
@@ -370,7 +371,7 @@ def test_models_of_labels_have_no_head_to_stand_by(store: Store) -> None:
 )
 def test_what_is_no_place_is_refused(store: Store, x: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        placed(x, evaluations(store, Fake()), store)
+        placed(x, evaluations(store, Fake()), store.resolve)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -394,7 +395,7 @@ def test_settings_of_the_task_are_places_and_what_else_it_had_a_panel(store: Sto
         settings = {"stage": "gen", "task": task, "samples": 100}
         data = published(store, TABLE, f"bbob-{function}-{dimension}", settings, [])
         of += evaluations(store, Fake(data=data.ref))
-    places = placed("data.dimension", of, store)
+    places = placed("data.dimension", of, store.resolve)
     assert [(place.x, place.panel) for place in places] == [
         (2.0, "bbob, function=1"),
         (4.0, "bbob, function=1"),
@@ -410,7 +411,7 @@ def test_data_encoded_in_two_ways_are_one_data_set(store: Store) -> None:
         settings = {"scheme": scheme}
         encoded = published(store, ENCODED, f"enc-{index}", settings, [parent.as_parent()])
         of += evaluations(store, Fake(scheme, data=encoded.ref))
-    first, second, third = sources_of(of, store)
+    first, second, third = sources_of(of, store.resolve)
     assert (first.key, first.name) == (second.key, second.name)
     assert [source.name for source in (first, second, third)] == ["sums", "sums", "products"]
 
@@ -460,7 +461,7 @@ def test_bars_of_nothing_are_refused() -> None:
 def test_bars_need_two_ways_on_each_data_set(store: Store, fakes: list[Fake], message: str) -> None:
     refs = [make(store, fake, f"report-{index}").ref for index, fake in enumerate(fakes)]
     with pytest.raises(UsageError) as caught:
-        bars.Bars().picture(refs, store)
+        picture_of(bars.Bars(), refs, store)
     assert str(caught.value) == message
 
 

@@ -19,7 +19,7 @@ import torch
 
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.evaluation.tables import TableOptions, over_grid
-from numtok.models.distributions.decoded import Sampling
+from numtok.models.distributions.sampling import Sampling
 from numtok.models.heads._point import PointReader
 from numtok.models.heads.riemann import _RiemannReader
 from numtok.registry import spec_of

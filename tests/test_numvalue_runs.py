@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.cli._shared import Format
 from numtok.cli.output.encode import print_result
+from numtok.cli.output.printing import Format
 from numtok.cli.output.train import print_result as print_trained
 from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import encode, eval, gen, nupa

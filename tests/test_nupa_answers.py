@@ -18,8 +18,7 @@ from numtok.data.nupa.notation import in_notation
 from numtok.data.tasks import _nupa_answers, _nupa_operands, _nupa_questions
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.report_files import Predictions
-from numtok.metrics.base import Z, ends
-from numtok.metrics.base import METRICS, Answers
+from numtok.metrics.base import METRICS, Answers, Z, ends
 from numtok.stages import nupa as stage
 from tests import test_cli_store
 from tests.test_cli_store import Shell

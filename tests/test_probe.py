@@ -18,7 +18,7 @@ from numtok.analysis.probing.probes import Along, Embedding, Probe, Tokens
 from numtok.analysis.probing.swept_row import swept_row, written_alike
 from numtok.analysis.probing.tokens import tokens
 from numtok.analysis.probing.top_numbers import top_numbers
-from numtok.cli._shared import Format
+from numtok.cli.output.printing import Format
 from numtok.cli.output.probe import print_probe
 from numtok.encoding.dataset import Samples
 from numtok.encoding.schemes.base import SCHEMES

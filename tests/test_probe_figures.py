@@ -27,6 +27,7 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.metrics.base import Answers
 from numtok.reports import Configuration, Figure
+from numtok.stages.figure import picture_of
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests import test_cli_store
@@ -124,7 +125,7 @@ SMOOTH = probed(
 
 def test_predictions_over_samples_are_dots_with_the_seen_values_dashed(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    picture = sweep.Sweep().picture([keep(store, SAMPLES, "samples").ref], store)
+    picture = picture_of(sweep.Sweep(), [keep(store, SAMPLES, "samples").ref], store)
     panel, tops = picture.panels
     assert panel.diagonal == "prediction = truth"
     assert (panel.x.label, panel.y.label) == ("truth of dt", "prediction of dt")
@@ -144,7 +145,7 @@ def test_predictions_over_samples_are_dots_with_the_seen_values_dashed(tmp_path:
 def test_models_along_one_number_share_a_panel(tmp_path: Path) -> None:
     store = Store(tmp_path)
     refs = [keep(store, SWEPT, "swept").ref, keep(store, SMOOTH, "smooth").ref]
-    picture = sweep.Sweep().picture(refs, store)
+    picture = picture_of(sweep.Sweep(), refs, store)
     panel, tops = picture.panels
     assert (panel.title, tops.title) == ("dt, ood, row 7", "dt, ood, row 7: p1000")
     assert panel.diagonal is None
@@ -205,7 +206,7 @@ def test_a_probe_of_another_form_is_refused_with_the_figure_that_draws_it(tmp_pa
     store = Store(tmp_path)
     ref = keep(store, SWEPT, "swept").ref
     with pytest.raises(UsageError) as caught:
-        pca.Pca().picture([ref], store)
+        picture_of(pca.Pca(), [ref], store)
     assert str(caught.value) == (
         f"figure pca does not draw {ref}, a probe of form sweep; figure sweep does"
     )

@@ -33,7 +33,7 @@ from numtok.analysis.profiling.shown import shown
 from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range
 from numtok.analysis.profiling.unit import Counted, ProfileUnit
 from numtok.analysis.profiling.warnings import keeps, part, percent
-from numtok.cli._shared import SCHEMA
+from numtok.cli.output.printing import SCHEMA
 from numtok.data.reading import units
 from numtok.encoding.schemes.base import LOSSES, SCHEMES
 from numtok.errors import DataError, UsageError

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.cli._shared import Format
 from numtok.cli.output.figures import amount, duration, interval, number, share
+from numtok.cli.output.printing import Format
 from numtok.cli.output.report import _print_parts, skill
 from numtok.evaluation.published import names
 from numtok.evaluation.report_files import named

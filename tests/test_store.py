@@ -24,6 +24,8 @@ from hypothesis import strategies as st
 from numtok import files
 from numtok.errors import NegativeVerdict, NumtokError, StoreError, UsageError
 from numtok.records import Natural
+from numtok.store import artifact as on_disk
+from numtok.store import draft as drafts
 from numtok.store.artifact import (
     FILES,
     MANIFEST,
@@ -38,8 +40,6 @@ from numtok.store.artifact import (
 )
 from numtok.store.provenance import Provenance, provenance
 from numtok.store.store import Absent, Store
-from numtok.store import artifact as on_disk
-from numtok.store import draft as drafts
 from tests import fakestage
 from tests.fakestage import make
 from tests.faults import Plan, installed, points

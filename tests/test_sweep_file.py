@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from numtok.errors import UsageError
 from numtok.evaluation.tables import TableOptions
-from numtok.models.distributions.decoded import Sampling
+from numtok.models.distributions.sampling import Sampling
 from numtok.stages import eval_table, fetch, fit, gen, table, train
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import Sweep, label_of

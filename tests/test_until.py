@@ -55,7 +55,7 @@ def evaluated(
 
 
 def of(store: Store, level: str, evaluations: Sequence[Evaluation]) -> Until:
-    [one] = until([Level.parse(level)], [("p1000", evaluations)], store)
+    [one] = until([Level.parse(level)], [("p1000", evaluations)], store.resolve)
     return one
 
 
@@ -129,14 +129,14 @@ def test_an_experiment_whose_logs_lack_the_figure_is_told_as_such(store: Store) 
     log = store.resolve(without.report.model).path / LOG_FILE
     log.write_text(log.read_text().replace('"exact"', '"other"'))
     level = Level.parse("exact>=0.1")
-    one, other = until([level], [("p1000", [with_it]), ("xval", [without])], store)
+    one, other = until([level], [("p1000", [with_it]), ("xval", [without])], store.resolve)
     assert one.tokens == [100] and one.spread.value == 100
     assert other.tokens is None and other.spread.value is None
     assert _reached(other) == ("not logged", "-", "-", "-")
-    [mixed] = until([level], [("p1000", [with_it, without])], store)
+    [mixed] = until([level], [("p1000", [with_it, without])], store.resolve)
     assert mixed.tokens is None
     by_group = Level.parse("exact,operation=add>=0.1")
-    for alone in until([level, by_group], [("xval", [without])], store):
+    for alone in until([level, by_group], [("xval", [without])], store.resolve):
         assert _reached(alone) == ("not logged", "-", "-", "-")
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import typer
 
-from numtok.cli._shared import Format, Size, open_store, print_json, print_made
+from numtok.cli._shared import open_store
 from numtok.cli.output.figures import number, share
+from numtok.cli.output.printing import Format, Size, print_json, print_made
 from numtok.cli.output.progress import Count, Live
 from numtok.errors import UsageError
 from numtok.records import Scalar
@@ -87,7 +88,7 @@ def options_of(
 ) -> "TableOptions":
     """How numbers are read off a model of tables; UsageError for what is not possible."""
     from numtok.evaluation.tables import TableOptions
-    from numtok.models.distributions.decoded import Sampling
+    from numtok.models.distributions.sampling import Sampling
 
     return TableOptions(point, draws, Sampling(temperature, top_k, top_p))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from numtok.cli._shared import print_table
+from numtok.cli.output.printing import print_table
 from numtok.data.tasks.base import TASKS, Task
 from numtok.errors import UsageError, unknown
 from numtok.registry import parse_spec

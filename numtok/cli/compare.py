@@ -4,14 +4,8 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import (
-    AgainstOption,
-    ColumnOption,
-    Format,
-    FormatOption,
-    JsonOption,
-    open_store,
-)
+from numtok.cli._shared import AgainstOption, ColumnOption, FormatOption, JsonOption, open_store
+from numtok.cli.output.printing import Format
 
 
 def command(

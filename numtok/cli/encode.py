@@ -8,7 +8,6 @@ from numtok.cli._shared import (
     LONGEST_LINE,
     DiskLimitOption,
     ForceOption,
-    Format,
     FormatOption,
     InputsArgument,
     JsonOption,
@@ -21,6 +20,7 @@ from numtok.cli._shared import (
     given,
     open_store,
 )
+from numtok.cli.output.printing import Format
 
 
 def command(

@@ -11,7 +11,6 @@ from numtok.cli._shared import (
     DecodeOption,
     DrawsOption,
     ForceOption,
-    Format,
     FormatOption,
     JsonOption,
     PointOption,
@@ -22,6 +21,7 @@ from numtok.cli._shared import (
     open_store,
     refuse,
 )
+from numtok.cli.output.printing import Format
 from numtok.errors import UsageError
 
 _OF_TEXTS = ("fill", "decode", "batch", "compile")

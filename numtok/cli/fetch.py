@@ -8,12 +8,12 @@ import typer
 from numtok.cli._shared import (
     DiskLimitOption,
     ForceOption,
-    Format,
     FormatOption,
     JsonOption,
     RestartOption,
     open_store,
 )
+from numtok.cli.output.printing import Format
 
 # Of which source an option is; the help shows those of each together.
 _SEVERAL, _OPENML, _NUMERACY600K, _NUPA, _ERA5 = (

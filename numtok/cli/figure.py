@@ -77,7 +77,8 @@ def command(
 
     Example: numtok figure truth sums-xval sums-p1000 --out truth.png
     """
-    from numtok.analysis.figures.base import FIGURES, Config, run
+    from numtok.analysis.figures.base import FIGURES
+    from numtok.stages.figure import Config, run
 
     given: dict[str, Any] = {
         "metric": metric,

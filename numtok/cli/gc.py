@@ -4,15 +4,8 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import (
-    Format,
-    FormatOption,
-    JsonOption,
-    Size,
-    counted,
-    open_store,
-    print_table,
-)
+from numtok.cli._shared import FormatOption, JsonOption, open_store
+from numtok.cli.output.printing import Format, Size, counted, print_table
 
 
 def command(

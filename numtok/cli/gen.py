@@ -4,14 +4,8 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import (
-    ForceOption,
-    Format,
-    FormatOption,
-    JsonOption,
-    RestartOption,
-    open_store,
-)
+from numtok.cli._shared import ForceOption, FormatOption, JsonOption, RestartOption, open_store
+from numtok.cli.output.printing import Format
 
 # A task has options of its own, which are read here, as is --help.
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}

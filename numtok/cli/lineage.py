@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from numtok.cli._shared import OneJsonOption, RefArgument, Size, one_line, open_store, print_json
+from numtok.cli._shared import OneJsonOption, RefArgument, open_store
+from numtok.cli.output.printing import Size, one_line, print_json
 from numtok.errors import UsageError
 
 if TYPE_CHECKING:

@@ -5,15 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from numtok.cli._shared import (
-    Format,
-    FormatOption,
-    JsonOption,
-    Size,
-    counted,
-    open_store,
-    print_table,
-)
+from numtok.cli._shared import FormatOption, JsonOption, open_store
+from numtok.cli.output.printing import Format, Size, counted, print_table
 
 if TYPE_CHECKING:
     from numtok.store.artifact import Artifact

@@ -22,9 +22,10 @@ import typer
 
 from numtok import cli
 from numtok.cli._named import name_plugins
-from numtok.cli._shared import Invocation, one_line
+from numtok.cli._shared import Invocation
 from numtok.cli._signals import Terminated, raising_at_signals
 from numtok.cli._usage import told
+from numtok.cli.output.printing import one_line
 from numtok.config import FILE, Config, load
 from numtok.errors import NumtokError, StoreError, unknown
 from numtok.plugins import add_plugin_folders, fault_of

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import Format, FormatOption, JsonOption, open_store
+from numtok.cli._shared import FormatOption, JsonOption, open_store
+from numtok.cli.output.printing import Format
 
 
 def command(

@@ -7,7 +7,6 @@ import typer
 from numtok.cli._shared import (
     LONGEST_LINE,
     DiskLimitOption,
-    Format,
     FormatOption,
     InputsArgument,
     JsonOption,
@@ -18,6 +17,7 @@ from numtok.cli._shared import (
     WorkersOption,
     open_store,
 )
+from numtok.cli.output.printing import Format
 
 
 def command(

@@ -7,12 +7,12 @@ import typer
 from numtok.cli._shared import (
     AgainstOption,
     ColumnOption,
-    Format,
     FormatOption,
     JsonOption,
     RefArgument,
     open_store,
 )
+from numtok.cli.output.printing import Format
 
 
 def command(

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import Format, FormatOption, JsonOption, print_table
+from numtok.cli._shared import FormatOption, JsonOption
+from numtok.cli.output.printing import Format, print_table
 
 
 def command(

@@ -6,15 +6,8 @@ from typing import Any
 
 import typer
 
-from numtok.cli._shared import (
-    OneJsonOption,
-    RefArgument,
-    Size,
-    counted,
-    open_store,
-    print_json,
-    print_table,
-)
+from numtok.cli._shared import OneJsonOption, RefArgument, open_store
+from numtok.cli.output.printing import Size, counted, print_json, print_table
 
 _SHOWN_FILES = 20
 

@@ -5,14 +5,8 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import (
-    ForceOption,
-    Format,
-    FormatOption,
-    JsonOption,
-    RestartOption,
-    open_store,
-)
+from numtok.cli._shared import ForceOption, FormatOption, JsonOption, RestartOption, open_store
+from numtok.cli.output.printing import Format
 
 
 def command(

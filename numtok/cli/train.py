@@ -7,7 +7,6 @@ import typer
 
 from numtok.cli._shared import (
     ForceOption,
-    Format,
     FormatOption,
     JsonOption,
     RestartOption,
@@ -16,6 +15,7 @@ from numtok.cli._shared import (
     refuse,
     typed,
 )
+from numtok.cli.output.printing import Format
 
 _OF_TABLES = ("normalize", "fold", "rows", "epochs", "patience", "validation")
 _OF_TEXTS = (

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import OneJsonOption, Size, counted, one_line, open_store, print_json
+from numtok.cli._shared import OneJsonOption, open_store
+from numtok.cli.output.printing import Size, counted, one_line, print_json
 
 
 def command(

@@ -18,10 +18,9 @@ from numtok.encoding.codec import LARGEST, Codec, unescape
 from numtok.encoding.dataset import Samples, Values, bytes_of, opened_shard, read_group
 from numtok.errors import UsageError, unknown
 from numtok.records import ENCODED, RESERVED, SCHEME_FILE, TRAIN, TokenIds
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import Artifact, Find
 from numtok.store.columns import damaged
 from numtok.store.quota import memory
-from numtok.store.store import Store
 
 _SHARD = re.compile(r"([a-z0-9][a-z0-9_-]*)-\d{5,}\.parquet")
 _NUMBER, _WORD = "[NUM]", re.compile(r"\w+")  # of the column ``text``
@@ -88,21 +87,21 @@ def _ids_in(content: bytes, path: Path) -> TokenIds:
 
 
 def read_learnt(
-    model: Artifact, encoded: Artifact, store: Store, split: str = TRAIN
+    model: Artifact, encoded: Artifact, find: Find, split: str = TRAIN
 ) -> Samples | None:
     """The rows that a model learnt from, or another split of them, which may be of other data than
     ``encoded``; None where they are no longer in the store."""
-    found = learnt_data(model, encoded, store)
+    found = learnt_data(model, encoded, find)
     return read_split(found, split) if found is not None else None
 
 
-def learnt_data(model: Artifact, encoded: Artifact, store: Store) -> Artifact | None:
+def learnt_data(model: Artifact, encoded: Artifact, find: Find) -> Artifact | None:
     """What a model learnt from: ``encoded``, or other data where they are still in the store."""
     parent = model.made_from(ENCODED)
     if parent.digest == encoded.manifest.content:
         return encoded
     name, _, version = parent.where.partition("@")
-    return store.find(ENCODED, name, version)
+    return find(ENCODED, name, version)
 
 
 def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":

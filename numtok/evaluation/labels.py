@@ -29,8 +29,7 @@ from numtok.reports import (
     Report,
     label_predictions_schema,
 )
-from numtok.store.artifact import Artifact
-from numtok.store.store import Store
+from numtok.store.artifact import Artifact, Find
 from numtok.training.model_files import LoadedModel
 
 _METRICS = ("accuracy", "macro-f1", "label-nll")
@@ -72,12 +71,12 @@ class LabelEvaluation:
 
     @classmethod
     def of(
-        cls, evaluated: Evaluated, store: Store, batch: int, more: Sequence[Metric]
+        cls, evaluated: Evaluated, find: Find, batch: int, more: Sequence[Metric]
     ) -> "LabelEvaluation":
         """Raises DataError where no row has a label."""
         if evaluated.samples.labels.null_count == len(evaluated.samples):
             raise DataError(f"{evaluated} has no row with a label; evaluate on rows with labels")
-        learnt = learnt_data(evaluated.loaded.artifact, evaluated.encoded, store)
+        learnt = learnt_data(evaluated.loaded.artifact, evaluated.encoded, find)
         return cls(evaluated, learnt, batch, more)
 
     @property

@@ -26,9 +26,10 @@ from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import Progress, floor_figures, number_floors, score
 from numtok.metrics.base import Metric
 from numtok.models.distributions.base import Predictive
-from numtok.models.distributions.decoded import Decoded, Sampling
+from numtok.models.distributions.decoded import Decoded
 from numtok.models.distributions.harrell_davis import harrell_davis
 from numtok.models.distributions.samples import Samples
+from numtok.models.distributions.sampling import Sampling
 from numtok.models.distributions.tailed import Tailed
 from numtok.models.heads.base import HEADS, Head
 from numtok.records import FOLD, GROUP

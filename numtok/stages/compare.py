@@ -187,7 +187,7 @@ def run(config: Config, store: Store) -> Comparison:
         verdicts=_verdicts(requirements, measured),
         against=against(config.against, labelled, column=config.column) if config.against else None,
         measures=first.answers.measures,
-        until=until(levels, labelled, store),
+        until=until(levels, labelled, store.resolve),
         notes=[
             *shared_size(evaluations),
             *([] if (count := first.clusters(everywhere)) is None else [clusters_told(count)]),

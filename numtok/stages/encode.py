@@ -20,6 +20,7 @@ import msgspec
 
 from numtok import files
 from numtok.data.reading.batches import Reading
+from numtok.data.reading.options import check_reading
 from numtok.data.reading.sources import check_rule, find_sources
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
@@ -36,18 +37,19 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.plugins import is_plugin
 from numtok.records import ENCODED, MODEL, SCHEME_FILE, Natural
 from numtok.registry import name_of
-from numtok.stages._options import check_name, check_reading, workers_for
 from numtok.store.artifact import (
     RECEIPTS,
     Artifact,
     Output,
     Parent,
+    check_name,
     version_of,
     walk,
     write_receipt,
 )
 from numtok.store.draft import Draft
 from numtok.store.engines.local import Workers
+from numtok.store.engines.workers import workers_for
 from numtok.store.quota import Quota
 from numtok.store.store import Store
 
@@ -147,7 +149,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     )
     with ExitStack() as stack:
         spool = Spool(lambda: stack.enter_context(store.spool()), Quota.parse(config.disk_limit))
-        sources, stem = find_sources(config.inputs, store, spool)
+        sources, stem = find_sources(config.inputs, store.resolve, store.note, spool)
         check_rule(rule, sources)
         total = sum(source.size for source in sources)
         workers = stack.enter_context(Workers(workers_for(total, config.workers, 2 * UNIT)))
@@ -363,7 +365,7 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
 def _check_output(scheme: Scheme) -> None:
     """Refuse a plugin that was changed: its digest is part of versions, and must be its own."""
     if is_plugin(scheme):
-        from numtok.encoding.schemes._contract import at_defaults, digest_of
+        from numtok.encoding.scheme_digest import at_defaults, digest_of
 
         name = name_of(scheme)
         if digest_of(at_defaults(scheme)) != scheme.digest:

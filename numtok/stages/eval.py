@@ -62,8 +62,7 @@ from numtok.reports import (
     predictions_schema,
     quantile_column,
 )
-from numtok.stages._options import check_name
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import Artifact, check_name
 from numtok.store.store import Store
 from numtok.training.device import check_compiler
 from numtok.training.model_files import LoadedModel, read_model
@@ -176,7 +175,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         if options is not None:
             evaluation = _Evaluation.of(evaluated, config, store, options, metrics)
         elif measures == "labels":
-            evaluation = LabelEvaluation.of(evaluated, store, config.batch, more)
+            evaluation = LabelEvaluation.of(evaluated, store.find, config.batch, more)
         else:
             constrained = config.decode == "constrained"
             evaluation = AnswerEvaluation.of(evaluated, constrained, config.batch, more)
@@ -241,10 +240,10 @@ class _Evaluation:
     ) -> "_Evaluation":
         """Raises DataError where no number is asked for."""
         loaded, encoded = evaluated.loaded, evaluated.encoded
-        train = read_learnt(loaded.artifact, encoded, store)
+        train = read_learnt(loaded.artifact, encoded, store.find)
         finite = None if train is None else int(np.isfinite(train.numbers).sum())
         split = loaded.trained.calibrated_on
-        looked_at = split and read_learnt(loaded.artifact, encoded, store, split)
+        looked_at = split and read_learnt(loaded.artifact, encoded, store.find, split)
         apart = spreads(loaded, looked_at, options) if looked_at else {}
         predictor = Predictor(loaded, evaluated.samples, options, finite, apart)
         if not len(predictor.asked.numbers):

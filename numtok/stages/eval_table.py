@@ -13,12 +13,11 @@ from numtok.evaluation.report_files import publish, write_predictions
 from numtok.evaluation.scoring import Progress
 from numtok.evaluation.tables import TableEvaluation, TableOptions
 from numtok.metrics.base import METRICS
-from numtok.models.distributions.decoded import Sampling
+from numtok.models.distributions.sampling import Sampling
 from numtok.records import MODEL, TABLE
 from numtok.registry import settings_of
 from numtok.reports import REPORT
-from numtok.stages._options import check_name
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import Artifact, check_name
 from numtok.store.store import Store
 from numtok.training.regressor_files import read_regressor
 from numtok.training.trainer import device_of

@@ -36,8 +36,7 @@ from numtok.data.tables.columns import Columns, feature_column, target_column, w
 from numtok.data.weather.open_field import OpenField
 from numtok.errors import DataError, UsageError, unknown
 from numtok.records import DATA, DOWNLOAD, FIELD, TABLE
-from numtok.stages._options import check_name
-from numtok.store.artifact import Artifact, Output, Parent, version_of, write_receipt
+from numtok.store.artifact import Artifact, Output, Parent, check_name, version_of, write_receipt
 from numtok.store.quota import Quota
 from numtok.store.store import Store
 

@@ -23,8 +23,7 @@ from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.presets import shortest, trunk
 from numtok.records import LOG_FILE, MODEL, TABLE, Natural
 from numtok.registry import settings_of, spec_of
-from numtok.stages._options import check_name
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import Artifact, check_name
 from numtok.store.draft import Draft
 from numtok.store.store import Store
 from numtok.training.checkpoint import (

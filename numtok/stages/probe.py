@@ -45,8 +45,7 @@ from numtok.encoding.splits import check_codec, read_learnt, read_split, splits
 from numtok.errors import UsageError
 from numtok.evaluation.scoring import Progress
 from numtok.records import ENCODED, MODEL, TRAIN
-from numtok.stages._options import check_name
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import Artifact, check_name
 from numtok.store.store import Store
 from numtok.training.model_files import LoadedModel, read_model, says_labels
 from numtok.training.regressor_files import is_regressor
@@ -278,7 +277,7 @@ def _found(
         encoded.ref,
         config.of("split"),
         read_split(encoded, config.of("split")),
-        read_learnt(loaded.artifact, encoded, store),
+        read_learnt(loaded.artifact, encoded, store.find),
     )
     wanted = Wanted(config.target, config.of("top"), config.of("digits"))
     if config.sweep is None:

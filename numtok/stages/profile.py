@@ -35,6 +35,7 @@ from numtok.analysis.profiling.warnings import (
     verdicts,
 )
 from numtok.data.reading.batches import Reading
+from numtok.data.reading.options import check_reading
 from numtok.data.reading.sources import check_rule, find_sources
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
@@ -51,8 +52,8 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import SPECIALS, TRAIN
 from numtok.registry import spec_of
-from numtok.stages._options import check_reading, workers_for
 from numtok.store.engines.local import Workers
+from numtok.store.engines.workers import workers_for
 from numtok.store.quota import Quota
 from numtok.store.store import Store
 
@@ -166,7 +167,7 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
     screening = Screening(reading, rule, config.on_error == "skip")
     with ExitStack() as stack:
         spool = Spool(lambda: stack.enter_context(_spool(store)), Quota.parse(config.disk_limit))
-        sources, _ = find_sources(config.inputs, store, spool)
+        sources, _ = find_sources(config.inputs, store.resolve, store.note, spool)
         check_rule(rule, sources)
         total = sum(source.size for source in sources)
         workers = stack.enter_context(Workers(workers_for(total, config.workers, 2 * UNIT)))

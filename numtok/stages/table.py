@@ -29,8 +29,7 @@ from numtok.data.tables.columns import (
 from numtok.data.tables.file import check_format, check_names, parsed, read_csv, read_file
 from numtok.errors import UsageError, unknown
 from numtok.records import TABLE
-from numtok.stages._options import check_name
-from numtok.store.artifact import Artifact, Parent
+from numtok.store.artifact import Artifact, Parent, check_name
 from numtok.store.store import Store
 
 REVISION = 1

@@ -32,8 +32,7 @@ from numtok.models.vocabulary import Vocabulary
 from numtok.records import BEYOND_SIGHT, ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TRAIN
 from numtok.registry import name_in, settings_of, spec_of
 from numtok.seeds import seed_of
-from numtok.stages._options import check_name
-from numtok.store.artifact import Artifact, Parent
+from numtok.store.artifact import Artifact, Parent, check_name
 from numtok.store.draft import Draft
 from numtok.store.store import Store
 from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished, write_finished

@@ -20,12 +20,12 @@ import math
 import random
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, Protocol, TypeVar
 
 import msgspec
 
@@ -201,6 +201,28 @@ class Check:
     listed: int = 0
     files: int = 0
     bytes: int = 0
+
+
+class Resolve(Protocol):
+    """What a REF stands for, as ``Store.resolve``, for what knows no store.
+
+    Raises UsageError where that is no artifact, or none of these kinds.
+    """
+
+    def __call__(self, ref: str, kinds: Collection[str] | None = None) -> Artifact: ...
+
+
+#: The artifact of a kind, name and version, as ``Store.find``; None where it is no longer there.
+Find = Callable[[str, str, str], Artifact | None]
+
+
+def check_name(name: str | None) -> None:
+    """Refuse a ``--name`` that no artifact can have; None is the default."""
+    if name is not None and not NAME.fullmatch(name):
+        raise UsageError(
+            f"--name {name!r} cannot be used; allowed are lower-case letters, digits and "
+            "._- after a first letter or digit"
+        )
 
 
 def version_of(kind: str, settings: Mapping[str, Any], parents: Sequence[Parent]) -> str:

@@ -19,6 +19,7 @@ from numtok import files
 from numtok.errors import NegativeVerdict, StoreError
 from numtok.plugins import loaded
 from numtok.records import Value
+from numtok.store import artifact as on_disk
 from numtok.store.artifact import (
     FILES,
     MANIFEST,
@@ -31,7 +32,6 @@ from numtok.store.artifact import (
     Receipt,
 )
 from numtok.store.provenance import provenance
-from numtok.store import artifact as on_disk
 
 
 @final

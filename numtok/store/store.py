@@ -27,6 +27,7 @@ from typing import Any, final
 
 from numtok import files
 from numtok.errors import StoreError, UsageError
+from numtok.store import artifact as on_disk
 from numtok.store.artifact import (
     FORMAT,
     MANIFEST,
@@ -41,7 +42,6 @@ from numtok.store.artifact import (
 )
 from numtok.store.draft import Draft, claim, discard, shorten
 from numtok.store.provenance import provenance
-from numtok.store import artifact as on_disk
 
 _HIDDEN = re.compile(r"\.(?:draft|trash|spool|lock)-([0-9a-f]{16})(?:\..*)?")
 _REF = re.compile(r"(?:([a-z0-9][a-z0-9._-]*)/)?([a-z0-9][a-z0-9._-]*)(?:@([0-9a-f]{4,16}))?")

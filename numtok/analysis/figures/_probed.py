@@ -7,9 +7,9 @@ import numpy as np
 from numtok.analysis.figures._labels import labels_of
 from numtok.analysis.figures._picture import Floats
 from numtok.analysis.probing.probe_files import Probed, read
-from numtok.analysis.probing.probes import CONFIDENCE, EMBEDDING, PCA, PROBE, SAMPLES, SWEEP
+from numtok.analysis.probing.probes import CONFIDENCE, EMBEDDING, PCA, SAMPLES, SWEEP
 from numtok.errors import UsageError
-from numtok.store.store import Store
+from numtok.store.artifact import Artifact
 
 _KINDS = {
     SAMPLES: "sweep",
@@ -20,9 +20,9 @@ _KINDS = {
 }
 
 
-def read_probes(kind: str, refs: Sequence[str], store: Store) -> list[tuple[str, Probed]]:
+def read_probes(kind: str, artifacts: Sequence[Artifact]) -> list[tuple[str, Probed]]:
     """The probes and a label for each; UsageError for one that another kind of figure draws."""
-    found = [read(store.resolve(ref, {PROBE})) for ref in refs]
+    found = [read(one) for one in artifacts]
     for one in found:
         if (other := _KINDS[one.probe.form]) != kind:
             raise UsageError(

@@ -11,7 +11,7 @@ from numtok.evaluation.comparison.experiments import apart
 from numtok.evaluation.report_files import Evaluation
 from numtok.registry import parse_spec, spec_of
 from numtok.registry import settings_of as all_settings
-from numtok.store.store import Store
+from numtok.store.artifact import Resolve
 
 _OF_DATA = "data."
 _PARTS = ("head", "embedder")  # of a model, which have settings of their own
@@ -28,7 +28,7 @@ class Place:
     settings: dict[str, str]
 
 
-def placed(x: str, evaluations: Sequence[Evaluation], store: Store) -> list[Place]:
+def placed(x: str, evaluations: Sequence[Evaluation], resolve: Resolve) -> list[Place]:
     """Each report at its value of the setting ``x`` (``figures.lines``).
 
     A panel is a data set; where ``x`` is a setting of the task that made it, all data sets that
@@ -37,7 +37,7 @@ def placed(x: str, evaluations: Sequence[Evaluation], store: Store) -> list[Plac
     Raises UsageError for a setting that a report has not, or that is no number, and for data of
     no task.
     """
-    sources = sources_of(evaluations, store)
+    sources = sources_of(evaluations, resolve)
     if x.startswith(_OF_DATA):
         return _by_data(x.removeprefix(_OF_DATA), evaluations, sources)
     found = []

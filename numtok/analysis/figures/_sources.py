@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import Evaluation
 from numtok.records import ENCODED
-from numtok.store.store import Store
+from numtok.store.artifact import Resolve
 
 
 class Source(NamedTuple):
@@ -18,14 +18,14 @@ class Source(NamedTuple):
     settings: Mapping[str, Any]
 
 
-def source_of(ref: str, store: Store) -> Source:
+def source_of(ref: str, resolve: Resolve) -> Source:
     """The table that a REF stands for, or what encoded data were made from.
 
     A REF that is no longer in the store is all that is known of such data.
     """
     name = ref.partition("@")[0]
     try:
-        artifact = store.resolve(ref)
+        artifact = resolve(ref)
     except UsageError:
         return Source((ref,), name, {})
     parents = [one for one in artifact.manifest.parents if one.kind not in (ENCODED, "model")]
@@ -34,13 +34,13 @@ def source_of(ref: str, store: Store) -> Source:
     key = tuple(one.digest for one in parents)
     if parents[0].kind == "file":
         return Source(key, Path(parents[0].where).stem, {})
-    return source_of(parents[0].where, store)._replace(key=key)
+    return source_of(parents[0].where, resolve)._replace(key=key)
 
 
-def sources_of(evaluations: Sequence[Evaluation], store: Store) -> list[Source]:
+def sources_of(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[Source]:
     """That of each report; where data with one name differ, each is named by the REF."""
     refs = [evaluation.report.data for evaluation in evaluations]
-    found = [source_of(ref, store) for ref in refs]
+    found = [source_of(ref, resolve) for ref in refs]
     keys = {name: {one.key for one in found if one.name == name} for _, name, _ in found}
     return [
         one if len(keys[one.name]) == 1 else one._replace(name=ref)

@@ -17,8 +17,7 @@ from numtok.evaluation.comparison.experiments import grouped
 from numtok.evaluation.comparison.seeds import Spread
 from numtok.evaluation.report_files import read
 from numtok.metrics.base import METRICS, Metric
-from numtok.reports import REPORT
-from numtok.store.store import Store
+from numtok.store.artifact import Artifact, Resolve
 
 _APART = 0.2  # of a place: how far a bar lies from its middle
 
@@ -43,9 +42,9 @@ class Bars(Figure):
     def __post_init__(self) -> None:
         check_over(self.over)
 
-    def picture(self, refs: Sequence[str], store: Store) -> Picture:
+    def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         metric = METRICS.build(self.metric)
-        groups = grouped([read(store.resolve(ref, {REPORT})) for ref in refs])
+        groups = grouped([read(one) for one in artifacts])
         firsts = [group[0] for group in groups]
         ways = labels_of(
             [one.report.scheme for one in firsts],
@@ -59,7 +58,7 @@ class Bars(Figure):
                 "figure lines takes more"
             )
         found: dict[str, dict[str, Spread]] = {}
-        sources = sources_of(firsts, store)
+        sources = sources_of(firsts, resolve)
         for way, source, group in zip(ways, sources, groups, strict=True):
             both = found.setdefault(source.name, {})
             if way in both:

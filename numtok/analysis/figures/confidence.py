@@ -8,8 +8,9 @@ from numtok.analysis.figures._picture import Axis, Line, Mark, Panel, Picture
 from numtok.analysis.figures._probed import column, read_probes
 from numtok.analysis.figures.base import Figure
 from numtok.analysis.probing.probe_files import Probed
+from numtok.analysis.probing.probes import PROBE
 from numtok.analysis.probing.probes import Confidence as Summary
-from numtok.store.store import Store
+from numtok.store.artifact import Artifact, Resolve
 
 _NAME = "confidence"
 _Curve = tuple[str, Probed, Summary]
@@ -23,10 +24,11 @@ class Confidence(Figure):
     Raises UsageError for probes of another form.
     """
 
+    kinds: ClassVar[frozenset[str]] = frozenset({PROBE})
     source: ClassVar[str] = "NumGPT, Figure 1"
 
-    def picture(self, refs: Sequence[str], store: Store) -> Picture:
-        return picture_of(read_probes(_NAME, refs, store))
+    def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
+        return picture_of(read_probes(_NAME, artifacts))
 
 
 def picture_of(probes: Sequence[tuple[str, Probed]]) -> Picture:

@@ -28,8 +28,8 @@ from numtok.errors import UsageError
 from numtok.evaluation.report_files import Predictions, read
 from numtok.metrics.base import Answers
 from numtok.records import TABLE
-from numtok.reports import QUANTILES, REPORT
-from numtok.store.store import Store
+from numtok.reports import QUANTILES
+from numtok.store.artifact import Artifact, Resolve
 
 _MOST = 3000  # rows of a report
 _ROOM = 0.1  # of the range of the truth, above and below
@@ -52,19 +52,21 @@ class Curve(Figure):
     def __post_init__(self) -> None:
         check_scale(self.scale)
 
-    def picture(self, refs: Sequence[str], store: Store) -> Picture:
-        evaluations = [read(store.resolve(ref, {REPORT})) for ref in refs]
+    def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
+        evaluations = [read(one) for one in artifacts]
         labels = labels_of(
             [one.report.scheme for one in evaluations],
             [settings_of(one, "data") for one in evaluations],
         )
         titles = {
             evaluation.report.data: source.name
-            for evaluation, source in zip(evaluations, sources_of(evaluations, store), strict=True)
+            for evaluation, source in zip(
+                evaluations, sources_of(evaluations, resolve), strict=True
+            )
         }
         panels = []
         for ref, title in titles.items():
-            data = store.resolve(ref)
+            data = resolve(ref)
             if data.kind != TABLE:
                 raise UsageError(
                     f"figure curve needs reports of tables, and {ref} is of kind {data.kind}; "

@@ -22,7 +22,7 @@ from numtok.analysis.figures.base import Figure
 from numtok.data.tables.rows import read_table_of
 from numtok.errors import DataError, UsageError
 from numtok.records import MODEL, TABLE
-from numtok.store.store import Store
+from numtok.store.artifact import Artifact, Resolve
 
 _ROOM = 0.1  # of the range of the truth, above and below
 
@@ -46,6 +46,7 @@ class Density(Figure):
     models were not fitted to.
     """
 
+    kinds: ClassVar[frozenset[str]] = frozenset({MODEL, TABLE})
     source: ClassVar[str] = "Decoding-based Regression, Figures 7 and 13"
     split: str = "test"
     rows: int = 2000
@@ -56,8 +57,7 @@ class Density(Figure):
         if self.rows < 1:
             raise UsageError(f"--rows {self.rows} is not possible; at least 1")
 
-    def picture(self, refs: Sequence[str], store: Store) -> Picture:
-        artifacts = [store.resolve(ref, {MODEL, TABLE}) for ref in refs]
+    def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         models = [one for one in artifacts if one.kind == MODEL]
         tables = [one for one in artifacts if one.kind == TABLE]
         if len(tables) != 1 or not models:

@@ -8,8 +8,9 @@ from numtok.analysis.figures._picture import Axis, Band, Line, Mark, Panel, Pict
 from numtok.analysis.figures._probed import column, read_probes
 from numtok.analysis.figures.base import Figure
 from numtok.analysis.probing.probe_files import Probed
+from numtok.analysis.probing.probes import PROBE
 from numtok.analysis.probing.probes import Embedding as Summary
-from numtok.store.store import Store
+from numtok.store.artifact import Artifact, Resolve
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,11 @@ class Embedding(Figure):
     Raises UsageError for probes of another form.
     """
 
+    kinds: ClassVar[frozenset[str]] = frozenset({PROBE})
     source: ClassVar[str] = "xVal, Figure 2"
 
-    def picture(self, refs: Sequence[str], store: Store) -> Picture:
-        return picture_of(read_probes("embedding", refs, store))
+    def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
+        return picture_of(read_probes("embedding", artifacts))
 
 
 def picture_of(probes: Sequence[tuple[str, Probed]]) -> Picture:

@@ -14,8 +14,7 @@ from numtok.analysis.figures.base import Figure
 from numtok.errors import DataError, unknown
 from numtok.evaluation.report_files import Evaluation, Predictions, read
 from numtok.metrics.base import Answers
-from numtok.reports import REPORT
-from numtok.store.store import Store
+from numtok.store.artifact import Artifact, Resolve
 
 _MOST_BINS, _LEAST_IN_BIN = 20, 20
 _ROOM = 0.05
@@ -38,14 +37,14 @@ class Error(Figure):
     relative: bool = False
     target: str = ""
 
-    def picture(self, refs: Sequence[str], store: Store) -> Picture:
-        evaluations = [read(store.resolve(ref, {REPORT})) for ref in refs]
+    def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
+        evaluations = [read(one) for one in artifacts]
         labels = labels_of(
             [one.report.scheme for one in evaluations],
             [settings_of(one, "data") for one in evaluations],
         )
         colours = {label: place for place, label in enumerate(dict.fromkeys(labels))}
-        sources = sources_of(evaluations, store)
+        sources = sources_of(evaluations, resolve)
         panels, notes = [], ["Strokes: from the lower to the upper quartile."]
         for name in dict.fromkeys(source.name for source in sources):
             lines = [

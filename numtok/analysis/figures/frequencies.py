@@ -12,8 +12,7 @@ from numtok.analysis.figures.base import Figure
 from numtok.errors import unknown
 from numtok.evaluation.number_parts import Shares, check_shown, written
 from numtok.evaluation.report_files import Predictions, answers_of, read
-from numtok.reports import REPORT
-from numtok.store.store import Store
+from numtok.store.artifact import Artifact, Resolve
 
 _APART = 0.2  # of a place: how far a bar lies from its middle
 
@@ -46,8 +45,8 @@ class Frequencies(Figure):
             raise unknown("part", self.part, Shares._fields)
         check_shown(self.digits, self.top)
 
-    def picture(self, refs: Sequence[str], store: Store) -> Picture:
-        evaluations = [read(store.resolve(ref, {REPORT})) for ref in refs]
+    def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
+        evaluations = [read(one) for one in artifacts]
         titles = labels_of(
             [one.report.scheme for one in evaluations],
             [settings_of(one, "data") for one in evaluations],

@@ -23,8 +23,7 @@ from numtok.errors import UsageError
 from numtok.evaluation.comparison.experiments import grouped
 from numtok.evaluation.report_files import read
 from numtok.metrics.base import METRICS
-from numtok.reports import REPORT
-from numtok.store.store import Store
+from numtok.store.artifact import Artifact, Resolve
 
 _WIDE = 10  # times the least: from there on the x axis is logarithmic
 _FEW = 10  # values that are all written below the axis
@@ -64,10 +63,10 @@ class Lines(Figure):
                 "draws, head.layers or data.dimension"
             )
 
-    def picture(self, refs: Sequence[str], store: Store) -> Picture:
+    def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         metric = METRICS.build(self.metric)
-        groups = grouped([read(store.resolve(ref, {REPORT})) for ref in refs])
-        places = placed(self.x, [group[0] for group in groups], store)
+        groups = grouped([read(one) for one in artifacts])
+        places = placed(self.x, [group[0] for group in groups], resolve)
         lines = labels_of([one.scheme for one in places], [one.settings for one in places])
         points = [
             Point(place.panel, line, place.x, measured(group, metric, self.over))

@@ -10,8 +10,8 @@ from numtok.analysis.figures._picture import Axis, Mark, Panel, Picture, Points
 from numtok.analysis.figures._probed import column, read_probes
 from numtok.analysis.figures.base import Figure
 from numtok.analysis.probing.probe_files import Probed
-from numtok.analysis.probing.probes import Tokens
-from numtok.store.store import Store
+from numtok.analysis.probing.probes import PROBE, Tokens
+from numtok.store.artifact import Artifact, Resolve
 
 _PARTS = 4  # of the tokens, by value
 
@@ -24,10 +24,11 @@ class Pca(Figure):
     Raises UsageError for probes of another form.
     """
 
+    kinds: ClassVar[frozenset[str]] = frozenset({PROBE})
     source: ClassVar[str] = "xVal, Section B.5"
 
-    def picture(self, refs: Sequence[str], store: Store) -> Picture:
-        probes = read_probes("pca", refs, store)
+    def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
+        probes = read_probes("pca", artifacts)
         return Picture([panel for label, probed in probes for panel in panels_of(label, probed)])
 
 

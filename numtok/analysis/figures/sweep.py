@@ -21,8 +21,8 @@ from numtok.analysis.figures._picture import (
 from numtok.analysis.figures._probed import column, read_probes
 from numtok.analysis.figures.base import Figure
 from numtok.analysis.probing.probe_files import Probed
-from numtok.analysis.probing.probes import Along
-from numtok.store.store import Store
+from numtok.analysis.probing.probes import PROBE, Along
+from numtok.store.artifact import Artifact, Resolve
 
 _MOST = 5000  # dots of a model
 _MOST_LEVELS = 40  # values seen: more would be a grey area
@@ -39,10 +39,11 @@ class Sweep(Figure):
     Raises UsageError for probes of embeddings.
     """
 
+    kinds: ClassVar[frozenset[str]] = frozenset({PROBE})
     source: ClassVar[str] = "xVal, Figures 5 and 6"
 
-    def picture(self, refs: Sequence[str], store: Store) -> Picture:
-        probes = read_probes(_NAME, refs, store)
+    def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
+        probes = read_probes(_NAME, artifacts)
         groups: dict[str, list[tuple[str, Probed, Along]]] = {}
         for label, probed in probes:
             found = probed.probe.found

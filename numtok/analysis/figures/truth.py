@@ -24,8 +24,7 @@ from numtok.analysis.figures.base import Figure
 from numtok.errors import UsageError, unknown
 from numtok.evaluation.report_files import Evaluation, Predictions, read
 from numtok.records import ENCODED, TABLE, TRAIN
-from numtok.reports import REPORT
-from numtok.store.store import Store
+from numtok.store.artifact import Artifact, Resolve
 
 _MOST = 5000  # dots of a panel
 _MOST_TICKS = 500
@@ -55,19 +54,19 @@ class Truth(Figure):
     def __post_init__(self) -> None:
         check_scale(self.scale)
 
-    def picture(self, refs: Sequence[str], store: Store) -> Picture:
-        evaluations = [read(store.resolve(ref, {REPORT})) for ref in refs]
-        titles = _titles(evaluations, store)
+    def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
+        evaluations = [read(one) for one in artifacts]
+        titles = _titles(evaluations, resolve)
         panels, notes = [], []
         for title, evaluation in zip(titles, evaluations, strict=True):
             predictions = Predictions.of_numbers(evaluation)
             rows = self._rows(predictions)
             answers = predictions.answers.take(rows)
-            seen = self._seen(evaluation, store) if self.seen else None
+            seen = self._seen(evaluation, resolve) if self.seen else None
             prediction = np.where(answers.valid, answers.prediction, np.nan)
             panel, told = panel_of(title, answers.truth, prediction, self.scale, seen)
             panels.append(panel)
-            notes += [f"{title}: {one}" if len(refs) > 1 else one for one in told]
+            notes += [f"{title}: {one}" if len(artifacts) > 1 else one for one in told]
         return Picture(panels, notes)
 
     def _rows(self, predictions: Predictions) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
@@ -78,9 +77,9 @@ class Truth(Figure):
             raise unknown(f"target of {predictions.ref}", self.target, known)
         return np.asarray(pc.equal(names, self.target).to_numpy(), np.bool_)
 
-    def _seen(self, evaluation: Evaluation, store: Store) -> Floats:
+    def _seen(self, evaluation: Evaluation, resolve: Resolve) -> Floats:
         """The different finite numbers that the train split has of the targets."""
-        data = store.resolve(evaluation.report.data, {ENCODED, TABLE})
+        data = resolve(evaluation.report.data, {ENCODED, TABLE})
         if data.kind == TABLE:
             from numtok.data.tables.rows import read_table_of
 
@@ -100,13 +99,13 @@ class Truth(Figure):
         return np.unique(values[np.isfinite(values)])
 
 
-def _titles(evaluations: Sequence[Evaluation], store: Store) -> list[str]:
+def _titles(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[str]:
     """What sets the reports apart, and the names of their data where these are several."""
     labels = labels_of(
         [one.report.scheme for one in evaluations],
         [settings_of(one, "data") for one in evaluations],
     )
-    names = [source.name for source in sources_of(evaluations, store)]
+    names = [source.name for source in sources_of(evaluations, resolve)]
     if len(set(names)) == 1:
         return labels
     return [f"{label}, {name}" for label, name in zip(labels, names, strict=True)]

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from numtok.analysis.probing.probes import Jump, Repeated, Saturation
 from numtok.evaluation.seen_values import SeenValues, rounded
-from numtok.metrics.base import share
-from numtok.metrics.base import METRICS, Answers, figures
+from numtok.metrics.base import METRICS, Answers, figures, share
 from numtok.reports import Figure, Figures
 
 Floats = NDArray[np.float64]

@@ -1,8 +1,8 @@
 """What ``numtok schemes --check`` prints."""
 
-from numtok.cli._shared import Format, print_table
+from numtok.cli.output.printing import Format, print_table
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.schemes._contract import check
+from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import NegativeVerdict
 
 
@@ -11,7 +11,7 @@ def print_checks(specs: list[str], format: Format) -> None:
     rows = []
     broken: dict[str, int] = {}
     for spec in specs:
-        for result in check(scheme_of(spec)):
+        for result in SCHEMES.contract().check(scheme_of(spec)):
             rows.append((spec, result.name, "ok" if result.passed else "BROKEN", result.message))
             if not result.passed:
                 broken[spec] = broken.get(spec, 0) + 1

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from numtok.cli._shared import Format, counted, print_json, print_table
 from numtok.cli.output.figures import (
     amount,
     duration,
@@ -14,6 +13,7 @@ from numtok.cli.output.figures import (
     print_lines,
     share,
 )
+from numtok.cli.output.printing import Format, counted, print_json, print_table
 from numtok.cli.output.report import PERFECT, SKILL, of_some, print_against, skill
 from numtok.records import KNOWING
 

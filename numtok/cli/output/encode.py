@@ -3,8 +3,8 @@
 import msgspec
 
 from numtok import files
-from numtok.cli._shared import Format, Size, print_json, print_made, print_table
 from numtok.cli.output.figures import share
+from numtok.cli.output.printing import Format, Size, print_json, print_made, print_table
 from numtok.encoding.codec import Codec
 from numtok.records import BEYOND_SIGHT, INEXACT, SCHEME_FILE
 from numtok.registry import spec_of

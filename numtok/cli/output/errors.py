@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from numtok.cli._shared import Format, print_json, print_table
 from numtok.cli.output.figures import figure, number, print_figures, print_lines, share
+from numtok.cli.output.printing import Format, print_json, print_table
 
 if TYPE_CHECKING:
     from numtok.stages.errors import Faults, Found, Size

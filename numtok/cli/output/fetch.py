@@ -2,8 +2,8 @@
 
 import msgspec
 
-from numtok.cli._shared import Format, Size, counted, print_json, print_made, print_table
 from numtok.cli.output import table
+from numtok.cli.output.printing import Format, Size, counted, print_json, print_made, print_table
 from numtok.records import DATA, FIELD
 from numtok.stages.fetch import Estimate, Result
 from numtok.store.artifact import Artifact, Manifest

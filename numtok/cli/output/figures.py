@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from numtok.analysis.profiling.shown import compact
-from numtok.cli._shared import GAP, Format, one_line, print_table
+from numtok.cli.output.printing import GAP, Format, one_line, print_table
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.seeds import Spread

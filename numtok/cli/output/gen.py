@@ -2,7 +2,7 @@
 
 import msgspec
 
-from numtok.cli._shared import Format, Size, print_json, print_made, print_table
+from numtok.cli.output.printing import Format, Size, print_json, print_made, print_table
 from numtok.data.tables.table import read_table_file
 from numtok.records import TABLE
 from numtok.stages.gen import Result

@@ -13,8 +13,8 @@ from rich.cells import cell_len, set_cell_size
 from numtok.analysis.profiling.shown import shown
 from numtok.analysis.profiling.slot_profile import SlotProfile
 from numtok.analysis.profiling.warnings import Verdict, listed, part, percent
-from numtok.cli._shared import Format, counted, one_line, print_json, print_table
 from numtok.cli.output.figures import amount, print_lines, width
+from numtok.cli.output.printing import Format, counted, one_line, print_json, print_table
 from numtok.encoding.row_keys import KEPT
 from numtok.records import TRAIN
 from numtok.stages.profile import MOST_SLOTS, Profile, SchemeProfile, SlotLoss

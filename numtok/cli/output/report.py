@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from numtok.cli._shared import Format, print_json, print_table
 from numtok.cli.output.figures import (
     amount,
     duration,
@@ -13,6 +12,7 @@ from numtok.cli.output.figures import (
     print_lines,
     share,
 )
+from numtok.cli.output.printing import Format, print_json, print_table
 from numtok.records import KNOWING
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from numtok.cli._shared import Format, one_line, print_json, print_table
 from numtok.cli.output.comparison import Row, deviating, flat, print_comparison
 from numtok.cli.output.figures import amount, duration, number, print_figures
+from numtok.cli.output.printing import Format, one_line, print_json, print_table
 from numtok.cli.output.progress import Live
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """What ``numtok table`` and ``fetch`` print: the REF on stdout, the table and notes on stderr."""
 
-from numtok.cli._shared import Format, Size, print_json, print_made
+from numtok.cli.output.printing import Format, Size, print_json, print_made
 from numtok.data.tables.table import TableFile, read_table_file
 from numtok.store.artifact import Artifact
 

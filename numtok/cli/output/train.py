@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from numtok.cli._shared import Format, Size, print_json, print_made, print_table
 from numtok.cli.output.figures import amount, number, share
+from numtok.cli.output.printing import Format, Size, print_json, print_made, print_table
 from numtok.cli.output.progress import Live
 from numtok.records import BEYOND_SIGHT, LOG_FILE, Natural, Scalar
 from numtok.stages.train import Result

@@ -1,6 +1,6 @@
 """Which files the inputs of a command stand for, and the split that is given with them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,9 +8,8 @@ from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import STDIN, Spool, is_stdin, is_stream, stem_of
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.records import DATA, SPLIT_RULE, is_split
-from numtok.store.artifact import FILES, MANIFEST, Output, Parent
+from numtok.store.artifact import FILES, MANIFEST, Output, Parent, Resolve
 from numtok.store.draft import shorten
-from numtok.store.store import Store
 
 #: Of a file's name, the split that people mean by it.
 _SPLIT_OF = {
@@ -44,11 +43,14 @@ class Source(NamedTuple):
         return self.path.stat().st_size
 
 
-def find_sources(arguments: Sequence[str], store: Store, spool: Spool) -> tuple[list[Source], str]:
+def find_sources(
+    arguments: Sequence[str], resolve: Resolve, note: Callable[[str], None], spool: Spool
+) -> tuple[list[Source], str]:
     """The files that a command's inputs stand for, and a name for what is made of them.
 
     An input is a path, a folder, ``split=PATH``, ``-`` or a pipe, which ``spool`` keeps as a file,
-    or a REF of a data artifact. Raises UsageError for what is none of these.
+    or a REF of a data artifact. ``note`` tells the user what is not read. Raises UsageError for
+    what is none of these.
     """
     sources: list[Source] = []
     streams: set[str] = set()
@@ -63,10 +65,10 @@ def find_sources(arguments: Sequence[str], store: Store, spool: Spool) -> tuple[
             found = [Source(spool.keep(path, _ending_of(Path(path)) or ".jsonl"), split, shown)]
             stem = stem_of(path)
         elif Path(path).exists() and not _is_artifact(Path(path)):
-            found = [Source(file, split, str(file)) for file in _files_below(Path(path), store)]
+            found = [Source(file, split, str(file)) for file in _files_below(Path(path), note)]
             stem = Path(path).resolve().name
         else:
-            found = _of_artifact(path, split, store)
+            found = _of_artifact(path, split, resolve)
             stem = found[0].owner.where.partition("@")[0] if found[0].owner else path
         sources += found
         name = name or as_name(stem)
@@ -75,16 +77,16 @@ def find_sources(arguments: Sequence[str], store: Store, spool: Spool) -> tuple[
         if (real := source.path.resolve()) in seen:
             raise UsageError(f"{source.shown} is given twice; give each file once")
         seen.add(real)
-    _note_names(sources, store)
+    _note_names(sources, note)
     return sources, name
 
 
-def _note_names(sources: Sequence[Source], store: Store) -> None:
+def _note_names(sources: Sequence[Source], note: Callable[[str], None]) -> None:
     """A file that is called test.jsonl is in no split by that."""
     for source in sources:
         stem = as_name(source.path.name).rstrip("-0123456789")
         if source.split is None and stem in _SPLIT_OF:
-            store.note(
+            note(
                 f"{source.shown}: its name puts no row into a split; rows that have none of their "
                 f"own, nor by --split, are for training; write {_SPLIT_OF[stem]}={source.shown} "
                 "to say otherwise"
@@ -126,7 +128,7 @@ def _is_artifact(folder: Path) -> bool:
     return (folder / MANIFEST).is_file() and (folder / FILES).is_file()
 
 
-def _files_below(path: Path, store: Store) -> list[Path]:
+def _files_below(path: Path, note: Callable[[str], None]) -> list[Path]:
     if path.is_dir():
         every = [
             file
@@ -142,7 +144,7 @@ def _files_below(path: Path, store: Store) -> list[Path]:
         others = [one for one in every if not _format_of(one) and one.suffix in _OTHER_DATA]
         if others:
             names = shorten([str(file.relative_to(path)) for file in others])
-            store.note(f"{path}: not read, since they do not end in {', '.join(FORMATS)}: {names}")
+            note(f"{path}: not read, since they do not end in {', '.join(FORMATS)}: {names}")
         return found
     if _format_of(path) is None:
         if path.suffix in (".csv", ".tsv"):
@@ -159,11 +161,11 @@ def _files_below(path: Path, store: Store) -> list[Path]:
     return [path]
 
 
-def _of_artifact(ref: str, split: str | None, store: Store) -> list[Source]:
+def _of_artifact(ref: str, split: str | None, resolve: Resolve) -> list[Source]:
     if _format_of(Path(ref)):
         raise UsageError(f"{ref}: there is no such file; check the path")
     try:
-        artifact = store.resolve(ref, kinds={DATA})
+        artifact = resolve(ref, kinds={DATA})
     except NumtokError as error:
         raise type(error)(f"{ref}: there is no such file or folder, and {error}") from None
     owner = artifact.as_parent()

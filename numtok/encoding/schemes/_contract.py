@@ -10,20 +10,21 @@ is a pure function of the scheme's bounds and the seed::
         print(result.name, result.passed, result.message)
 """
 
-import hashlib
 import json
 import math
 import random
-import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.contracts import ContractBreak, Result, results
+from numtok.encoding.sample_literals import decade_of, sample
+from numtok.encoding.scheme_digest import at_defaults, digest_of, learnt
 from numtok.encoding.schemes.base import (
     LOSSES,
     SCHEMES,
@@ -42,118 +43,6 @@ from numtok.registry import name_of, settings_of, spec_of
 _LONGEST_WALK = 24  # tokens, after which a walk ends as soon as it may
 _HOPELESS_WALK = 200  # tokens, after which a walk that may never end is given up
 _SLACK = 2.0**-52  # of a value: one rounding to float64 on the way in, one on the way out
-
-
-class ContractBreak(AssertionError):
-    """A scheme does not do what :class:`numtok.encoding.schemes.base.Scheme` promises."""
-
-
-class Result(NamedTuple):
-    """What one check found; the message is empty where it passed."""
-
-    name: str
-    passed: bool
-    message: str
-
-
-def check(scheme: Scheme, seed: int = 0) -> list[Result]:
-    """Run every check, each to its end or to its first break, on the scheme :func:`learnt`."""
-    scheme = learnt(scheme)
-    results = []
-    for name, run in CHECKS.items():
-        try:
-            run(scheme, seed)
-        except ContractBreak as found:
-            results.append(Result(name, False, str(found)))
-        except Exception as error:
-            told = f"{spec_of(scheme)}: {name}: raised {type(error).__name__}: {error}"
-            results.append(Result(name, False, told))
-        else:
-            results.append(Result(name, True, ""))
-    return results
-
-
-# --- the numbers that are tried ----------------------------------------------------------------
-
-_FORMS = (
-    *("0", "-0", "0.0", "-0.0", "0e5", "000", "0%", "nan", "inf", "-inf"),
-    *("1e400", "-1e400", "1e-400", "-1e-400", "1e309", f"1{'0' * 400}", f"-0.{'0' * 400}1"),
-    *("5e-324", "-5e-324", "2.4e-324", "2.225073858507201e-308", "2.2250738585072014e-308"),
-    *("1.7976931348623157e308", "-1.7976931348623157e308", "1.797693134862315808e308"),
-    *("1", "-1", "7.0", "10", "+7", "007", ".5", "5.e3", "1E5", "1e+05", "-12345.6789e-7"),
-    *("1,234", "-1,234,567.5", "23%", "\u221260.2", "\u22121,234.5e-3%", "2024", "-60.2"),
-    *("0.1435", "-0.1435", "0.1445", "2.5e-7", "3.5e-7", "1.2345", "0.5", "1.5", "2.5"),
-    # Halfway between two float32 and two float64.
-    *("16777217", "1.00000005960464477539062500", "9007199254740993", "-9007199254740993.0"),
-)
-
-
-def _carries_and_ties() -> Iterator[str]:
-    for digits in range(1, 19):
-        nines = "9" * digits
-        yield f"{nines[0]}.{nines[1:]}6"  # 9.996 -> 1.00e1
-        yield f"-{nines}4"
-        yield f"{nines}5e-20"
-        yield f"0.{'1234567890123456789'[:digits]}5"
-        yield f"0.{'2345678901234567890'[:digits]}50"
-
-
-def _decades() -> Iterator[str]:
-    exponents = [*range(-330, -30, 13), *range(-30, 31), *range(31, 330, 13)]
-    for count, exponent in enumerate(exponents):
-        yield f"{'-' * (count % 2)}{1 + 37 * count % 899 / 100}e{exponent}"
-
-
-def _edges(bounds: Bounds) -> Iterator[str]:
-    for edge in bounds:
-        if edge == 0 or math.isinf(edge):
-            continue
-        near = [edge, math.nextafter(edge, 0), math.nextafter(edge, math.inf)]
-        factors = (0.1, 0.5, 0.9, 0.99, 0.9995, 0.9999, 1.0001, 1.0005, 1.01, 1.1, 2.0, 10.0)
-        for value in near + [edge * factor for factor in factors]:
-            if math.isfinite(value):
-                yield repr(value)
-                yield repr(-value)
-
-
-def _bit_patterns(rng: random.Random, count: int) -> Iterator[str]:
-    for _ in range(count):
-        yield repr(struct.unpack("<d", rng.getrandbits(64).to_bytes(8, "little"))[0])
-
-
-def _decimals(rng: random.Random, count: int, low: int, high: int) -> Iterator[str]:
-    """Literals of 1 to 40 digits whose exponents go from ``low`` to ``high``."""
-    for _ in range(count):
-        digits = rng.choice((1, 2, 3, 4, 5, 9, 17, 18, 19, 20, 25, 40))
-        mantissa = str(rng.randrange(10 ** (digits - 1), 10**digits))
-        sign = rng.choice(("", "-"))
-        exponent = rng.randint(low, high)
-        if digits > 1 and -5 < exponent < 15 and rng.random() < 0.5:
-            point = rng.randrange(1, digits)
-            yield f"{sign}{mantissa[:point]}.{mantissa[point:]}"
-        else:
-            yield f"{sign}{mantissa}e{exponent - digits + 1}"
-
-
-def _decade_of(edge: float, otherwise: int) -> int:
-    return math.floor(math.log10(edge)) if 0 < edge < math.inf else otherwise
-
-
-def sample(scheme: Scheme, seed: int) -> list[str]:
-    """Some 800 literals: every form, the edges of the scheme's bounds, and random ones."""
-    rng = random.Random(seed)
-    low, high = scheme.bounds
-    return [
-        *_FORMS,
-        *(literal for literal, _, _ in scheme.golden),
-        *_carries_and_ties(),
-        *_decades(),
-        *_edges(scheme.bounds),
-        *_bit_patterns(rng, 150),
-        *_decimals(rng, 200, _decade_of(low, -300), _decade_of(high, 300)),
-        *_decimals(rng, 100, -4, 6),
-        *_decimals(rng, 200 if scheme.unit_interval else 0, -4, -1),
-    ]
 
 
 # --- telling what is wrong ---------------------------------------------------------------------
@@ -595,7 +484,7 @@ def _inside(scheme: Scheme, bounds: Bounds, rng: random.Random) -> list[float]:
         return []
     if math.isinf(low) and math.isinf(high):
         least, most = scheme.bounds
-        first, last = _decade_of(least, -300) + 1, _decade_of(most, 300)
+        first, last = decade_of(least, -300) + 1, decade_of(most, 300)
         return [rng.choice((-1, 1)) * 10 ** rng.uniform(first, last) for _ in range(5)]
     if math.isinf(low) or math.isinf(high):
         edge = low if math.isinf(high) else high
@@ -677,21 +566,6 @@ def check_prefixes(scheme: Scheme, seed: int) -> None:
 # --- what is written down in the scheme's own file ---------------------------------------------
 
 
-def learnt(scheme: Scheme) -> Scheme:
-    """The scheme as learnt from the literals of its golden rows, each once; itself where it has
-    nothing to learn."""
-    return scheme.fit({literal: 1 for literal, _, _ in scheme.golden})
-
-
-def at_defaults(scheme: Scheme) -> Scheme:
-    """The scheme without settings, :func:`learnt`: what its golden rows and its digest are of."""
-    try:
-        plain = type(scheme)()
-    except TypeError:  # a setting has no default
-        plain = scheme
-    return learnt(plain)
-
-
 def check_golden(scheme: Scheme, seed: int) -> None:
     """The rows (literal, tokens, literal read back) hold at the default settings."""
     name, plain = "golden", at_defaults(scheme)
@@ -706,18 +580,6 @@ def check_golden(scheme: Scheme, seed: int) -> None:
         _expect(plain, name, f"{literal}, read back", got, read)
 
 
-def digest_of(scheme: Scheme) -> str:
-    """16 hexadecimal digits of the tokens, lengths and channel of a fixed sample of numbers, by the
-    scheme :func:`learnt`."""
-    scheme, rng = learnt(scheme), random.Random(0)
-    literals = [*_FORMS, *_carries_and_ties(), *_decades()]
-    literals += [*_bit_patterns(rng, 500), *_decimals(rng, 500, -10, 12)]
-    tokens, lengths, _, channel = scheme.encode(Numerals.of_literals(literals))
-    digest = hashlib.sha256(tokens.astype("<u4").tobytes() + lengths.astype("<i4").tobytes())
-    digest.update(b"" if channel is None else channel.astype("<f4").tobytes())
-    return digest.hexdigest()[:16]
-
-
 def check_digest(scheme: Scheme, seed: int) -> None:
     """The output at the default settings is that of the declared revision."""
     plain = at_defaults(scheme)
@@ -728,6 +590,11 @@ def check_digest(scheme: Scheme, seed: int) -> None:
             told += f"the output is not that of revision {plain.revision}: raise `revision` and "
         told += f"set `digest` to {got!r}"
         _fail(plain, "digest", told)
+
+
+def check(scheme: Scheme, seed: int = 0) -> list[Result]:
+    """Run every check on the scheme :func:`learnt`."""
+    return results(CHECKS, learnt(scheme), seed)
 
 
 #: The checks by name, in the order in which they are run and shown.

@@ -17,7 +17,7 @@ from numtok.evaluation.comparison.seeds import Spread, spread
 from numtok.evaluation.report_files import Evaluation
 from numtok.records import EXACT, LOG_FILE, MODEL
 from numtok.reports import Figure
-from numtok.store.store import Store
+from numtok.store.artifact import Resolve
 
 _PLACES = {"step", "tokens", "split"}  # of a look; the others are figures
 _ALWAYS = _PLACES | {"loss"}  # what each line of a log says
@@ -71,7 +71,9 @@ class Level:
 
 
 def until(
-    levels: Sequence[Level], experiments: Sequence[tuple[str, Sequence[Evaluation]]], store: Store
+    levels: Sequence[Level],
+    experiments: Sequence[tuple[str, Sequence[Evaluation]]],
+    resolve: Resolve,
 ) -> list[Until]:
     """Each experiment, given with its label, for one level after the other.
 
@@ -80,7 +82,7 @@ def until(
     """
     if not levels:
         return []
-    logs = [(label, [_looks(one, store) for one in group]) for label, group in experiments]
+    logs = [(label, [_looks(one, resolve) for one in group]) for label, group in experiments]
     known = {key for _, group in logs for looks in group for key in looks[-1]} - _PLACES
     for level in levels:
         may_lack = EXACT not in known and level.key.partition(",")[0] == EXACT
@@ -100,9 +102,9 @@ def _until(level: Level, label: str, group: Sequence[list[dict[str, Any]]]) -> U
     return Until(str(level), label, tokens if logged else None, told)
 
 
-def _looks(evaluation: Evaluation, store: Store) -> list[dict[str, Any]]:
+def _looks(evaluation: Evaluation, resolve: Resolve) -> list[dict[str, Any]]:
     """What was seen of the validation split, one look after the other; at least one."""
-    model = store.resolve(evaluation.report.model)
+    model = resolve(evaluation.report.model)
     if model.kind != MODEL:
         raise UsageError(
             f"--until is of models of texts, and {evaluation.ref} is of {model.ref}, of kind "

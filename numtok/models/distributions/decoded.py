@@ -9,21 +9,20 @@ Within a cell the density is uniform.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from numtok.encoding.automaton import Automaton
 from numtok.encoding.normalizers.base import Scaling, width_between
-from numtok.errors import UsageError
+from numtok.encoding.schemes.base import Scheme
 from numtok.models.distributions.base import Predictive, checked
 from numtok.models.distributions.samples import Samples
+from numtok.models.distributions.sampling import Sampling
 from numtok.models.distributions.written import cells, written
-
-if TYPE_CHECKING:
-    from numtok.models.heads._decoder import DecoderReader
 
 _AT_ONCE = 1 << 12  # numbers that are written at a time: more leave the cache of a core
 _FOLLOWED = 1 << 12  # rows whose probabilities at every token are held at a time
@@ -33,52 +32,52 @@ _BEAMS = 16
 _NEAR = 1e-8  # of a cell
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """How tokens are drawn.
+class Beginnings(Protocol):
+    """``U`` different beginnings of numbers, each worked out once, with what may come next."""
 
-    temperature
-        Logits are divided by it; below 1 the probable becomes more probable.
-    top_k
-        Only so many most probable tokens; 0: all.
-    top_p
-        Only the fewest most probable tokens that together have this probability (nucleus).
-    """
+    log_p: Tensor  # float64[U, V] of the next token, normalised over those that are allowed
+    state: Tensor  # int64[U] of the codec's automaton
 
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
+    def extend(self, which: Tensor, tokens: Tensor) -> Tensor:
+        """Go on with beginning ``which`` (int64[M]) by a token (int64[M]), both as often as wanted.
 
-    def __post_init__(self) -> None:
-        for name, value, good, allowed in (
-            ("--temperature", self.temperature, self.temperature > 0, "above 0"),
-            ("--top-k", self.top_k, self.top_k >= 0, "0 (all) or more"),
-            ("--top-p", self.top_p, 0 < self.top_p <= 1, "above 0, up to 1"),
-        ):
-            if not good:
-                raise UsageError(f"{name} {value} is not possible; it is {allowed}")
+        Returns int64[M]: which beginning each is now.
+        """
 
-    def of(self, log_p_MV: Tensor) -> Tensor:
-        """The log-probabilities to draw by, [M, V], not normalised; -inf stays."""
-        scores = log_p_MV / self.temperature
-        if 0 < self.top_k < scores.shape[1]:
-            kept, which = scores.topk(self.top_k, dim=1)  # of equal ones no more either
-            scores = torch.full_like(scores, -torch.inf).scatter(1, which, kept)
-        if self.top_p < 1:
-            falling, order = scores.softmax(dim=1).sort(dim=1, descending=True)
-            before = falling.cumsum(dim=1) - falling
-            left_out = torch.zeros_like(before, dtype=torch.bool).scatter(
-                1, order, before >= self.top_p
-            )
-            scores = scores.masked_fill(left_out, -torch.inf)
-        return scores
+
+class Decoder(Protocol):
+    """What writes numbers token by token: the reader of a decoder head."""
+
+    @property
+    def scheme(self) -> Scheme: ...
+    @property
+    def automaton(self) -> Automaton: ...
+    @property
+    def tokens_per_number(self) -> int: ...
+    def get_buffer(self, target: str) -> Tensor:
+        """``order``: int64[S, V], the tokens that may follow each state, by the values that they
+        lead to."""
+
+    def begun(self, parameters_NP: Tensor) -> Beginnings:
+        """All numbers before their first token."""
+
+    def beams(self, parameters_NP: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """The most probable numbers: tokens [N, count, K] and log p [N, count]."""
+
+    def values(self, tokens_NK: Tensor) -> NDArray[np.float64]:
+        """float64[N], normalised: what whole numbers are read as."""
+
+    def log_probabilities(
+        self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor
+    ) -> Tensor:
+        """float64[N, K, V]: of each token after the given ones before it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Decoded(Predictive):
     """``n`` distributions, each of one feature vector; what is normalised is undone."""
 
-    reader: "DecoderReader"
+    reader: "Decoder"
     parameters: Tensor  # [n, D]
     scaling: Scaling
 
@@ -171,7 +170,7 @@ class Decoded(Predictive):
         """
         made = np.empty((len(self.parameters), count))
         for part in self._parts(max(1, _AT_ONCE // count)):
-            shares = rng.random((part.stop - part.start, count, self.reader.trunk.shape.context))
+            shares = rng.random((part.stop - part.start, count, self.reader.tokens_per_number))
             made[part] = self._drawn_part(part, shares, sampling)
         return self.scaling.inverse(made.ravel()).reshape(made.shape)
 
@@ -252,7 +251,7 @@ class Decoded(Predictive):
         which = torch.arange(rows, device=begun.state.device).repeat_interleave(count)
         left = torch.from_numpy(shares.ravel()).to(which.device)[:, None]
         tokens = []
-        for place in range(reader.trunk.shape.context):
+        for place in range(reader.tokens_per_number):
             order_UV = reader.get_buffer("order")[begun.state]
             p_UV = begun.log_p.exp().gather(1, order_UV)
             sums_UV = p_UV.cumsum(dim=1)
@@ -265,7 +264,7 @@ class Decoded(Predictive):
             left = ((left - (upto - own)) / own.clamp(min=1e-300)).clamp(0.0, 1.0)
             token = order_UV[which].gather(1, found)[:, 0]
             tokens.append(token)
-            if place + 1 < reader.trunk.shape.context:
+            if place + 1 < reader.tokens_per_number:
                 which = begun.extend(which, token)
         return torch.stack(tokens, dim=1).cpu().numpy(), left[:, 0].cpu().numpy()
 

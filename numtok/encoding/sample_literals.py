@@ -1,0 +1,88 @@
+"""Literals that schemes are tried out on: every form, carries and ties, edges, random ones."""
+
+import math
+import random
+import struct
+from collections.abc import Iterator
+
+from numtok.encoding.schemes.base import Bounds, Scheme
+
+FORMS = (
+    *("0", "-0", "0.0", "-0.0", "0e5", "000", "0%", "nan", "inf", "-inf"),
+    *("1e400", "-1e400", "1e-400", "-1e-400", "1e309", f"1{'0' * 400}", f"-0.{'0' * 400}1"),
+    *("5e-324", "-5e-324", "2.4e-324", "2.225073858507201e-308", "2.2250738585072014e-308"),
+    *("1.7976931348623157e308", "-1.7976931348623157e308", "1.797693134862315808e308"),
+    *("1", "-1", "7.0", "10", "+7", "007", ".5", "5.e3", "1E5", "1e+05", "-12345.6789e-7"),
+    *("1,234", "-1,234,567.5", "23%", "\u221260.2", "\u22121,234.5e-3%", "2024", "-60.2"),
+    *("0.1435", "-0.1435", "0.1445", "2.5e-7", "3.5e-7", "1.2345", "0.5", "1.5", "2.5"),
+    # Halfway between two float32 and two float64.
+    *("16777217", "1.00000005960464477539062500", "9007199254740993", "-9007199254740993.0"),
+)
+
+
+def carries_and_ties() -> Iterator[str]:
+    for digits in range(1, 19):
+        nines = "9" * digits
+        yield f"{nines[0]}.{nines[1:]}6"  # 9.996 -> 1.00e1
+        yield f"-{nines}4"
+        yield f"{nines}5e-20"
+        yield f"0.{'1234567890123456789'[:digits]}5"
+        yield f"0.{'2345678901234567890'[:digits]}50"
+
+
+def decades() -> Iterator[str]:
+    exponents = [*range(-330, -30, 13), *range(-30, 31), *range(31, 330, 13)]
+    for count, exponent in enumerate(exponents):
+        yield f"{'-' * (count % 2)}{1 + 37 * count % 899 / 100}e{exponent}"
+
+
+def _edges(bounds: Bounds) -> Iterator[str]:
+    for edge in bounds:
+        if edge == 0 or math.isinf(edge):
+            continue
+        near = [edge, math.nextafter(edge, 0), math.nextafter(edge, math.inf)]
+        factors = (0.1, 0.5, 0.9, 0.99, 0.9995, 0.9999, 1.0001, 1.0005, 1.01, 1.1, 2.0, 10.0)
+        for value in near + [edge * factor for factor in factors]:
+            if math.isfinite(value):
+                yield repr(value)
+                yield repr(-value)
+
+
+def bit_patterns(rng: random.Random, count: int) -> Iterator[str]:
+    for _ in range(count):
+        yield repr(struct.unpack("<d", rng.getrandbits(64).to_bytes(8, "little"))[0])
+
+
+def decimals(rng: random.Random, count: int, low: int, high: int) -> Iterator[str]:
+    """Literals of 1 to 40 digits whose exponents go from ``low`` to ``high``."""
+    for _ in range(count):
+        digits = rng.choice((1, 2, 3, 4, 5, 9, 17, 18, 19, 20, 25, 40))
+        mantissa = str(rng.randrange(10 ** (digits - 1), 10**digits))
+        sign = rng.choice(("", "-"))
+        exponent = rng.randint(low, high)
+        if digits > 1 and -5 < exponent < 15 and rng.random() < 0.5:
+            point = rng.randrange(1, digits)
+            yield f"{sign}{mantissa[:point]}.{mantissa[point:]}"
+        else:
+            yield f"{sign}{mantissa}e{exponent - digits + 1}"
+
+
+def decade_of(edge: float, otherwise: int) -> int:
+    return math.floor(math.log10(edge)) if 0 < edge < math.inf else otherwise
+
+
+def sample(scheme: Scheme, seed: int) -> list[str]:
+    """Some 800 literals: every form, the edges of the scheme's bounds, and random ones."""
+    rng = random.Random(seed)
+    low, high = scheme.bounds
+    return [
+        *FORMS,
+        *(literal for literal, _, _ in scheme.golden),
+        *carries_and_ties(),
+        *decades(),
+        *_edges(scheme.bounds),
+        *bit_patterns(rng, 150),
+        *decimals(rng, 200, decade_of(low, -300), decade_of(high, 300)),
+        *decimals(rng, 100, -4, 6),
+        *decimals(rng, 200 if scheme.unit_interval else 0, -4, -1),
+    ]
