@@ -23,8 +23,10 @@ from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
 from numtok.store.artifact import MANIFEST
 from numtok.store.store import Store
-from tests import test_cli_store, test_plugins, test_train
-from tests.test_cli_store import Ran, Shell
+from tests import test_plugins
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Ran, Shell
+from tests.stages import test_train
 
 numtok = test_cli_store.numtok
 one_thread = test_train.one_thread

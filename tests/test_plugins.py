@@ -22,8 +22,8 @@ from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.numerals.column import Numerals
 from numtok.records import SCHEME_FILE
 from numtok.store.artifact import FILES, TIMING
-from tests import test_cli_store
-from tests.test_cli_store import Shell
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
 
 numtok = test_cli_store.numtok  # the fixture
 

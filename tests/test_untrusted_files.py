@@ -36,9 +36,10 @@ from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
 from numtok.training import model_files
 from numtok.training.curriculum import Curriculum
-from tests import fakefields, test_cli_store
-from tests.test_cli_store import Shell
-from tests.test_encode import encode, shards, table, texts
+from tests import fakefields
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+from tests.stages.test_encode import encode, shards, table, texts
 
 numtok = test_cli_store.numtok
 

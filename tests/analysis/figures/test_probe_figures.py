@@ -1,0 +1,290 @@
+"""Figures of probes, and of errors over the size of the truth: what they show, by values."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from numtok.analysis.figures import embedding, error, pca, sweep
+from numtok.analysis.figures._picture import Band, Levels, Line, Mark, Panel, Points
+from numtok.analysis.probing.probe_files import Probed, publish, read
+from numtok.analysis.probing.probes import (
+    MAY_LACK,
+    PROBE,
+    Along,
+    Embedding,
+    Probe,
+    Saturation,
+    Tokens,
+    Top,
+    points_schema,
+)
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.errors import DataError, StoreError, UsageError
+from numtok.metrics.base import Answers
+from numtok.reports import Configuration, Figure
+from numtok.stages.figure import picture_of
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+from tests.fakereports import Fake, make
+
+numtok = test_cli_store.numtok
+NONE = Figure(None, None, None, 0)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def along(**options: Any) -> Along:
+    plain: dict[str, Any] = {
+        "data": "d@0",
+        "split": "ood",
+        "target": "dt",
+        "row": None,
+        "number": None,
+        "low": 0.0,
+        "high": 1.0,
+        "rows": 3,
+        "invalid": NONE,
+        "distinct": 2,
+        "distinct_rounded": 2,
+        "digits": 3,
+        "jump": None,
+        "slope": NONE,
+        "saturation": Saturation(None, None, 0.0, 0.0),
+        "repeated": None,
+        "seen": 2,
+        "errors": {},
+        "top": [],
+        "top_of": "",
+    }
+    return Along(**plain | options)
+
+
+def probed(
+    found: Along | Embedding | Tokens,
+    columns: dict[str, Any],
+    *,
+    scheme: str = "p1000",
+    seen: list[float] | None = None,
+) -> Probed:
+    form = found.__struct_config__.tag
+    assert isinstance(form, str)
+    if isinstance(found, Along) and found.number is not None:
+        form = "sweep"
+    own = {"embedder": SCHEMES[scheme].embedder, "head": SCHEMES[scheme].head}
+    configuration: Configuration = {"scheme": scheme, **own, "objective": "mlm:targets"}
+    made = Probe("m@0", "m", scheme, configuration, 0, form, found, [])
+    values = None if seen is None else pa.table({"value": pa.array(seen, pa.float64())})
+    return Probed("probe@0", made, whole(points_schema(found), columns), values)
+
+
+def whole(schema: pa.Schema, columns: dict[str, Any]) -> pa.Table:
+    """The columns that a probe has, those that a test has no use for filled up."""
+    rows = len(next(iter(columns.values())))
+    others = {
+        field.name: [None if field.name in MAY_LACK else "0" if field.type == pa.string() else 0.0]
+        for field in schema
+    }
+    return pa.table(
+        {name: columns.get(name, others[name] * rows) for name in schema.names}, schema=schema
+    )
+
+
+def keep(store: Store, of: Probed, name: str) -> Artifact:
+    with store.draft(PROBE, name, {"of": repr(of)}, [], ["numtok", "probe"]) as draft:
+        assert not isinstance(draft, Artifact)
+        return publish(draft, of.probe, of.points, of.seen, 0.0)
+
+
+def line(y: list[float | None], **more: Any) -> dict[str, Any]:
+    nothing = pa.nulls(len(y), pa.float64())
+    return {"x": [0.0, 0.5, 1.0], "prediction": y, "q05": nothing, "q95": nothing} | more
+
+
+def of_kind(panel: Panel, kind: type[Mark]) -> list[Any]:
+    return [mark for mark in panel.marks if isinstance(mark, kind)]
+
+
+TOP = [Top("0.2", 0.2, 0.5), Top("0.3", 0.3, 0.4)]
+LOGS = {"log_p_0": [-0.5, -1.0, -50.0], "log_p_1": [-1.0, -0.5, -2.0]}
+SAMPLES = probed(along(top=TOP), line([0.2, None, 0.3], **LOGS), seen=[0.2, 0.3])
+SWEPT = probed(
+    along(row="7", number=2, top=TOP), line([0.2, 0.2, 0.3], **LOGS), seen=[0.2, 0.3, 0.4]
+)
+SMOOTH = probed(
+    along(row="7", number=2),
+    line([0.2, 0.25, 0.3], q05=[0.1, 0.2, 0.2], q95=[0.4, 0.4, 0.4]),
+    scheme="xval",
+)
+
+
+def test_predictions_over_samples_are_dots_with_the_seen_values_dashed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    picture = picture_of(sweep.Sweep(), [keep(store, SAMPLES, "samples").ref], store)
+    panel, tops = picture.panels
+    assert panel.diagonal == "prediction = truth"
+    assert (panel.x.label, panel.y.label) == ("truth of dt", "prediction of dt")
+    [dots] = of_kind(panel, Points)
+    assert (dots.x.tolist(), dots.y.tolist()) == ([0.0, 1.0], [0.2, 0.3])
+    [levels] = of_kind(panel, Levels)
+    assert (levels.of, levels.values.tolist()) == ("y", [0.2, 0.3])
+    [across] = of_kind(tops, Levels)
+    assert across.of == "x"
+    assert [mark.label for mark in of_kind(tops, Points)] == ["P(0.2)", "P(0.3)"]
+    assert list(picture.notes) == [
+        "p1000: 1 of 3 predictions are no number.",
+        "Log-probabilities below -12 nats are not drawn.",
+    ]
+
+
+def test_models_along_one_number_share_a_panel(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    refs = [keep(store, SWEPT, "swept").ref, keep(store, SMOOTH, "smooth").ref]
+    picture = picture_of(sweep.Sweep(), refs, store)
+    panel, tops = picture.panels
+    assert (panel.title, tops.title) == ("dt, ood, row 7", "dt, ood, row 7: p1000")
+    assert panel.diagonal is None
+    assert [(mark.label, mark.colour) for mark in of_kind(panel, Line)] == [
+        ("p1000", 0),
+        ("xval", 1),
+    ]
+    [band] = of_kind(panel, Band)
+    assert (band.label, band.low.tolist()) == ("xval", [0.1, 0.2, 0.2])
+    [levels] = of_kind(panel, Levels)
+    assert levels.values.tolist() == [0.2, 0.3, 0.4]
+    first, _ = of_kind(tops, Line)
+    np.testing.assert_array_equal(first.y, [-0.5, -1.0, np.nan])
+
+
+def test_many_seen_values_are_told_and_not_drawn() -> None:
+    many = probed(along(), line([0.2, 0.2, 0.3]), seen=np.linspace(0, 1, 50).tolist())
+    found = many.probe.found
+    assert isinstance(found, Along)
+    panel, notes = sweep.predictions("dt, ood", [("p1000", many, found)], {"p1000": 0})
+    assert not of_kind(panel, Levels)
+    assert notes == ["dt, ood: the 50 values in the train split are not drawn."]
+
+
+def bent(formula: str | None) -> Probed:
+    found = Embedding("the vector of [NUM]", 4, -1.0, 1.0, formula, None)
+    x = [-1.0, 0.0, 1.0]
+    columns = {"x": x, "mean": x, "low": [-2.0, -1.0, 0.0], "high": [0.0, 1.0, 2.0]}
+    curve = x if formula else pa.nulls(3, pa.float64())
+    return probed(found, columns | {"formula": curve}, scheme="xval")
+
+
+def test_an_embedding_has_a_band_over_positions_and_its_formula() -> None:
+    picture = embedding.picture_of([("xval", bent("x / r")), ("other", bent(None))])
+    [panel] = picture.panels
+    assert [(mark.label, mark.colour) for mark in of_kind(panel, Line)] == [
+        ("xval", 0),
+        ("formula", None),
+        ("other", 1),
+    ]
+    assert [mark.high.tolist() for mark in of_kind(panel, Band)] == [[0.0, 1.0, 2.0]] * 2
+    assert picture.notes[1] == "Formula: x / r."
+
+
+def test_components_are_shown_beside_each_other_and_over_the_value() -> None:
+    values = np.arange(8.0)
+    found = Tokens(8, [0.7, 0.2, 0.1], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 0.1)
+    columns = {"value": values, "pc1": values, "pc2": -values, "pc3": values * 0}
+    plane, over = pca.panels_of("p10", probed(found, columns))
+    assert [mark.label for mark in plane.marks] == ["0 to 1", "2 to 3", "4 to 5", "6 to 7"]
+    first = of_kind(plane, Points)[0]
+    assert (first.x.tolist(), first.y.tolist()) == ([0.0, 1.0], [0.0, -1.0])
+    assert (plane.x.label, plane.y.label) == ("component 1 (70%)", "component 2 (20%)")
+    assert [mark.y.tolist() for mark in of_kind(over, Points)][1] == (-values).tolist()
+
+
+def test_a_probe_of_another_form_is_refused_with_the_figure_that_draws_it(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    ref = keep(store, SWEPT, "swept").ref
+    with pytest.raises(UsageError) as caught:
+        picture_of(pca.Pca(), [ref], store)
+    assert str(caught.value) == (
+        f"figure pca does not draw {ref}, a probe of form sweep; figure sweep does"
+    )
+
+
+def test_a_damaged_probe_says_so(tmp_path: Path) -> None:
+    artifact = keep(Store(tmp_path), SWEPT, "swept")
+    (artifact.path / "points.parquet").write_bytes(b"none")
+    with pytest.raises(StoreError, match=r"points\.parquet cannot be read"):
+        read(artifact)
+
+
+# --- errors over the size of the truth -----------------------------------------------------------
+
+
+def test_errors_are_medians_with_quartiles_in_bins_of_as_many() -> None:
+    random = np.random.default_rng(0)
+    truth = 10.0 ** random.uniform(-2, 4, 2000)
+    answers = Answers.of(-truth, -truth * 1.25)
+    panel, notes = error.panel_of("sums", [("p10", answers)], {"p10": 0}, relative=True)
+    [found] = of_kind(panel, Line)
+    assert len(found.x) == 20
+    np.testing.assert_allclose(found.y, 0.25)
+    np.testing.assert_allclose([found.low, found.high], 0.25)
+    assert (np.diff(np.log10(found.x)) > 0).all()
+    assert (panel.x.scale, panel.y.scale) == ("log", "log")
+    assert panel.y.label == "|prediction - truth| / |truth|"
+    absolute, _ = error.panel_of("sums", [("p10", answers)], {"p10": 0}, relative=False)
+    [found] = of_kind(absolute, Line)
+    np.testing.assert_allclose(found.y, 0.25 * found.x)
+    assert notes == []
+
+
+def test_what_has_no_place_is_told() -> None:
+    truth = np.array([0.0, 1.0, 2.0, 4.0])
+    answers = Answers.of(truth, truth)._replace(valid=np.array([True, False, True, True]))
+    panel, notes = error.panel_of("sums", [("p10", answers)], {"p10": 0}, relative=False)
+    [found] = of_kind(panel, Line)
+    assert (found.x.tolist(), found.y.tolist()) == ([3.0], [0.0])
+    assert panel.y.scale == "signed-log"  # an exact model has its place, too
+    assert notes == [
+        "p10: 1 predictions are no number and are left out.",
+        "p10: 1 truths are 0 and are left out.",
+    ]
+    with pytest.raises(DataError) as caught:
+        error.panel_of("sums", [("p10", answers.take(truth == 0))], {"p10": 0}, relative=False)
+    assert str(caught.value) == "sums, p10: no truth but 0 has a valid prediction"
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def test_the_command_draws_them_all_and_the_same_bytes_again(numtok: Shell, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    store = Store(tmp_path / "artifacts")
+    columns = {"value": [1.0, 2.0, 3.0], "pc1": [0.0, 1.0, 2.0], "pc2": [0.0] * 3, "pc3": [0.0] * 3}
+    found = Tokens(3, [1.0, 0.0, 0.0], [1.0, None, None], [1.0, None, None], 0.5)
+    keep(store, SAMPLES, "samples")
+    keep(store, SWEPT, "swept")
+    keep(store, bent("x / r"), "bent")
+    keep(store, probed(found, columns), "components")
+    make(store, Fake("p10"), "report")
+    drawn = {
+        "sweep samples swept": {"in the train split", "P(0.2)", "prediction of dt"},
+        "embedding bent": {"formula"},
+        "pca components": {"component 1 (100%)"},
+        "error report --relative --target answer": {"|truth|"},
+    }
+    for words, expected in drawn.items():
+        ran = numtok("figure", *shlex.split(words), "--out", "a.svg")
+        assert (ran.code, ran.out) == (0, "a.svg\n"), ran.err
+        root = ElementTree.parse(tmp_path / "a.svg")
+        texts = {"".join(one.itertext()).strip() for one in root.iter(f"{SVG}text")}
+        assert expected <= texts
+        before = (tmp_path / "a.svg").read_bytes()
+        numtok("figure", *shlex.split(words), "--out", "a.svg")
+        assert (tmp_path / "a.svg").read_bytes() == before
+    assert numtok("figure", "sweep", "swept", "--seen", "--out", "a.svg").err == (
+        "numtok: --seen means nothing for figure sweep; leave it out\n"
+    )
+    assert numtok("figure", "error", "report", "--target", "no", "--out", "a.svg").code == 2

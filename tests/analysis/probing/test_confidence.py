@@ -1,0 +1,334 @@
+"""How sure models are of a text along one of its numbers: against texts that are read one by one,
+the variation of made curves, and what is printed and drawn."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from numtok.analysis.figures import confidence as figure
+from numtok.analysis.figures._picture import Line
+from numtok.analysis.probing.confidence import Asked, Probed, confidence
+from numtok.analysis.probing.continuity import variation
+from numtok.analysis.probing.probe_files import read
+from numtok.analysis.probing.probes import Confidence
+from numtok.analysis.probing.swept_row import geometric
+from numtok.encoding.in_memory import row_of
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.errors import NumtokError, UsageError
+from numtok.models.likelihood import log_likelihoods
+from numtok.models.objectives.base import OBJECTIVES, ended, masked
+from numtok.seeds import generator
+from numtok.stages import probe
+from numtok.stages.figure import picture_of
+from numtok.store.artifact import Artifact
+from numtok.training.model_files import LoadedModel, Trained
+from tests import fakemodels
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+from tests.stages.test_eval import World, quiet
+
+numtok = test_cli_store.numtok
+one_thread = fakemodels.one_thread
+CLASSES = ("correct", "incorrect")
+TEXT = "How heavy are 2 eggs? 80 g"
+
+
+def loaded(scheme: str, objective: str, **options: Any) -> LoadedModel:
+    model = fakemodels.model(scheme, objective, **options)
+    if (options.get("head") or "").startswith("riemann"):
+        model.scaling = FittedNormalizer(NORMALIZERS.build("unit"), {"low": -50.0, "width": 200.0})
+    artifact = Artifact(Path(), "model", "fake", "0" * 16)
+    trained = Trained({}, 0, {"deviation": 0.1}, "train", None, 0, 0, 0, 0.0)
+    return LoadedModel(artifact, model, fakemodels.codec(scheme), trained)
+
+
+def asked(one: LoadedModel, text: str = TEXT, **options: Any) -> Probed:
+    plain: dict[str, Any] = {"number": None, "low": 60.0, "high": 110.0, "points": 7, "label": None}
+    how = Asked(row_of(text, one.codec), 0, "the text", **plain | options)
+    return confidence(one, how, quiet)
+
+
+def columns(found: Probed) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    x, y = (np.array(found.points.column(name).to_pylist()) for name in ("x", "confidence"))
+    return x, y
+
+
+# --- what is measured ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scheme", "objective"),
+    [("digits", "classify,causal=yes"), ("numgpt", "classify"), ("dice", "classify,causal=yes")],
+)
+def test_of_labels_it_is_the_probability_of_one(scheme: str, objective: str) -> None:
+    one = loaded(scheme, objective, classes=CLASSES, spread=0.1)
+    x, y = columns(asked(one))
+    other = asked(one, label="incorrect")
+    assert len(x) == 7 and len(np.unique(y)) == 7
+    np.testing.assert_allclose(y + columns(other)[1], 1.0, atol=1e-6)
+    assert (other.found.label, other.found.measures) == (
+        "incorrect",
+        "probability of label incorrect",
+    )
+    for value, found in zip(x.tolist(), y.tolist(), strict=True):
+        alone = fakemodels.batch(scheme, [TEXT.replace("80", f"{value:.0f}")])
+        with torch.no_grad():
+            logs = one.model.class_log_probabilities(ended(alone, one.model.objective.causal))
+        assert found == pytest.approx(float(logs[0, 0].exp()), abs=1e-5)
+
+
+LIKELIHOODS = [
+    ("digits", None),
+    ("p1000", None),
+    ("numgpt", None),
+    ("numgpt", "mdn:3"),
+    ("dice", None),
+    ("xval", "mdn:3"),
+    ("xval", "riemann:16"),
+]
+
+
+def per_number(one: LoadedModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What turns the density of a mantissa into that of the number, log 10^-e, and that of a number
+    within the range of the train split."""
+    splits = one.codec.scheme.splits
+    by_mantissa = -np.floor(np.log10(x)) * np.log(10) if splits else 0 * x
+    scaled = one.model.value_head is not None and not splits
+    return by_mantissa + one.model.scaling.log_slope(x) if scaled else by_mantissa
+
+
+@pytest.mark.parametrize(("scheme", "head"), LIKELIHOODS)
+@pytest.mark.parametrize("loss", ["ar", "ar:answer"])
+def test_from_left_to_right_it_is_the_likelihood_of_the_text_but_for_a_constant(
+    scheme: str, head: str | None, loss: str
+) -> None:
+    one = loaded(scheme, loss, head=head)
+    x, y = columns(asked(one))
+    whole = [
+        log_likelihoods(
+            one.model,
+            OBJECTIVES.build("ar").example(
+                fakemodels.batch(scheme, [TEXT.replace("80", f"{value:.0f}")]), generator(0)
+            ),
+        )[0]
+        for value in x.tolist()
+    ]
+    expected = np.array(whole) + per_number(one, x)
+    np.testing.assert_allclose(y - y[0], expected - expected[0], atol=1e-3)
+    assert (y >= expected - 1e-3).all()  # the words before the number are given
+
+
+@pytest.mark.parametrize(("scheme", "head"), LIKELIHOODS)
+def test_of_a_masked_model_it_is_the_likelihood_of_the_number(
+    scheme: str, head: str | None
+) -> None:
+    one = loaded(scheme, "mlm", head=head)
+    probed = asked(one, number=0, low=1.0, high=9.0)
+    x, y = columns(probed)
+    expected = []
+    for value in x.tolist():
+        alone = fakemodels.batch(scheme, [TEXT.replace("2", f"{value:.0f}")])
+        example = masked(alone, alone.number_tokens(np.array([True, False])))
+        expected.append(log_likelihoods(one.model, example)[0])
+    np.testing.assert_allclose(y, np.array(expected) + per_number(one, x), atol=1e-3)
+    what = "probability" if one.model.value_head is None else "density"
+    assert probed.found.measures == f"log-{what} of the number, masked (nats)"
+    lengths = ["The number of masks tells the model how long each answer is."]
+    assert [note for note in probed.notes if "masks" in note] == lengths * (scheme == "digits")
+
+
+def test_the_summary_follows_from_the_points() -> None:
+    one = loaded("digits", "classify", classes=CLASSES, spread=0.1)
+    found, _, notes = asked(one, low=None, high=None, points=40)
+    x, y = columns(asked(one, low=None, high=None, points=40))
+    assert (found.low, found.high, found.number) == (1.0, 8000.0, 1)
+    assert (x == np.round(x)).all() and len(x) == found.values < 40
+    assert notes == [f"x is rounded to 0 decimals: {len(x)} different values."]
+    assert (found.least, found.most, found.at) == (y.min(), y.max(), x[np.argmax(y)])
+    steps = sum(abs(b - a) for a, b in pairwise(y.tolist()))
+    assert found.variation == pytest.approx(steps / (y.max() - y.min()))
+
+
+X = np.linspace(0, 1, 101)
+
+
+@pytest.mark.parametrize(
+    ("curve", "expected"),
+    [
+        (X**3, 1.0),
+        (-np.exp(X), 1.0),
+        (np.exp(-((X - 0.5) ** 2) / 0.01), 2.0),
+        (np.exp(-((X - 1.0) ** 2) / 0.01), 1.0),
+        (np.abs((10 * X) % 2 - 1), 10.0),
+        (np.sin(2 * np.pi * 3 * X), 6.0),
+    ],
+)
+def test_variation_counts_rises_and_falls(curve: NDArray[np.float64], expected: float) -> None:
+    assert variation(curve) == pytest.approx(expected, rel=0.02)
+    assert variation(7 - 3 * curve) == pytest.approx(variation(curve))
+
+
+def test_a_flat_curve_has_no_variation() -> None:
+    assert variation(np.ones(5)) is None
+
+
+def test_values_are_spaced_by_their_logarithms_above_0_alone() -> None:
+    assert geometric(0.5, 50.0, 3, 1).tolist() == [0.5, 5.0, 50.0]
+    assert geometric(0.0, 50.0, 3, 1).tolist() == [0.0, 25.0, 50.0]
+    assert geometric(1.0, 3.0, 50, 0).tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_number_with_decimals_is_replaced_by_such_numbers() -> None:
+    one = loaded("digits", "classify", classes=CLASSES, spread=0.1)
+    x, _ = columns(asked(one, "it is 0.5 m", low=None, high=None, points=9))
+    assert (x[0], x[-1]) == (0.1, 50.0)
+    x, _ = columns(asked(one, "it is 5 m", low=0.25, high=4.0, points=5))
+    assert x.tolist() == [0.25, 0.5, 1.0, 2.0, 4.0]
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("no", {}, "the text has no number that could change; give a text that has one"),
+        (TEXT, {"number": 2}, "--sweep 2 is not possible: the text has 2 numbers, 0 to 1"),
+        (
+            TEXT,
+            {"label": "corect"},
+            "unknown label of fake@0000000000000000 'corect'; did you mean 'correct'? known: "
+            "correct, incorrect",
+        ),
+        (
+            "it is -5",
+            {"low": None},
+            "--from and --to are needed: number 0 of the text is -5, and only of one above 0 they "
+            "are a 100th and 100 times it",
+        ),
+        (
+            TEXT,
+            {"low": 200.0},
+            "--from 200 --to 110 is not possible: --from is less than --to",
+        ),
+        (
+            TEXT,
+            {"low": 80.0, "high": 81.0},
+            "--from 80 --to 81 is not possible: with 0 decimals, as they are written, there are 2 "
+            "values; at least 3 are needed",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(text: str, options: dict[str, Any], message: str) -> None:
+    one = loaded("digits", "classify", classes=CLASSES)
+    with pytest.raises(UsageError) as caught:
+        asked(one, text, **options)
+    assert str(caught.value) == message
+
+
+def test_labels_are_for_models_of_labels_and_likelihoods_for_heads_with_a_density() -> None:
+    messages = []
+    for one, label in ((loaded("digits", "ar"), "correct"), (loaded("xval", "ar"), None)):
+        with pytest.raises(NumtokError) as caught:
+            asked(one, label=label)
+        messages.append(str(caught.value))
+    assert messages == [
+        "--label 'correct' is for models of labels, and fake@0000000000000000 predicts tokens and "
+        "numbers; leave it out",
+        "a model that says numbers by scalar, which does not learn by a density, has no "
+        "likelihood of rows; train with --head numgpt, mdn:5 or another head that has a density",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"confidence": True},
+            "probe needs encoded data beside the model, or --text; or --embedding or --pca, which "
+            "look at the model alone",
+        ),
+        (
+            {"text": TEXT, "encoded": "data"},
+            "--text is what is asked; leave encoded data 'data' out",
+        ),
+        ({"text": TEXT, "split": "ood"}, "--text is what is asked; leave --split 'ood' out"),
+        ({"text": TEXT, "row": "7"}, "--text is what is asked; leave --row '7' out"),
+        (
+            {"confidence": True, "encoded": "data", "target": "x"},
+            "--target means nothing for a probe with --confidence; leave it out",
+        ),
+        (
+            {"confidence": True, "encoded": "data", "pca": True},
+            "--pca and --confidence exclude each other; give one of them",
+        ),
+        (
+            {"encoded": "data", "sweep": 0, "label": "x"},
+            "--label means nothing for a probe with --sweep; leave it out",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        probe.Config("model", **options)
+    assert str(caught.value) == message
+
+
+# --- the command and the figure ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    made = World(tmp_path_factory.mktemp("confidence"))
+    rows = [
+        {
+            "id": f"{split}-{k}",
+            "text": f"How heavy are {k % 5 + 2} eggs? {7 * k + 9} g",
+            "label": CLASSES[k % 2],
+            "split": split,
+        }
+        for split in ("train", "test")
+        for k in range(8)
+    ]
+    made.write("eggs", rows)
+    return made
+
+
+def test_a_text_or_a_row_is_asked_of_any_model_and_drawn(numtok: Shell, world: World) -> None:
+    store = "--store", str(world.store.root)
+    refs, found = [], []
+    for scheme, objective in (("digits", "classify"), ("numgpt", "classify"), ("numgpt", "ar")):
+        path = str(world.root / "eggs.jsonl")
+        data = world.encoded(scheme, path, name=f"eggs-{scheme}")
+        model = world.model(data, objective, steps=2)
+        for words in (("--text", TEXT), (data.ref, "--confidence", "--row", "test-3")):
+            ran = numtok(*store, "probe", model.ref, *words, "--points", "30", "--device", "cpu")
+            assert ran.code == 0, ran.err
+            assert ran.out.count("\n") == 1
+            assert max(map(len, ran.err.splitlines())) <= 80
+            assert "variation / range" in ran.err
+            artifact = world.store.resolve(ran.out.strip())
+            assert numtok(*store, *artifact.manifest.command[1:]).out == ran.out
+            refs.append(artifact.ref)
+            found.append(read(artifact).probe.found)
+    assert all(isinstance(one, Confidence) for one in found)
+    titles = [TEXT, "row 'test-3' of split 'test'"]
+    assert [one.asked for one in found if isinstance(one, Confidence)] == titles * 3
+
+    picture = picture_of(figure.Confidence(), refs, world.store)
+    assert [panel.title for panel in picture.panels] == titles * 2
+    assert [len(panel.marks) for panel in picture.panels] == [2, 2, 1, 1]
+    assert [panel.x.scale for panel in picture.panels] == ["log"] * 4
+    (curve,) = picture.panels[2].marks
+    assert isinstance(curve, Line) and curve.y.max() == 0.0
+    assert sum("variation / range" in note for note in picture.notes) == 6
+    pytest.importorskip("matplotlib")
+    ran = numtok(*store, "figure", "confidence", *refs, "--out", "a.svg")
+    assert (ran.code, ran.out) == (0, "a.svg\n"), ran.err
+    ran = numtok(*store, "figure", "sweep", refs[0], "--out", "a.svg")
+    assert ran.code == 2 and "figure confidence does" in ran.err

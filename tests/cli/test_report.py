@@ -1,0 +1,364 @@
+"""``numtok report``: one report printed again, and published numbers beside it."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok.cli.output.figures import amount, duration, interval, number, share
+from numtok.cli.output.printing import Format
+from numtok.cli.output.report import _print_parts, skill
+from numtok.evaluation.published import names
+from numtok.evaluation.report_files import named
+from numtok.records import in_order
+from numtok.reports import REPORT_FILE, Figure, Report
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from tests.cli.test_store_commands import Shell
+from tests.fakereports import Fake, make
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def numtok(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """Runs numtok in this process; exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+
+    def shell(*arguments: str) -> tuple[int, str, str]:
+        ran = Shell(capsys, monkeypatch)(*arguments)
+        return ran.code, ran.out, ran.err
+
+    return shell
+
+
+@pytest.fixture
+def xval(tmp_path: Path) -> Artifact:
+    return make(Store(tmp_path / "artifacts"), Fake("xval", noise=1, settings={"objective": "ar"}))
+
+
+@pytest.fixture
+def fp15(tmp_path: Path) -> Artifact:
+    return make(Store(tmp_path / "artifacts"), Fake("fp15", noise=5, invalid=3))
+
+
+def words(out: str) -> list[str]:
+    return [" ".join(line.split()) for line in out.splitlines()]
+
+
+# --- one report --------------------------------------------------------------------------------
+
+
+def test_a_report_says_what_was_evaluated(numtok: Run, fp15: Artifact) -> None:
+    code, out, err = numtok("report", "report-fp15-0")
+    assert (code, err) == (0, "")
+    lines = words(out)
+    assert lines[:7] == [
+        f"report {fp15.ref}: fp15, seed 0",
+        "model model-fp15@0123456789abcdef on split test of",
+        "arithmetic-fp15@0123456789abcdef",
+        "200 rows, 200 numbers; fill all, constrained yes",
+        "1.5% of the numbers have no valid prediction; those count as the train mean, 1.5",
+        "0.3% would be no number without constrained decoding",
+        "configuration: scheme fp15, head token, objective mlm:targets, steps 1000",
+    ]
+    assert "Note: The operands were drawn as the task says, not as the paper did." in lines
+    for row in ("FLOPs of training 3.1e15", "training 1.67 min", "in embeddings 700k"):
+        assert row in lines
+
+
+def test_figures_over_valid_numbers_stand_beside_where_some_are_invalid(
+    numtok: Run, fp15: Artifact, xval: Artifact
+) -> None:
+    lines = words(numtok("report", fp15.ref)[1])
+    assert "metric n all numbers valid ones alone" in lines
+    [row] = [line for line in lines if line.startswith("mse 200 ")]
+    assert row.count("[") == 2
+    assert "metric n all numbers" in words(numtok("report", xval.ref)[1])
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["none", None, "x", "none"], {"(none)": [1], "none": [0, 3], "x": [2]}),
+        ([None, "10", "9", None], {"9": [2], "10": [1], "none": [0, 3]}),
+        ([], {}),
+    ],
+)
+def test_rows_without_a_value_are_apart_from_those_called_none(
+    values: list[str | None], expected: dict[str, list[int]]
+) -> None:
+    found = named(pa.chunked_array([pa.array(values, pa.string())]))
+    assert list(found) == list(in_order(expected))
+    assert {value: rows.tolist() for value, rows in found.items()} == expected
+
+
+def test_groups_floors_and_skill_are_told(numtok: Run, xval: Artifact) -> None:
+    lines = words(numtok("report", xval.ref)[1])
+    assert lines[lines.index("by operands") + 3] == "n 67 67"
+    report = msgspec.json.decode((xval.path / REPORT_FILE).read_bytes(), type=Report)
+    mse, floor = report.metrics["mse"].value, report.floors["mean"]["mse"].value
+    assert mse is not None and floor is not None
+    assert "metric model quantisation mean" in lines
+    [told] = [line for line in lines if line.startswith("skill by mse")]
+    assert told.endswith(f" {number(1 - mse / floor)}")
+    assert 0.999 < 1 - mse / floor < 1
+
+
+@pytest.mark.parametrize("parts", [2, 3, 4, 20])
+def test_few_parts_stand_side_by_side_and_many_below_each_other(
+    parts: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = {"mse": Figure(2.0, 1.0, 3.0, 9), "r2": Figure(0.5, 0.4, 0.6, 9)}
+    found = {f"p{number}": figures for number in range(parts)}
+    _print_parts("kind", found, Format.TABLE, None)
+    lines = words(capsys.readouterr().out)
+    assert lines[0] == "by kind"
+    if parts < 4:
+        assert lines[1] == " ".join(["metric", *found])
+        assert lines[3] == " ".join(["n", *["9"] * parts])
+    else:
+        assert lines[1] == "kind n mse r2"
+        assert lines[3 : 3 + parts] == [
+            f"{part} 9 2.0 [1.0, 3.0] 0.50 [0.40, 0.60]" for part in found
+        ]
+
+
+@pytest.mark.parametrize(
+    ("floor", "told"),
+    [
+        (Figure(0.999, 0.997, 1.0, 1000), "-"),  # one error in a thousand: none in some resamples
+        (Figure(1.0, 1.0, 1.0, 1000), "-"),
+        (Figure(0.99, 0.983, 0.996, 1000), "-49"),
+        (None, "-"),
+    ],
+)
+def test_a_floor_that_may_be_perfect_gives_no_skill(floor: Figure | None, told: str) -> None:
+    assert skill("accuracy", 0.5, floor) == told
+
+
+@pytest.mark.parametrize("table", ["xval/table2", "xval/table3"])
+def test_tables_fit_80_columns(numtok: Run, fp15: Artifact, table: str) -> None:
+    column = ("--column", "3 digits") if table == "xval/table2" else ()
+    code, out, _ = numtok("report", fp15.ref, "--against", table, *column)
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_json_is_the_whole_report(numtok: Run, xval: Artifact) -> None:
+    found = json.loads(numtok("report", xval.ref, "--json")[1])
+    assert (found["schema"], found["ref"]) == (1, xval.ref)
+    assert found["report"] == json.loads((xval.path / REPORT_FILE).read_bytes())
+    assert found["timing"] == {"train_seconds": 100.0, "eval_seconds": 2.0}
+    assert "against" not in found
+    found = json.loads(numtok("report", xval.ref, "--json", "--against", "xval/table3")[1])
+    cell = found["against"]["cells"][0]
+    assert (cell["column"], cell["where"], cell["cell"]["value"]) == (
+        "2 operands",
+        "operands=2",
+        "0.99998",
+    )
+
+
+def test_csv_has_one_row_a_figure(numtok: Run, fp15: Artifact) -> None:
+    out = numtok("report", fp15.ref, "--format", "csv", "--against", "xval/table3")[1]
+    rows = {
+        (row["part"], row["value"], row["metric"]): row for row in csv.DictReader(io.StringIO(out))
+    }
+    assert rows["all", "", "mse"]["n"] == "200"
+    assert rows["valid", "", "mse"]["n"] == "197"
+    assert rows["group operands", "2", "r2"]["n"] == "67"
+    assert rows["floor", "mean", "mae"]["low"]
+    assert rows["all", "", "invalid"]["figure"] == "0.015"
+    assert rows["cost", "", "train-seconds"]["figure"] == "100.0"
+    assert rows["printed in xval/table3", "4 operands", "r2"]["figure"] == "0.935"
+
+
+def test_markdown_has_whole_tables(numtok: Run, xval: Artifact) -> None:
+    out = numtok("report", xval.ref, "--format", "md")[1]
+    assert "\nby operands\n\n| metric | 2 | 3 | 4 |\n| --- | --- | --- | --- |\n" in out
+
+
+# --- published numbers -------------------------------------------------------------------------
+
+
+def test_published_numbers_stand_beside_the_groups_they_are_of(numtok: Run, xval: Artifact) -> None:
+    lines = words(numtok("report", xval.ref, "--against", "xval/table3")[1])
+    start = lines.index("beside xval/table3: xVal (Golkar et al. 2023), Table 3")
+    assert [lines[start + 3 + index].split()[-1] for index in range(3)] == [
+        "0.99998",
+        "0.99994",
+        "0.99998",
+    ]
+    assert lines[start + 3].startswith("2 operands r2 0.999")
+    assert "Differs: objective is ar for xval, in the paper mlm:targets." in lines
+    assert "Doubt: B1999 has no row." in lines
+    assert "Measured over all numbers of the report." not in lines
+
+
+def test_a_row_and_a_column_can_be_named(numtok: Run, xval: Artifact, fp15: Artifact) -> None:
+    _, out, _ = numtok(
+        *("report", xval.ref, "--against", "xval/table5", "--row", "p10"),
+        *("--column", "a_1 (OoD)"),
+    )
+    lines = words(out)
+    assert any(
+        line.startswith("a_1 (OoD) mse ") and line.endswith("0.0076 (1% invalid)") for line in lines
+    )
+    assert "Measured over all numbers of the report." in lines
+    lines = words(numtok("report", fp15.ref, "--against", "xval/table5", "--column", "Δt")[1])
+    assert any(line.endswith(" 0.0065 †") for line in lines)
+    assert "† Δt: a number of outliers that are taken for another value." in lines
+
+
+def test_a_printed_deviation_stands_behind_its_value(numtok: Run, xval: Artifact) -> None:
+    table = "--against", "decoding-regression/table3"
+    _, out, _ = numtok("report", xval.ref, *table, "--row", "bike", "--column", "ND")
+    lines = words(out)
+    assert "ND token-nll - 0.10 ± 0.01" in lines
+    assert any(
+        line.startswith("Doubt: UD and ND agree with mean cross-entropies") for line in lines
+    )
+    _, out, _ = numtok("report", xval.ref, *table, "--column", "MDN")
+    assert "MDN range-nll - -" in words(out)  # a scheme is no data set
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "measured", "printed"),
+    [
+        ("xval/table1", "tokens per number", "3", "1"),
+        ("xval/table1", "vocabulary", "-", "1"),
+        ("xval/table4", "equal samples: hours", "0.02778", "9"),
+        ("xval/table2", "3 digits", "1.000 ", "0.9986"),
+    ],
+)
+def test_other_quantities_than_metrics_stand_beside(
+    numtok: Run, xval: Artifact, table: str, column: str, measured: str, printed: str
+) -> None:
+    lines = words(numtok("report", xval.ref, "--against", table, "--column", column)[1])
+    row = [line for line in lines if line.startswith(f"{column} ")][-1]
+    assert row.endswith(f" {printed}")
+    if table != "xval/table2":
+        assert f" {measured} {printed}" in row
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--row", "p10"],
+            "--row and --column choose from a published table; name the table with --against",
+        ),
+        (
+            ["--against", "xval/table5"],
+            "--against xval/table5: the reports have none of its groups, targets, data or heads; "
+            "name a column with --column: a_1, a_1 (OoD), e_1, Δt, Δt (OoD), m_1",
+        ),
+        (
+            ["--against", "xval/table3", "--column", "2 operand"],
+            "unknown column '2 operand'; did you mean '2 operands'? "
+            "known: 2 operands, 3 operands, 4 operands",
+        ),
+        (
+            ["--against", "xval/table3", "--row", "b1999"],
+            "unknown row 'b1999'; known: fp15, p10, p1000, xval; "
+            "xVal (Golkar et al. 2023), Table 3 has no other",
+        ),
+        (
+            ["--against", "xval/table33"],
+            "unknown published table 'xval/table33'; did you mean 'xval/table3'? "
+            f"known: {', '.join(names())}",
+        ),
+    ],
+)
+def test_what_cannot_be_put_beside_is_a_usage_error(
+    numtok: Run, xval: Artifact, arguments: list[str], message: str
+) -> None:
+    assert numtok("report", xval.ref, *arguments) == (2, "", f"numtok: {message}\n")
+
+
+def test_another_kind_of_artifact_is_refused(numtok: Run, tmp_path: Path) -> None:
+    with Store(tmp_path / "artifacts").draft("data", "toy", {}, [], ["x"]) as draft:
+        assert not isinstance(draft, Artifact)
+        draft.publish({}, {})
+    assert numtok("report", "toy") == (
+        2,
+        "",
+        "numtok: 'toy' is of kind data; here it must be report\n",
+    )
+
+
+# --- numbers -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.99998, "0.99998"),
+        (0.99994, "0.99994"),
+        (0.9999999988, "1 - 1e-9"),
+        (0.6071, "0.6071"),
+        (-3.21, "-3.21"),
+        (0.0, "0"),
+        (1.0, "1"),
+        (12345.6, "1.235e4"),
+        (1.2e-5, "1.2e-5"),
+        (-1e300, "-1e300"),
+        (None, "-"),
+    ],
+)
+def test_a_number_is_short_and_near_1_long_enough(value: float | None, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (0.99912, 0.99893, 0.99931, "0.9991 [0.9989, 0.9993]"),
+        (0.99998, 0.99997, 0.99999, "0.999980 [0.999970, 0.999990]"),
+        (-3.2, -10, 0.5, "-3.2 [-10.0, 0.5]"),
+        (-0.404, -4.1, 1.2, "-0.40 [-4, 1]"),
+        (0.0317, -2.4, 2.5, "0 [-2, 2]"),
+        (123.4, 100, 150, "123 [100, 150]"),
+        (-0.00001, -0.001, 0.001, "0.0000 [-0.0010, 0.0010]"),
+        (-1e8, -3e8, -2e7, "-1e8 [-3e8, -2e7]"),
+        (2e-5, 1e-5, 3.2e-5, "2e-5 [1e-5, 3.2e-5]"),
+        (0.3, 0.3, 0.3, "0.3"),
+        (0.04, 0.04, 0.04 + 1e-17, "0.04"),
+        (0.5, None, None, "0.5"),
+        (0.0, 0.0, 0.0, "0"),
+    ],
+)
+def test_an_interval_has_the_digits_it_leaves_certain(
+    value: float, low: float | None, high: float | None, text: str
+) -> None:
+    assert interval(value, low, high) == text
+
+
+@given(st.lists(st.floats(-1e12, 1e12), min_size=3, max_size=3).map(sorted))
+def test_what_is_printed_is_within_a_third_of_the_width(ends: list[float]) -> None:
+    low, value, high = ends
+    text = interval(value, low, high)
+    printed = float(text.split()[0])
+    assert abs(printed - value) <= max((high - low) / 3, 1e-3 * abs(value))
+
+
+def test_costs_have_units() -> None:
+    assert [amount(count) for count in (0, 999, 1000, 1_280_000, 2.5e9, 3e15)] == [
+        *("0", "999", "1k", "1.28M", "2.5G", "3e15"),
+    ]
+    assert [duration(seconds) for seconds in (None, 0.5, 90, 5400)] == [
+        *("-", "0.5 s", "1.5 min", "1.5 h"),
+    ]
+    assert [share(part) for part in (None, 0.0123, 0.0)] == ["-", "1.23%", "0%"]

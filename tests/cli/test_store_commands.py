@@ -1,0 +1,789 @@
+"""The commands on the store: what they print, where, and with which exit code."""
+
+import concurrent.futures
+import csv
+import importlib
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from multiprocessing import popen_spawn_posix
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok import __version__, cli, files
+from numtok.cli import main
+from numtok.cli.output import printing
+from numtok.cli.output.printing import GAP, _widths, print_table
+from numtok.store.artifact import MANIFEST, Artifact, Parent
+from numtok.store.engines.local import run_units
+from numtok.store.store import Store
+from tests.fakestage import make
+
+ROOT = Path(__file__).resolve().parents[2]
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Runs numtok in this process, in a working folder of its own."""
+
+    capture: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
+
+    def __call__(self, *arguments: str) -> Ran:
+        self.monkeypatch.setattr(sys, "argv", ["numtok", *arguments])
+        self.capture.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main.main()
+        out, err = self.capture.readouterr()
+        assert isinstance(stopped.value.code, int)
+        return Ran(stopped.value.code, out, err)
+
+
+@pytest.fixture
+def numtok(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Shell]:
+    monkeypatch.chdir(tmp_path)
+    for variable in ("NUMTOK_STORE", "NUMTOK_THREADS", "COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+    yield Shell(capsys, monkeypatch)
+
+
+@pytest.fixture
+def artifact(tmp_path: Path) -> Artifact:
+    return make(Store(tmp_path / "artifacts"), name="toy")
+
+
+def child_of(parent: Artifact, name: str = "child") -> Artifact:
+    store = Store(parent.path.parent.parent.parent)
+    with store.draft("model", name, {}, [parent.as_parent()], ["numtok", "x"]) as draft:
+        assert not isinstance(draft, Artifact)
+        return draft.publish({}, {})
+
+
+def made_of(parents: Sequence[Artifact], name: str) -> Artifact:
+    store = Store(parents[0].path.parent.parent.parent)
+    origins = [parent.as_parent() for parent in parents]
+    with store.draft("model", name, {}, origins, ["numtok", "x"]) as draft:
+        assert not isinstance(draft, Artifact)
+        files.write_atomic(draft.path / "name", name.encode())
+        return draft.publish({}, {})
+
+
+@contextmanager
+def process(*arguments: str, cwd: Path, **options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """numtok as a process of its own."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NUMTOK_STORE")}
+    program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from numtok.cli.main import main; "
+    with subprocess.Popen(
+        [sys.executable, "-c", program + "main()", str(ROOT), *arguments],
+        cwd=cwd,
+        env=environment | options,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        yield running
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(
+        st.lists(st.text("ab c", max_size=30), min_size=2, max_size=2), min_size=1, max_size=5
+    ),
+    st.integers(5, 80),
+)
+def test_columns_fit_and_words_are_whole_where_there_is_room(
+    rows: list[list[str]], limit: int
+) -> None:
+    whole = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    words = [
+        max(len(word) for cell in column for word in cell.split(" "))
+        for column in zip(*rows, strict=True)
+    ]
+    found = _widths(rows, limit)
+    if sum(whole) + GAP <= limit:
+        assert found == [None, None]
+        return
+    first, second = found
+    assert first is not None and second is not None
+    assert first + GAP + second == limit
+    if sum(words) + GAP <= limit:
+        assert first >= words[0] and second >= words[1]
+
+
+def test_a_table_folds_between_words(capsys: pytest.CaptureFixture[str]) -> None:
+    row = ("numerologic", "a note of many words that has to be folded", "verylongword" * 2)
+    print_table("title", ("scheme", "note", "what"), [row])
+    assert capsys.readouterr().out.splitlines() == [
+        "title",
+        "scheme        note                                      what",
+        "\u2500" * 80,
+        "numerologic   a note of many words that has to be       verylongwordverylongword",
+        "              folded",
+    ]
+
+
+# --- reading commands --------------------------------------------------------------------------
+
+
+def test_ls_lists_what_is_there(numtok: Shell, artifact: Artifact) -> None:
+    ran = numtok("ls")
+    assert (ran.code, ran.err) == (0, "")
+    line = next(line for line in ran.out.splitlines() if "toy@" in line)
+    assert line.split() == ["fake", artifact.ref, "9", "4", "84", "B"]
+
+
+def test_ls_prints_for_programs(numtok: Shell, artifact: Artifact) -> None:
+    row = {"kind": "fake", "ref": artifact.ref, "rows": 9, "files": 4, "bytes": 84}
+    assert json.loads(numtok("ls", "--json").out) == {"schema": 1, "rows": [row]}
+    assert numtok("ls", "--format", "json").out == numtok("ls", "--json").out
+    table = list(csv.DictReader(io.StringIO(numtok("ls", "--format", "csv").out)))
+    assert table == [{key: str(value) for key, value in row.items()}]
+    assert numtok("ls", "--format", "md").out.splitlines() == [
+        "| kind | ref | rows | files | bytes |",
+        "| --- | --- | --- | --- | --- |",
+        f"| fake | {artifact.ref} | 9 | 4 | 84 B |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "listed"),
+    [
+        (["toy"], 1),
+        (["t?y@*"], 1),
+        (["fake/toy@*"], 1),
+        (["model", "toy*"], 1),
+        (["fake"], 2),
+        (["fa*"], 2),
+        (["o*", "toy"], 2),
+        (["TOY"], 0),
+        (["model"], 0),
+        (["to"], 0),
+    ],
+)
+def test_ls_lists_what_is_like_a_pattern(
+    numtok: Shell, artifact: Artifact, patterns: list[str], listed: int
+) -> None:
+    make(Store(artifact.path.parent.parent.parent), name="other")
+    rows = json.loads(numtok("ls", *patterns, "--json").out)["rows"]
+    names = [row["ref"].partition("@")[0] for row in rows]
+    assert names == ["other", "toy"][2 - listed :]
+
+
+def test_ls_lists_a_damaged_artifact_and_says_so(numtok: Shell, artifact: Artifact) -> None:
+    (artifact.path / MANIFEST).write_text("{")
+    ran = numtok("ls")
+    assert ran.code == 0
+    assert artifact.ref in ran.out
+    assert re.fullmatch(r"numtok: .*manifest\.json is damaged: .*make it again\n", ran.err)
+    assert numtok("-q", "ls").err == ""
+
+
+def test_ls_is_fast_whatever_the_number_of_shards(numtok: Shell, artifact: Artifact) -> None:
+    for number in range(300):
+        (artifact.path / f"{number}.parquet").write_bytes(b"")
+    code = numtok("ls").code
+    assert code == 0
+    from tests.faults import Plan, installed
+
+    with installed(Plan("trace")) as traced:
+        numtok("ls")
+    assert len(traced.trace) < 20
+
+
+def test_show_prints_every_setting_and_the_command(numtok: Shell, artifact: Artifact) -> None:
+    ran = numtok("show", "toy")
+    assert (ran.code, ran.err) == (0, "")
+    words = " ".join(ran.out.split())
+    for expected in (
+        f"fake/{artifact.ref}",
+        "numtok fake data.jsonl fake/",
+        "made from file data.jsonl",
+        "rows 9",
+        "scheme.name fake",
+        "scheme.revision 1",
+        "seed 7",
+        f"numtok {__version__}",
+        "4 files, 84 B",
+        "part/unit-0.txt 27 B",
+    ):
+        assert expected in words
+    assert all(len(line) <= 80 for line in ran.out.splitlines())
+
+
+def test_show_as_json_is_the_manifest_and_the_files(numtok: Shell, artifact: Artifact) -> None:
+    shown = json.loads(numtok("show", "toy", "--json").out)
+    assert shown["schema"] == 1
+    assert shown["ref"] == artifact.ref
+    assert Path(shown["folder"]).samefile(artifact.path)
+    assert shown["manifest"] == json.loads((artifact.path / MANIFEST).read_bytes())
+    assert [file["path"] for file in shown["files"]][-1] == "scheme.json"
+
+
+def test_lineage_goes_up_to_the_raw_files(numtok: Shell, artifact: Artifact) -> None:
+    child = child_of(artifact)
+    ran = numtok("lineage", "child")
+    assert ran.out.splitlines() == [
+        f"model {child.ref}",
+        f"  0 B, sha256 {child.manifest.content[:16]}",
+        f"  from fake {artifact.ref}",
+        f"    84 B, sha256 {artifact.manifest.content[:16]}",
+        "    from file data.jsonl",
+        "      12 B, sha256 abababababababab",
+    ]
+    tree = json.loads(numtok("lineage", "child", "--json").out)["lineage"]
+    assert tree["parents"][0]["parents"][0]["digest"] == "ab" * 32
+
+
+def test_lineage_of_shared_ancestors_shows_the_origins_of_each_once(
+    numtok: Shell, artifact: Artifact
+) -> None:
+    """As a tree, 30 generations of two parents each would be a thousand million nodes."""
+    pair = [artifact]
+    for generation in range(30):
+        pair = [made_of(pair, f"{side}-{generation}") for side in ("left", "right")]
+    nodes = numtok("lineage", pair[0].ref).out.splitlines()[::2]
+    above = 2 * 28 + 1  # of each one on the right its two parents; of the first one its only parent
+    assert len(nodes) == 1 + 2 * 29 + above + len(["toy", "data.jsonl"])
+    tree = json.loads(numtok("lineage", pair[0].ref, "--json").out)["lineage"]
+    first, second = tree["parents"][0]["parents"]
+    again = tree["parents"][1]["parents"]
+    assert [node["digest"] for node in again] == [first["digest"], second["digest"]]
+    assert [(node["above"], node["parents"]) for node in again] == [(True, [])] * 2
+
+
+def test_lineage_says_what_is_no_longer_there(numtok: Shell, artifact: Artifact) -> None:
+    child_of(artifact)
+    assert numtok("rm", "toy", "--force").code == 0
+    assert "84 B, sha256" in numtok("lineage", "child").out
+    assert ", no longer in the store" in numtok("lineage", "child").out
+
+
+def test_lineage_escapes_what_would_move_the_cursor(numtok: Shell, tmp_path: Path) -> None:
+    parents = [Parent("file", "a\n\x1b[31mb", "00" * 32, 1)]
+    with Store(tmp_path / "artifacts").draft("k", "n", {}, parents, ["x"]) as draft:
+        assert not isinstance(draft, Artifact)
+        draft.publish({}, {})
+    assert "from file a\\n\\x1b[31mb\n" in numtok("lineage", "n").out
+    assert "a\\n\\x1b[31mb" in numtok("show", "n").out
+
+
+def test_verify_says_what_it_checked(numtok: Shell, artifact: Artifact) -> None:
+    child_of(artifact)
+    assert numtok("verify") == Ran(0, "checked 2 artifacts, 4 files, 84 B\n", "")
+    assert numtok("verify", "toy").out == "checked 1 artifact, 4 files, 84 B\n"
+
+
+def test_verify_can_read_some_files_of_each_only(numtok: Shell, artifact: Artifact) -> None:
+    assert re.fullmatch(
+        r"checked 1 artifact, 2 files of 4, [0-9]+ B\n",
+        numtok("verify", "toy", "--sample", "2").out,
+    )
+    assert numtok("verify", "toy", "--sample", "9").out == (
+        "checked 1 artifact, 4 files of 4, 84 B\n"
+    )
+    assert numtok("verify", "--sample", "0").code == 2
+
+
+def test_verify_finds_a_changed_byte_and_exits_1(numtok: Shell, artifact: Artifact) -> None:
+    (artifact.path / "scheme.json").write_bytes(b"[]\n")
+    (artifact.path / "more").write_bytes(b"")
+    ran = numtok("verify")
+    assert ran.code == 1
+    assert ran.out.splitlines()[0].startswith(f"{artifact.ref}: 'scheme.json' was changed: its ")
+    assert ran.out.splitlines()[1:] == [
+        f"{artifact.ref}: 'more' is not listed in files.jsonl",
+        "checked 1 artifact, 4 files, 84 B",
+    ]
+    assert ran.err == (
+        "numtok: 2 problems in 1 artifact; remove what is damaged (`numtok rm --force REF`) "
+        "and make it again (`numtok show REF` prints how)\n"
+    )
+    found = json.loads(numtok("verify", "--json").out)
+    assert (found["schema"], found["artifacts"], len(found["problems"])) == (1, 1, 2)
+
+
+# --- changing commands -------------------------------------------------------------------------
+
+
+def test_rm_removes_and_says_so(numtok: Shell, artifact: Artifact) -> None:
+    assert numtok("rm", artifact.ref) == Ran(0, f"removed fake/{artifact.ref}\n", "")
+    assert not artifact.path.exists()
+
+
+def test_rm_refuses_a_parent(numtok: Shell, artifact: Artifact) -> None:
+    child = child_of(artifact)
+    assert numtok("rm", "toy") == Ran(
+        2,
+        "",
+        f"numtok: {artifact.ref} is a parent of {child.ref}; remove those first, or use --force\n",
+    )
+    assert numtok("rm", "toy", "--force").code == 0
+
+
+def test_gc_says_what_it_swept(numtok: Shell, artifact: Artifact) -> None:
+    trash = artifact.path.parent / f".trash-{artifact.version}.1"
+    trash.mkdir()
+    (trash / "a").write_bytes(b"12345")
+    row = {"removed": str(Path("artifacts", "fake", "toy", trash.name)), "bytes": 5}
+    before = sorted(Path("artifacts").rglob("*"))
+    assert numtok("gc", "--dry-run").out.startswith("would remove 1 leftover, 5 B\n")
+    assert json.loads(numtok("gc", "--json", "--dry-run").out) == {"schema": 1, "rows": [row]}
+    assert sorted(Path("artifacts").rglob("*")) == before
+    assert json.loads(numtok("gc", "--json").out) == {"schema": 1, "rows": [row]}
+    assert numtok("gc").out == "removed 0 leftovers, 0 B\n"
+
+
+# --- global options and configuration ----------------------------------------------------------
+
+
+def test_the_version_is_printed(numtok: Shell) -> None:
+    assert numtok("--version") == Ran(0, f"numtok {__version__}\n", "")
+
+
+def test_help_names_every_command(numtok: Shell) -> None:
+    ran = numtok("--help")
+    assert ran.code == 0
+    for path in Path(main.__file__).parent.glob("[a-z]*.py"):
+        if path.stem != "main":
+            assert f" {path.stem.replace('_', '-')} " in ran.out
+
+
+def test_every_command_has_an_example_in_its_help(numtok: Shell) -> None:
+    for path in Path(main.__file__).parent.glob("[a-z]*.py"):
+        if path.stem != "main":
+            ran = numtok(path.stem.replace("_", "-"), "--help")
+            assert "Example: numtok " in " ".join(ran.out.split()), path.stem
+            assert all(len(line) <= 80 for line in ran.out.splitlines())
+
+
+def test_the_help_of_a_command_fills_its_lines(numtok: Shell) -> None:
+    told = numtok("faults", "--help").out.partition("Example:")[0]
+    _, *paragraphs = [part.splitlines() for part in re.split(r"\n *\n", told)]
+    for lines in paragraphs:
+        for line, after in pairwise(lines):
+            assert len(line.rstrip()) + 1 + len(after.split()[0]) > 79, line
+
+
+def test_a_new_command_is_one_new_file(
+    numtok: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "say_it.py").write_text(
+        'CONTEXT = {"ignore_unknown_options": True}\n'
+        'def command(number: str) -> None:\n    """Say it."""\n    print(number)\n'
+    )
+    monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path)])
+    assert numtok("say-it", "-60.2") == Ran(0, "-60.2\n", "")
+
+
+def test_the_store_is_that_of_the_flag_then_the_environment_then_the_file(
+    numtok: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("artifacts", "file", "environment", "flag"):
+        make(Store(tmp_path / name), name=name)
+
+    def listed(*arguments: str) -> str:
+        return str(json.loads(numtok(*arguments, "ls", "--json").out)["rows"][0]["ref"])
+
+    assert listed().startswith("artifacts@")
+    (tmp_path / "numtok.toml").write_text('store = "file"')
+    assert listed().startswith("file@")
+    monkeypatch.setenv("NUMTOK_STORE", "environment")
+    assert listed().startswith("environment@")
+    assert listed("--store", "flag").startswith("flag@")
+
+
+def test_the_file_sets_options_and_a_flag_wins(
+    numtok: Shell, tmp_path: Path, artifact: Artifact
+) -> None:
+    (tmp_path / "numtok.toml").write_text('[ls]\nformat = "csv"')
+    assert numtok("ls").out.startswith("kind,ref,")
+    assert numtok("ls", "--format", "md").out.startswith("| kind |")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[lss]", "unknown table in numtok.toml 'lss'; did you mean 'ls'? known: "),
+        ("[ls]\nfromat = 'csv'", "unknown key in [ls] of numtok.toml 'fromat'; did you mean 'fo"),
+        ("[plugins]\nfolders = ['none']", "plugin folder 'none' is not a folder; "),
+        ("store", "numtok.toml cannot be read: "),
+    ],
+)
+def test_a_mistake_in_the_file_is_exit_2(
+    numtok: Shell, tmp_path: Path, text: str, message: str
+) -> None:
+    (tmp_path / "numtok.toml").write_text(text)
+    ran = numtok("ls")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"numtok: {message}")
+    assert ran.err.count("\n") == 1
+
+
+def test_a_wrong_value_in_the_file_is_exit_2(numtok: Shell, tmp_path: Path) -> None:
+    (tmp_path / "numtok.toml").write_text("[ls]\nformat = 'xml'")
+    ran = numtok("ls")
+    assert ran.code == 2
+    assert "'xml' is not one of" in ran.err
+
+
+# --- errors ------------------------------------------------------------------------------------
+
+
+def test_a_file_in_place_of_an_artifact_is_told_from_a_typing_error(
+    numtok: Shell, artifact: Artifact
+) -> None:
+    Path("toys.jsonl").write_text("{}")
+    ran = numtok("show", "toys.jsonl")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "numtok: no artifact 'toys.jsonl' in artifacts, but a file; `numtok encode` makes an "
+        "artifact of texts, `numtok table` of a table\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["show", "to"], 2, "no artifact 'to' in artifacts; did you mean 'toy'? `numtok ls` lists"),
+        (["lineage", "./x"], 2, "'x' is not an artifact's folder (it has no manifest.json); "),
+        (["--store", "none", "ls"], 4, "there is no store at none; a command that makes an artif"),
+        (["--store", "none", "gc"], 4, "there is no store at none; a command that makes an artif"),
+        (["--store", "none", "verify"], 4, "there is no store at none; a command that makes an "),
+        (["--store", "file", "ls"], 4, "cannot list file: Not a directory; check the path"),
+    ],
+)
+def test_an_error_is_one_line_on_stderr(
+    numtok: Shell,
+    artifact: Artifact,
+    tmp_path: Path,
+    arguments: list[str],
+    code: int,
+    message: str,
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    ran = numtok(*arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert ran.err.startswith(f"numtok: {message}")
+    assert ran.err.count("\n") == 1
+
+
+def test_a_damaged_listing_is_exit_4(numtok: Shell, artifact: Artifact) -> None:
+    (artifact.path / "files.jsonl").write_bytes(b"")
+    ran = numtok("show", "toy")
+    assert ran.code == 4
+    assert re.fullmatch(r"numtok: .*files\.jsonl is damaged: its sha256 is .*\n", ran.err)
+
+
+HELP = "`numtok {} --help` says what is possible"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lss"], "unknown command 'lss'; did you mean 'ls'? known: compare, demo, encode, "),
+        (["ls", "--jsn"], "no such option: --jsn (Possible options: --json); " + HELP.format("ls")),
+        (["show"], "missing argument 'REF'; " + HELP.format("show")),
+        (
+            ["gen", "arithmetic", "--samples", "1e5"],
+            "invalid value for '--samples': it should be a valid integer, unable to parse string "
+            "as an integer, but is '1e5'; " + HELP.format("gen"),
+        ),
+        (["ls", "--format"], "option '--format' requires an argument; `numtok --help` says what "),
+    ],
+)
+def test_a_usage_error_is_one_line_and_exit_2(
+    numtok: Shell, arguments: list[str], message: str
+) -> None:
+    ran = numtok(*arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"numtok: {message}") and ran.err.count("\n") == 1
+
+
+def test_without_a_command_the_help_is_shown(numtok: Shell) -> None:
+    ran = numtok()
+    assert ran.code == 2 and "Usage: numtok [OPTIONS] COMMAND" in ran.out + ran.err
+    assert "numtok: " not in ran.err
+
+
+def test_a_bug_shows_its_traceback_and_exits_70(
+    numtok: Shell, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(store: Store) -> list[Artifact]:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(Store, "artifacts", broken)
+    ran = numtok("ls")
+    assert (ran.code, ran.out) == (70, "")
+    assert ran.err.startswith("Traceback (most recent call last):")
+    assert ran.err.endswith(
+        "MemoryError: no room\nnumtok: this is a bug; please report it with the lines above\n"
+    )
+
+
+ENDS = pytest.mark.parametrize(
+    ("number", "ended"),
+    [
+        (signal.SIGINT, Ran(130, "", "numtok: interrupted\n")),
+        (signal.SIGTERM, Ran(143, "", "numtok: terminated\n")),
+    ],
+    ids=["SIGINT", "SIGTERM"],
+)
+
+
+@ENDS
+def test_a_signal_has_its_exit_code(
+    numtok: Shell,
+    artifact: Artifact,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    ended: Ran,
+) -> None:
+    monkeypatch.setattr(Store, "artifacts", lambda store: os.kill(os.getpid(), number))
+    assert numtok("ls") == ended
+
+
+@ENDS
+def test_a_signal_is_not_lost_in_an_import(
+    numtok: Shell,
+    artifact: Artifact,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    number: signal.Signals,
+    ended: Ran,
+) -> None:
+    name = f"with_an_optional_dependency_{ended.code}"
+    tries = f"try:\n    os.kill({os.getpid()}, {number})\nexcept BaseException:\n    pass\n"
+    (tmp_path / f"{name}.py").write_text(f"import os\n{tries}whole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def imports(store: Store) -> None:
+        assert importlib.import_module(name).whole
+        time.sleep(60)
+
+    monkeypatch.setattr(Store, "artifacts", imports)
+    assert numtok("ls") == ended
+
+
+def test_a_signal_that_comes_when_all_is_done_changes_nothing(
+    numtok: Shell, artifact: Artifact, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "late_import.py").write_text(f"import os\nos.kill({os.getpid()}, 15)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("numtok.cli._signals._PAUSE", 30)
+    plain = Store.artifacts
+    before = [signal.getsignal(number) for number in SIGNALS]
+
+    def imports(store: Store) -> list[Artifact]:
+        importlib.import_module("late_import")
+        return plain(store)
+
+    expected = numtok("ls")
+    monkeypatch.setattr(Store, "artifacts", imports)
+    assert numtok("ls") == expected
+    assert "late_import" in sys.modules
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+@ENDS
+def test_a_worker_is_started_whole_before_a_signal_ends_the_run(
+    numtok: Shell,
+    artifact: Artifact,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    ended: Ran,
+) -> None:
+    launch = getattr(popen_spawn_posix.Popen, "_launch")  # noqa: B009 (not in the stubs)
+    whole: list[int] = []
+
+    def interrupted(process: Any, work: Any) -> None:
+        if not whole:
+            os.kill(os.getpid(), number)
+        launch(process, work)
+        whole.append(process.pid)
+
+    def works(store: Store) -> None:
+        list(run_units(abs, [-1, -2, -3], 2))
+
+    monkeypatch.setattr(popen_spawn_posix.Popen, "_launch", interrupted)
+    monkeypatch.setattr(Store, "artifacts", works)
+    assert numtok("ls") == ended
+    assert whole
+    assert not any(psutil.pid_exists(worker) for worker in whole)
+
+
+@ENDS
+def test_a_signal_waits_until_work_is_handed_over_to_a_thread(
+    numtok: Shell,
+    artifact: Artifact,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    ended: Ran,
+) -> None:
+    """Within ``wait`` the futures are locked, and their threads wait for who locked them."""
+    future: concurrent.futures.Future[None] = concurrent.futures.Future()
+    thread = threading.Thread(target=future.set_result, args=(None,), daemon=True)
+    within = concurrent.futures.wait.__globals__["_AcquireFutures"].__exit__.__code__
+
+    def at_the_end(frame: FrameType, event: str, argument: object) -> None:
+        if frame.f_code is within:
+            sys.settrace(None)
+            os.kill(os.getpid(), number)
+
+    def works(store: Store) -> None:
+        sys.settrace(at_the_end)
+        concurrent.futures.wait([future], timeout=60)
+
+    monkeypatch.setattr(Store, "artifacts", works)
+    assert numtok("ls") == ended
+    thread.start()
+    thread.join(10)
+    assert future.done()
+
+
+@ENDS
+def test_a_signal_on_the_brink_of_a_wait_ends_it(
+    numtok: Shell,
+    artifact: Artifact,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    ended: Ran,
+) -> None:
+    """As one that comes to another thread: nothing wakes the one that handles it."""
+
+    def works(store: Store) -> None:
+        later = threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), number))
+        later.start()
+        assert threading.Event().wait(60)
+
+    monkeypatch.setattr(Store, "artifacts", works)
+    assert numtok("ls") == ended
+
+
+# --- terminals and pipes -----------------------------------------------------------------------
+
+
+def test_a_wide_table_folds_at_80_columns_and_loses_nothing(numtok: Shell, tmp_path: Path) -> None:
+    name = "a-name-that-is-much-longer-than-a-terminal-is-wide-" * 2 + "end"
+    artifact = make(Store(tmp_path / "artifacts"), name=name)
+    for arguments in (["ls"], ["show", artifact.version]):
+        ran = numtok(*arguments)
+        # The title and the command line may be longer: they are there to be copied.
+        lines = [line for line in ran.out.splitlines() if not line.startswith(("fake/", "numtok "))]
+        assert all(len(line) <= 80 for line in lines[1:])
+        letters = "".join(ran.out.split())
+        assert name[-40:] in letters.replace("fake/", "")
+
+
+def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
+    store = Store(tmp_path / "artifacts")
+    make(store)
+    with process("ls", cwd=tmp_path) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()  # as `head` does, and before numtok wrote anything
+        assert running.stderr.read() == b""
+    assert running.returncode == 128 + signal.SIGPIPE
+
+
+def test_help_into_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
+    with process("--help", cwd=tmp_path) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert running.stderr.read() == b""
+    assert running.returncode == 128 + signal.SIGPIPE
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("format", ["json", "table"])
+def test_a_full_disk_behind_stdout_is_exit_4(tmp_path: Path, format: str) -> None:
+    make(Store(tmp_path / "artifacts"))
+    command = f'"$0" -c "{PROGRAM}" "$1" ls --format {format} > /dev/full'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable, str(ROOT)], cwd=tmp_path, capture_output=True
+    )
+    assert done.returncode == 4
+    assert done.stderr.startswith(b"numtok: ")
+    assert b"No space left on device" in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from numtok.cli.main import main; main()"
+)
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR=1", "TERM=dumb"])
+def test_no_colour_where_none_is_wanted(tmp_path: Path, variable: str) -> None:
+    make(Store(tmp_path / "artifacts"))
+    name, _, value = variable.partition("=")
+    for arguments in (["ls"], ["show", "toy"], ["--help"]):
+        with process(*arguments, cwd=tmp_path, **{name: value}) as running:
+            out, err = running.communicate()
+        assert (running.returncode, err) == (0, b"")
+        assert b"\x1b" not in out
+
+
+def test_output_that_only_takes_ascii_is_no_failure(tmp_path: Path) -> None:
+    make(Store(tmp_path / "artifacts"))
+    with process("ls", cwd=tmp_path, PYTHONIOENCODING="ascii") as running:
+        out, err = running.communicate()
+    assert (running.returncode, err) == (0, b"")
+    assert b"toy@" in out
+
+
+# --- printing ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (1536, "1.54 kB"),
+        (999_499, "999 kB"),
+        (999_500, "1 MB"),
+        (61_123_456, "61.1 MB"),
+        (5_000_000_000_000_000, "5e+03 TB"),
+    ],
+)
+def test_a_size_is_readable(size: int, text: str) -> None:
+    assert str(printing.Size(size)) == text
+
+
+def test_a_table_can_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    printing.print_table("t", ("a", "b"), [(1234, None), (0.5, "x|y")], to=sys.stderr)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "1,234   -" in err
+    printing.print_table("t", ("a", "b"), [(1234, "x|y")], printing.Format.MD)
+    assert capsys.readouterr().out.splitlines()[-1] == r"| 1,234 | x\|y |"

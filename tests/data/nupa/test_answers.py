@@ -1,0 +1,433 @@
+"""NUPA's scores of whole answers, worked out by hand, and the tables that are made of them."""
+
+import doctest
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from numtok.analysis import nupa_tables
+from numtok.analysis.nupa_tables import MEASURES, Scored, tables
+from numtok.data.nupa import answers, keys, notation, strata, wording
+from numtok.data.nupa.answers import Score, score
+from numtok.data.nupa.notation import in_notation
+from numtok.data.tasks import _nupa_answers, _nupa_operands, _nupa_questions
+from numtok.errors import DataError, UsageError
+from numtok.evaluation.report_files import Predictions
+from numtok.metrics.base import METRICS, Answers, Z, ends
+from numtok.stages import nupa as stage
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+
+numtok = test_cli_store.numtok
+
+SUMS = "add_Integer_Integer_Integer"
+LONG = "max_Integer_Integer_Integer"
+RATIOS = "add_Fraction_Fraction_Fraction"
+
+
+@pytest.mark.parametrize(
+    ("truth", "said", "expected"),
+    [
+        # (exact, the same number, digits matched, of, d-length, d-length by parts)
+        ("1287", "1287", (True, True, 4, 4, 0, 0)),
+        ("1287", "287", (False, False, 3, 4, 1, 1)),  # units stand under units
+        ("1287", "12870", (False, False, 0, 4, 1, 1)),
+        ("1287", "91287", (False, False, 4, 4, 1, 1)),  # what hangs over costs nothing
+        ("5", "05", (False, True, 1, 1, 1, 1)),
+        ("10.5", "10.52", (False, False, 3, 3, 1, 1)),  # decimals from the left
+        ("10.52", "10.5", (False, False, 3, 4, 1, 1)),
+        ("10.5", "1.25", (False, False, 0, 3, 0, 2)),  # lengths that cancel
+        ("1.0", "1.00", (False, True, 2, 2, 1, 1)),
+        ("7/13", "17/3", (False, False, 2, 3, 0, 2)),
+        ("1/2", "2/4", (False, True, 0, 2, 0, 0)),
+        ("1/2", "1/0", (False, False, 1, 2, 0, 0)),
+        ("1.23e45", "1.23e5", (False, False, 4, 5, 1, 1)),  # exponents from the right
+        ("1.23e4", "11.2e4", (False, False, 3, 4, 0, 2)),
+        ("1.5e3", "1.5E3", (True, True, 3, 3, 0, 0)),
+        ("5.0e-1", "5.00e-1", (False, True, 3, 3, 1, 1)),
+    ],
+)
+@pytest.mark.parametrize("rule", answers.RULES)
+def test_digits_are_compared_at_their_places(
+    truth: str, said: str, expected: tuple[bool, bool, int, int, int, int], rule: str
+) -> None:
+    exact, equal, matched, digits, length, parts = expected
+    assert score(truth, said, rule) == Score(True, exact, equal, matched / digits, length, parts)
+
+
+@pytest.mark.parametrize(
+    ("truth", "said", "published", "chat", "strict"),
+    [
+        ("12", "12", True, True, True),
+        ("12", " 12\n", True, True, True),
+        ("12", "12.5", True, True, None),  # what follows is ignored
+        ("12", "12 apples", True, True, None),
+        ("12", "It is 12", None, None, None),  # at the start alone
+        ("12", "-12", None, None, None),
+        ("12", "12\nAdd two numbers: 3 + 4 = 7", True, True, None),
+        ("12", "7 + 5 = 12", False, False, None),  # an = in an answer means nothing
+        ("12", "So. The answer is 12.", None, True, None),
+        ("12", "12. The answer is 13", True, False, None),
+        ("5.0", "5", None, None, None),
+        ("7/13", "7 / 13", None, None, None),
+        ("1.5e3", "1.5e-3", True, True, False),  # signs are left out
+        ("1.5e3", "1.5e+3", True, True, True),
+        ("1.5e3", "1500.0", None, None, None),
+        ("12", "", None, None, None),
+        ("12", None, None, None, None),
+        ("12", "٣", None, None, None),
+    ],
+)
+def test_an_answer_is_found_by_a_rule(
+    truth: str, said: str | None, published: bool | None, chat: bool | None, strict: bool | None
+) -> None:
+    digits = sum(map(str.isdigit, truth))
+    for rule, expected in zip(answers.RULES, (published, chat, strict), strict=True):
+        got = score(truth, said, rule)
+        if expected is None:  # no answer: no digit matches, and all are missing
+            assert got == Score(False, False, False, 0.0, digits, digits)
+        else:
+            assert (got.valid, got.exact) == (True, expected)
+
+
+def test_signs_of_exponents_are_left_out_of_values_too_unless_strict() -> None:
+    for said, equal in (("5.00e1", True), ("5.0e1", True), ("50.0e1", False)):
+        assert score("5.0e-1", said, "published").equal is equal
+        assert not score("5.0e-1", said, "strict").equal
+
+
+def test_numbers_too_long_to_be_worked_out_are_not_the_same() -> None:
+    for said in ("9" * 5000, "1" * 5001):
+        assert not score("12", said, "strict").equal
+    assert not score("1.5e3", "1.5e99999", "strict").equal
+    assert not score("1/2", f"1/{'0' * 30}", "strict").equal
+
+
+def test_a_truth_of_no_form_is_compared_as_a_whole() -> None:
+    assert score("yes", " yes ", "published").exact
+    assert score("yes", "I think. The answer is yes", "published-chat").exact
+    assert score("-12", " -12", "published") == Score(True, True, True, 1.0, 0, 0)
+    assert score("-12", "-1", "strict") == Score(True, False, False, 0.0, 1, 1)
+    assert score("yes", None, "strict") == Score(False, False, False, 0.0, 0, 0)
+
+
+def test_the_metrics_are_the_means_of_the_scores() -> None:
+    made = Answers.of_texts(
+        ["1287", "10.5", "1/2", "1.5e3"], ["1287 or so", "1.25", "2/4", None], sample=np.arange(4)
+    )
+    expected = {
+        "answer-exact-match": 1 / 4,
+        "answer-exact-match,by=value": 2 / 4,
+        "answer-exact-match,rule=strict": 0,
+        "answer-exact-match,rule=strict,by=value": 1 / 4,
+        "answer-digit-match": (1 + 0 + 0 + 0) / 4,
+        "answer-d-length": (0 + 0 + 0 + 3) / 4,
+        "answer-d-length,parts=yes": (0 + 2 + 0 + 3) / 4,
+        "answer-d-length,rule=strict": (4 + 0 + 0 + 3) / 4,
+        "answered": 3 / 4,
+        "answered,rule=strict": 2 / 4,
+    }
+    for spec, value in expected.items():
+        assert METRICS.build(spec).plain(made) == pytest.approx(value), spec
+
+
+@pytest.mark.parametrize(
+    "name", ["answer-exact-match", "answer-digit-match", "answer-d-length", "answered"]
+)
+def test_a_rule_that_there_is_not_is_refused(name: str) -> None:
+    with pytest.raises(UsageError) as error:
+        METRICS.build(f"{name},rule=loose")
+    assert str(error.value) == (
+        f"{name}: rule=loose is not possible; allowed are published, published-chat, strict"
+    )
+
+
+def test_what_answers_are_compared_by_is_checked() -> None:
+    with pytest.raises(UsageError) as error:
+        METRICS.build("answer-exact-match,by=digits")
+    assert str(error.value) == (
+        "answer-exact-match: by=digits is not possible; allowed are text and value"
+    )
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def scored(*rows: tuple[str, int, str, str | None]) -> Scored:
+    """Of task keys, digit keys, true answers and what was said."""
+    found = [score(truth, said, "strict") for _, _, truth, said in rows]
+    return Scored(
+        [task for task, *_ in rows],
+        np.array([digits for _, digits, *_ in rows]),
+        np.array([[getattr(one, name) for name in MEASURES.values()] for one in found], float),
+    )
+
+
+def test_the_three_means_weigh_answers_tasks_and_strata() -> None:
+    made = tables(
+        scored(
+            (SUMS, 3, "10", "10"),
+            (SUMS, 3, "11", "11"),
+            (SUMS, 3, "12", "21"),
+            (SUMS, 4, "13", None),
+            (RATIOS, 1, "1/2", "1/2"),
+        )
+    )
+    exact = made.means[0]
+    assert exact.measure == "exact match"
+    assert exact.micro.value == pytest.approx(3 / 5)
+    assert exact.of_tasks.value == pytest.approx((2 / 4 + 1) / 2)
+    assert exact.of_strata.value == pytest.approx((2 / 3 + 0 + 1) / 3)
+    # The first stratum has (2/3 of 1/3) / (3 - 1), and a weight of 3/5; the other two, of one
+    # answer each, together a variance of 1/2, and a weight of 1/5 each. Wilson's of as many.
+    n = 3 / 5 * 2 / 5 / (9 / 25 * 1 / 9 + 2 * 1 / 25 * 1 / 2)
+    assert (exact.micro.low, exact.micro.high) == pytest.approx(ends(3 / 5, n))
+    assert [(part.name, part.n) for part in made.digits] == [("1", 1), ("3", 3), ("4", 1)]
+    assert [(part.name, part.n) for part in made.operations] == [("add", 5)]
+    assert [part.name for part in made.strata] == [f"{RATIOS} 1", f"{SUMS} 3", f"{SUMS} 4"]
+    assert made.digits[2].means == {
+        "exact match": 0,
+        "the same number": 0,
+        "digit match": 0,
+        "d-length": 2,
+        "d-length by parts": 2,
+        "answered": 0,
+    }
+
+
+def test_ranges_depend_on_how_long_numbers_of_a_task_get() -> None:
+    rows = [(SUMS, digits, "12", "12" if digits in (4, 9) else "13") for digits in (4, 5, 9, 20)]
+    rows += [(LONG, digits, "12", "12" if digits == 10 else "no") for digits in (5, 10, 11, 61)]
+    long, short = sorted(tables(scored(*rows)).tasks, key=lambda task: task.name, reverse=True)[
+        ::-1
+    ]
+    short, long = (short, long) if short.name == SUMS else (long, short)
+    assert short.ranges == {"S": 1, "M": 0, "L": 1, "XL": 0}
+    assert (short.inside, short.outside, short.exact) == (0.5, 0.5, 0.5)
+    assert long.ranges == {"S": 0.5, "M": 0, "L": None, "XL": 0}
+    assert long.inside == pytest.approx(1 / 3)
+    assert long.outside == 0
+
+
+def test_well_learned_is_the_largest_digit_key_that_reaches_all_bounds() -> None:
+    rows: list[tuple[str, int, str, str | None]] = []
+    for digits, said in ((3, "12"), (4, "99"), (5, "12"), (6, "19")):
+        rows += [(SUMS, digits, "12", said)] * 9 + [(SUMS, digits, "12", "12")]
+    rows += [(SUMS, 7, "12", "12")] * 8 + [(SUMS, 7, "12", "123456789")] * 2
+    (task,) = tables(scored(*rows)).tasks
+    assert task.well_learned == 5  # 7 has 0.8; 4 does not, and gaps are allowed
+    assert task.has_performance == 6  # 7 is 1.4 digits off
+    (nothing,) = tables(scored((SUMS, 3, "12", None))).tasks
+    assert nothing.well_learned is nothing.has_performance is None
+
+
+def test_figures_of_answers_that_are_all_right_are_exactly_one() -> None:
+    rows = [(SUMS, digits, "12", "12") for digits in range(3, 20) for _ in range(digits)]
+    for mean in tables(scored(*rows, (RATIOS, 1, "1/2", "1/2"))).means[:3]:
+        for one in (mean.micro, mean.of_tasks, mean.of_strata):
+            assert (one.value, one.high) == (1, 1)
+        n = len(rows) + 1
+        assert mean.micro.low == pytest.approx(n / (n + Z**2))
+
+
+@pytest.mark.parametrize(("strata", "of_each"), [(40, 1), (20, 1), (20, 2), (4, 5)])
+@pytest.mark.parametrize("chance", [0.5, 0.95])
+def test_intervals_hold_the_mean_of_other_questions(
+    strata: int, of_each: int, chance: float
+) -> None:
+    """As often as they say, or nearly: Wilson's of so few are a little off either way."""
+    random = np.random.default_rng(0)
+    held = 0
+    for _ in range(100):
+        right = random.random((strata, of_each)) < chance
+        rows = [
+            (LONG, digits, "12", "12" if one else "13")
+            for digits, each in enumerate(right.tolist(), 1)
+            for one in each
+        ]
+        exact = tables(scored(*rows)).means[0].micro
+        assert exact.low is not None and exact.high is not None
+        held += exact.low <= chance <= exact.high
+    assert held >= 88
+
+
+def report(*rows: tuple[str, int, str, str | None], task: str = RATIOS, **more: str) -> Predictions:
+    """A report's predictions: id, position, the true number and the one that was said."""
+    ids, positions, truths, said = zip(*rows, strict=True)
+    columns = {
+        "id": ids,
+        "target": ["answer"] * len(ids),
+        "position": positions,
+        "truth_literal": truths,
+        "prediction_literal": said,
+        "valid": [one is not None for one in said],
+        "group_task": [task] * len(ids),
+        "group_digits": ["3"] * len(ids),
+    }
+    columns = {name: column for name, column in columns.items() if name not in more}
+    return Predictions("a report", pa.table(columns), Answers.of([], []))
+
+
+def test_the_numbers_of_a_reports_row_are_one_answer() -> None:
+    rows = (("b", 7, "3", "3.0"), ("a", 5, "13", "31"), ("a", 4, "7", "7.0"), ("b", 8, "4", None))
+    assert sorted(stage._of_numbers(report(*rows))) == [
+        (RATIOS, "3", "3/4", None),
+        (RATIOS, "3", "7/13", "7/31"),
+    ]
+    (one,) = stage._of_numbers(report(("a", 0, "12", "12.0"), task=SUMS))
+    assert one == (SUMS, "3", "12", "12")
+    assert stage._notes(report(*rows))[0].startswith("A denominator was predicted behind the true")
+    assert stage._notes(report(*rows, task=SUMS)) == []
+
+
+def test_reports_that_are_not_of_the_benchmark_are_one_line() -> None:
+    row = ("a", 0, "12", "12")
+    with pytest.raises(UsageError) as usage:
+        list(stage._of_numbers(report(row, group_task="none")))
+    assert str(usage.value) == (
+        "a report has no groups task and digits; name a report on data of `numtok gen nupa` or "
+        "`numtok fetch nupa`"
+    )
+    for task, wanted in ((RATIOS, 2), ("add_ten", 1)):
+        with pytest.raises(DataError) as data:
+            list(stage._of_numbers(report(row, task=task)))
+        assert str(data.value) == (
+            f"a report: row a of task {task} has 1 numbers in its answer, for {wanted}; evaluate "
+            "on data of NUPA as it was made"
+        )
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+DATA = (
+    "gen",
+    "nupa,tasks=add,digits=3,train=0,validation=0,test=2,prompt=short",
+    "--name",
+    "small",
+)
+
+
+def asked(folder: Path) -> list[dict[str, Any]]:
+    (file,) = folder.glob("artifacts/data/small/*/test-00000.jsonl")
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def given(folder: Path, *lines: object) -> str:
+    path = folder / "said.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return str(path)
+
+
+def test_answers_of_any_model_are_scored(numtok: Shell, tmp_path: Path) -> None:
+    numtok(*DATA)
+    rows = asked(tmp_path)
+    assert len(rows) == 8
+    said = [{"id": row["id"], "answer": f"{row['gold']} or so"} for row in rows]
+    said[0]["answer"] = "I do not know"
+    said[1]["answer"] = f"{rows[1]['text']}\nAdd two numbers: 1 + 1 = 2"  # with the question
+    said[2]["answer"] = f" {rows[2]['gold']} = {rows[2]['gold']}"
+    path = given(tmp_path, *said)
+    found = json.loads(numtok("nupa", "small", "--answers", path, "--json").out)
+    assert (found["n"], found["rule"], found["notes"]) == (8, "published", [])
+    assert found["tables"]["means"][0]["micro"]["value"] == 7 / 8
+    assert [part["name"] for part in found["tables"]["operations"]] == ["add"]
+    strict = json.loads(
+        numtok("nupa", "small", "--answers", path, "--rule", "strict", "--json").out
+    )
+    assert strict["tables"]["means"][5]["measure"] == "answered"
+    for name in ("micro", "of_tasks", "of_strata"):
+        of_eight = dict(zip(("low", "high"), ends(0, 8), strict=True))
+        assert strict["tables"]["means"][5][name] == {"value": 0, "n": 8, **of_eight}
+    csv = numtok("nupa", "small", "--answers", path, "--format", "csv").out.splitlines()
+    assert csv[0] == "table,of,measure,n,figure,low,high"
+    task = "add_ScientificNotation_ScientificNotation_ScientificNotation"
+    assert f"tasks,{task},well-learned digits,2,3,," in csv
+    printed = numtok("nupa", "small", "--answers", given(tmp_path, *said[:6])).out
+    assert "6 answers of small@" in printed and "6 of 8 rows were asked." in printed
+
+
+def test_answers_that_do_not_fit_are_one_line(numtok: Shell, tmp_path: Path) -> None:
+    ref = numtok(*DATA).out.strip()
+    first = asked(tmp_path)[0]["id"]
+    for lines, told in (
+        ([], "{path} has no answers; give a line for each row that was asked"),
+        (
+            [{"id": "7", "answer": "1"}],
+            f"{{path}}: id '7' is not in split 'test' of {ref}, and so are 1 of 1 ids; give "
+            "answers to these rows",
+        ),
+        (
+            [{"id": first, "answer": "1"}, {"id": first, "answer": "1"}],
+            f"{{path}}, line 2: id {first!r} comes twice; leave one",
+        ),
+        (
+            [{"id": 7, "answer": "1"}],
+            "{path}, line 1: Expected `str`, got `int` - at `$.id`; a line is "
+            '{{"id": "...", "answer": "what was generated"}}',
+        ),
+    ):
+        path = given(tmp_path, *lines)
+        ran = numtok("nupa", "small", "--answers", path)
+        assert (ran.code, ran.err) == (3, f"numtok: {told.format(path=path)}\n")
+    ran = numtok("nupa", "small", "--answers", given(tmp_path), "--split", "ood-a")
+    assert (ran.code, ran.err) == (
+        2,
+        f"numtok: {ref} has no split 'ood-a'; name one that it has\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("truth", "said", "expected"),
+    [
+        ("12", "12", "12"),
+        ("12", "012", "012"),  # as it is, where the notation is that of the truth
+        ("12", "12.0", "12"),
+        ("12", "1.2e1", "12"),
+        ("12", "-12.0", "-12"),
+        ("12", "11.7", "12"),  # an integer stands for what is nearest to it
+        ("12", "-0.2", "0"),
+        ("0.5", "5e-1", "0.5"),
+        ("0.5", "5", "5.0"),
+        ("1.5e3", "1500.0", "1.5e3"),
+        ("1.5e3", "0.0", "0.0e0"),
+        ("1.5e3", "1e+300", "1.0e300"),
+        ("12", None, None),
+        ("12", "inf", "inf"),
+        ("12", "+overflow", "+overflow"),
+    ],
+)
+def test_values_are_written_as_the_true_answer_is(
+    truth: str, said: str | None, expected: str | None
+) -> None:
+    assert in_notation(truth, said) == expected
+
+
+@pytest.mark.parametrize(
+    ("truth", "said", "expected"),
+    [
+        ("18", "17.999999876320363", "18"),
+        ("52.3", "52.29999923706055", "52.3"),
+        ("0.5", "0.5000000149011612", "0.5"),
+        ("1.5e3", "1500.0000223517", "1.5e3"),
+        ("1234567890", "1234567936.0", "1234568000"),
+    ],
+)
+def test_a_value_in_float32_has_seven_digits(truth: str, said: str, expected: str) -> None:
+    assert in_notation(truth, said, 7) == expected
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        answers, keys, notation, strata, wording, stage, nupa_tables, _nupa_answers,
+        _nupa_operands, _nupa_questions,
+    ],
+    ids=lambda module: module.__name__.rpartition(".")[2],
+)  # fmt: skip
+def test_the_examples_are_true(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0

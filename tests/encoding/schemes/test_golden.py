@@ -1,0 +1,87 @@
+"""Output that changes without a new revision is found here.
+
+Schemes have the same check in the contract suite. A digest is written in the file of what it is
+about, beside ``revision``; those of the numeral policy and of the encode stage are below.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from numtok.encoding.codec import Spans, Texts, cut
+from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
+from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.stages import encode
+from numtok.store.store import Store
+
+SAMPLE = Path(__file__).parents[3] / "numtok" / "data" / "sample" / "era5-uk.jsonl"
+TEXTS = (
+    *(json.loads(line)["text"][:2000] for line in SAMPLE.read_text("utf-8").splitlines()),
+    "The 3 quick brown foxes ran 1,234.5 km (that is -7% of 2024-01-02), x1 = .5e-3; \u22124 °C.",
+    "[NUM] and [\\MASK] stay; naïve déjà-vu 温度5度 'a'-5 \"-3.5\" "
+    "0x1F 1.2.3 10.0.0.1 5. 5.e3 1_000",
+)
+NUMERALS = {1: "37de81e93bd25412"}
+ENCODE = {1: "a3d6e5b0628212e2"}
+
+
+def digest(*parts: Any) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def texts() -> Texts:
+    return Texts.of(pa.array(TEXTS, pa.string()))
+
+
+def found(policy: str) -> Literals:
+    column = texts()
+    starts, ends, _ = scan(column.data, column.rows, NumeralPolicy.parse(policy))
+    return Literals(column.data, starts, ends)
+
+
+def test_numerals_are_those_of_their_revision() -> None:
+    read = []
+    for policy in ("default", "default,thousands=yes,percent=yes", "xval"):
+        numerals = Numerals.read(found(policy))
+        literals = [numerals.literals.at(index) for index in range(len(numerals))]
+        read.append([literals, [value.hex() for value in numerals.values.tolist()]])
+    assert digest(read) == NUMERALS.get(NumeralPolicy.revision), "raise NumeralPolicy.revision"
+
+
+@pytest.mark.parametrize("name", [name for name in TEXT_TOKENIZERS if name != "file"])
+def test_a_text_tokenizer_gives_what_its_revision_gave(name: str) -> None:
+    column = texts()
+    pieces = cut(column, Spans(*scan(column.data, column.rows, NumeralPolicy())))
+    tokenizer = TEXT_TOKENIZERS.build(f"{name}:300" if TEXT_TOKENIZERS.required(name) else name)
+    fitted = tokenizer.fit(pieces)
+    got = digest(fitted.vocabulary(), fitted.encode(pieces).ids.tolist())
+    assert got == getattr(tokenizer, "digest", None), "raise the tokenizer's revision"
+
+
+@pytest.mark.parametrize("name", NORMALIZERS.names())
+def test_a_normaliser_gives_what_its_revision_gave(name: str) -> None:
+    values = np.array([-3.25, -1e-9, 0.0, 0.5, 7.0, 1e6])
+    fitted = fit(NORMALIZERS.build(name), Moments.of(values))
+    got = digest([f"{value:.12g}" for value in fitted.forward(values).tolist()])
+    assert got == getattr(fitted.normalizer, "digest", None), "raise the normaliser's revision"
+
+
+def test_encode_gives_what_its_revision_gave(tmp_path: Path) -> None:
+    columns: list[Any] = []
+    for scheme in ("p1000", "xval"):
+        config = encode.Config((str(SAMPLE),), scheme=scheme)
+        made = encode.run(config, Store(tmp_path), lambda *_: None).artifact
+        assert made is not None
+        table = pq.read_table(made.path / "train-00000.parquet")
+        rows = hashlib.sha256(json.dumps(table.to_pylist()).encode()).hexdigest()
+        columns.append([table.schema.names, rows])
+    assert digest(columns) == ENCODE.get(encode.REVISION), "raise encode.REVISION"

@@ -1,0 +1,543 @@
+"""Schemes against the paper and against decimal arithmetic; spec strings; the registry."""
+
+import subprocess
+import sys
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from numtok.encoding.normalizers.base import NORMALIZERS
+from numtok.encoding.schemes._radix import compose
+from numtok.encoding.schemes.base import SCHEMES, Failure, Outcome, Scheme, names_of
+from numtok.encoding.schemes.p10 import P10
+from numtok.encoding.schemes.p1000 import P1000
+from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.errors import UsageError
+from numtok.numerals.column import Numerals
+from numtok.plugins import add_plugin_folders, plugin_folders
+from numtok.registry import (
+    Interval,
+    Range,
+    name_of,
+    parse_spec,
+    settings_of,
+    spec_of,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+LONG = settings(settings.get_profile("long"))
+
+
+def written(scheme: Scheme, literal: str) -> list[str]:
+    """The tokens of one number."""
+    names = scheme.vocabulary()
+    return [names[token] for token in scheme.encode(Numerals.of_literals([literal])).tokens]
+
+
+def read_back(scheme: Scheme, literal: str) -> str:
+    """The decoded literal of one encoded number, or the name of its failure."""
+    encoded = scheme.encode(Numerals.of_literals([literal]))
+    decoded = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
+    failure = Failure(decoded.failures[0])
+    return failure.name.lower() if failure else decoded.literal(0)
+
+
+# --- Table 1 of the xVal paper -----------------------------------------------------------------
+
+TABLE_1 = [
+    ("p10", 28, ["-", "6", "0", "2", "E-1"]),
+    ("p1000", 918, ["-", "602", "E-1"]),
+    ("b1999", 1816, ["-602", "E-1"]),
+    ("fp15", 28800, ["-602E-1"]),
+    ("xval", 1, ["[NUM]"]),
+]
+
+
+@pytest.mark.parametrize(("name", "counted", "tokens"), TABLE_1)
+def test_table_1_of_xval_is_reproduced(name: str, counted: int, tokens: list[str]) -> None:
+    scheme = SCHEMES.build(name)
+    assert scheme.counted == counted
+    assert scheme.tokens_per_number == len(tokens)
+    assert written(scheme, "-6.02e1") == tokens
+
+
+def test_the_declared_extras_come_after_the_counted_tokens() -> None:
+    scheme = SCHEMES.build("p1000")
+    extras = scheme.vocabulary()[scheme.counted :]
+    signed = ("INF", "UNDERFLOW", "OVERFLOW")
+    assert extras == ("ZERO", "NAN", *(f"{sign}{name}" for name in signed for sign in "+-"))
+
+
+@pytest.mark.parametrize("name", ["p10", "p1000", "b1999", "fp15"])
+def test_the_default_range_is_that_of_the_paper(name: str) -> None:
+    assert SCHEMES.build(name).bounds == (1e-6, 9.99e9)
+
+
+LOSSES = [
+    ("p1000", "9.995e9", "overflow"),  # carries beyond the last exponent
+    ("p1000", "9.994e9", "9990000000.0"),
+    ("p1000", "9.994e-7", "underflow"),
+    ("p1000", "9.995e-7", "1e-06"),
+    ("p1000", "1e400", "overflow"),
+    ("p1000", "-1e-400", "underflow"),
+    ("p1000", "-0.0", "0.0"),
+    ("p1000", "nan", "nan"),
+    ("p1000", "-inf", "-inf"),
+    ("xval", "-0.0", "-0.0"),
+    ("xval", "3.5e38", "overflow"),
+    ("xval", "1e-40", "underflow"),
+    ("digits", "-0.0", "-0.0"),
+    ("digits", "1e-400", "1e-400"),
+    ("digits", "-\u0031,234.50%", "-1,234.50%"),
+]
+
+
+@pytest.mark.parametrize(("name", "literal", "expected"), LOSSES)
+def test_what_cannot_be_written_is_named(name: str, literal: str, expected: str) -> None:
+    assert read_back(SCHEMES.build(name), literal) == expected
+
+
+def test_outcomes_are_counted_by_name() -> None:
+    literals = ["0", "-0", "1", "1e400", "-1e-9", "nan"]
+    outcomes = SCHEMES.build("p10").encode(Numerals.of_literals(literals)).outcomes
+    assert names_of(outcomes) == {
+        "zero": 1,
+        "negative_zero": 1,
+        "nan": 1,
+        "negative_underflow": 1,
+        "positive_overflow": 1,
+    }
+
+
+@pytest.mark.parametrize("name", ["xval", "p1000", "p10,exponents=-300..300"])
+def test_normalised_values_beyond_float64_are_losses_and_nothing_else(name: str) -> None:
+    scheme = SCHEMES.build(name)
+    numerals = Numerals.of_literals(["1e300", "-1e300", "1e400", "-1e-400", "inf", "2"])
+    values = np.array([np.inf, -np.inf, np.inf, -0.0, np.inf, 2.0])
+    assert scheme.encode(numerals.with_values(values)).outcomes.tolist() == [
+        Outcome.POSITIVE_OVERFLOW,
+        Outcome.NEGATIVE_OVERFLOW,
+        Outcome.POSITIVE_OVERFLOW,
+        Outcome.NEGATIVE_UNDERFLOW,
+        Outcome.POSITIVE_INFINITY,
+        Outcome.NUMBER,
+    ]
+
+
+# --- against decimal arithmetic ----------------------------------------------------------------
+
+literals = st.builds(
+    lambda sign, whole, fraction, exponent: f"{sign}{whole}{fraction}{exponent}",
+    st.sampled_from(["", "-", "+", "\u2212"]),
+    st.text("0123456789", min_size=1, max_size=20),
+    st.one_of(st.just(""), st.text("0123456789", min_size=1, max_size=20).map(".{}".format)),
+    st.one_of(st.just(""), st.integers(-30, 30).map("e{}".format)),
+)
+ranges = st.tuples(st.integers(-30, 20), st.integers(0, 25)).map(
+    lambda pair: Interval(pair[0], pair[0] + pair[1])
+)
+
+
+def expected_tokens(literal: str, digits: int, exponents: Interval) -> list[str]:
+    """P10 by Python's decimal module."""
+    exact = Decimal(literal.replace("\u2212", "-"))
+    sign = "-" if exact.is_signed() else "+"
+    if exact == 0:
+        return ["ZERO"] * (digits + 2)
+    rounded = Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(exact)
+    exponent = rounded.adjusted() - digits + 1
+    if exponent not in exponents:
+        name = "UNDERFLOW" if exponent < exponents.first else "OVERFLOW"
+        return [f"{sign}{name}"] * (digits + 2)
+    mantissa = str(int(abs(rounded).scaleb(-exponent)))
+    return [sign, *mantissa, f"E{exponent:+d}"]
+
+
+def check_p10(literal: str, digits: int, exponents: Interval) -> None:
+    scheme = P10(digits, exponents)
+    tokens = expected_tokens(literal, digits, exponents)
+    assert written(scheme, literal) == tokens
+    if tokens[0] in "+-":
+        value = float(f"{tokens[0]}{''.join(tokens[1:-1])}{tokens[-1]}")
+        assert read_back(scheme, literal) == repr(value)
+    else:
+        name = tokens[0].lstrip("+-")
+        assert read_back(scheme, literal) == {"ZERO": "0.0"}.get(name, name.lower())
+
+
+@given(literals, st.integers(1, 8), ranges)
+def test_p10_rounds_as_the_decimal_module_does(
+    literal: str, digits: int, exponents: Interval
+) -> None:
+    check_p10(literal, digits, exponents)
+
+
+@pytest.mark.slow
+@LONG
+@given(literals, st.integers(1, 8), ranges)
+def test_p10_rounds_as_the_decimal_module_does_for_many(
+    literal: str, digits: int, exponents: Interval
+) -> None:
+    check_p10(literal, digits, exponents)
+
+
+@given(st.integers(0, 10**8 - 1), st.integers(1, 7), st.integers(-12, 12))
+def test_ties_go_to_the_even_digit(mantissa: int, digits: int, exponent: int) -> None:
+    kept = str(mantissa)[:digits].ljust(digits, "0")
+    assume(kept[0] != "0")
+    check_p10(f"-{kept}5e{exponent}", digits, Interval(-20, 20))
+
+
+@given(literals, ranges)
+def test_the_three_digit_schemes_say_the_same_in_fewer_tokens(
+    literal: str, exponents: Interval
+) -> None:
+    spelt = "".join(written(P10(3, exponents), literal))
+    for name in ("p1000", "b1999", "fp15"):
+        scheme = SCHEMES.build(f"{name},exponents={exponents}")
+        tokens = written(scheme, literal)
+        if len(set(tokens)) == 1 and not tokens[0][-1].isdigit():
+            assert spelt == tokens[0] * 5
+        else:
+            assert "".join(tokens) == spelt
+
+
+@given(literals)
+def test_digits_gives_every_literal_back_as_written(literal: str) -> None:
+    scheme = SCHEMES.build("digits")
+    assert written(scheme, literal) == list(literal)
+    assert read_back(scheme, literal) == literal
+
+
+@given(st.floats(width=32, allow_subnormal=False))
+def test_xval_keeps_every_float32(value: float) -> None:
+    assert read_back(SCHEMES.build("xval"), repr(value)) == repr(value)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_xval_reads_back_the_nearest_float32(value: float) -> None:
+    scheme = SCHEMES.build("xval")
+    assume(scheme.bounds.low <= abs(value) <= scheme.bounds.high)
+    assert read_back(scheme, repr(value)) == repr(float(np.float32(value)))
+
+
+@given(st.integers(1, 10**15 - 1), st.integers(-322, 293), st.booleans())
+def test_a_mantissa_and_an_exponent_make_the_nearest_float(
+    mantissa: int, exponent: int, negative: bool
+) -> None:
+    value = compose(np.array([negative]), np.array([mantissa]), np.array([exponent]))[0]
+    assert value == float(f"{'-' * negative}{mantissa}E{exponent}")
+
+
+def test_the_intervals_of_a_small_scheme_cover_the_line_without_overlap() -> None:
+    scheme = SCHEMES.build("p10,digits=2,exponents=-1..0")
+    ordinary = list(product(*[range(slot.start, slot.stop) for slot in scheme.slots()]))  # type: ignore[attr-defined]
+    extras = [(token,) * 4 for token in range(scheme.counted, len(scheme.vocabulary()))]
+    intervals = [scheme.interval(tokens) for tokens in ordinary + extras]
+    proper = sorted(one for one in intervals if one.low < one.high)
+    assert proper[0].low == -np.inf
+    assert proper[-1].high == np.inf
+    assert all(one.high == other.low for one, other in pairwise(proper))
+
+
+# --- spec strings ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("p10", ("p10", None, {})),
+        ("words:4096", ("words", "4096", {})),
+        ("words:4096,lower=no", ("words", "4096", {"lower": "no"})),
+        ("p10,digits=5,exponents=-8..7", ("p10", None, {"digits": "5", "exponents": "-8..7"})),
+        ("a,b=c=d", ("a", None, {"b": "c=d"})),
+    ],
+)
+def test_a_spec_is_a_name_a_value_and_options(
+    spec: str, expected: tuple[str, str | None, dict[str, str]]
+) -> None:
+    assert parse_spec(spec, "thing") == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "canonical"),
+    [
+        ("p10", "p10"),
+        ("p10,digits=3", "p10"),
+        ("p10,exponents=-8..7,digits=5", "p10,digits=5"),
+        ("p10,exponents=+0..+3", "p10,exponents=0..3"),
+        ("xval", "xval"),
+    ],
+)
+def test_the_canonical_spec_is_the_shortest(spec: str, canonical: str) -> None:
+    scheme = SCHEMES.build(spec)
+    assert spec_of(scheme) == canonical
+    assert SCHEMES.build(canonical) == scheme
+
+
+@given(st.integers(1, 15), ranges)
+def test_settings_and_spec_build_an_equal_scheme(digits: int, exponents: Interval) -> None:
+    scheme = P10(digits, exponents)
+    assert SCHEMES.build(spec_of(scheme)) == scheme
+    assert SCHEMES.from_settings(settings_of(scheme)) == scheme
+
+
+def test_settings_are_complete_and_ready_for_json() -> None:
+    assert settings_of(P10(5)) == {
+        "name": "p10",
+        "revision": 1,
+        "digest": P10.digest,
+        "digits": 5,
+        "exponents": "-8..7",
+    }
+
+
+KNOWN = (
+    "b1999, bpe, dice, digits, fp15, hamming, nd, numerologic, numgpt, numvalue, p10, p1000, ud, "
+    "xval"
+)
+SPEC_ERRORS = [
+    ("p1001", f"unknown scheme 'p1001'; did you mean 'p1000'? known: {KNOWN}"),
+    ("P1000", f"unknown scheme 'P1000'; did you mean 'p1000'? known: {KNOWN}"),
+    ("base", f"unknown scheme 'base'; did you mean 'bpe'? known: {KNOWN}"),
+    ("_decimal", f"unknown scheme '_decimal'; known: {KNOWN}"),
+    ("../p10", f"unknown scheme '../p10'; did you mean 'p10'? known: {KNOWN}"),
+    (
+        "p10,digit=3",
+        "unknown setting of 'p10' 'digit'; did you mean 'digits'? known: digits, exponents",
+    ),
+    ("xval,a=1", "unknown setting of 'xval' 'a'; known: none"),
+    ("p10,digits=three", "p10: digits='three' is not an integer"),
+    ("p10,exponents=3", "p10: exponents='3' is not a range like -8..7"),
+    ("p10,exponents=3..1", "interval 3..1: the first number is above the last"),
+    ("p10,digits=0", "p10: digits=0 is not possible; allowed are 1 to 15"),
+    (
+        "p10,exponents=-400..0",
+        "p10: exponents=-400..0 reaches beyond float64; with 3 digits -309..305 is the widest "
+        "range",
+    ),
+    (
+        "fp15,exponents=0..306",
+        "fp15: exponents=0..306 reaches beyond float64; with 3 digits -309..305 is the widest "
+        "range",
+    ),
+    ("p10:5", "scheme 'p10' takes no value after ':', got 'p10:5'"),
+    (
+        "p10,digits",
+        "scheme 'p10,digits': 'digits' is not key=value; a spec is written "
+        "name[:value][,key=value...]",
+    ),
+    (
+        "p10,digits=",
+        "scheme 'p10,digits=': 'digits=' is not key=value; a spec is written "
+        "name[:value][,key=value...]",
+    ),
+    ("p10,digits=3,digits=4", "scheme 'p10,digits=3,digits=4' gives 'digits' twice"),
+    ("", "scheme '' is incomplete; a spec is written name[:value][,key=value...]"),
+    ("p10:", "scheme 'p10:' is incomplete; a spec is written name[:value][,key=value...]"),
+]
+
+
+@pytest.mark.parametrize(("spec", "message"), SPEC_ERRORS)
+def test_a_spec_that_cannot_be_used_is_refused_by_name(spec: str, message: str) -> None:
+    with pytest.raises(UsageError) as found:
+        SCHEMES.build(spec)
+    assert str(found.value) == message
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("words:5,size=6", "text tokenizer 'words:5,size=6' gives 'size' twice"),
+        ("bpe", "text tokenizer 'bpe' needs a value for 'size'; write bpe,size=VALUE"),
+        (
+            "bpe:255",
+            "bpe: 255 tokens are not possible; allowed are 256 (bytes only) to 1000000",
+        ),
+        ("words:-1", "words: size=-1 is not possible; allowed are 0 to 1000000"),
+        ("bytes:3", "text tokenizer 'bytes' takes no value after ':', got 'bytes:3'"),
+    ],
+)
+def test_a_text_tokenizer_that_cannot_be_used_is_refused(spec: str, message: str) -> None:
+    with pytest.raises(UsageError) as found:
+        TEXT_TOKENIZERS.build(spec)
+    assert str(found.value) == message
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("scale:wide", "scale: limit='wide' is not a number"),
+        ("scale:0", "scale: limit=0.0 is not possible; it is a positive number"),
+        ("scale:nan", "scale: limit=nan is not possible; it is a positive number"),
+        ("signed", "unknown normaliser 'signed'; did you mean 'signed-log'? known: affine, none, "),
+    ],
+)
+def test_a_normaliser_that_cannot_be_used_is_refused(spec: str, message: str) -> None:
+    with pytest.raises(UsageError) as found:
+        NORMALIZERS.build(spec)
+    assert str(found.value).startswith(message)
+
+
+def test_settings_of_another_revision_are_refused() -> None:
+    with pytest.raises(UsageError) as found:
+        SCHEMES.from_settings({"name": "p1000", "revision": 2, "exponents": "-8..7"})
+    assert str(found.value) == (
+        "scheme 'p1000' was written at revision 2, this numtok has revision 1; "
+        "encode the data again with this numtok"
+    )
+
+
+def test_settings_with_an_unknown_key_are_refused() -> None:
+    with pytest.raises(UsageError, match="unknown setting of 'p1000' 'digits'"):
+        SCHEMES.from_settings(settings_of(P1000()) | {"digits": 3})
+
+
+def test_an_interval_has_a_length_and_members() -> None:
+    interval = Interval.parse("-8..7")
+    assert (str(interval), len(interval), -8 in interval, 8 in interval) == (
+        "-8..7",
+        16,
+        True,
+        False,
+    )
+    with pytest.raises(ValueError, match=r"1\.\.x"):
+        Interval.parse("1..x")
+
+
+@pytest.mark.parametrize(
+    ("text", "ends", "written"),
+    [
+        ("1e-5..5e-5", (1e-5, 5e-5), "1e-05..5e-05"),
+        ("-2..0.5", (-2, 0.5), "-2..0.5"),
+        ("2", (2, 2), "2"),
+        ("2..2.0", (2, 2), "2"),
+    ],
+)
+def test_a_range_is_read_and_written(text: str, ends: tuple[float, float], written: str) -> None:
+    read = Range.parse(text)
+    assert (read.low, read.high) == ends
+    assert str(read) == written
+    assert Range.parse(written) == read
+
+
+@pytest.mark.parametrize("text", ["", "..", "1..", "..1", "a", "1..2..3"])
+def test_what_is_no_range_is_not_read_as_one(text: str) -> None:
+    with pytest.raises(ValueError):
+        Range.parse(text)
+
+
+@pytest.mark.parametrize("text", ["2..1", "nan..1", "1..nan"])
+def test_a_range_does_not_run_backwards(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Range.parse(text)
+    assert str(caught.value) == f"range {text}: the first number is above the last"
+
+
+# --- the registry ------------------------------------------------------------------------------
+
+
+def test_a_look_up_imports_one_module_and_listing_none() -> None:
+    program = """if True:
+        import sys
+        from numtok.encoding.schemes.base import SCHEMES
+        loaded = lambda: sorted(m for m in sys.modules if m.startswith("numtok.encoding.schemes."))
+        print(*SCHEMES.names())
+        print(*loaded())
+        SCHEMES["xval"]
+        print(*loaded())
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        KNOWN.replace(",", ""),
+        "numtok.encoding.schemes.base",
+        "numtok.encoding.schemes.base numtok.encoding.schemes.xval",
+    ]
+
+
+def test_a_name_is_a_file_name() -> None:
+    assert [name_of(SCHEMES.build(name)) for name in SCHEMES] == list(SCHEMES.names())
+    assert name_of(NORMALIZERS.build("signed-log")) == "signed-log"
+
+
+SOURCE = (ROOT / "numtok/encoding/schemes/p1000.py").read_text("utf-8").replace("P1000", "Mine")
+
+
+def test_a_file_in_a_plugin_folder_is_a_scheme(plugins: Path) -> None:
+    (plugins / "schemes/my_own.py").write_text(SOURCE, "utf-8")
+    add_plugin_folders([plugins, plugins])
+    assert plugin_folders()[-1] == plugins.resolve()
+    assert len(set(plugin_folders())) == len(plugin_folders())
+    scheme = SCHEMES.build("my-own,exponents=0..3")
+    assert "my-own" in SCHEMES.names()
+    assert spec_of(scheme) == "my-own,exponents=0..3"
+    assert SCHEMES.from_settings(settings_of(scheme)) == scheme
+    assert written(scheme, "602") == ["+", "602", "E+0"]
+
+
+def test_a_plugin_is_forgotten_with_its_folder() -> None:
+    assert "my-own" not in SCHEMES.names()
+
+
+def test_a_plugin_with_the_name_of_another_scheme_is_refused(plugins: Path) -> None:
+    (plugins / "encoding/schemes/p10.py").write_text(SOURCE, "utf-8")
+    add_plugin_folders([plugins])
+    with pytest.raises(UsageError) as found:
+        SCHEMES.build("p1000")
+    assert str(found.value) == (
+        f"two files define the scheme 'p10': in {ROOT / 'numtok/schemes'} and in "
+        f"{plugins.resolve() / 'schemes'}; rename the plugin's file"
+    )
+
+
+@pytest.mark.parametrize(("classes", "count"), [("", 0), ("class A: pass\nclass B: pass\n", 2)])
+def test_a_plugin_file_with_other_than_one_class_is_refused(
+    plugins: Path, classes: str, count: int
+) -> None:
+    file = plugins / "schemes/mine.py"
+    imported = (
+        "from numtok.encoding.schemes.p1000 import P1000\n\n\nclass _Private:\n    pass\n\n\n"
+    )
+    file.write_text(imported + classes, "utf-8")
+    add_plugin_folders([plugins])
+    with pytest.raises(UsageError) as found:
+        SCHEMES.build("mine")
+    assert str(found.value) == (
+        f"{file} must define exactly one public class, the scheme; it defines {count}"
+    )
+
+
+def test_a_setting_of_yes_or_no_is_read_and_written(plugins: Path) -> None:
+    field = "    exponents: Interval = Interval(-8, 7)\n"
+    assert field in SOURCE
+    source = SOURCE.replace(field, f"{field}    rough: bool = False\n")
+    (plugins / "schemes/mine.py").write_text(source, "utf-8")
+    add_plugin_folders([plugins])
+    scheme = SCHEMES.build("mine,rough=yes")
+    assert spec_of(scheme) == "mine,rough=yes"
+    assert SCHEMES["mine"]() != scheme
+    with pytest.raises(UsageError, match="mine: rough='maybe' is not yes or no"):
+        SCHEMES.build("mine,rough=maybe")
+
+
+def test_a_plugin_folder_that_is_none_is_refused(tmp_path: Path) -> None:
+    before = plugin_folders()
+    with pytest.raises(UsageError) as found:
+        add_plugin_folders([tmp_path / "absent"])
+    assert str(found.value) == (
+        f"plugin folder '{tmp_path / 'absent'}' is not a folder; "
+        "correct `folders` under [plugins] in numtok.toml"
+    )
+    assert plugin_folders() == before
+
+
+def test_equal_settings_make_equal_schemes() -> None:
+    assert P1000() == SCHEMES.build("p1000")
+    assert hash(P1000()) == hash(SCHEMES.build("p1000"))

@@ -1,0 +1,546 @@
+"""Text tokenizers: every byte comes back, and Hugging Face's library reads the same tokens."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from numtok.encoding.codec import Spans, Texts, cut
+from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, from_alphabet, to_alphabet
+from numtok.encoding.text_tokenizers._words import WORD_PATTERN, WordTable
+from numtok.encoding.text_tokenizers.base import (
+    TEXT_TOKENIZERS,
+    Fitted,
+    NumberTokens,
+    Pieces,
+    Segments,
+)
+from numtok.encoding.text_tokenizers.file import File
+from numtok.errors import UsageError
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.registry import settings_of, spec_of
+
+ROOT = Path(__file__).resolve().parents[3]
+LONG = settings(settings.get_profile("long"))
+WORDS = ["words", "words:0", "words:40", "structure", "structure:40"]
+SPECS = [*WORDS, "bytes", "bpe:256", "bpe:300", "file"]
+
+SAMPLE = [
+    'The temperature is "temperature": [',
+    ", the pressure and the temperature of the air, ",
+    "] äöü ß naïve 日本語 日本語 temperature\n\n",
+    " \t  the [NUM] the [\\NUM] [MASK] \x00\x00 the end.",
+    "pressure pressure of of of a b c d e f, , , ; ; the\u00a0air 🙂🙂",
+    "{'m': {'m': 'm': 'm': é\"é/ x\": \"é/ x\": \"é/ x\": \"é/ x\": the",
+]
+
+
+def pieces(texts: list[str]) -> Pieces:
+    """Texts as a column."""
+    encoded = [text.encode() for text in texts]
+    bounds = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    return Pieces(np.frombuffer(b"".join(encoded), np.uint8), bounds)
+
+
+@cache
+def tokenizer(spec: str) -> Fitted:
+    """A tokenizer fitted on the sample; ``file`` is a file that holds another one."""
+    if spec == "file":
+        return TEXT_TOKENIZERS.build("file,sha256=0").load(tokenizer("bpe:300").state())
+    return TEXT_TOKENIZERS.build(spec).fit(pieces(SAMPLE))
+
+
+@cache
+def huggingface(spec: str) -> Tokenizer:
+    """The same tokenizer read by Hugging Face's library."""
+    return Tokenizer.from_str(json.dumps(tokenizer(spec).huggingface()))
+
+
+def test_every_text_tokenizer_is_tested_here() -> None:
+    assert {spec.partition(":")[0] for spec in SPECS} == set(TEXT_TOKENIZERS.names())
+
+
+# Letters of one, two, three and four bytes; parts of special tokens; everything else.
+characters = st.one_of(
+    st.sampled_from(list("ab_ 09[]'\":-\\.,\n\t\x00\x7fßé日🙂\u00a0\u2212\u200d")),
+    st.characters(codec="utf-8"),
+)
+texts = st.one_of(
+    st.text(characters),
+    st.lists(
+        st.sampled_from([*SAMPLE, "[NUM]", "[\\NUM]", "[MASK]", " the", "the ", "'m'", ": "])
+    ).map("".join),
+)
+columns = st.lists(texts, max_size=6)
+
+
+def check(spec: str, column: list[str]) -> None:
+    """Every piece has its own tokens, which give it back and are those of Hugging Face."""
+    fitted = tokenizer(spec)
+    ids, bounds = fitted.encode(pieces(column))
+    assert len(bounds) == len(column) + 1
+    assert bounds[0] == 0
+    assert bounds[-1] == len(ids)
+    assert ids.dtype == np.uint32
+    for index, text in enumerate(column):
+        own = ids[bounds[index] : bounds[index + 1]]
+        assert fitted.decode(own) == text.encode()
+        # Read there as a part of a text, never as one of Hugging Face's own special tokens.
+        assert huggingface(spec).encode(text, add_special_tokens=False).ids == own.tolist()
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@given(columns)
+def test_every_text_comes_back_and_huggingface_reads_the_same(spec: str, column: list[str]) -> None:
+    check(spec, column)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", SPECS)
+@LONG
+@given(columns)
+def test_every_text_comes_back_and_huggingface_reads_the_same_for_many(
+    spec: str, column: list[str]
+) -> None:
+    check(spec, column)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@given(column=columns)
+def test_a_piece_is_tokenised_by_itself(spec: str, column: list[str]) -> None:
+    fitted = tokenizer(spec)
+    whole = fitted.encode(pieces(column))
+    alone = [fitted.encode(pieces([text])).ids.tolist() for text in column]
+    assert whole.ids.tolist() == [token for tokens in alone for token in tokens]
+
+
+PIECE = st.sampled_from(
+    [*SAMPLE, ", 'm': ", "[NUM]", "[", "[\\NUM]", " [MASK", "]", " the", "", "é", " "]
+)
+
+
+@given(st.lists(st.lists(PIECE, min_size=1, max_size=4), min_size=1, max_size=4), st.data())
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint32])
+@pytest.mark.parametrize("spec", ["words:40", "structure:40"])
+def test_words_are_woven_as_four_passes_do(
+    spec: str, dtype: Any, rows: list[list[str]], data: st.DataObject
+) -> None:
+    """A number ``7`` between the pieces of each row, of as many tokens as come."""
+    texts = ["7".join(row).encode() for row in rows]
+    bounds = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    # A "7" in a piece is none of the numbers.
+    ends = [
+        begin + len("7".join(row[: k + 1]).encode()) + 1
+        for begin, row in zip(bounds.tolist(), rows, strict=False)
+        for k in range(len(row) - 1)
+    ]
+    lengths = data.draw(st.lists(st.integers(0, 3), min_size=len(ends), max_size=len(ends)))
+    segments = Segments(
+        np.frombuffer(b"".join(texts), np.uint8),
+        bounds,
+        bounds[1:],
+        np.array([len(row) - 1 for row in rows], np.int32),
+        np.array(ends, np.int32) - np.int32(1),
+        np.array(ends, np.int32),
+    )
+    ids = np.arange(sum(lengths), dtype=np.uint32)
+    numbers = NumberTokens(ids, np.array(lengths, np.int32), 3)
+    fitted = tokenizer(spec)
+    assert type(fitted).weave is not Fitted.weave
+    quick = fitted.weave(segments, numbers, 900, dtype)
+    plain = Fitted.weave(fitted, segments, numbers, 900, dtype)
+    assert quick.tokens.dtype == plain.tokens.dtype == dtype
+    for ours, theirs in zip(quick, plain, strict=True):
+        assert ours.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_state_makes_the_same_tokenizer(spec: str) -> None:
+    fitted = tokenizer(spec)
+    state = json.loads(json.dumps(fitted.state()))
+    again = TEXT_TOKENIZERS.build("file,sha256=0" if spec == "file" else spec).load(state)
+    assert again.vocabulary() == fitted.vocabulary()
+    assert again.huggingface() == fitted.huggingface()
+    assert again.encode(pieces(SAMPLE)).ids.tolist() == fitted.encode(pieces(SAMPLE)).ids.tolist()
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_ids_outside_the_vocabulary_are_an_index_error(spec: str) -> None:
+    size = len(tokenizer(spec).vocabulary())
+    with pytest.raises(IndexError):
+        tokenizer(spec).decode(np.array([size], np.uint32))
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_every_token_of_the_vocabulary_can_be_decoded(spec: str) -> None:
+    fitted = tokenizer(spec)
+    decoded = [
+        fitted.decode(np.array([token], np.uint32)) for token in range(len(fitted.vocabulary()))
+    ]
+    assert len(set(decoded)) == len(decoded)
+
+
+# --- words -------------------------------------------------------------------------------------
+
+
+def test_words_are_kept_by_frequency_and_then_by_their_bytes() -> None:
+    fitted = TEXT_TOKENIZERS.build("words").fit(pieces(["bb aa", " bb aa", " cc x", " cc x dd"]))
+    # " aa" and " cc" occur twice each; single bytes and what is seen once are left out.
+    assert isinstance(fitted, WordTable)
+    assert fitted.words == (" aa", " cc", " x")
+
+
+def test_a_word_takes_the_one_space_before_it() -> None:
+    text = "a the  the, the"
+    fitted = tokenizer("words")
+    names = fitted.vocabulary()
+    found = [names[token] for token in fitted.encode(pieces([text])).ids]
+    assert found[0] == "a"
+    assert found[-1] == " the"
+    assert WORD_PATTERN.startswith(" ?")
+
+
+def test_a_word_longer_than_the_limit_is_not_learnt_but_written() -> None:
+    long = "x" * 65
+    fitted = TEXT_TOKENIZERS.build("words").fit(pieces([long, long]))
+    assert len(fitted.vocabulary()) == 256
+    assert fitted.decode(fitted.encode(pieces([long])).ids) == long.encode()
+
+
+def test_more_distinct_words_than_the_first_table_holds_are_all_counted() -> None:
+    words = [f" w{number}" for number in range(40_000)]
+    fitted = TEXT_TOKENIZERS.build("words:100000").fit(pieces(["".join(words), "".join(words)]))
+    assert isinstance(fitted, WordTable)
+    assert fitted.words == tuple(sorted(words))
+
+
+def test_a_vocabulary_with_a_word_twice_is_refused() -> None:
+    for words in (["ab", "ab"], ["ab", ""]):
+        with pytest.raises(ValueError, match="distinct and not empty"):
+            WordTable(words)
+
+
+@given(st.binary())
+def test_the_byte_alphabet_can_be_undone(content: bytes) -> None:
+    assert from_alphabet(to_alphabet(content)) == content
+
+
+def test_the_byte_alphabet_is_that_of_huggingface() -> None:
+    from tokenizers import pre_tokenizers
+
+    assert sorted(ALPHABET) == sorted(pre_tokenizers.ByteLevel.alphabet())
+
+
+# --- structure ---------------------------------------------------------------------------------
+
+ORBITS = (
+    "{'description': {'planet0': {'m': 2.38, 'a': 2.96, 'e': 1.73}, 'planet1': {'m': 1.35, "
+    "'a': 2.96, 'e': 1.73}, 'stepsize': 0.2}, 'data': [[[2.60, -0.75], [0.81, 0.42]], "
+    "[[2.63, -0.63], [0.70, 0.60]]]}"
+)
+"""The sample of xVal, Section 3.3, without its dots."""
+
+
+def split(spec: str, text: str) -> list[list[str]]:
+    """The tokens of each piece between the numbers of a text that the vocabulary is made of."""
+    column = Texts.of(pa.array([text], pa.string()))
+    found = cut(column, Spans(*scan(column.data, column.rows, NumeralPolicy())))
+    fitted = TEXT_TOKENIZERS.build(spec).fit(pieces(found.strings() * 2))
+    names = fitted.vocabulary()
+    ids, bounds = fitted.encode(found)
+    return [[names[token] for token in ids[a:b]] for a, b in pairwise(bounds.tolist())]
+
+
+def test_a_key_with_its_quotes_and_its_colon_is_one_token() -> None:
+    assert split("structure", "{'planet0': {'m': 2.4, 'a': 3}}") == [
+        ["{", "'planet0': ", "{", "'m': "],
+        [", ", "'a': "],
+        ["}}"],
+    ]
+
+
+def test_the_sample_of_the_paper_has_its_structure_tokens() -> None:
+    flat = {
+        name: [token for piece in split(name, ORBITS) for token in piece]
+        for name in ("words", "structure")
+    }
+    assert {name: len(tokens) for name, tokens in flat.items()} == {"words": 38, "structure": 31}
+    assert set(flat["structure"]) == {
+        "'description': ", "'planet0': ", "'planet1': ", "'m': ", "'a': ", "'e': ", "'stepsize': ",
+        "'data': ", "{", ", ", "}, ", "[[[", "], [", "]], [[", "]]]}",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("""{"a b-c/d.e_f": [""", ["{", '"a b-c/d.e_f": ', "["]),
+        ("'é':'x'", ["'é':", "'", "x", "'"]),
+        ("'a':  ]", ["'a': ", " ]"]),
+        ("'a': None", ["'a':", " None"]),  # a word takes the space before it
+        ("don't say 'a': ", ["don", "'", "t", " say", " ", "'a': "]),
+        ("'a\": 'b' : ''::", ["'", "a", "\": '", "b", "' : ''::"]),
+        ("'a, b': ", ["'", "a", ",", " b", "': "]),
+    ],
+)
+def test_what_is_a_key_and_what_is_none(text: str, tokens: list[str]) -> None:
+    assert split("structure", text) == [tokens]
+
+
+@pytest.mark.parametrize("spec", ["words", "structure"])
+def test_a_size_that_cannot_be_is_refused(spec: str) -> None:
+    with pytest.raises(UsageError) as found:
+        TEXT_TOKENIZERS.build(f"{spec}:-1")
+    assert str(found.value) == f"{spec}: size=-1 is not possible; allowed are 0 to 1000000"
+
+
+# --- the same vocabulary every time ------------------------------------------------------------
+
+TRAIN = """if True:
+    import hashlib, json, sys
+    import numpy as np
+    from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
+    # Many words, most of them equally frequent, so that ties have to be broken.
+    words = [f"{'aeiou'[n % 5]}{'kstnhm'[n // 5 % 6]}{'aeiou'[n // 30 % 5]}{'kstr'[n // 150 % 4]}"
+             for n in range(600)]
+    texts = [" ".join(words[k::7]) + " " for k in range(7)] * 3
+    data = [text.encode() for text in texts]
+    bounds = np.cumsum([0, *map(len, data)]).astype(np.int32)
+    sample = Pieces(np.frombuffer(b"".join(data), np.uint8), bounds)
+    for spec in ("bpe:300", "bpe:600", "structure", "words:50"):
+        fitted = TEXT_TOKENIZERS.build(spec).fit(sample)
+        content = json.dumps([fitted.vocabulary(), fitted.state()]).encode()
+        print(spec, len(fitted.vocabulary()), hashlib.sha256(content).hexdigest())
+"""
+
+
+def test_fresh_processes_train_identical_vocabularies() -> None:
+    outputs = []
+    for seed, threads in (("1", "1"), ("2", "4")):
+        environment = os.environ | {
+            "PYTHONHASHSEED": seed,
+            "RAYON_NUM_THREADS": threads,
+            "TOKENIZERS_PARALLELISM": "true" if threads == "4" else "false",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", TRAIN],
+            cwd=ROOT, env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        outputs.append(done.stdout.splitlines())
+    assert outputs[0] == outputs[1]
+    assert [line.split()[:2] for line in outputs[0][::3]] == [
+        ["bpe:300", "300"],
+        ["words:50", "306"],
+    ]
+
+
+# --- a given tokenizer.json --------------------------------------------------------------------
+
+
+def _usable() -> dict[str, Any]:
+    return json.loads(json.dumps(tokenizer("bpe:300").huggingface()))  # type: ignore[no-any-return]
+
+
+def _without_bytes(content: dict[str, Any]) -> None:
+    for letter in (to_alphabet(b"\xff"), to_alphabet(b"\n")):
+        del content["model"]["vocab"][letter]
+
+
+def _added(special: bool) -> dict[str, Any]:
+    token = {"id": 300, "content": "<extra>", "single_word": False, "lstrip": False}
+    return token | {"rstrip": False, "normalized": False, "special": special}
+
+
+Change = Callable[[dict[str, Any]], Any]
+
+REFUSED: list[tuple[Change, str]] = [
+    (
+        lambda content: content["model"].update(type="WordPiece"),
+        "it is not a byte-level BPE (model 'WordPiece')",
+    ),
+    (
+        lambda content: content.update(decoder=None),
+        "it is not a byte-level BPE (model 'BPE')",
+    ),
+    (lambda content: content.pop("model"), "it is no tokenizer.json (no model in it)"),
+    (lambda content: content["model"].update(vocab=[]), "its vocabulary lacks 256 bytes, the fi"),
+    (
+        lambda content: content["model"].update(dropout=0.1),
+        "it chooses tokens at random (dropout is set)",
+    ),
+    (
+        lambda content: content.update(pre_tokenizer={"type": "Whitespace"}),
+        "it changes or drops characters",
+    ),
+    (
+        lambda content: content.update(pre_tokenizer=None),
+        "it changes or drops characters",
+    ),
+    (
+        lambda content: content["model"].update(merges=[["a", "surely not there"]]),
+        "it cannot be read (",
+    ),
+    (
+        lambda content: content["model"]["vocab"].update({"a b": 300}),
+        "it cannot be read (",
+    ),
+    (
+        lambda content: content.update(normalizer={"type": "NFKC"}),
+        "it changes the text first (a normalizer is set)",
+    ),
+    (
+        lambda content: content.update(added_tokens=[_added(special=False)]),
+        "it has added tokens that are not special",
+    ),
+    (
+        lambda content: content["pre_tokenizer"].update(add_prefix_space=True),
+        "it puts a space in front of each piece",
+    ),
+    (_without_bytes, "its vocabulary lacks 2 bytes, the first <0x0A>"),
+]
+
+
+@pytest.mark.parametrize(("change", "objection"), REFUSED)
+def test_a_tokenizer_that_loses_text_is_refused(
+    change: Change, objection: str, tmp_path: Path
+) -> None:
+    content = _usable()
+    change(content)
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(UsageError) as found:
+        File.read(path)
+    told = str(found.value)
+    assert told.startswith(f"text tokenizer {path}: {objection}")
+    assert told.endswith(
+        ", so it would not give every byte of a text back; "
+        "give a byte-level BPE tokenizer.json, or use words, bpe:N or bytes"
+    )
+    assert "\n" not in told
+
+
+def _splitting(content: dict[str, Any], pattern: str) -> None:
+    split = {
+        "type": "Split",
+        "pattern": {"Regex": pattern},
+        "behavior": "Isolated",
+        "invert": False,
+    }
+    steps = [split, content["pre_tokenizer"]]
+    content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(?:[0-9]|[0-9][0-9])*x", "((((\\s+)+)+)+)+q"])
+def test_a_pattern_that_goes_back_and_forth_is_refused(
+    pattern: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    content = _usable()
+    _splitting(content, pattern)
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(UsageError) as found:
+        File.read(path)
+    assert str(found.value).startswith(f"text tokenizer {path}: its pattern gives up on a text (")
+    assert capfd.readouterr() == ("", "")  # nor does the library tell of it
+
+
+def test_a_text_on_which_a_pattern_gives_up_is_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    content = _usable()
+    _splitting(content, "(q+)+$")  # no run that is tried is of this letter
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(content), "utf-8")
+    _, given = File.read(path)
+    assert given.encode(pieces(["qqq", "a b"])).bounds[-1] > 0
+    with pytest.raises(UsageError, match="pattern gives up on a text"):
+        given.encode(pieces(["q" * 50 + "!", "b"]))
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("id", [10**9, 4 * 10**9, 900])
+def test_an_id_far_from_the_others_is_refused(id: int, tmp_path: Path) -> None:
+    content = _usable()
+    first = next(token for token, own in content["model"]["vocab"].items() if own == 299)
+    content["model"]["vocab"][first] = id
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(UsageError) as found:
+        File.read(path)
+    told = f"text tokenizer {path}: one of its 300 tokens has the id {id:,}, "
+    assert str(found.value).startswith(told) and "up to 855" in str(found.value)
+    content["model"]["vocab"][first] = 700
+    path.write_text(json.dumps(content), "utf-8")
+    assert len(File.read(path)[1].vocabulary()) == 701
+
+
+@pytest.mark.parametrize("content", ["[]", "3", '{"model": []}', '{"model": {"type": "BPE"}}'])
+def test_a_json_file_that_is_no_tokenizer_is_refused(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_text(content, "utf-8")
+    with pytest.raises(UsageError, match="give a byte-level BPE"):
+        File.read(path)
+
+
+def test_a_file_that_is_not_json_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_text("{", "utf-8")
+    with pytest.raises(UsageError) as found:
+        File.read(path)
+    told = str(found.value)
+    assert told.startswith(f"text tokenizer {path} is not JSON (")
+    assert told.endswith(")")
+
+
+def test_a_given_tokenizer_is_known_by_its_content_alone(tmp_path: Path) -> None:
+    content = json.dumps(_usable() | {"added_tokens": [_added(special=True)]}).encode()
+    readings = []
+    for name in ("one.json", "two.json"):
+        (tmp_path / name).write_bytes(content)
+        readings.append(File.read(tmp_path / name))
+    (one, fitted), (other, _) = readings
+    assert one == other == File(hashlib.sha256(content).hexdigest())
+    assert settings_of(one)["sha256"] == one.sha256
+    assert spec_of(one) == f"file,sha256={one.sha256}"
+    # A special token of its own is never read from a text.
+    text = "a <extra> b"
+    ids = fitted.encode(pieces([text])).ids
+    assert 300 not in ids
+    assert fitted.decode(ids) == text.encode()
+    assert fitted.decode(np.array([300], np.uint32)) == b"<extra>"
+
+
+def test_a_tokenizer_without_its_path_cannot_be_fitted() -> None:
+    with pytest.raises(UsageError) as found:
+        TEXT_TOKENIZERS.build("file,sha256=0").fit(pieces([]))
+    assert str(found.value) == (
+        "the text tokenizer 'file' is named by its path: --text-tokenizer path/to/tokenizer.json"
+    )
+
+
+def test_only_what_is_fitted_needs_a_sample() -> None:
+    needs = {
+        spec: TEXT_TOKENIZERS.build(spec).needs_sample
+        for spec in ("words", "structure", "bytes", "bpe:300", "file,sha256=0")
+    }
+    assert needs == {
+        "words": True,
+        "structure": True,
+        "bytes": False,
+        "bpe:300": True,
+        "file,sha256=0": False,
+    }

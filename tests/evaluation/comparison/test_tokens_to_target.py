@@ -1,0 +1,196 @@
+"""``numtok compare --until``: tokens until the validation split had a figure."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok import files
+from numtok.cli.output.comparison import _reached
+from numtok.errors import DataError, UsageError
+from numtok.evaluation.comparison.tokens_to_target import Level, Until, until
+from numtok.evaluation.report_files import Evaluation, read
+from numtok.records import LOG_FILE, MODEL
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from tests.fakereports import Fake, make
+from tests.stages.test_compare import Run, numtok, store
+
+__all__ = ["numtok", "store"]  # fixtures
+
+NOTHING: list[tuple[float, float | None]] = []
+
+
+def logged(store: Store, losses: Sequence[float | None], seed: int, split: str) -> Artifact:
+    """A model that looked every 100 tokens; nothing of it but the log is there."""
+    with store.draft(MODEL, "model-p1000", {"seed": seed}, [], ["numtok", "train"]) as draft:
+        assert not isinstance(draft, Artifact)
+        lines = [
+            {"step": step, "tokens": 100 * step, "split": split, "loss": loss, "exact": 0.1}
+            for step, loss in enumerate(losses, 1)
+        ]
+        lines.insert(0, {"step": 1, "tokens": 100, "split": "train", "loss": 0.0})
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        files.write_atomic(draft.path / LOG_FILE, text.encode())
+        return draft.publish({}, {})
+
+
+def evaluated(
+    store: Store, *losses: Sequence[float | None], split: str = "validation"
+) -> list[Evaluation]:
+    """The reports of a seed for each log."""
+    found = []
+    for seed, one in enumerate(losses):
+        evaluation = read(make(store, Fake(seed=seed)))
+        report = msgspec.structs.replace(
+            evaluation.report, model=logged(store, one, seed, split).ref
+        )
+        found.append(replace(evaluation, report=report))
+    return found
+
+
+def of(store: Store, level: str, evaluations: Sequence[Evaluation]) -> Until:
+    [one] = until([Level.parse(level)], [("p1000", evaluations)], store.resolve)
+    return one
+
+
+def test_between_two_looks_a_figure_goes_in_a_straight_line() -> None:
+    falls = [(100.0, 3.0), (200.0, 1.0), (300.0, 0.5)]
+    assert Level.parse("loss<=2").tokens(falls) == 150
+    assert Level.parse("loss<=1").tokens(falls) == 200
+    assert Level.parse("loss<1").tokens(falls) == 200  # from where on it is below
+    assert Level.parse("exact>=0.9").tokens([(100, 0.0), (300, 1.0)]) == 280
+
+
+def test_what_is_there_at_the_first_look_was_reached_by_then() -> None:
+    assert Level.parse("loss<=5").tokens([(100, 3.0), (200, 1.0)]) == 100
+
+
+def test_the_first_time_counts() -> None:
+    assert Level.parse("loss<=1").tokens([(100, 2.0), (200, 0.0), (300, 2.0), (400, 0.0)]) == 150
+
+
+def test_a_level_that_no_look_has_is_not_reached() -> None:
+    assert Level.parse("loss<=1").tokens([(100, 3.0), (200, 1.1)]) is None
+    assert Level.parse("loss<=1").tokens(NOTHING) is None
+
+
+def test_nothing_is_said_across_a_look_that_was_not_finite() -> None:
+    assert Level.parse("loss<=1").tokens([(100, 2.0), (200, None), (300, 0.5)]) == 300
+
+
+@given(
+    st.lists(st.floats(0, 10), min_size=1, max_size=8),
+    st.floats(0, 10),
+    st.floats(0, 10),
+)
+def test_a_stricter_level_takes_no_fewer_tokens(
+    figures: list[float], one: float, other: float
+) -> None:
+    looks = [(100.0 * at, value) for at, value in enumerate(figures, 1)]
+    strict, loose = sorted((one, other))
+    early = Level("loss", "<=", loose).tokens(looks)
+    late = Level("loss", "<=", strict).tokens(looks)
+    if late is not None:
+        assert early is not None and early <= late + 1e-9
+        assert 100 <= late <= 100 * len(figures)
+
+
+def test_a_level_of_several_seeds_has_an_interval_over_them(store: Store) -> None:
+    found = of(store, "loss<=1", evaluated(store, [2.0, 1.0], [2.0, 0.0], [1.0, 0.0]))
+    assert found.tokens == [200, 150, 100]
+    assert found.level == "loss<=1"
+    assert found.spread.value == 150 and found.spread.seeds == 3
+    assert found.spread.low is not None and found.spread.low < 100
+
+
+def test_a_seed_that_never_got_there_leaves_no_mean(store: Store) -> None:
+    found = of(store, "loss<=1", evaluated(store, [2.0, 1.0], [2.0, 2.0]))
+    assert found.tokens == [200, None]
+    assert found.spread.value is None
+
+
+def test_an_unknown_figure_is_told_with_those_of_the_log(store: Store) -> None:
+    [one] = evaluated(store, [1.0])
+    with pytest.raises(UsageError) as caught:
+        of(store, "exat>=0.9", [one])
+    assert str(caught.value) == (
+        "unknown figure of --until in the logs 'exat'; did you mean 'exact'? known: exact, loss"
+    )
+
+
+def test_an_experiment_whose_logs_lack_the_figure_is_told_as_such(store: Store) -> None:
+    with_it, without = evaluated(store, [2.0, 0.0], [3.0, 0.0])
+    log = store.resolve(without.report.model).path / LOG_FILE
+    log.write_text(log.read_text().replace('"exact"', '"other"'))
+    level = Level.parse("exact>=0.1")
+    one, other = until([level], [("p1000", [with_it]), ("xval", [without])], store.resolve)
+    assert one.tokens == [100] and one.spread.value == 100
+    assert other.tokens is None and other.spread.value is None
+    assert _reached(other) == ("not logged", "-", "-", "-")
+    [mixed] = until([level], [("p1000", [with_it, without])], store.resolve)
+    assert mixed.tokens is None
+    by_group = Level.parse("exact,operation=add>=0.1")
+    for alone in until([level, by_group], [("xval", [without])], store.resolve):
+        assert _reached(alone) == ("not logged", "-", "-", "-")
+
+
+def test_a_run_that_looked_at_nothing_is_refused(store: Store) -> None:
+    [one] = evaluated(store, [1.0], split="train")
+    with pytest.raises(DataError) as caught:
+        of(store, "loss<=1", [one])
+    assert str(caught.value) == (
+        f"{one.report.model} looked at no validation split while it learnt, so its log does not "
+        "say when it reached anything; encode data with one"
+    )
+
+
+def test_what_is_no_model_of_texts_has_no_log(store: Store) -> None:
+    [one] = evaluated(store, [1.0])
+    report = msgspec.structs.replace(one.report, model=one.ref)
+    with pytest.raises(UsageError) as caught:
+        of(store, "loss<=1", [replace(one, report=report)])
+    assert str(caught.value) == (
+        f"--until is of models of texts, and {one.ref} is of {one.ref}, of kind report; leave it "
+        "out"
+    )
+
+
+@pytest.mark.parametrize("text", ["loss", "loss=1", "loss<=", "<=1", "loss<=low"])
+def test_a_malformed_level_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Level.parse(text)
+    assert str(caught.value) == (
+        f'--until {text!r} is not FIGURE OP NUMBER; OP is >=, >, <= or <, as in --until "loss<=0.5"'
+    )
+
+
+def test_the_table_says_how_many_seeds_got_there(numtok: Run, tmp_path: Path) -> None:
+    """Two small models, and a level between their losses."""
+    assert numtok("gen", "arithmetic", "--samples", "400", "--name", "sums")[0] == 0
+    assert numtok("encode", "sums", "--scheme", "p1000")[0] == 0
+    shape = "--preset", "nano,layers=1,width=16,heads=2", "--steps", "4", "--batch", "16"
+    refs = []
+    for seed in ("0", "1"):
+        model = numtok("train", "sums-p1000", *shape, "--seed", seed)[1].strip()
+        refs.append(numtok("eval", model, "sums-p1000")[1].strip())
+    code, out, err = numtok("compare", *refs, "--until", "loss<=100", "--until", "loss<=0")
+    assert (code, err) == (0, "")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    title = lines.index("tokens until the validation split had")
+    first, second = (lines.index(f"loss<={limit}:") for limit in (100, 0))
+    assert "experiment seeds tokens least most" in lines[title:first]
+    assert any(line.startswith("p1000 2 of 2 ") for line in lines[first:second])
+    assert "p1000 0 of 2 - - -" in lines[second:]
+    assert max(map(len, out.splitlines())) <= 80
+    _, out, _ = numtok("compare", *refs, "--until", "loss<=100", "--format", "csv")
+    [row] = [line for line in out.splitlines() if line.startswith("tokens until,")]
+    assert row.split(",")[:3] == ["tokens until", "p1000", "loss<=100"]
+    _, out, _ = numtok("compare", *refs, "--until", "loss<=100", "--json")
+    [one] = json.loads(out)["until"]
+    assert [tokens > 0 for tokens in one["tokens"]] == [True, True]

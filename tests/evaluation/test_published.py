@@ -1,0 +1,233 @@
+"""The published tables: what their files may hold, and each value against the paper's text."""
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from numtok.encoding.schemes.base import SCHEMES as EVERY_SCHEME
+from numtok.errors import UsageError
+from numtok.evaluation.published import Table, names, published
+from numtok.metrics.base import METRICS
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.presets import PRESETS
+from numtok.registry import spec_of
+
+PAPERS = Path(__file__).parents[3] / "shared/papers"
+PAPER = PAPERS / "000_0e3e68c57ec0abb5.txt"
+DECODING = PAPERS / "002_7e38cd198fbc9dd0.txt"
+NUMVALUE = PAPERS / "001_aec2db9f39ff9651.txt"
+NUMVALUE_ROWS = ("standard-transformer", "numerologic", "numvalue-mlp", "numvalue-rnn")
+NUMGPT = PAPERS / "003_e366f0d081961b3a.txt"
+LIKELIHOODS = {"decoding-regression/table2": 11, "decoding-regression/table3": 25}
+HEADS = ("MDN", "UD", "ND", "Riemann")
+XVAL = [f"xval/table{number}" for number in (1, 2, 3, 4, 5)]
+SCHEMES = {"p10", "p1000", "b1999", "fp15", "xval"}
+QUANTITIES = {*METRICS.names(), "tokens-per-number", "train-hours", "vocabulary"}
+
+
+def test_the_tables_of_the_papers_are_there() -> None:
+    assert {*XVAL, *LIKELIHOODS, "decoding-regression/table1"} <= set(names())
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_cell_stands_in_a_column_and_every_table_says_its_doubts(name: str) -> None:
+    table = published(name)
+    columns = [column.name for column in table.columns]
+    assert len(columns) == len(set(columns))
+    assert all(list(cells) == columns for cells in table.rows.values())
+    assert {column.metric for column in table.columns} <= QUANTITIES
+    assert all(re.fullmatch("[a-z0-9-]+", row) for row in table.rows)
+    assert name not in XVAL or set(table.rows) <= SCHEMES
+    sentences = [table.caption, *table.doubts]
+    assert table.doubts
+    assert all(sentence.endswith(".") and len(sentence) <= 100 for sentence in sentences)
+
+
+def _printed(text: str) -> tuple[Decimal, Decimal | None, bool]:
+    """A cell as the paper's text has it: value, share of invalid outputs, and the dagger."""
+    if days := re.fullmatch(r"(?:(\d+)d )?(\d+)h", text):
+        return Decimal(24 * int(days[1] or 0) + int(days[2])), None, False
+    match = re.fullmatch(r"([\d.]+)(?:×10\^\{-(\d)\})?(†?)(?: \(([\d.]+)%\))?", text)
+    assert match, text
+    value = Decimal(match[1]).scaleb(-int(match[2] or 0))
+    return value, Decimal(match[4]) / 100 if match[4] else None, bool(match[3])
+
+
+def _rows_of_the_paper(number: int) -> dict[str, list[str]]:
+    """The lines below a caption that begin with the name of a scheme."""
+    text = PAPER.read_text("utf-8").partition(f"\nTable {number}:")[2]
+    rows: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        name, *cells = line.rstrip("\t").split("\t")
+        if cells and name.lower() in SCHEMES and name.lower() not in rows:
+            rows[name.lower()] = cells
+        elif rows and not line:
+            return rows
+    raise AssertionError(f"Table {number} is not in the paper")
+
+
+@pytest.mark.skipif(not PAPER.exists(), reason="the text of the paper is not at hand")
+@pytest.mark.parametrize("name", XVAL)
+def test_every_value_is_the_one_in_the_paper(name: str) -> None:
+    table = published(name)
+    rows = _rows_of_the_paper(int(name[-1]))
+    assert set(rows) == set(table.rows)
+    for scheme, cells in table.rows.items():
+        printed = [_printed(text) for text in rows[scheme][-len(cells) :]]
+        told = [(cell.value, cell.invalid, cell.footnote is not None) for cell in cells.values()]
+        assert told == printed
+        assert [str(value) for value, *_ in told] == [str(value) for value, *_ in printed]
+
+
+def _lines_of_the_paper(heading: str) -> list[list[str]]:
+    """The lines of cells below the line that begins so."""
+    text = DECODING.read_text("utf-8").partition(heading)[2].partition("\n")[2]
+    lines = text.partition("\n\n")[0].splitlines()
+    return [line.rstrip("\t").split("\t") for line in lines]
+
+
+@pytest.mark.skipif(not DECODING.exists(), reason="the text of the paper is not at hand")
+@pytest.mark.parametrize("name", list(LIKELIHOODS))
+def test_every_likelihood_is_the_one_in_the_paper(name: str) -> None:
+    table = published(name)
+    heading = "Dataset\tMDN" if name.endswith("2") else "Dataset\tMixture Density Network"
+    printed = {
+        row.lower().replace(" ", ""): [tuple(cell.split(" \\pm ")) for cell in cells]
+        for row, *cells in _lines_of_the_paper(heading)
+    }
+    told = {
+        row: [(str(cells[head].value), str(cells[head].deviation)) for head in HEADS]
+        for row, cells in table.rows.items()
+    }
+    assert told == printed
+    assert len(told) == LIKELIHOODS[name]
+
+
+def test_one_table_of_likelihoods_is_a_part_of_the_other() -> None:
+    part, whole = map(published, LIKELIHOODS)
+    assert {row: whole.rows[row] for row in part.rows} == part.rows
+    assert part.columns == whole.columns
+
+
+@pytest.mark.skipif(not DECODING.exists(), reason="the text of the paper is not at hand")
+def test_every_rank_correlation_is_the_one_in_the_paper_in_hundredths() -> None:
+    table = published("decoding-regression/table1")
+    [dimensions, *lines] = _lines_of_the_paper("Regression Head\tInput Dimension")
+    assert [column.group["dimension"] for column in table.columns] == dimensions[1:]
+    printed = {row.lower().replace(" ", "-"): cells for row, *cells in lines}
+    told = {
+        row: [str(cells[column.name].value.scaleb(2)) for column in table.columns]
+        for row, cells in table.rows.items()
+    }
+    assert told == printed
+
+
+@pytest.mark.skipif(not NUMVALUE.exists(), reason="the text of the paper is not at hand")
+@pytest.mark.parametrize("number", [1, 2, 6])
+def test_every_value_of_value_aware_is_the_one_in_the_paper(number: int) -> None:
+    table = published(f"numvalue/table{number}")
+    columns = [column.name for column in table.columns]
+    told = [[str(table.rows[row][name].value) for name in columns] for row in NUMVALUE_ROWS]
+    if number != 1:  # there methods stand side by side
+        told = [
+            [name, *cells] for name, cells in zip(columns, zip(*told, strict=True), strict=True)
+        ]
+    text = re.sub("</?[bu]>", "", NUMVALUE.read_text("utf-8"))
+    printed = [line.split("\t") for line in text.splitlines()]
+    for cells in told:
+        assert any(line[-len(cells) :] == cells for line in printed), cells
+
+
+# The names that rows have in the tables of NumGPT; the last two lines of each are pre-trained.
+ROWS_OF_NUMGPT = {"MAJ": "majority", "GPT with DICE": "dice"}
+
+
+def _cells_of_numgpt(number: int) -> dict[str, list[tuple[str, str]]]:
+    """Means and deviations above the caption of a table, by the name of the row."""
+    text = NUMGPT.read_text("utf-8").partition(f"\nTable {number}: ")[0]
+    lines = text[text.rindex("| Model ") :].splitlines()[2:]
+    found: dict[str, list[tuple[str, str]]] = {}
+    pretrained = False
+    for line in lines:
+        name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        pretrained |= name.startswith("Pre-train")
+        cells = [re.sub(r"[$<>b/{}]|\s", "", cell).replace("\\pm", "±") for cell in cells]
+        if name and cells and cells[0]:
+            row = ROWS_OF_NUMGPT.get(name, name.lower().replace(" ", "-"))
+            pairs = [cell.partition("±")[::2] for cell in cells if cell]
+            found[row + "-pretrained" * pretrained] = [(mean, apart) for mean, apart in pairs]
+    return found
+
+
+@pytest.mark.skipif(not NUMGPT.exists(), reason="the text of the paper is not at hand")
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_every_value_of_numgpt_is_the_one_in_the_paper(number: int) -> None:
+    """Percent there are shares here."""
+    table, printed = published(f"numgpt/table{number}"), _cells_of_numgpt(number)
+    places = 0 if number == 3 else 2
+
+    def told(value: Decimal | None) -> str:
+        return "" if value is None else str(value.scaleb(places))
+
+    assert {
+        row: [(told(cell.value), told(cell.deviation)) for cell in cells.values()]
+        for row, cells in table.rows.items()
+    } == printed
+    assert len(printed) == {1: 6, 2: 13, 3: 4}[number]
+    assert set(table.row_of.values()) <= set(printed)
+
+
+def test_values_keep_the_digits_that_were_printed() -> None:
+    assert str(published("xval/table3").rows["p1000"]["3 operands"].value) == "0.990"
+    bike = published("decoding-regression/table3").rows["bike"]
+    assert (str(bike["ND"].value), str(bike["UD"].deviation)) == ("0.10", "0.00")
+    assert published("xval/table5").rows["p10"]["a_1 (OoD)"].invalid == Decimal("0.01")
+
+
+@pytest.mark.parametrize("name", XVAL[1:])
+def test_what_xval_masks_in_training_is_what_the_paper_says(name: str) -> None:
+    """Answers alone in arithmetic, tokens of JSON as they come (Sections 3.1 to 3.3)."""
+    masks = "targets" if name in ("xval/table2", "xval/table3") else "tokens"
+    assert published(name).setup == {"objective": f"mlm:{masks}"}
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_a_table_states_is_spelt_as_reports_spell_it(name: str) -> None:
+    """Else it would be said to differ from itself."""
+    table = published(name)
+    build: dict[str, Callable[[str], object]] = {
+        "objective": OBJECTIVES.build,
+        "embedder": EMBEDDERS.build,
+        "scheme": EVERY_SCHEME.build,
+    }
+    assert set(table.row_setup) <= set(table.rows)
+    for stated in (table.setup, *table.row_setup.values()):
+        for key, spec in stated.items():
+            assert spec in PRESETS if key == "preset" else spec_of(build[key](spec)) == spec
+
+
+def _message(name: str, row: str | None = None, column: str | None = None) -> str:
+    with pytest.raises(UsageError) as caught:
+        table: Table = published(name)
+        table.row(row) if row else table.column(str(column))
+    assert caught.value.exit_code == 2
+    return str(caught.value)
+
+
+def test_an_unknown_name_gives_the_nearest_match() -> None:
+    assert _message("xval/tabel3").startswith(
+        "unknown published table 'xval/tabel3'; did you mean 'xval/table3'? known: "
+        "decoding-regression/table1, "
+    )
+    assert _message("xval/table3", column="2 operand") == (
+        "unknown column '2 operand'; did you mean '2 operands'? "
+        "known: 2 operands, 3 operands, 4 operands"
+    )
+    assert _message("xval/table3", row="b1999") == (
+        "unknown row 'b1999'; known: fp15, p10, p1000, xval; "
+        "xVal (Golkar et al. 2023), Table 3 has no other"
+    )

@@ -1,0 +1,654 @@
+"""Predictive distributions: whole (they integrate to 1), right (by hand), and of one mind.
+
+What is checked against is written here: plain integrals of the density and of
+(F(x) - 1{x >= y})^2, and sums worked out by hand.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from numtok.encoding.grammar import Grammar, Support
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.schemes.base import SCHEMES, Scheme
+from numtok.encoding.schemes.p1000 import P1000
+from numtok.models.distributions import piecewise
+from numtok.models.distributions.gaussian import Gaussian
+from numtok.models.distributions.intervals import Intervals
+from numtok.models.distributions.mixture import Mixture
+from numtok.models.distributions.samples import Samples
+from numtok.numerals.column import Numerals
+from numtok.numerals.literals import resolution
+from numtok.plugins import add_plugin_folders
+
+ROOT = Path(__file__).resolve().parents[3]
+Floats = NDArray[np.float64]
+
+NORMALIZATIONS = {
+    "none": FittedNormalizer(NORMALIZERS.build("none"), {}),
+    "scale": FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.05}),
+    "affine": FittedNormalizer(NORMALIZERS.build("affine"), {"mean": 281.5, "deviation": 7.25}),
+    "signed-log": FittedNormalizer(NORMALIZERS.build("signed-log"), {}),
+}
+TOKEN_SCHEMES = ["p1000", "p10", "b1999", "fp15"]
+SMALL = "p10,digits=2,exponents=-1..0"
+
+
+def logits_of(scheme: Scheme, rows: int, scale: float, seed: int = 0) -> NDArray[np.float32]:
+    """Random logits of numbers of fixed width."""
+    shape = rows, scheme.tokens_per_number or 0, len(scheme.vocabulary())
+    return (scale * np.random.default_rng(seed).standard_normal(shape)).astype(np.float32)
+
+
+@cache
+def support_of(scheme: Scheme) -> Support:
+    """Listed once for all tests."""
+    return Support.of(Grammar(scheme))
+
+
+@cache
+def ends_of(scheme: Scheme) -> Floats:
+    """All finite ends of the scheme's intervals, from the scheme, one sequence at a time."""
+    slots = [range(slot.start, slot.stop) for slot in scheme.slots()]  # type: ignore[attr-defined]
+    extras = range(scheme.counted, len(scheme.vocabulary()))
+    paths = [*product(*slots), *((token,) * len(slots) for token in extras)]
+    ends = {end for path in paths for end in scheme.interval(path) if math.isfinite(end)}
+    return np.array(sorted(ends))
+
+
+def predicted(
+    scheme: Scheme, normalization: str, logits: NDArray[np.float32]
+) -> tuple[Support, Intervals]:
+    """The support in raw units, and the distributions of the logits on it."""
+    support = support_of(scheme).raw(NORMALIZATIONS[normalization])
+    masses = support.log_probabilities(logits)
+    return support, Intervals(support.low, support.high, support.values, masses)
+
+
+def first_row(many: Intervals, values: Floats) -> Floats:
+    """The log-densities of one row at many values."""
+    masses = np.broadcast_to(many.log_mass[:1], (len(values), many.log_mass.shape[1]))
+    return Intervals(many.low, many.high, many.values, masses).log_density(values)
+
+
+def of_masses(low: list[float], high: list[float], mass: list[float]) -> Intervals:
+    """One distribution; an interval is read as its middle."""
+    lows, highs = np.array(low), np.array(high)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Intervals(lows, highs, (lows + highs) / 2, np.log(np.array([mass])))
+
+
+# --- token probabilities are a density and atoms -----------------------------------------------
+
+
+def total_probability(scheme: Scheme, normalization: str, one: Intervals, seed: int) -> float:
+    """The density integrated over the raw line, and the masses of the special values.
+
+    The ends between which the density is constant come from the scheme, not from a support.
+    """
+    inverse = NORMALIZATIONS[normalization].inverse
+    edges = inverse(ends_of(scheme))
+    edges = np.unique(edges[np.isfinite(edges)])
+    low, high = edges[:-1], edges[1:]
+    inside = low + (high - low) * np.random.default_rng(seed).uniform(0.1, 0.9, len(low))
+    inside = np.clip(inside, np.nextafter(low, high), np.nextafter(high, low))
+    density = float(np.exp(first_row(one, inside) + np.log(high - low)).sum())
+    beyond = np.array([-1.7e308, 1.7e308])  # what overflows is one atom
+    special = np.array([*inverse(np.zeros(1)), np.nan, np.inf, -np.inf, *beyond])
+    return density + float(np.exp(first_row(one, special)).sum())
+
+
+@pytest.mark.parametrize("scale", [1.0, 10.0, 1e4])
+@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+@pytest.mark.parametrize("name", TOKEN_SCHEMES)
+def test_density_and_atoms_of_token_probabilities_integrate_to_one(
+    name: str, normalization: str, scale: float
+) -> None:
+    scheme = SCHEMES.build(name)
+    _, one = predicted(scheme, normalization, logits_of(scheme, 1, scale))
+    total = total_probability(scheme, normalization, one, 1)
+    assert total == pytest.approx(1.0, abs=1e-6)
+
+
+def by_hand(scheme: Scheme, chances: list[dict[str, float]]) -> NDArray[np.float32]:
+    """Logits ln(weight) of the named tokens; 0 for all others, 1 in weight."""
+    logits = np.zeros((1, len(chances), len(scheme.vocabulary())), np.float32)
+    for position, weights in enumerate(chances):
+        for token, weight in weights.items():
+            logits[0, position, scheme.vocabulary().index(token)] = math.log(weight)
+    return logits
+
+
+# In p1000, of weight 1 where nothing is said:
+#   first    "-" has weight 6, and "+" and 8 extras 1 each:  P(-) = 6 / 15 = 0.4
+#   second   "602" has 101, of 900 mantissas:                P(602) = 101 / 1000 = 0.101
+#   third    "E-1" has 5, of 16 exponents:                   P(E-1) = 5 / 20 = 0.25
+# The tokens of huge weight are not allowed where they stand. -60.2 is - 602 E-1, for the values
+# from -60.25 to -60.15: a probability of 0.4 * 0.101 * 0.25 = 0.0101 over a width of 0.1, so
+#   density = 0.101    NLL = -ln 0.101 = 2.2926
+HAND = [{"-": 6.0, "E-1": 1e9}, {"602": 101.0, "+": 1e9}, {"E-1": 5.0, "ZERO": 1e9}]
+
+
+@pytest.mark.parametrize(
+    ("normalization", "value", "width"),
+    [
+        ("none", -60.2, 0.1),
+        ("scale", -60.2 / 0.05, 0.1 / 0.05),
+        ("affine", -60.2 * 7.25 + 281.5, 0.1 * 7.25),
+        # -(10^60.2 - 1); 60.15 and 60.25 normalised are 10^60.15 and 10^60.25 raw
+        ("signed-log", -(10**60.2), 10**60.25 - 10**60.15),
+    ],
+)
+def test_the_nll_of_p1000_is_that_worked_out_by_hand(
+    normalization: str, value: float, width: float
+) -> None:
+    _, one = predicted(P1000(), normalization, by_hand(P1000(), HAND))
+    nll = -one.log_density(np.array([value]))[0]
+    assert nll == pytest.approx(-math.log(0.0101 / width), rel=1e-6)
+    if normalization == "none":
+        assert nll == pytest.approx(2.2926347621)
+
+
+def test_the_nll_of_special_values_is_that_of_their_masses() -> None:
+    _, one = predicted(P1000(), "none", by_hand(P1000(), HAND))
+    special = [0.0, -0.0, math.nan, math.inf, -math.inf, 1e300, -1e300, 9.996e9]
+    # Each extra has weight 1 of 15, and after it there is no choice.
+    np.testing.assert_allclose(np.exp(first_row(one, np.array(special))), 1 / 15)
+    # An underflow lies between 0 and what is rounded to 1e-6 (from 9.995e-7 on).
+    under = first_row(one, np.array([1e-9, -9e-7]))
+    np.testing.assert_allclose(np.exp(under), 1 / 15 / 9.995e-7)
+
+
+def test_the_nll_of_fp15_and_b1999_is_that_worked_out_by_hand() -> None:
+    # One token of weight 8, and 28,799 others with 8 extras: 8 / (8 + 28807) over 0.1.
+    fp15 = SCHEMES.build("fp15")
+    _, one = predicted(fp15, "none", by_hand(fp15, [{"-602E-1": 8.0}]))
+    assert one.log_density(np.array([-60.21]))[0] == pytest.approx(math.log(8 / 28815 / 0.1))
+    assert one.mode()[0] == -60.2
+    # 7 of 7 + 1799 + 8, then 4 of 4 + 15.
+    b1999 = SCHEMES.build("b1999")
+    _, one = predicted(b1999, "none", by_hand(b1999, [{"-602": 7.0}, {"E-1": 4.0}]))
+    expected = math.log(7 / 1814 * 4 / 19 / 0.1)
+    assert one.log_density(np.array([-60.21]))[0] == pytest.approx(expected)
+
+
+def test_the_nll_of_p10_is_that_worked_out_by_hand() -> None:
+    # 2 of 2 + 9; 3 of 3 + 8, no leading zero; 1 of 10; 4 of 4 + 9; 5 of 5 + 15.
+    chances = [{"-": 2.0}, {"6": 3.0, "0": 1e9}, {}, {"2": 4.0}, {"E-1": 5.0}]
+    p10 = SCHEMES.build("p10")
+    _, one = predicted(p10, "none", by_hand(p10, chances))
+    expected = 2 / 11 * 3 / 11 * 1 / 10 * 4 / 13 * 5 / 20 / 0.1
+    assert one.log_density(np.array([-60.2]))[0] == pytest.approx(math.log(expected))
+
+
+def test_the_scheme_of_contributing_has_a_density_too(plugins: Path) -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    [source] = re.findall(r'^```python\n("""decade.*?)^```$', page, re.M | re.S)
+    (plugins / "schemes/decade.py").write_text(source, "utf-8")
+    add_plugin_folders([plugins])
+    scheme = SCHEMES.build("decade")
+    _, one = predicted(scheme, "scale", np.zeros((1, 1, len(scheme.vocabulary())), np.float32))
+    # 2 * 1601 steps and 8 extras, all equal; -60.2 is within 10^1.775 to 10^1.785, divided by 0.05
+    width = (10**1.785 - 10**1.775) / 0.05
+    found = first_row(one, np.array([-60.2 / 0.05, 0.0, np.inf, 1e300]))
+    np.testing.assert_allclose(np.exp(found), [1 / 3210 / width, *[1 / 3210] * 3])
+    tokens = scheme.encode(Numerals(np.array([-60.2]))).tokens
+    assert scheme.vocabulary()[tokens[0]] == "-10^1.78"
+
+
+# --- intervals ---------------------------------------------------------------------------------
+
+# -inf | overflow | two intervals, the first an underflow's neighbour | zero | ... | overflow | NaN
+LOW = [-math.inf, -math.inf, -4.0, -1.0, 0.0, 0.0, 2.0, math.inf, math.nan]
+HIGH = [-math.inf, -4.0, -1.0, 0.0, 0.0, 2.0, math.inf, math.inf, math.nan]
+MASS = [0.01, 0.04, 0.3, 0.1, 0.05, 0.2, 0.15, 0.05, 0.1]
+
+
+def test_each_kind_of_value_has_its_density_or_mass() -> None:
+    one = of_masses(LOW, HIGH, MASS)
+    expected = {
+        -math.inf: 0.01,
+        -1e9: 0.04,
+        -4.0: 0.1,  # the end of an interval, at an overflow
+        -2.0: 0.1,
+        -1.0: 0.1,  # where two intervals meet, of one density
+        0.0: 0.05,
+        1.5: 0.1,
+        2.0: 0.1,
+        3.0: 0.15,
+        math.inf: 0.05,
+        math.nan: 0.1,
+    }
+    found = np.exp(first_row(one, np.array(list(expected))))
+    np.testing.assert_allclose(found, list(expected.values()))
+
+
+def test_where_two_intervals_meet_is_the_mean_of_their_densities() -> None:
+    one = of_masses([0.0, 1.0], [1.0, 3.0], [0.8, 0.2])
+    np.testing.assert_allclose(np.exp(first_row(one, np.array([1.0]))), (0.8 + 0.1) / 2)
+
+
+def test_outside_all_intervals_the_density_is_zero() -> None:
+    one = of_masses([0.0], [1.0], [1.0])
+    odd = np.array([-0.5, 1.5, math.inf, math.nan])
+    np.testing.assert_array_equal(first_row(one, odd), -math.inf)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (-4.0, -1.0, 0.3),
+        (-2.5, 1.0, 0.3 / 2 + 0.1 + 0.05 + 0.2 / 2),
+        (-0.5, 0.0, 0.1 / 2 + 0.05),  # an atom counts at the upper end,
+        (0.0, 0.5, 0.2 / 4),  # not at the lower one
+        (-math.inf, math.inf, 0.3 + 0.1 + 0.05 + 0.2 + 0.15 + 0.05),
+        (2.0, 1e300, 0.0),  # what overflows lies at infinity
+        (2.0, math.inf, 0.2),
+        (1.0, 1.0, 0.0),
+        (1.0, 0.5, 0.0),
+        (math.nan, 1.0, math.nan),
+        (1.0, math.nan, math.nan),
+    ],
+)
+def test_the_probability_of_an_interval_is_a_sum_of_masses(
+    low: float, high: float, expected: float
+) -> None:
+    one = of_masses(LOW, HIGH, MASS)
+    found = np.exp(one.log_interval(np.array([low]), np.array([high])))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_the_probability_of_an_interval_keeps_its_digits_where_it_is_tiny() -> None:
+    logs = np.array([[0.0, -5000.0, -5000.0 + math.log(3)]])
+    low, high = np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0])
+    one = Intervals(low, high, np.zeros(3), logs)
+    found = one.log_interval(np.array([1.5]), np.array([3.0]))[0]
+    assert found == pytest.approx(-5000 + math.log(1 / 2 + 3), rel=1e-15)
+    never = Intervals(low, high, np.zeros(3), np.array([[0.0, -np.inf, -np.inf]]))
+    assert never.log_interval(np.array([1.5]), np.array([3.0]))[0] == -math.inf
+
+
+@pytest.mark.parametrize(
+    "literal", ["0.30000000000000004", "287.61453247070312", "12345678901234567890", "287.614532"]
+)
+def test_what_was_recorded_finer_than_float64_is_as_wide_as_two_spacings(literal: str) -> None:
+    value = np.array([float(literal)])
+    one = Gaussian(value, abs(value) / 10, NORMALIZATIONS["none"])
+    half = resolution(literal) / 2
+    wide = 2 * max(half, float(np.spacing(value[0])))
+    expected = one.log_density(value)[0] + math.log(wide)
+    assert one.log_recorded(value, half)[0] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "scaling, value, half",
+    [
+        (FittedNormalizer(NORMALIZERS.build("unit"), {"low": -1e9, "width": 2e9}), 1e-5, 1e-12),
+        (NORMALIZATIONS["scale"], 1e300, 1e270),
+        (NORMALIZATIONS["signed-log"], 1e300, 1e280),
+    ],
+    ids=["unit", "scale", "signed-log"],
+)
+@pytest.mark.parametrize("kind", ["gaussian", "mixture"])
+def test_an_interval_that_normalised_values_do_not_tell_apart_has_its_probability(
+    kind: str, scaling: FittedNormalizer, value: float, half: float
+) -> None:
+    at = np.array([value])
+    center, deviation = scaling.forward(at), 0.1 * np.abs(scaling.forward(at))
+    one: Gaussian | Mixture = Gaussian(center, deviation, scaling)
+    if kind == "mixture":
+        one = Mixture(np.zeros((1, 1)), center[:, None], deviation[:, None], scaling)
+    found = one.log_recorded(at, np.array([half]))[0]
+    expected = one.log_density(at)[0] + math.log(2 * max(half, np.spacing(value)))
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_what_was_recorded_at_no_known_resolution_has_no_probability() -> None:
+    one = Gaussian(np.zeros(1), 1.0, NORMALIZATIONS["none"])
+    assert np.isnan(one.log_recorded(np.zeros(1), np.array([math.nan]))).all()
+
+
+def test_an_interval_as_narrow_as_rounding_is_an_atom() -> None:
+    one = of_masses([0.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 2.0], [0.1, 0.2, 0.3, 0.4])
+    np.testing.assert_allclose(np.exp(first_row(one, np.array([1.0]))), 0.5)
+    assert one.cdf(np.array([1.0]))[0] == pytest.approx(0.6)
+    assert one.quantiles([0.3]).item() == 1.0
+
+
+def test_cdf_and_quantiles_are_given_that_it_is_a_number() -> None:
+    one = of_masses(LOW, HIGH, MASS)
+    values = [-math.inf, -1e300, -4.0, -2.5, -1.0, -1e-9, 0.0, 1.0, 2.0, 1e300, math.inf]
+    below = [0.05, 0.05, 0.05, 0.2, 0.35, 0.45, 0.5, 0.6, 0.7, 0.7, 0.9]
+    found = [one.cdf(np.array([value]))[0] for value in values]
+    np.testing.assert_allclose(found, np.array(below) / 0.9, rtol=1e-8)
+    assert np.isnan(one.cdf(np.array([math.nan]))[0])
+    levels = np.array([0.04, 0.05, 0.2, 0.45, 0.475, 0.5, 0.6, 0.701]) / 0.9
+    places = [-math.inf, -math.inf, -2.5, 0.0, 0.0, 0.0, 1.0, math.inf]
+    np.testing.assert_allclose(one.quantiles(levels.tolist())[0], places, atol=1e-12)
+    assert one.median()[0] == 0.0
+
+
+def test_the_mean_is_given_that_it_is_finite_and_the_mode_is_the_likeliest_value() -> None:
+    one = of_masses(LOW, HIGH, MASS)
+    assert one.mean()[0] == pytest.approx((0.3 * -2.5 + 0.1 * -0.5 + 0.2 * 1.0) / 0.65)
+    assert one.mode()[0] == -2.5
+    likely_nan = of_masses(LOW, HIGH, [*MASS[:-1], 0.9])
+    assert np.isnan(likely_nan.mode()[0])
+
+
+def test_extreme_masses_leave_what_is_given_exact() -> None:
+    logs = np.array([[0.0, -5000.0, -5000.0 + math.log(3), -10000.0, 0.0]])
+    low = np.array([-math.inf, 0.0, 1.0, 2.0, math.nan])
+    high = np.array([0.0, 1.0, 2.0, math.inf, math.nan])
+    one = Intervals(low, high, np.zeros(5), logs)
+    assert one.mean()[0] == pytest.approx((0.5 + 3 * 1.5) / 4)
+    # Uniform on each: the integral of F^2 up to 1 is 1/48, of (1 - F)^2 beyond 9/16 * 1/3.
+    assert one.crps(np.array([1.0]))[0] == pytest.approx(1 / 48 + 9 / 48)
+    assert one.quantiles([0.5]).item() == -math.inf
+
+
+def test_intervals_that_do_not_ascend_are_refused() -> None:
+    for low, high in [([1.0, 0.0], [2.0, 1.0]), ([math.nan, 0.0], [math.nan, 1.0])]:
+        with pytest.raises(ValueError, match=r"^the intervals of a distribution must ascend, with"):
+            of_masses(low, high, [0.5, 0.5])
+
+
+@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+@pytest.mark.parametrize("name", ["p1000", SMALL])
+def test_a_quantile_undoes_the_cdf(name: str, normalization: str) -> None:
+    scheme = SCHEMES.build(name)
+    _, many = predicted(scheme, normalization, logits_of(scheme, 30, 1.0))
+    values = NORMALIZATIONS[normalization].inverse(np.random.default_rng(5).uniform(-9.0, 9.0, 30))
+    levels = many.cdf(values)
+    again = [many.quantiles([level])[row, 0] for row, level in enumerate(levels.tolist())]
+    np.testing.assert_allclose(again, values, rtol=1e-7, atol=1e-7)
+    ladder = many.quantiles([0.01, 0.2, 0.5, 0.8, 0.99])
+    assert (ladder[:, 1:] >= ladder[:, :-1]).all()
+
+
+@pytest.mark.parametrize("normalization", ["none", "scale", "signed-log"])
+@pytest.mark.parametrize("name", ["p1000", "fp15", SMALL])
+def test_draws_agree_with_the_cdf(name: str, normalization: str) -> None:
+    scheme = SCHEMES.build(name)
+    _, one = predicted(scheme, normalization, logits_of(scheme, 1, 1.0))
+    draws = np.sort(one.sample(4000, np.random.default_rng(6))[0])  # NaN last
+    numbers = draws[~np.isnan(draws)]
+    shares = np.searchsorted(numbers, numbers, "right") / len(numbers)
+    cdf = [one.cdf(np.array([number]))[0] for number in numbers]
+    # Kolmogorov-Smirnov: right code fails at 1 seed of 1,000.
+    assert np.abs(cdf - shares).max() < 1.95 / math.sqrt(len(numbers))
+    chance = np.exp(one.log_mass[0, -1])
+    spread = math.sqrt(chance * (1 - chance) / len(draws))
+    assert abs(np.isnan(draws).mean() - chance) < 3.3 * spread
+
+
+# --- crps --------------------------------------------------------------------------------------
+
+
+def integrated(cdf: Callable[[Floats], Floats], value: float, ends: Floats) -> float:
+    """The integral of (F(x) - 1{x >= value})^2 by the midpoint rule."""
+    edges = np.union1d(ends, [value])
+    middles = (edges[1:] + edges[:-1]) / 2
+    return float(np.square(cdf(middles) - (middles >= value)) @ np.diff(edges))
+
+
+def finite_cdf(one: Intervals) -> Callable[[Floats], Floats]:
+    """F given that the number is finite, from the definition: a sum over the intervals."""
+    finite = np.isfinite(one.low) & np.isfinite(one.high)
+    low, high, mass = one.low[finite], one.high[finite], np.exp(one.log_mass[0, finite])
+
+    def cdf(x: Floats) -> Floats:
+        width = np.where(high > low, high - low, 1.0)
+        share = np.where(high > low, np.clip((x[:, None] - low) / width, 0, 1), x[:, None] >= low)
+        return np.asarray(share @ (mass / mass.sum()), np.float64)
+
+    return cdf
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=6),
+    st.lists(st.integers(1, 9), min_size=6, max_size=6),
+    st.floats(-5.0, 20.0),
+)
+def test_the_crps_of_intervals_is_the_integral_of_its_definition(
+    widths: list[int], masses: list[int], value: float
+) -> None:
+    ends = np.cumsum([0.0, *widths]) - 2.0  # a width of 0 is an atom
+    mass = np.array(masses[: len(widths)], np.float64)
+    log_mass = np.log(mass / mass.sum())[None]
+    one = Intervals(ends[:-1], ends[1:], ends[1:], log_mass)
+    expected = integrated(finite_cdf(one), value, np.linspace(-6, 21, 40001))
+    assert one.crps(np.array([value]))[0] == pytest.approx(expected, abs=2e-3)
+
+
+@pytest.mark.parametrize("value", [-6.0, -4.0, -1.3, 0.0, 0.7, 2.0, 5.0])
+def test_the_crps_leaves_out_what_is_not_finite(value: float) -> None:
+    one = of_masses(LOW, HIGH, MASS)
+    expected = integrated(finite_cdf(one), value, np.linspace(-7, 6, 40001))
+    assert one.crps(np.array([value]))[0] == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("normalization", ["none", "scale", "affine"])
+def test_the_crps_of_tokens_is_the_integral_of_its_definition(normalization: str) -> None:
+    scheme = SCHEMES.build(SMALL)
+    _, one = predicted(scheme, normalization, logits_of(scheme, 1, 1.0))
+    ends = NORMALIZATIONS[normalization].inverse(np.linspace(-99.5, 99.5, 20001))
+    for value in NORMALIZATIONS[normalization].inverse(np.array([-3.3, 0.0, 47.0])):
+        expected = integrated(finite_cdf(one), value, ends)
+        assert one.crps(np.array([value]))[0] == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_crps_of_a_wide_scheme_keeps_its_digits() -> None:
+    # Nearly all mass within 1e-3 of the truth; the line goes to 1e10, and cancels there.
+    chances = [{"+": 1e12}, {"150": 1e12}, {"E-5": 1e12}]
+    _, one = predicted(P1000(), "none", by_hand(P1000(), chances))
+    # All but 1e-9 of the mass is uniform over 1.495e-3 to 1.505e-3: 1/12 of the width.
+    score = one.crps(np.array([1.5e-3]))[0]
+    assert score == pytest.approx(1e-5 / 12, rel=1e-4)
+
+
+def test_the_crps_of_a_single_value_is_the_distance() -> None:
+    one = of_masses([2.0], [2.0], [1.0])
+    for value in (-1.0, 2.0, 5.5):
+        assert one.crps(np.array([value]))[0] == abs(value - 2.0)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_the_crps_of_what_is_not_finite_is_not_finite(value: float) -> None:
+    drawn = Samples(np.array([[1.0, 2.0]]))
+    normal = Gaussian(np.array([1.0]), 1.0, NORMALIZATIONS["none"])
+    skew = Gaussian(np.array([1.0]), 1.0, NORMALIZATIONS["signed-log"])
+    for one in (of_masses(LOW, HIGH, MASS), drawn, normal, skew):
+        np.testing.assert_array_equal(one.crps(np.array([value])), abs(value))
+
+
+def test_a_corner_of_a_line_is_no_special_case() -> None:
+    x, f = np.array([0.0, 1.0, 1.0, 2.0]), np.array([0.0, 0.25, 0.75, 1.0])
+    for value in (0.0, 1.0, 2.0):
+        near = [piecewise.crps(x, f, value + step) for step in (-1e-9, 1e-9)]
+        assert piecewise.crps(x, f, value) == pytest.approx(sum(near) / 2, abs=1e-8)
+
+
+# --- gaussian ----------------------------------------------------------------------------------
+
+
+def gaussian(normalization: str, center: float, deviation: float) -> Gaussian:
+    """One distribution."""
+    return Gaussian(np.array([center]), deviation, NORMALIZATIONS[normalization])
+
+
+@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+def test_the_density_of_a_gaussian_is_the_slope_of_its_cdf(normalization: str) -> None:
+    fitted = NORMALIZATIONS[normalization]
+    rng = np.random.default_rng(7)
+    many = Gaussian(rng.normal(size=50), rng.uniform(0.5, 2, 50), fitted)
+    values = fitted.inverse(rng.normal(size=50))
+    step = 1e-5 * (1 + np.abs(values))
+    slope = (many.cdf(values + step) - many.cdf(values - step)) / (2 * step)
+    np.testing.assert_allclose(np.exp(many.log_density(values)), slope, rtol=1e-5)
+
+
+def test_the_density_of_a_gaussian_is_that_worked_out_by_hand() -> None:
+    # In the channel 0.05 * 30 = 1.5 is one deviation of 0.5 above 1:
+    # e^(-1/2) / (0.5 sqrt(2 pi)) a channel unit, and 0.05 channel units a raw unit.
+    found = gaussian("scale", 1.0, 0.5).log_density(np.array([30.0]))[0]
+    assert found == pytest.approx(math.log(math.exp(-0.5) / (0.5 * math.sqrt(2 * math.pi)) * 0.05))
+
+
+@given(st.floats(-12.0, 12.0), st.floats(1e-3, 20.0))
+def test_the_interval_of_a_gaussian_is_the_difference_of_its_cdf(low: float, width: float) -> None:
+    ends = np.array([low]), np.array([low + width])
+    one = gaussian("scale", 0.1, 0.2)
+    expected = one.cdf(ends[1])[0] - one.cdf(ends[0])[0]
+    assert np.exp(one.log_interval(*ends)[0]) == pytest.approx(expected, rel=1e-9)
+
+
+def test_what_is_not_finite_is_impossible_for_a_gaussian() -> None:
+    for value in (math.nan, math.inf, -math.inf, 1e308):
+        assert gaussian("none", 0.0, 1.0).log_density(np.array([value]))[0] == -math.inf
+
+
+@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+def test_quantiles_and_draws_of_a_gaussian_agree_with_its_cdf(normalization: str) -> None:
+    one = gaussian(normalization, 0.7, 1.3)
+    levels = [0.05, 0.25, 0.5, 0.75, 0.95]
+    points = one.quantiles(levels)
+    np.testing.assert_allclose([one.cdf(points[:, k])[0] for k in range(5)], levels)
+    draws = one.sample(20000, np.random.default_rng(8))
+    shares = [(draws <= point).mean() for point in points[0]]
+    np.testing.assert_allclose(shares, levels, atol=1.95 / math.sqrt(20000))
+    np.testing.assert_allclose(one.median(), one.mode())
+
+
+@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+@pytest.mark.parametrize("value", [-2.0, 0.1, 0.7, 3.0])
+def test_the_crps_of_a_gaussian_is_the_integral_of_its_definition(
+    normalization: str, value: float
+) -> None:
+    one, inverse = gaussian(normalization, 0.7, 0.4), NORMALIZATIONS[normalization].inverse
+    ends, raw = inverse(np.linspace(-4.0, 5.0, 40001)), inverse(np.array([value]))
+
+    def cdf(x: Floats) -> Floats:
+        return Gaussian(np.full(len(x), 0.7), 0.4, NORMALIZATIONS[normalization]).cdf(x)
+
+    expected = integrated(cdf, float(raw[0]), ends)
+    assert one.crps(raw)[0] == pytest.approx(expected, rel=1e-4)
+
+
+def test_numerical_and_closed_forms_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(9)
+    scaling = NORMALIZATIONS["affine"]
+    many = Gaussian(rng.normal(size=20), rng.uniform(0.1, 3, 20), scaling)
+    values = 281.5 + 15 * rng.normal(size=20)
+    exact, center = many.crps(values), many.mean()
+    monkeypatch.setattr(type(scaling.normalizer), "linear", False)
+    np.testing.assert_allclose(many.crps(values), exact, rtol=2e-5)
+    np.testing.assert_allclose(many.mean(), center, rtol=1e-9)
+
+
+def test_the_mean_under_signed_log_is_that_of_a_lognormal() -> None:
+    # Far from zero the inverse is 10^z - 1, whose mean is 10^center * e^((s ln 10)^2 / 2) - 1.
+    found = gaussian("signed-log", 8.0, 0.5).mean()[0]
+    assert found == pytest.approx(1e8 * math.exp((0.5 * math.log(10)) ** 2 / 2) - 1, rel=1e-4)
+
+
+def test_a_gaussian_too_wide_for_float64_has_no_finite_mean() -> None:
+    one = gaussian("signed-log", 0.0, 100.0)
+    assert not np.isfinite(one.mean()[0])
+    assert not np.isfinite(one.crps(np.array([1.0]))[0])
+
+
+@pytest.mark.parametrize("deviation", [0.0, -1.0, math.nan])
+def test_a_deviation_that_is_not_positive_is_refused(deviation: float) -> None:
+    with pytest.raises(ValueError, match=r"^a deviation must be positive$"):
+        gaussian("none", 0.0, deviation)
+
+
+# --- samples -----------------------------------------------------------------------------------
+
+DRAWS = np.array(
+    [[3.0, 1.0, 2.0, 2.0], [np.nan, 1.0, -np.inf, 5.0], [np.nan, np.nan, np.nan, np.nan]]
+)
+
+
+def test_samples_answer_from_their_draws() -> None:
+    drawn = Samples(DRAWS)
+    np.testing.assert_array_equal(drawn.mean(), [2.0, 3.0, np.nan])
+    np.testing.assert_array_equal(drawn.median(), [2.0, 1.0, np.nan])
+    np.testing.assert_array_equal(drawn.mode(), [2.0, -np.inf, np.nan])
+    np.testing.assert_array_equal(drawn.cdf(np.array([2.0, 1.0, 0.0])), [0.75, 2 / 3, np.nan])
+    np.testing.assert_array_equal(drawn.cdf(np.array([0.0, np.nan, 0.0])), [0, np.nan, np.nan])
+    np.testing.assert_array_equal(
+        drawn.quantiles([0.25, 0.26, 0.99]), [[1, 2, 3], [-np.inf, -np.inf, 5], [np.nan] * 3]
+    )
+
+
+def test_draws_of_samples_are_among_them() -> None:
+    again = Samples(DRAWS).sample(400, np.random.default_rng(10))
+    assert again.shape == (3, 400)
+    assert [set(row) for row in np.nan_to_num(again, nan=9.0, neginf=-9.0).tolist()] == [
+        {1.0, 2.0, 3.0},
+        {9.0, 1.0, -9.0, 5.0},
+        {9.0},
+    ]
+
+
+@pytest.mark.parametrize("value", [-0.5, 0.0, 0.3, 1.0, 2.0])
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_the_crps_of_samples_is_on_average_that_of_what_they_are_drawn_from(
+    value: float, count: int
+) -> None:
+    # 1 with a probability of 1/2, else 0: all 2^count draws are equally likely.
+    every = np.array(np.meshgrid(*[[0.0, 1.0]] * count)).reshape(count, -1).T
+    scores = Samples(every).crps(np.full(len(every), value))
+    exact = of_masses([0.0, 1.0], [0.0, 1.0], [0.5, 0.5]).crps(np.array([value]))[0]
+    assert scores.mean() == pytest.approx(exact)
+
+
+def test_the_crps_of_samples_is_of_the_finite_draws() -> None:
+    # |1 - 2| and |5 - 2| are 2 on average; the pair is 4 apart, over 2 * 1.
+    np.testing.assert_array_equal(Samples(DRAWS).crps(np.array([2.0, 2.0, 2.0]))[1:], [0, np.nan])
+    lone = Samples(np.array([[1.0, np.nan]]))
+    assert np.isnan(lone.crps(np.array([1.0]))[0])
+
+
+def test_samples_have_no_density() -> None:
+    drawn = Samples(DRAWS)
+    assert np.isnan(drawn.log_density(np.zeros(3))).all()
+    assert np.isnan(drawn.log_interval(np.zeros(3), np.ones(3))).all()
+    assert np.isnan(drawn.log_recorded(np.zeros(3), 0.5)).all()
+
+
+# --- of all ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("levels", [[0.0], [1.0], [0.5, math.nan], [-0.1]])
+def test_levels_that_are_none_are_refused(levels: list[float]) -> None:
+    for one in (of_masses(LOW, HIGH, MASS), Samples(DRAWS), gaussian("none", 0.0, 1.0)):
+        with pytest.raises(ValueError) as found:
+            one.quantiles(levels)
+        assert str(found.value) == (
+            f"levels of quantiles lie between 0 and 1, both excluded; got {levels}"
+        )
+
+
+def test_no_numbers_have_no_answers() -> None:
+    none = np.empty(0)
+    tokens = Intervals(np.array(LOW), np.array(HIGH), np.array(LOW), np.empty((0, 9)))
+    normal = Gaussian(none, 1.0, NORMALIZATIONS["signed-log"])
+    for one in (tokens, normal, Samples(np.empty((0, 4)))):
+        assert one.cdf(none).shape == one.crps(none).shape == one.mean().shape == (0,)
+        assert one.quantiles([0.1, 0.5]).shape == (0, 2)
+        assert one.sample(3, np.random.default_rng(0)).shape == (0, 3)
+        assert one.mode().shape == one.median().shape == (0,)
+    for exact in (tokens, normal):
+        assert exact.log_density(none).shape == exact.log_interval(none, none).shape == (0,)

@@ -1,0 +1,128 @@
+"""The tables of docs/NUMERALS.md, read from the page itself, against the scanner."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from numtok.numerals.decimals import read
+from numtok.numerals.literals import value_of
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "NUMERALS.md"
+_SPAN = re.compile(r"`([^`]+)`")
+
+
+def scanned(texts: Sequence[str], policy: NumeralPolicy) -> list[list[str]]:
+    """What the scanner finds in one column of texts, each number as written."""
+    encoded = [text.encode() for text in texts]
+    rows = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    data = np.frombuffer(b"".join(encoded), np.uint8)
+    starts, ends, counts = scan(data, rows, policy)
+    assert len(starts) == len(ends) == counts.sum()
+    found = [
+        data[start:end].tobytes().decode()
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+    bounds = np.cumsum([0, *counts.tolist()]).tolist()
+    return [found[bounds[row] : bounds[row + 1]] for row in range(len(texts))]
+
+
+class Case(NamedTuple):
+    group: str
+    text: str
+    cells: list[str]
+
+
+def _cases(heading: str) -> list[Case]:
+    """The rows of all tables whose header is ``heading``."""
+    cases: list[Case] = []
+    group, inside = "", False
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            group = line.strip("# ")
+        if not line.startswith("|"):
+            inside = False
+        elif line == heading:
+            inside = True
+        elif inside and not line.startswith("|---"):
+            text, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+            cases.append(Case(group, text.removeprefix("`").removesuffix("`"), cells))
+    return cases
+
+
+def _numbers(cell: str) -> list[str]:
+    found = _SPAN.findall(cell)
+    assert " ".join(f"`{number}`" for number in found) == cell or (cell == "none" and not found)
+    return found
+
+
+PLAIN = _cases("| text | numbers | `xval` | why |")
+OPTIONS = _cases("| text | options | numbers | values |")
+
+
+@pytest.mark.parametrize("case", PLAIN, ids=lambda case: f"{case.group}: {case.text}")
+def test_the_scanner_reads_what_the_page_says(case: Case) -> None:
+    default, xval, _ = case.cells
+    expected = _numbers(default)
+    assert scanned([case.text], NumeralPolicy()) == [expected]
+    expected_by_xval = expected if xval == "same" else _numbers(xval)
+    assert scanned([case.text], NumeralPolicy("xval")) == [expected_by_xval]
+    if xval != "same":
+        assert expected != expected_by_xval, "say `same`"
+
+
+@pytest.mark.parametrize("case", OPTIONS, ids=lambda case: f"{case.cells[0]}: {case.text}")
+def test_the_options_read_what_the_page_says(case: Case) -> None:
+    options, numbers, values = case.cells
+    policy = NumeralPolicy.parse(",".join(["default", *(f"{o}=yes" for o in options.split())]))
+    expected = _numbers(numbers)
+    assert scanned([case.text], policy) == [expected]
+    data = np.frombuffer(case.text.encode(), np.uint8)
+    starts, ends, _ = scan(data, np.array([0, len(data)], np.int32), policy)
+    wanted = [float(value) for value in values.split()]
+    assert read(data, starts, ends)[0].tolist() == wanted
+    assert [value_of(literal) for literal in expected] == wanted
+
+
+@pytest.mark.parametrize("rule", ["default", "xval"])
+def test_the_whole_table_as_one_column_reads_the_same_as_row_by_row(rule: str) -> None:
+    texts = ["", *(case.text for case in PLAIN), ""]
+    policy = NumeralPolicy(rule)
+    assert scanned(texts, policy) == [scanned([text], policy)[0] for text in texts]
+
+
+def test_the_page_has_its_tables_and_no_case_twice() -> None:
+    assert len(PLAIN) >= 70
+    assert len(OPTIONS) >= 15
+    assert len({case.text for case in PLAIN}) == len(PLAIN)
+    assert len({(case.text, case.cells[0]) for case in OPTIONS}) == len(OPTIONS)
+
+
+def test_the_characters_that_look_alike_are_the_ones_meant() -> None:
+    texts = {case.text for case in PLAIN}
+    assert {"\u22125", "1\u22125", "1\u20135", "\uff15", "\u0663", "e\u03015", "\xe95"} <= texts
+
+
+#: Cases that no later version of the page may change.
+SETTLED = {
+    "(1.42-8.20)": ["1.42", "8.20"],
+    "(1.42 - 8.20)": ["1.42", "8.20"],
+    "[1,-2]": ["1", "-2"],
+    "of -5 degrees": ["-5"],
+    "planet0": [],
+    "x1": [],
+    "utf8": [],
+    "'a'-5": ["5"],
+    '"-3.5"': ["-3.5"],
+}
+
+
+@pytest.mark.parametrize("text", SETTLED)
+def test_the_settled_cases_are_on_the_page_with_their_results(text: str) -> None:
+    (case,) = [case for case in PLAIN if case.text == text]
+    assert _numbers(case.cells[0]) == SETTLED[text]

@@ -1,0 +1,1022 @@
+"""``numtok compare``: experiments, seeds, paired differences, gates, and how they are printed."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok.cli.output.comparison import _apart
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.errors import DataError, NumtokError, StoreError, UsageError
+from numtok.evaluation.comparison.requirements import Requirement
+from numtok.evaluation.comparison.seeds import Spread, spread, t_test
+from numtok.metrics.base import Answers, ends
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS
+from numtok.registry import spec_of
+from numtok.reports import ADDED, PREDICTIONS_FILE, REPORT_FILE, Figure, Figures
+from numtok.stages.compare import Comparison, Config, Difference, run
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from tests.cli.test_store_commands import Shell
+from tests.fakereports import METRIC_NAMES, Fake, make
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "artifacts")
+
+
+@pytest.fixture
+def numtok(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """Runs numtok in this process; exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+
+    def shell(*arguments: str) -> tuple[int, str, str]:
+        ran = Shell(capsys, monkeypatch)(*arguments)
+        return ran.code, ran.out, ran.err
+
+    return shell
+
+
+def compared(store: Store, *fakes: Fake, **options: object) -> Comparison:
+    refs = tuple(make(store, fake, f"report-{index}").ref for index, fake in enumerate(fakes))
+    return run(msgspec.convert({"reports": refs, **options}, Config), store)
+
+
+def error(kind: type[NumtokError], store: Store, *fakes: Fake, **options: object) -> str:
+    with pytest.raises(kind) as caught:
+        compared(store, *fakes, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- experiments and seeds ---------------------------------------------------------------------
+
+
+def test_reports_that_differ_in_the_seed_are_one_experiment(store: Store) -> None:
+    p1000 = [Fake("p1000", seed, noise=5) for seed in range(3)]
+    found = compared(store, p1000[0], Fake("xval", 0, noise=1), *p1000[1:], metrics=["mse"])
+    assert [(one.label, one.seeds) for one in found.experiments] == [
+        ("p1000", [0, 1, 2]),
+        ("xval", [0]),
+    ]
+    assert [len(one.reports) for one in found.experiments] == [3, 1]
+    alone = [
+        compared(store, fake, metrics=["mse"]).parts[0].standings["p1000"]["mse"].figure.value
+        for fake in p1000
+    ]
+    values = [value for value in alone if value is not None]
+    figure = found.parts[0].standings["p1000"]["mse"].figure
+    mean = sum(values) / 3
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / 2)
+    assert figure.value == pytest.approx(mean)
+    assert figure.deviation == pytest.approx(deviation)
+    assert figure.low == pytest.approx(mean - 4.302653 * deviation / math.sqrt(3))
+    assert (figure.interval, figure.seeds, figure.n) == ("seeds", 3, 200)
+
+
+def test_one_seed_has_its_own_bootstrap_interval(store: Store) -> None:
+    figure = compared(store, Fake()).parts[0].standings["p1000"]["r2"].figure
+    assert (figure.interval, figure.seeds, figure.deviation) == ("bootstrap", 1, None)
+    assert figure.low is not None and figure.value is not None and figure.high is not None
+    assert figure.low < figure.value < figure.high
+
+
+def test_a_share_of_0_or_1_has_an_interval_of_the_samples_with_one_seed_and_with_several(
+    store: Store, numtok: Run
+) -> None:
+    spec = "number-generation-ratio"
+    fakes = [Fake("p10", seed=0), Fake("p10", seed=1), Fake("xval"), Fake("p1000", invalid=9)]
+    found = compared(store, *fakes, metrics=(spec,), reference="xval")
+    low, high = ends(1.0, 200)
+    for label, deviation in (("p10", 0.0), ("xval", None)):
+        figure = found.parts[0].standings[label][spec].figure
+        assert (figure.value, figure.low, figure.high) == (1.0, low, high)
+        assert (figure.interval, figure.deviation) == ("share", deviation)
+    between = found.parts[0].standings["p1000"][spec].figure
+    assert between.interval == "bootstrap"
+    refs = [f"report-{index}" for index in range(4)]
+    code, out, _ = numtok("compare", *refs, "--metric", spec)
+    assert code == 0 and "1.000 [0.981, 1.000]" in out and "Wilson's" in out
+
+
+def test_costs_are_means_over_the_seeds(store: Store) -> None:
+    [one] = compared(store, Fake(seed=0), Fake(seed=3)).experiments
+    assert (one.spent.train_seconds, one.spent.eval_seconds) == (101.5, 2.0)
+    assert (one.spent.samples, one.spent.parameters, one.spent.flops) == (64_000, 2_500_000, 3.1e15)
+
+
+def test_labels_say_the_scheme_and_what_tells_experiments_of_one_scheme_apart(store: Store) -> None:
+    found = compared(
+        store,
+        Fake("xval"),
+        Fake("p1000"),
+        Fake("p1000", settings={"head": "mdn:10"}),
+        Fake("p1000", settings={"steps": 500, "head": "mdn:10"}),
+    )
+    assert [one.label for one in found.experiments] == [
+        "xval",
+        "p1000",
+        "p1000, head=mdn:10, steps=1000",
+        "p1000, head=mdn:10, steps=500",
+    ]
+    assert found.experiments[0].settings == {"head": "scalar", "steps": "1000"}
+
+
+def test_a_label_names_each_part_that_is_not_the_schemes_own_even_of_one_experiment(
+    store: Store,
+) -> None:
+    text = {"text_tokenizer": "words", "preset": "micro"}
+    own = {"normalize": "scale", "embedder": "scaled", "head": "scalar"}
+    cases: list[tuple[str, dict[str, str], str]] = [
+        ("xval", own, "xval"),
+        ("xval", own | {"embedder": "fone", "head": "fone"}, "xval, embedder=fone, head=fone"),
+        ("xval", own | {"embedder": "fone"}, "xval, embedder=fone"),
+        ("xval", own | {"normalize": "none"}, "xval, normalize=none"),
+        ("xval", own | {"objective": "mlm:tokens"}, "xval, objective=mlm:tokens"),
+        ("xval", own | {"objective": "mlm"}, "xval, objective=mlm:numbers"),
+        ("xval", own | {"preset": "bigru"}, "xval, preset=bigru"),
+        ("p1000,exponents=-9..9", {"normalize": "none"}, "p1000,exponents=-9..9"),
+        ("bpe:40 (given 0123abcd)", {"embedder": "lookup"}, "bpe:40 (given 0123abcd)"),
+        ("away", {"embedder": "lookup"}, "away, embedder=lookup, head=token"),
+        ("dice", {"embedder": "dice", "head": "numgpt"}, "dice"),
+    ]
+    for scheme, settings, label in cases:
+        [one] = compared(store, Fake(scheme, settings=text | settings)).experiments
+        assert one.label == label
+
+
+def test_a_table_is_labelled_by_its_head_and_a_normalisation_that_is_not_the_heads(
+    store: Store,
+) -> None:
+    fitted = {"preset": "mlp", "epochs": "3"}
+    for head, normalize, label in (
+        ("mdn:5", "unit,start=-0.5", "mdn:5"),
+        ("mdn:5", "affine", "mdn:5, normalize=affine"),
+        ("riemann:16", "unit", "riemann:16"),
+        ("away:3", "unit", "away:3, normalize=unit"),
+    ):
+        fake = Fake(head, settings=fitted | {"normalize": normalize}, of_texts=False)
+        assert [one.label for one in compared(store, fake).experiments] == [label]
+
+
+def test_a_reference_may_be_a_scheme_that_one_experiment_alone_has(store: Store) -> None:
+    text = {"text_tokenizer": "words", "embedder": "fone", "preset": "micro"}
+    fakes = [Fake("xval", settings=text), Fake("p10", settings={"preset": "micro"})]
+    found = compared(store, *fakes, reference="xval")
+    assert found.reference == "xval, embedder=fone"
+    assert "Of all: preset micro." in found.notes
+
+
+@pytest.mark.parametrize("name", SCHEMES.names())
+def test_a_scheme_names_its_parts_as_reports_say_them(name: str) -> None:
+    scheme = SCHEMES[name]
+    assert spec_of(EMBEDDERS.build(scheme.embedder)) == scheme.embedder
+    assert spec_of(HEADS.build(scheme.head)) == scheme.head
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12))
+def test_an_interval_over_seeds_is_centred_on_the_mean(values: list[float]) -> None:
+    found = spread([Figure(value, None, None, 5) for value in values])
+    assert found.value is not None and found.low is not None and found.high is not None
+    assert found.low <= found.value <= found.high
+    assert min(values) - 1e-6 <= found.value <= max(values) + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("seeds", "t"), [(2, 12.706), (3, 4.303), (4, 3.182), (5, 2.776), (11, 2.228), (31, 2.042)]
+)
+def test_the_interval_over_seeds_is_students(seeds: int, t: float) -> None:
+    found = spread([Figure(float(index % 2), None, None, 5) for index in range(seeds)])
+    assert found.high is not None and found.value is not None and found.deviation is not None
+    half = (found.high - found.value) / found.deviation * math.sqrt(seeds)
+    assert half == pytest.approx(t, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds", "ends"),
+    [
+        ((0.9, 1.0), (0.0, 1.0), (0.315, 1.0)),
+        ((0.0, 0.1), (0.0, 1.0), (0.0, 0.685)),
+        ((0.9, 1.0), (-math.inf, math.inf), (0.315, 1.585)),
+        ((0.5, 0.5), (0.0, 1.0), (0.5, 0.5)),
+    ],
+)
+def test_an_interval_over_seeds_ends_where_figures_end(
+    values: tuple[float, ...], bounds: tuple[float, float], ends: tuple[float, float]
+) -> None:
+    found = spread([Figure(value, None, None, 5) for value in values], bounds)
+    assert (found.low, found.high) == pytest.approx(ends, abs=5e-4)
+    assert found.value == pytest.approx(sum(values) / 2)
+
+
+def test_a_figure_that_one_seed_lacks_is_undefined() -> None:
+    found = spread([Figure(1.0, None, None, 5), Figure(None, None, None, 5)])
+    assert (found.value, found.low, found.interval, found.seeds) == (None, None, None, 2)
+
+
+def over_seeds(*values: float) -> Spread:
+    return spread([Figure(value, None, None, 5) for value in values])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "p"),
+    [
+        ((1.0, 2.0, 3.0), (2.0, 3.0, 4.0), 0.28786),
+        ((1.0, 2.0), (1.0, 2.0), 1.0),
+        # Student's distribution has 4 degrees of freedom: its 97.5% point is 2.776.
+        ((-1.0, 0.0, 1.0), (1.26666, 2.26666, 3.26666), 0.05),
+    ],
+)
+def test_the_p_of_two_groups_of_seeds_is_students(
+    first: tuple[float, ...], second: tuple[float, ...], p: float
+) -> None:
+    there, back = over_seeds(*first), over_seeds(*second)
+    assert t_test(there, back) == pytest.approx(p, abs=2e-5)
+    assert t_test(back, there) == t_test(there, back)
+
+
+def test_the_p_is_that_of_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    random = np.random.default_rng(0)
+    for count, others in ((2, 2), (2, 5), (5, 5), (3, 12)):
+        for apart in (0.0, 0.5, 3.0, 30.0):
+            first = random.normal(size=count)
+            second = random.normal(apart, 2.0, size=others)
+            expected = float(stats.ttest_ind(first, second).pvalue)
+            found = t_test(over_seeds(*first.tolist()), over_seeds(*second.tolist()))
+            assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+def test_the_p_of_one_seed_or_of_equal_seeds_is_undefined() -> None:
+    assert t_test(over_seeds(1.0, 2.0), over_seeds(1.0)) is None
+    assert t_test(over_seeds(1.0, 1.0), over_seeds(2.0, 2.0)) is None
+    undefined = spread([Figure(None, None, None, 5)] * 2)
+    assert t_test(over_seeds(1.0, 2.0), undefined) is None
+
+
+def test_seeds_that_are_alike_have_no_deviation() -> None:
+    alike, other = over_seeds(*[0.8133] * 5), over_seeds(*[0.8233] * 5)
+    assert (alike.value, alike.deviation, alike.low, alike.high) == (0.8133, 0.0, 0.8133, 0.8133)
+    assert t_test(alike, other) is None
+
+
+def test_figures_whose_squares_are_beyond_a_double_have_a_spread() -> None:
+    found = over_seeds(1e200, 2e200, 3e200)
+    assert found.value == 2e200
+    assert found.deviation == pytest.approx(1e200)
+    small = over_seeds(1.0, 2.0, 3.0), over_seeds(2.0, 3.0, 4.0)
+    assert t_test(found, over_seeds(2e200, 3e200, 4e200)) == pytest.approx(t_test(*small))
+    endless = over_seeds(math.inf, 1.0)
+    assert (endless.value, endless.low, endless.interval) == (math.inf, None, None)
+
+
+def test_a_difference_has_the_p_of_its_seeds(store: Store) -> None:
+    fakes = [Fake("p1000", seed, noise=5) for seed in (0, 1, 2)]
+    fakes += [Fake("xval", seed, noise=1) for seed in (0, 1)]
+    fakes.append(Fake("p10", noise=9))
+    part = compared(store, *fakes, metrics=["mse"]).parts[0]
+    assert part.reference == "xval"
+    apart, alone = (part.standings[label]["mse"].difference for label in ("p1000", "p10"))
+    assert apart is not None and alone is not None
+    figures = (part.standings[label]["mse"].figure for label in ("p1000", "xval"))
+    assert apart.p == t_test(*figures) and apart.p is not None and apart.p < 0.01
+    assert alone.p is None
+
+
+def test_p_is_printed_where_two_experiments_have_seeds(numtok: Run, store: Store) -> None:
+    fakes = [Fake("p1000", seed, noise=5) for seed in (0, 1, 2)]
+    fakes += [Fake("xval", seed, noise=0.1) for seed in (0, 1)]
+    refs = [make(store, fake, f"one-{i}").ref for i, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--metric", "mae")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert lines[lines.index("p of Student's t-test over seeds, against xval") + 3] == (
+        "p1000 (3 seeds) < 0.0001"
+    )
+    assert any(line.startswith("Student's t-test takes seeds as samples") for line in lines)
+    _, out, _ = numtok("compare", *refs[2:], "--metric", "mae")
+    assert "t-test" not in out
+
+
+# --- paired differences ------------------------------------------------------------------------
+
+
+def test_a_clear_difference_is_significant(store: Store) -> None:
+    found = compared(store, Fake("p1000", noise=20), Fake("xval", noise=2, noise_seed=1))
+    [part] = found.parts
+    assert part.reference == "xval"
+    for metric, better in found.metrics.items():
+        apart = part.standings["p1000"][metric].difference
+        assert apart is not None and apart.value is not None
+        assert apart.low is not None and apart.high is not None
+        assert apart.low <= apart.value <= apart.high
+        assert (apart.value < 0) == (better == "higher")
+        assert (apart.significant, apart.better) == (True, 0.0)
+    assert part.standings["xval"]["r2"].difference is None
+
+
+def test_equal_predictions_do_not_differ(store: Store) -> None:
+    part = compared(store, Fake("p1000"), Fake("xval")).parts[0]
+    assert part.reference == "p1000"  # the first of the best
+    for standing in part.standings["xval"].values():
+        apart = standing.difference
+        assert apart is not None
+        assert (apart.value, apart.low, apart.high, apart.significant) == (0, 0, 0, False)
+
+
+def test_equally_good_models_do_not_differ_significantly(store: Store) -> None:
+    part = compared(store, Fake("p1000", noise_seed=1), Fake("xval", noise_seed=2)).parts[0]
+    apart = part.standings[{"p1000": "xval", "xval": "p1000"}[str(part.reference)]]["r2"].difference
+    assert apart is not None and apart.low is not None and apart.high is not None
+    assert apart.low < 0 < apart.high
+    assert not apart.significant
+
+
+def test_a_difference_is_of_means_over_seeds(store: Store) -> None:
+    fakes = [Fake("p1000", seed, noise=5) for seed in (0, 1)]
+    part = compared(store, *fakes, Fake("xval", noise=1), metrics=["mse"]).parts[0]
+    apart = part.standings["p1000"]["mse"].difference
+    ours, best = (part.standings[label]["mse"].figure.value for label in ("p1000", "xval"))
+    assert apart is not None and ours is not None and best is not None
+    assert apart.value == pytest.approx(ours - best)
+
+
+def test_the_best_is_that_of_the_first_metric(store: Store) -> None:
+    fakes = Fake("p1000", noise=20), Fake("xval", noise=2)
+    assert compared(store, *fakes, metrics=["mse"]).parts[0].reference == "xval"
+
+
+def test_where_neither_direction_is_better_the_first_experiment_is_the_reference(
+    store: Store,
+) -> None:
+    found = compared(store, Fake("p1000", noise=20), Fake("xval"), metrics=["coverage", "mse"])
+    assert found.metrics == {"coverage": "neither", "mse": "lower"}
+    assert found.parts[0].reference == "p1000"
+    apart = found.parts[0].standings["xval"]["coverage"].difference
+    assert apart is not None and apart.better is None
+
+
+def test_without_a_figure_there_is_no_reference(store: Store) -> None:
+    part = compared(store, Fake("p1000"), Fake("xval"), metrics=["nll", "mse"]).parts[0]
+    assert part.reference is None
+    assert all(one["mse"].difference is None for one in part.standings.values())
+
+
+def without(columns: Sequence[str], artifact: Artifact) -> None:
+    """Takes columns out of a report's predictions."""
+    path = artifact.path / PREDICTIONS_FILE
+    path.chmod(0o644)
+    pq.write_table(pq.read_table(path).drop_columns(list(columns)), path, write_page_checksum=True)
+
+
+def test_reports_from_before_the_later_columns_are_read_and_compared(store: Store) -> None:
+    new, old = make(store, Fake("p1000"), "new"), make(store, Fake("xval"), "old")
+    without(ADDED, old)
+    metrics = ("mse", "pit-distance", "outside")
+    found = run(Config((new.ref, old.ref), metrics=metrics), store).parts[0].standings
+    assert found["xval"]["mse"].figure.value == found["p1000"]["mse"].figure.value
+    assert found["xval"]["pit-distance"].figure.value is None
+    without(["crps"], old)
+    with pytest.raises(StoreError, match=r"predictions\.parquet cannot be read: .*crps"):
+        run(Config((new.ref, old.ref)), store)
+
+
+def test_later_columns_are_read_where_they_are(store: Store) -> None:
+    found = compared(
+        store, Fake("p1000", later=True), Fake("xval"), metrics=["pit-distance", "outside", "mse"]
+    ).parts[0]
+    assert found.standings["p1000"]["outside"].figure.value == 0.25
+    assert found.standings["p1000"]["pit-distance"].figure.value == pytest.approx(1 / 800)
+    assert found.standings["xval"]["outside"].figure.value is None
+
+
+# --- metrics, groups, floors -------------------------------------------------------------------
+
+
+def test_the_metrics_are_the_usual_ones_that_the_reports_have(store: Store) -> None:
+    usual = ["r2", "signed-log-r2", "median-relative-error", "relative-error-over"]
+    assert list(compared(store, Fake()).metrics) == usual
+    assert list(compared(store, Fake(metrics=("mse", "r2"))).metrics) == ["r2"]
+    assert list(compared(store, Fake(metrics=("mse",))).metrics) == ["mse"]
+    assert list(compared(store, Fake(metrics=())).metrics) == usual
+
+
+def test_any_metric_can_be_asked_for_and_one_asked_for_twice_is_there_once(store: Store) -> None:
+    specs = ["relative-error-over,limit=0.5", "rmse", "relative-error-over,limit=0.50"]
+    found = compared(store, Fake(noise=20, metrics=("mse",)), metrics=specs)
+    assert list(found.metrics) == ["relative-error-over,limit=0.5", "rmse"]
+    assert found.parts[0].standings["p1000"]["rmse"].figure.value == pytest.approx(20, rel=0.2)
+
+
+def test_invalid_predictions_count_as_the_train_mean(store: Store) -> None:
+    figures = [
+        compared(store, Fake(noise=1, invalid=invalid), metrics=["mse"])
+        .parts[0]
+        .standings["p1000"]["mse"]
+        .figure
+        for invalid in (0, 20)
+    ]
+    assert [figure.n for figure in figures] == [200, 200]
+    assert figures[0].value is not None and figures[1].value is not None
+    assert figures[1].value > 100 * figures[0].value
+
+
+def test_a_group_has_a_table_for_each_value(store: Store) -> None:
+    found = compared(store, Fake(), Fake("xval", noise=1), by="operands")
+    assert [(part.value, part.numbers) for part in found.parts] == [("2", 67), ("3", 67), ("4", 66)]
+    assert {part.reference for part in found.parts} == {"xval"}
+    assert all(part.floors == [] for part in found.parts)
+    found = compared(store, Fake(), by="operator")
+    assert {part.value: part.numbers for part in found.parts} == {
+        "*": 66,
+        "+": 66,
+        "-": 67,
+        "none": 1,
+    }
+
+
+def test_a_floor_is_told_once_where_the_reports_agree(store: Store) -> None:
+    found = compared(store, Fake("p1000"), Fake("p1000", settings={"steps": 5}), Fake("p10"))
+    assert [(floor.name, floor.schemes) for floor in found.parts[0].floors] == [
+        ("quantisation", ["p1000"]),
+        ("quantisation", ["p10"]),
+        ("mean", []),
+    ]
+
+
+def test_floors_of_one_scheme_that_do_not_agree_go_by_the_experiments(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a scheme keeps values normalised in two ways."""
+    plain, logs = Fake("p10"), Fake("p10", settings={"normalize": "signed-log"})
+    figures = Fake._figures
+
+    def rounded(fake: Fake, answers: Answers) -> Figures:
+        off = 0.5 if "normalize" in fake.settings and fake.noise else 0.0
+        exact = bool(np.allclose(answers.prediction - answers.truth, len(fake.scheme) / 100))
+        return figures(fake, answers._replace(prediction=answers.prediction + off * exact))
+
+    monkeypatch.setattr(Fake, "_figures", rounded)
+    found = compared(store, plain, logs, Fake("p1000"))
+    first, second, _ = (one.label for one in found.experiments)
+    assert [(floor.name, floor.schemes) for floor in found.parts[0].floors] == [
+        ("quantisation", [first]),
+        ("quantisation", [second]),
+        ("quantisation", ["p1000"]),
+        ("mean", []),
+    ]
+    assert len({first, second}) == 2
+
+
+def test_the_same_figure_for_each_seed_is_said_to_tell_little(numtok: Run, store: Store) -> None:
+    told = "Without an interval: the same for each seed, and so few do not say how far others"
+    for noise_of_seeds, expected in ((0.0, True), (10.0, False)):
+        fakes = [Fake(seed=seed, noise=noise_of_seeds) for seed in (0, 1)]
+        refs = [make(store, fake, f"r-{fake.seed}-{fake.noise}").ref for fake in fakes]
+        _, out, _ = numtok("compare", *refs)
+        assert (told in " ".join(out.split())) is expected
+
+
+def test_an_interval_that_is_marked_does_not_look_as_if_it_held_0() -> None:
+    difference = Difference(0.073, 0.004, 0.84, 0.073, True, None)
+    assert _apart(difference) == "0.073 [0.004, 0.840] *"
+    negative = Difference(-0.073, -0.84, -0.004, -0.073, True, None)
+    assert _apart(negative) == "-0.073 [-0.840, -0.004] *"
+    within = Difference(0.073, -0.004, 0.84, 0.073, False, None)
+    assert _apart(within) == "0.073 [-0.0, 0.8]" or _apart(within) == "0.073 [0.0, 0.8]"
+
+
+def test_differences_are_from_whatever_is_asked_for(numtok: Run, store: Store) -> None:
+    fakes = [Fake("p10", noise=1.0), Fake("p1000", noise=5.0), Fake("xval", noise=9.0)]
+    refs = [make(store, fake, f"of-{fake.scheme}").ref for fake in fakes]
+    for asked in ("xval", refs[2], "of-xval"):
+        found = run(Config(tuple(refs), ("mae",), reference=asked), store)
+        assert found.reference == found.parts[0].reference == "xval"
+        plain = run(Config(tuple(refs), ("mae",)), store)
+        assert (plain.reference, plain.parts[0].reference) == (None, "p10")
+        there = found.parts[0].standings["p10"]["mae"].difference
+        back = plain.parts[0].standings["xval"]["mae"].difference
+        assert there is not None and back is not None
+        assert there.value is not None and back.value is not None
+        assert there.value == pytest.approx(-back.value) and there.significant
+    _, out, _ = numtok("compare", *refs, "--metric", "mae", "--reference", "xval")
+    assert "difference from xval" in out and "Differences are from xval: 95%" in out
+    code, out, err = numtok("compare", *refs, "--reference", "xvla")
+    assert (code, out) == (2, "")
+    assert err == (
+        "numtok: unknown experiment of --reference 'xvla'; did you mean 'xval'? known: p10, p1000, "
+        "xval\n"
+    )
+
+
+def test_reports_of_numbers_and_of_answers_do_not_compare(store: Store) -> None:
+    numbers = make(store, Fake(), "numbers")
+    answers = make(store, Fake(seed=1), "answers")
+    path = answers.path / REPORT_FILE
+    told = msgspec.json.decode(path.read_bytes()) | {"texts": {"longest": 3, "stopped": 0}}
+    path.write_bytes(msgspec.json.encode(told))
+    for refs, kinds in (
+        ((numbers, answers), ("numbers", "answers")),
+        ((answers, numbers), ("answers", "numbers")),
+    ):
+        with pytest.raises(UsageError) as caught:
+            run(Config(tuple(one.ref for one in refs)), store)
+        assert str(caught.value) == (
+            f"{refs[0].ref} is of {kinds[0]} and {refs[1].ref} of {kinds[1]}, which do not "
+            "compare; name reports of one kind (`numtok eval --fill answers` makes those of "
+            "answers)"
+        )
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+
+def test_different_test_sets_are_refused(store: Store) -> None:
+    message = error(DataError, store, Fake(count=5), Fake("xval", count=5, shift=1))
+    assert message.startswith("different test sets: id 'row-0' (target 'answer', number 3) is in ")
+    assert "report-0@" in message and "and not in report-1@" in message
+    assert message.endswith(
+        "; compare needs reports on the same rows: "
+        "evaluate both models on one split of the same data"
+    )
+    message = error(DataError, store, Fake(count=5), Fake("xval", count=6))
+    assert "id 'row-5' (target 'answer', number 3) is in report-1@" in message
+
+
+def test_different_truths_are_refused(store: Store) -> None:
+    message = error(DataError, store, Fake(count=5), Fake("xval", count=5, truth_shift=1))
+    assert message.startswith("different test sets: id 'row-4' (target 'answer', number 3) is -45.")
+    assert " in report-0@" in message and " and -44." in message
+
+
+def test_repeated_ids_are_refused(store: Store) -> None:
+    message = error(DataError, store, Fake(count=5, repeat=True))
+    assert message.startswith("report-0@")
+    assert message.endswith(
+        " has id 'row-3' (target 'answer', number 3) twice, so its predictions cannot be paired; "
+        "give the rows of the data ids of their own and evaluate again"
+    )
+
+
+def test_one_seed_given_twice_is_refused(store: Store) -> None:
+    ref = make(store, Fake(seed=4)).ref
+    with pytest.raises(UsageError) as caught:
+        run(Config((ref, ref)), store)
+    assert str(caught.value) == (
+        f"{ref} and {ref} are one experiment with one seed, 4; name each seed of an experiment once"
+    )
+
+
+def test_invalid_predictions_without_a_train_mean_are_refused(store: Store) -> None:
+    message = error(DataError, store, Fake(invalid=1, train_mean=None))
+    assert message.endswith(
+        " has invalid predictions and no train mean to score them by; "
+        "evaluate again, on data that have a train split"
+    )
+    compared(store, Fake(train_mean=None))
+
+
+def test_unknown_names_are_refused_with_the_nearest_match(store: Store) -> None:
+    known = "known: operands, operator"
+    message = error(UsageError, store, Fake(), by="operand")
+    assert message == f"unknown group 'operand'; did you mean 'operands'? {known}"
+    message = error(UsageError, store, Fake(), metrics=["r3"])
+    assert message.startswith("unknown metric 'r3'; did you mean 'r2'? known: ")
+    message = error(UsageError, store, Fake(), require=["r3>=1"])
+    assert message.startswith("unknown metric 'r3'; did you mean 'r2'? known: ")
+
+
+@pytest.mark.parametrize("text", ["r2", "r2=0.9", "r2==0.9", ">=0.9", "r2>=", "r2>=high", "r2>nan"])
+def test_a_malformed_requirement_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Requirement.parse(text)
+    assert str(caught.value) == (
+        f"--require {text!r} is not METRIC OP NUMBER; OP is >=, >, <= or <, "
+        'as in --require "r2>=0.99"'
+    )
+
+
+def test_a_column_without_a_table_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        Config(("a",), column="2 operands")
+    assert str(caught.value) == (
+        "--column '2 operands' names a column of a published table; name the table with --against"
+    )
+
+
+def test_a_damaged_report_is_refused(store: Store) -> None:
+    artifact = make(store, Fake())
+    text = (artifact.path / REPORT_FILE).read_bytes()
+
+    def message() -> str:
+        with pytest.raises(StoreError) as caught:
+            run(Config((artifact.ref,)), store)
+        return str(caught.value)
+
+    (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"schema":1', b'"schema":2'))
+    assert message().endswith(
+        "report.json has report schema 2, this numtok knows up to 1; "
+        "use the numtok that made it, or a newer one"
+    )
+    (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"seed":0', b'"seed":"x"'))
+    assert message().endswith(
+        "report.json is damaged: Expected `int`, got `str` - at `$.seed`; "
+        "remove the artifact (`numtok rm --force`) and make it again"
+    )
+    (artifact.path / REPORT_FILE).write_bytes(text)
+    (artifact.path / PREDICTIONS_FILE).write_bytes(b"PAR1")
+    assert "predictions.parquet cannot be read: " in message()
+    assert message().endswith("; `numtok verify` says which files are damaged")
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "why"),
+    [
+        ("truth", None, "it lacks the column 'truth'"),
+        ("valid", pa.array([1.0] * 200), "its column 'valid' is of type double, not bool"),
+        ("valid", pa.nulls(200, pa.bool_()), "a value of its column 'valid' is missing"),
+        ("truth_literal", pa.nulls(200, pa.string()), "of its column 'truth_literal' is missing"),
+        ("prediction", pa.nulls(200, pa.float64()), "of its column 'prediction' is missing"),
+        ("prediction", pa.array([np.inf] * 200), "a valid prediction is no finite number"),
+        ("truth_literal", pa.array(["\n[NUM]"] * 200), "no number as it is written"),
+        ("prediction_literal", pa.array(["e7"] * 200), "no number as it is written"),
+        ("group_x", pa.array([1] * 200), "its column 'group_x' is of type int64, not string"),
+        ("more", pa.array([1] * 200), "there is no column 'more' in such a file"),
+    ],
+)
+def test_predictions_are_compared_with_their_schema(
+    store: Store, name: str, damage: "pa.Array[Any] | None", why: str
+) -> None:
+    artifact = make(store, Fake())
+    path = artifact.path / PREDICTIONS_FILE
+    table = pq.read_table(path)
+    there = table.column_names.index(name) if name in table.column_names else None
+    if there is not None:
+        table = table.remove_column(there)
+    if damage is not None:
+        table = table.append_column(name, damage)
+    pq.write_table(table, path)
+    with pytest.raises(StoreError) as caught:
+        run(Config((artifact.ref,)), store)
+    assert str(caught.value).startswith(f"{path} cannot be read: ")
+    assert why in str(caught.value)
+
+
+def test_a_report_without_its_predictions_is_damaged(store: Store) -> None:
+    artifact = make(store, Fake())
+    path = artifact.path / PREDICTIONS_FILE
+    pq.write_table(pq.read_table(path).slice(0, 0), path)
+    with pytest.raises(StoreError, match=r"predictions\.parquet .* no rows that the figures"):
+        run(Config((artifact.ref,)), store)
+
+
+# --- requirements ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "met"),
+    [
+        ("r2>=0.5", 0.5, True),
+        ("r2 > 0.5", 0.5, False),
+        ("mse <= 1e3", 1000.0, True),
+        ("mse<1000", 1000.0, False),
+        ("relative-error-over,limit=0.5<=0.1", 0.05, True),
+        ("r2<1", None, False),
+    ],
+)
+def test_a_requirement_is_met_or_not(text: str, value: float | None, met: bool) -> None:
+    requirement = Requirement.parse(text)
+    verdict = requirement.judge("a@1", {requirement.metric: Figure(value, None, None, 9)})
+    assert (verdict.report, verdict.value, verdict.met) == ("a@1", value, met)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "told"),
+    [
+        ("r2>=0.99999999", 0.9999999, "a@1 has 0.9999999 where r2>=0.99999999 is required"),
+        ("mse<=12345678", 12345679.0, "a@1 has 1.23457e+07 where mse<=12345678 is required"),
+        ("r2>0.5", 0.5, "a@1 has 0.5 where r2>0.5 is required"),
+        ("nll<1e-7", 0.123456789, "a@1 has 0.123457 where nll<1e-07 is required"),
+        ("nll<5", None, "a@1 has no figure where nll<5 is required"),
+    ],
+)
+def test_what_is_required_is_told_with_the_digits_that_decide(
+    text: str, value: float | None, told: str
+) -> None:
+    requirement = Requirement.parse(text)
+    verdict = requirement.judge("a@1", {requirement.metric: Figure(value, None, None, 9)})
+    assert (verdict.met, verdict.told) == (False, told)
+
+
+def test_a_failed_requirement_exits_1_and_names_each_report(numtok: Run, store: Store) -> None:
+    good, bad = (make(store, Fake("xval", noise=1)), make(store, Fake("p10", noise=90)))
+    gates = "--require", "r2>=0.99", "--require", "nll<5"
+    code, out, err = numtok("compare", good.ref, bad.ref, *gates)
+    assert code == 1
+    assert err == (
+        f"numtok: not met: {bad.ref} has 0.0162985 where r2>=0.99 is required; "
+        f"{good.ref} has no figure where nll<5 is required; "
+        f"{bad.ref} has no figure where nll<5 is required\n"
+    )
+    assert out.count("NOT MET") == 3
+    assert out.count(" met\n") == 1
+    assert numtok("compare", good.ref, "--require", "r2>=0.99")[0] == 0
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def a_handful(store: Store) -> list[str]:
+    fakes = [Fake("p1000", seed, noise=5) for seed in (0, 1, 2)]
+    fakes += [Fake("xval", noise=0.1), Fake("fp15", noise=7, invalid=3), Fake("p10", noise=40)]
+    fakes.append(replace(fakes[-1], settings={"head": "mdn:10", "budget_steps": 2000}))
+    return [make(store, fake, f"arithmetic-{i}").ref for i, fake in enumerate(fakes)]
+
+
+@pytest.mark.parametrize("extra", [(), ("--by", "operands"), ("--metric", "mse")])
+def test_the_tables_fit_80_columns(numtok: Run, store: Store, extra: tuple[str, ...]) -> None:
+    gate = "--require", "r2>=0.1", "--against", "xval/table3"
+    code, out, err = numtok("compare", *a_handful(store), *gate, *extra)
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_the_table_says_what_a_reader_needs(numtok: Run, store: Store) -> None:
+    _, out, _ = numtok("compare", *a_handful(store), "--against", "xval/table3")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert lines[0] == "split test, 200 numbers"
+    rows = [line for line in lines if line.startswith("xval 0.99999")]
+    assert rows[0].startswith("xval 0.9999988 [0.9999984, 0.9999990]")
+    assert any(line.startswith("p1000 (3 seeds) 0.9") for line in lines)
+    assert any(line.startswith("p10, head=mdn:10 ") for line in lines)
+    assert "standard deviation over seeds" in lines
+    assert "difference from xval" in lines
+    assert any(line.startswith("fp15 -0.0") and " * " in line for line in lines)
+    assert "Intervals of several seeds: 95%, Student's t for the mean over the seeds." in lines
+    assert "Doubt: B1999 has no row." in lines
+    assert any(line.startswith("2 operands r2 0.99999") and "0.99998" in line for line in lines)
+    assert any(line.startswith("fp15 64k 1.28M 1.67 min 2 s") for line in lines)
+
+
+def test_heads_of_a_data_set_stand_beside_their_cells_alone(numtok: Run, store: Store) -> None:
+    """In tables whose rows are data sets, a column is for the heads of its kind."""
+    data = f"uci-airfoil@{'0' * 16}"
+    heads = "mdn:10", "decoder:ud,exponent=1", "decoder:udder", "pointwise"
+    fakes = [Fake(head, data=data, of_texts=False) for head in heads]
+    refs = [make(store, fake, f"airfoil-{index}").ref for index, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--json", "--against", "decoding-regression/table3")
+    cells = json.loads(out)["against"]["cells"]
+    assert [
+        (cell["label"], cell["column"], cell["where"], cell["cell"]["value"]) for cell in cells
+    ] == [
+        ("mdn:10", "MDN", "head=mdn", "0.12"),
+        ("decoder:ud,exponent=1", "UD", "head=decoder:ud", "0.40"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("split", "column", "where", "printed"),
+    [
+        ("test", "a_1", "target=a", "0.000064"),
+        ("validation", "a_1", "target=a", "0.000064"),
+        ("ood-a1", "a_1 (OoD)", "target=a, split=ood-a1", "0.0010"),
+        ("ood-stepsize", None, None, None),
+    ],
+)
+def test_a_column_is_of_one_target_in_or_out_of_distribution(
+    numtok: Run, store: Store, split: str, column: str | None, where: str, printed: str
+) -> None:
+    ref = make(store, Fake("xval", split=split, target="a"), "orbits").ref
+    code, out, err = numtok("compare", ref, "--json", "--against", "xval/table5")
+    if column is None:
+        message = "the reports have none of its groups, targets, data or heads"
+        assert (code, err.count(message)) == (2, 1)
+        return
+    [cell] = json.loads(out)["against"]["cells"]
+    told = (cell["column"], cell["where"], cell["cell"]["value"])
+    assert told == (column, where, printed)
+
+
+def test_an_objective_that_differs_in_what_it_masks_is_said_to_differ(
+    numtok: Run, store: Store
+) -> None:
+    """And one that differs in what the paper does not state is not."""
+    objectives = "mlm:targets", "mlm", "mlm:tokens", "mlm:tokens,rate=0.15", "ar"
+    fakes = [
+        Fake("xval", split="test", target="a", settings={"objective": one}) for one in objectives
+    ]
+    refs = [make(store, fake, f"masks-{index}").ref for index, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--json", "--against", "xval/table5")
+    assert [
+        sentence.partition(" for ")[0] for sentence in json.loads(out)["against"]["differs"]
+    ] == [
+        "objective is mlm:targets",
+        "objective is mlm",
+        "objective is ar",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fake", "share", "told"),
+    [
+        (Fake(split="ood-a1", target="a", off_grammar=3), 0.015, "(1.5% invalid)"),
+        (Fake(split="ood-a1", target="a", off_grammar=0), 0.0, "(0% invalid)"),
+        (Fake(split="ood-a1", target="a", invalid=4), 0.02, "(2% invalid)"),  # decoded freely
+    ],
+)
+def test_a_printed_share_of_invalid_answers_stands_beside_that_of_a_model_left_to_itself(
+    numtok: Run, store: Store, fake: Fake, share: float, told: str
+) -> None:
+    """Under constrained decoding none is invalid; what would be without it is in the report."""
+    ref = make(store, replace(fake, scheme="p10"), "orbits").ref
+    _, out, _ = numtok("compare", ref, "--json", "--against", "xval/table5")
+    [cell] = json.loads(out)["against"]["cells"]
+    assert (cell["cell"]["invalid"], cell["invalid"]) == ("0.01", pytest.approx(share))
+    _, out, _ = numtok("compare", ref, "--against", "xval/table5")
+    assert [line for line in out.splitlines() if told in line and "(1% invalid)" in line]
+
+
+def test_no_share_of_invalid_answers_stands_where_the_paper_prints_none(
+    numtok: Run, store: Store
+) -> None:
+    ref = make(store, Fake("p1000", off_grammar=3), "sums").ref
+    _, out, _ = numtok("compare", ref, "--json", "--against", "xval/table3")
+    assert {cell["invalid"] for cell in json.loads(out)["against"]["cells"]} == {None}
+
+
+def test_a_column_of_one_task_is_found_by_the_name_of_the_data(numtok: Run, store: Store) -> None:
+    """GPT writes digits there, and what began with another model has rows of its own."""
+    data = f"comparison-digits@{'0' * 16}"
+    began = {"init.objective": "ar"}
+    fakes = [Fake("digits", data=data), Fake("digits", data=data, settings=began)]
+    fakes += [Fake("dice", data=data), Fake("dice", data=data, settings=began)]
+    refs = [make(store, fake, f"gnc-{index}").ref for index, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--json", "--against", "numgpt/table1")
+    cells = json.loads(out)["against"]["cells"]
+    assert {(cell["column"], cell["where"]) for cell in cells} == {("GNC", "data=comparison")}
+    assert [cell["cell"] and cell["cell"]["value"] for cell in cells] == [
+        *("0.9516", "0.9384", "0.7509"),
+        None,  # DICE was not pre-trained
+    ]
+
+
+def test_a_trunk_with_a_row_of_its_own_is_found_by_its_preset(numtok: Run, store: Store) -> None:
+    data = f"numeracy600k-digits@{'0' * 16}"
+    presets = ("nano,layers=3", "bigru,width=64")
+    fakes = [Fake("digits", data=data, settings={"preset": preset}) for preset in presets]
+    refs = [make(store, fake, f"titles-{index}").ref for index, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--json", "--against", "numgpt/table2")
+    cells = json.loads(out)["against"]["cells"]
+    assert [cell["cell"]["value"] for cell in cells] == ["0.7945", "0.5386", "0.7149", "0.3994"]
+
+
+def test_what_a_row_of_the_paper_was_made_with_is_compared_to_the_last_setting(
+    numtok: Run, store: Store
+) -> None:
+    """And columns of whole reports stand beside them where each has its own metric."""
+    plain = {"objective": "ar", "preset": "gpt2"}
+    passes = {"objective": "numvalue", "preset": "gpt2"}
+    fakes = [
+        Fake("digits", settings=plain),
+        Fake("digits:3", settings=plain),
+        Fake("numerologic:answer", settings=plain),
+        Fake("numvalue", settings=passes | {"embedder": "numvalue:mlp"}),
+        Fake("numvalue", settings=passes | {"embedder": "numvalue:mlp,auxiliary=no"}),
+        Fake("numvalue", settings=passes | {"embedder": "numvalue:scalar", "preset": "nano"}),
+        Fake("digits", settings=plain | {"objective": "ar:answer"}),
+    ]
+    refs = [make(store, fake, f"nupa-{index}").ref for index, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--json", "--against", "numvalue/table1")
+    found = json.loads(out)["against"]
+    assert [cell["column"] for cell in found["cells"]] == [
+        "Exact Match", "Digit Match", "d-Length",
+    ] * 7  # fmt: skip
+    assert [cell["cell"]["value"] for cell in found["cells"][::3]] == [
+        "0.687", "0.687", "0.633", "0.720", "0.720", "0.724", "0.687",
+    ]  # fmt: skip
+    labels = [cell["label"] for cell in found["cells"][::3]]
+    assert found["differs"] == [
+        f"scheme is digits:3 for {labels[1]}, in the paper digits.",
+        f"embedder is numvalue:mlp,auxiliary=no for {labels[4]}, in the paper numvalue:mlp.",
+        f"preset is nano for {labels[5]}, in the paper gpt2.",
+        f"embedder is numvalue:scalar for {labels[5]}, in the paper numvalue.",
+        f"objective is ar:answer for {labels[6]}, in the paper ar.",
+    ]
+
+
+def test_models_that_learnt_from_different_data_are_no_seeds_of_one_experiment(
+    numtok: Run, store: Store
+) -> None:
+    own = f"arithmetic-p1000@{'0' * 16}"
+    small, large = (f"{size}-p1000@{'0' * 16}" for size in ("small", "large"))
+    fakes = [
+        Fake(data=own, learnt=learnt, seed=seed)
+        for learnt in (own, small, large)
+        for seed in (0, 1)
+    ]
+    fakes.append(Fake(data=own, seed=2))  # an older report, which does not say
+    refs = [make(store, fake, f"of-{index}").ref for index, fake in enumerate(fakes)]
+    _, out, _ = numtok("compare", *refs, "--json")
+    experiments = json.loads(out)["experiments"]
+    assert [one["seeds"] for one in experiments] == [[0, 1, 2], [0, 1], [0, 1]]
+    assert [one["settings"] for one in experiments] == [
+        {"learnt": "-"}, {"learnt": small}, {"learnt": large},
+    ]  # fmt: skip
+    assert experiments[1]["label"] == f"p1000, learnt={small}"
+
+
+def test_a_floor_is_told_once_though_one_report_has_more_metrics(numtok: Run, store: Store) -> None:
+    more = (*METRIC_NAMES, "rmse")
+    refs = [
+        make(store, Fake("p1000"), "few").ref,
+        make(store, Fake("xvals", metrics=more), "more").ref,
+    ]
+    _, out, _ = numtok("compare", *refs, "--json")
+    floors = json.loads(out)["parts"][0]["floors"]
+    assert [(floor["name"], floor["schemes"]) for floor in floors] == [
+        ("quantisation", []),
+        ("mean", []),
+    ]
+
+
+def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:
+    refs = a_handful(store)
+    _, out, _ = numtok("compare", *refs, "--format", "csv", "--against", "xval/table3")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    key = ("experiment", "p1000", "r2")
+    [row] = [row for row in rows if (row["kind"], row["label"], row["metric"]) == key]
+    assert (row["seeds"], row["n"], row["reference"]) == ("3", "200", "xval")
+    assert float(row["low"]) < float(row["figure"]) < float(row["high"])
+    assert float(row["difference_low"]) < float(row["difference"]) < 0
+    assert row["significant"] == "True"
+    [printed] = [
+        row["figure"]
+        for row in rows
+        if row["kind"] == "printed in xval/table3"
+        and (row["label"], row["value"]) == ("xval", "2 operands")
+    ]
+    assert printed == "0.99998"
+    assert {row["kind"] for row in rows} >= {"floor", "cost"}
+
+
+def test_json_holds_everything(numtok: Run, store: Store) -> None:
+    refs = a_handful(store)
+    _, out, _ = numtok("compare", *refs, "--json", "--by", "operands", "--require", "r2>0")
+    found = json.loads(out)
+    assert found.pop("schema") == 1
+    assert msgspec.convert(found, Comparison).group == "operands"
+    assert found["experiments"][0]["reports"] == refs[:3]
+    assert found["parts"][0]["standings"]["p1000"]["r2"]["figure"]["interval"] == "seeds"
+    assert [verdict["met"] for verdict in found["verdicts"]] == [True] * 7
+    assert numtok("compare", refs[0], "--format", "json") == numtok("compare", refs[0], "--json")
+
+
+def test_markdown_has_whole_tables(numtok: Run, store: Store) -> None:
+    _, out, _ = numtok("compare", *a_handful(store), "--format", "md")
+    header = "| experiment | r2 | signed-log-r2 | median-relative-error | relative-error-over |"
+    assert out.splitlines()[:4] == ["split test, 200 numbers", "", header, "|" + " --- |" * 5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--require", "r2"], 2, "--require 'r2' is not METRIC OP NUMBER"),
+        (["--metric", "r3"], 2, "unknown metric 'r3'"),
+        (["--by", "x"], 2, "unknown group 'x'; known: operands, operator"),
+        (["--against", "xval/table9"], 2, "unknown published table 'xval/table9'"),
+        (["--column", "x"], 2, "--column 'x' names a column of a published table"),
+    ],
+)
+def test_errors_are_one_line_with_their_exit_code(
+    numtok: Run, store: Store, arguments: list[str], code: int, message: str
+) -> None:
+    ref = make(store, Fake()).ref
+    got, out, err = numtok("compare", ref, *arguments)
+    assert (got, out) == (code, "")
+    assert err.startswith(f"numtok: {message}") and err.count("\n") == 1
+
+
+def test_different_test_sets_exit_3(numtok: Run, store: Store) -> None:
+    refs = [make(store, Fake("p10", count=5)).ref, make(store, Fake("xval", count=6)).ref]
+    code, out, err = numtok("compare", *refs)
+    assert (code, out) == (3, "")
+    assert err.startswith("numtok: different test sets: id 'row-5'")

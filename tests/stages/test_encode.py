@@ -1,0 +1,1386 @@
+"""Encoding real and made data: nothing is lost, and the result depends on the input alone."""
+
+import gzip
+import hashlib
+import json
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from numtok import files
+from numtok.data.reading import (
+    batches as batches_module,
+)
+from numtok.data.reading import (
+    file_part,
+)
+from numtok.data.reading import (
+    sources as sources_module,
+)
+from numtok.data.reading import (
+    units as inputs_module,
+)
+from numtok.data.reading.split_rule import SplitRule
+from numtok.encoding import shards as shards_module
+from numtok.encoding import unit as encode_unit_module
+from numtok.encoding.codec import Codec
+from numtok.encoding.dataset import Samples
+from numtok.encoding.splits import read_split
+from numtok.encoding.splits import splits as found_splits
+from numtok.encoding.unit import EncodeUnit
+from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
+from numtok.records import encoded_schema
+from numtok.stages.encode import Config, run
+from numtok.store.artifact import Artifact, verify
+from numtok.store.store import Store
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+from tests.faults import Plan, installed
+
+numtok = test_cli_store.numtok
+
+ROOT = Path(__file__).resolve().parents[2]
+ERA5 = ROOT.parent / "shared/data/text/era5-uk-2019-03.jsonl"
+SAMPLE = ROOT / "numtok/data/sample/era5-uk.jsonl"
+LITERAL = ("bpe", "digits", "digits:3,reverse=yes", "numerologic", "numerologic:answer", "numvalue")
+SCHEMES = ("b1999", "fp15", "hamming", "nd", "p10", "p1000", "ud", "xval", *LITERAL)
+ROUNDING = ("b1999", "fp15", "p10", "p1000")  # to three digits
+UNIT = {"hamming": 0.5 / 256, "nd": 0.5e-4}  # the largest error, of the range of all numbers
+
+#: What a number is, said again and apart from numtok: enough for the texts of these tests.
+NUMBER = re.compile("(?<![A-Za-z0-9_])[-+\u2212]?[0-9]+(?:\\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+
+
+def write(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.write_bytes("".join(lines).encode())
+    return path
+
+
+def texts(path: Path, *values: str) -> Path:
+    return write(path, [{"text": value} for value in values])
+
+
+def encode(store: Store, *inputs: object, scheme: str | None = "p1000", **options: Any) -> Artifact:
+    if "like" in options:
+        scheme = None
+    config = Config(tuple(map(str, inputs)), scheme=scheme, **options)
+    result = run(config, store, lambda *_: None)
+    assert result.artifact is not None
+    assert verify(result.artifact).problems == []
+    return result.artifact
+
+
+def shards(artifact: Artifact, name: str = "train") -> list[Path]:
+    return sorted(artifact.path.glob(f"{name}-*.parquet"))
+
+
+def table(artifact: Artifact, name: str = "train") -> pa.Table:
+    return pa.concat_tables(
+        pq.read_table(path, page_checksum_verification=True) for path in shards(artifact, name)
+    )
+
+
+def rows(artifact: Artifact, name: str = "train") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = table(artifact, name).to_pylist()
+    return found
+
+
+def arrays(artifact: Artifact) -> Iterator[dict[str, NDArray[Any]]]:
+    """The lists of every row as arrays: for real data much faster than ``rows``."""
+    columns = {}
+    for name, column in zip(table(artifact).column_names, table(artifact).columns, strict=True):
+        if pa.types.is_list(column.type):
+            joined = column.combine_chunks()
+            ends = joined.offsets.to_numpy()[1:-1] - joined.offsets[0].as_py()
+            columns[name] = np.split(joined.flatten().to_numpy(zero_copy_only=False), ends)
+    for row in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, row, strict=True))
+
+
+def splits(artifact: Artifact) -> dict[str, list[str]]:
+    names = {path.name.rpartition("-")[0] for path in artifact.path.glob("*.parquet")}
+    return {name: table(artifact, name)["id"].to_pylist() for name in names}
+
+
+def codec_of(artifact: Artifact) -> Codec:
+    return Codec.from_json((artifact.path / "scheme.json").read_bytes())
+
+
+def decoded(codec: Codec, row: Mapping[str, Any]) -> str:
+    """A row's text from its tokens (and channel) alone."""
+    return codec.decode(
+        np.asarray(row["tokens"], np.uint32),
+        np.asarray(row["number_start"], np.int32),
+        np.asarray(row["number_length"], np.int32),
+        np.asarray(row["channel"], np.float32) if "channel" in row else None,
+    )
+
+
+def rounded(literal: str, digits: int) -> float:
+    """Half to even on the digits of the literal as written, by Python's decimal arithmetic."""
+    exact = Decimal(literal.replace("\u2212", "-"))
+    return float(Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(exact)) + 0.0  # no -0
+
+
+@cache
+def apart(text: str) -> tuple[list[str], list[str], NDArray[np.float64]]:
+    """What is between the numbers of a text, their literals and their values."""
+    literals = NUMBER.findall(text)
+    return NUMBER.split(text), literals, values_of(literals)
+
+
+def values_of(literals: Sequence[str]) -> NDArray[np.float64]:
+    return np.array([float(literal.replace("\u2212", "-")) for literal in literals], np.float64)
+
+
+def assert_nothing_is_lost(artifact: Artifact, originals: list[str], scheme: str) -> list[str]:
+    """Compare every row with its original text; the literals of all numbers."""
+    codec = codec_of(artifact)
+    encoded = list(arrays(artifact))
+    assert len(encoded) == len(originals)
+    literals: list[str] = []
+    factor = codec.normalizer.constants.get("factor", 1.0)
+    expected: dict[str, float] = {}
+    for row, original in zip(encoded, originals, strict=True):
+        back = decoded(codec, row)
+        between, own, numbers = apart(original)
+        assert NUMBER.split(back) == between  # byte for byte
+        assert np.array_equal(row["numbers"], numbers)
+        read = NUMBER.findall(back)
+        values = values_of(read)
+        if scheme in LITERAL:
+            assert read == own
+        elif scheme in (*ROUNDING, "ud"):
+            for literal in own:
+                if literal not in expected:
+                    expected[literal] = rounded(literal, 4 if scheme == "ud" else 3)
+            assert values.tolist() == [expected[literal] for literal in own]
+        elif scheme in UNIT:
+            most = UNIT[scheme] * codec.normalizer.constants["width"]
+            assert np.abs(values - numbers).max(initial=0) <= most * (1 + 1e-9)
+        else:
+            channel = (numbers * factor).astype(np.float32)
+            assert np.array_equal(row["channel"], channel)
+            assert np.allclose(values, numbers, rtol=2.0**-23, atol=0)
+        literals += own
+    return literals
+
+
+# --- nothing is lost ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_shipped_sample_comes_back(tmp_path: Path, scheme: str) -> None:
+    originals = [json.loads(line)["text"] for line in SAMPLE.read_text().splitlines()]
+    artifact = encode(Store(tmp_path), SAMPLE, scheme=scheme)
+    assert len(assert_nothing_is_lost(artifact, originals, scheme)) > 4000
+    assert table(artifact)["id"].to_pylist()[0] == "39"
+
+
+@pytest.mark.skipif(not ERA5.exists(), reason=f"the full ERA5 file is not at {ERA5}")
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_real_weather_data_comes_back(tmp_path: Path, scheme: str) -> None:
+    originals = [json.loads(line)["text"] for line in ERA5.read_text().splitlines()]
+    artifact = encode(Store(tmp_path), ERA5, scheme=scheme)
+    literals = assert_nothing_is_lost(artifact, originals, scheme)
+    counts = artifact.manifest.counts
+    assert (counts["rows"], counts["numbers"]) == (300, len(literals)) == (300, 337_314)
+    assert sum(float(literal) == 0 for literal in literals) == 537
+    numbers = np.concatenate([row["numbers"] for row in arrays(artifact)])
+    assert int((numbers == 0).sum()) == 537
+    if scheme in ROUNDING:
+        assert counts["zero"] + counts["negative_zero"] == 537
+    assert not any(key.endswith("flow") for key in counts)
+
+
+AWKWARD = (
+    "",
+    "no number at all",
+    "5",
+    "  -1.5e-3  ",
+    "naïve café −5.5 é 12",
+    "日本 3.25 語 😀 7",
+    "[NUM]",
+    "a [NUM] 1 [NUM][NUM] 2",
+    r"[\NUM] 3 [\\NUM] [\\\MASK] [\PAD] 4 [END",
+    "[MASK] [PAD] [END] [ NUM] [num] 8",
+    "x1 utf8 5 planet0",
+    "tab\t6 line\nbreak 7 nul\0 8 return\r 9",
+    "e\u0301 10 \u200f11 \ufeff12",
+    "0.5 -0 0.0 +7 007",
+)
+
+
+@pytest.mark.parametrize("tokenizer", ["words", "bytes", "bpe:300"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_awkward_rows_come_back(tmp_path: Path, scheme: str, tokenizer: str) -> None:
+    path = texts(tmp_path / "a.jsonl", *AWKWARD)
+    artifact = encode(Store(tmp_path), path, scheme=scheme, text_tokenizer=tokenizer)
+    assert_nothing_is_lost(artifact, list(AWKWARD), scheme)
+
+
+def test_a_literal_special_of_the_text_is_never_taken_for_one(tmp_path: Path) -> None:
+    path = texts(tmp_path / "a.jsonl", "[NUM] [PAD] [MASK] [END] 5")
+    artifact = encode(Store(tmp_path), path)
+    (row,) = rows(artifact)
+    assert row["text"] == r"[\NUM] [\PAD] [\MASK] [\END] [NUM]"
+    codec = codec_of(artifact)
+    text = [token for token in row["tokens"] if token >= codec.text_first]
+    assert len(text) + 3 == len(row["tokens"])
+    assert row["number_start"] == [len(text)]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "literal", "outcome", "written"),
+    [
+        ("p1000", "1e400", "positive_overflow", "[NUM:+OVERFLOW]" * 3),
+        ("p10", "-1e-400", "negative_underflow", "[NUM:-UNDERFLOW]" * 5),
+        ("fp15", "1e10", "positive_overflow", "[NUM:+OVERFLOW]"),
+        ("xval", "1e400", "positive_overflow", "[NUM:+OVERFLOW]"),
+    ],
+)
+def test_what_is_clipped_is_counted_and_listed(
+    tmp_path: Path, scheme: str, literal: str, outcome: str, written: str
+) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1 2"}, {"id": "z", "text": f"3 is {literal}"}])
+    artifact = encode(Store(tmp_path), path, scheme=scheme)
+    assert artifact.manifest.counts[outcome] == 1
+    listed = {"id": "z", "number": 1, "literal": literal, "outcome": outcome}
+    assert rows(artifact, "clipped/clipped") == [listed]
+    assert written in decoded(codec_of(artifact), rows(artifact)[1])
+
+
+# --- shards that others read -------------------------------------------------------------------
+
+FULL: list[dict[str, Any]] = [
+    {
+        "id": 7,
+        "text": "é 1 + 22 = 23",
+        "targets": {"sum": [[11, 13]], "terms": [[2, 3], [6, 8]]},
+        "answer_start": 11,
+        "label": "add",
+        "group": {"digits": 2, "carry": False, "op": "+"},
+    },
+    {"id": "b", "text": "nothing", "label": 3},
+    {"id": "c", "text": "-4.5e1 °C", "group": {"op": "°", "half": 0.5}},
+]
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Path:
+    return write(tmp_path / "full.jsonl", FULL)
+
+
+@pytest.mark.parametrize("scheme", ["p1000", "xval"])
+def test_shards_have_the_columns_that_records_promise(
+    tmp_path: Path, full: Path, scheme: str
+) -> None:
+    artifact = encode(Store(tmp_path), full, scheme=scheme)
+    codec = codec_of(artifact)
+    groups = ["group_carry", "group_digits", "group_half", "group_op"]
+    wanted = encoded_schema(codec.vocabulary_size, scheme == "xval", groups)
+    for path in shards(artifact):
+        assert pq.read_schema(path).remove_metadata().equals(wanted)
+    first, second, third = rows(artifact)
+    assert first["id"] == "7"
+    assert first["text"] == "é [NUM] + [NUM] = [NUM]"
+    assert first["numbers"] == [1.0, 22.0, 23.0]
+    assert first["target_name"] == ["sum", "terms", "terms"]
+    assert first["target_index"] == [2, 0, 1]
+    assert first["target_literal"] == ["23", "1", "22"]
+    assert first["answer_start"] == first["number_start"][2]
+    assert (first["label"], second["label"], third["label"]) == ("add", "3", None)
+    assert (first["group_carry"], first["group_digits"], first["group_op"]) == ("false", "2", "+")
+    assert (second["group_op"], third["group_op"], third["group_half"]) == (None, "°", "0.5")
+    assert second["numbers"] == second["target_name"] == []
+    assert second["answer_start"] is None
+
+
+def test_a_large_vocabulary_has_wide_tokens(tmp_path: Path) -> None:
+    words = [f"w{chr(97 + n % 26)}{n:x}z" for n in range(40_000)]
+    path = texts(tmp_path / "a.jsonl", " ".join(words), " ".join(words))
+    artifact = encode(Store(tmp_path), path, scheme="fp15", text_tokenizer="words:60000")
+    assert codec_of(artifact).vocabulary_size > 1 << 16
+    assert pq.read_schema(shards(artifact)[0]).field("tokens").type.value_type == pa.uint32()
+
+
+@pytest.mark.parametrize("scheme", ["p1000", "xval"])
+def test_shards_open_in_polars(tmp_path: Path, full: Path, scheme: str) -> None:
+    import polars as pl
+
+    artifact = encode(Store(tmp_path), full, scheme=scheme)
+    frame = pl.read_parquet(artifact.path / "train-*.parquet")
+    assert frame.to_dicts() == rows(artifact)
+    assert frame.schema["tokens"] == pl.List(pl.UInt16)
+    assert frame.schema["numbers"] == pl.List(pl.Float64)
+    assert frame.schema["answer_start"] == pl.Int32
+
+
+@pytest.mark.filterwarnings("default::DeprecationWarning", "default::FutureWarning")
+def test_shards_open_in_datasets(
+    tmp_path: Path, full: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    datasets = pytest.importorskip("datasets")
+    artifact = encode(Store(tmp_path), full, scheme="xval")
+    loaded = datasets.load_dataset(
+        "parquet",
+        data_files={"train": [str(path) for path in shards(artifact)]},
+        cache_dir=str(tmp_path / "cache"),
+    )["train"]
+    assert list(loaded) == rows(artifact)
+    wanted = encoded_schema(codec_of(artifact).vocabulary_size, True, ["group_carry"])
+    for name in ("tokens", "numbers", "channel", "target_literal", "answer_start", "group_carry"):
+        assert loaded.features.arrow_schema.field(name).type == wanted.field(name).type
+
+
+@pytest.mark.parametrize("column", ["tokens.list.element", "numbers.list.element", "text"])
+def test_a_flipped_byte_is_found(tmp_path: Path, numtok: Shell, column: str) -> None:
+    artifact = encode(Store(tmp_path / "artifacts"), SAMPLE, name="toy")
+    (path,) = shards(artifact)
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    facts = next(
+        group.column(k)
+        for k in range(group.num_columns)
+        if group.column(k).path_in_schema == column
+    )
+    data = bytearray(path.read_bytes())
+    data[facts.data_page_offset + facts.total_compressed_size - 9] ^= 1  # in the last page
+    path.write_bytes(data)
+    with pytest.raises(OSError, match="CRC"):
+        pq.read_table(path, page_checksum_verification=True)
+    ran = numtok("verify", "toy")
+    assert ran.code == 1
+    assert f"{artifact.ref}: 'train-00000.parquet' was changed: its sha256 is " in ran.out
+
+
+# --- formats -----------------------------------------------------------------------------------
+
+
+def as_jsonl(rows: list[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def gz(path: Path) -> Path:
+    path.with_suffix(".jsonl.gz").write_bytes(gzip.compress(as_jsonl(FULL)))
+    return path.with_suffix(".jsonl.gz")
+
+
+def gz_of_members(path: Path) -> Path:
+    data = as_jsonl(FULL)
+    parts = [data[:40], data[40:41], b"", data[41:]]
+    path.with_suffix(".jsonl.gz").write_bytes(b"".join(map(gzip.compress, parts)))
+    return path.with_suffix(".jsonl.gz")
+
+
+def zst(path: Path) -> Path:
+    data = as_jsonl(FULL)
+    frames = [pa.compress(part, "zstd", asbytes=True) for part in (data[:50], data[50:])]
+    path.with_suffix(".jsonl.zst").write_bytes(b"".join(frames))
+    return path.with_suffix(".jsonl.zst")
+
+
+def parquet(path: Path, kind: str) -> Path:
+    spans = pa.list_(pa.list_(pa.int64()))
+    names = ["sum", "terms"]
+    targets = {
+        "struct": pa.struct([(name, spans) for name in names]),
+        "map": pa.map_(pa.string(), spans),
+    }[kind]
+    group = pa.struct(
+        {"digits": pa.int8(), "carry": pa.bool_(), "op": pa.string(), "half": pa.float32()}
+    )
+    columns: dict[str, Any] = {
+        "extra": pa.array([1.5, None, 2.0]),
+        "id": pa.array(["7", "b", "c"], pa.large_string()),
+        "text": pa.array([row["text"] for row in FULL], pa.large_string()),
+        "targets": pa.array(
+            [
+                list(row["targets"].items()) if kind == "map" and "targets" in row
+                else row.get("targets")
+                for row in FULL
+            ],
+            targets,
+        ),
+        "answer_start": pa.array([row.get("answer_start") for row in FULL], pa.int16()),
+        "label": pa.array(["add", "3", None]).dictionary_encode(),
+        "group": pa.array([row.get("group") for row in FULL], group),
+    }  # fmt: skip
+    made = path.with_suffix(".parquet")
+    pq.write_table(pa.table(columns), made, row_group_size=2)
+    return made
+
+
+def folder(path: Path) -> Path:
+    place = path.parent / "folder"
+    (place / "more").mkdir(parents=True)
+    write(place / "a.jsonl", FULL[:1])
+    (place / "b.jsonl.gz").write_bytes(gzip.compress(as_jsonl(FULL[1:2])))
+    write(place / "more" / "c.jsonl", FULL[2:])
+    (place / "README.md").write_text("not data")
+    (place / ".hidden.jsonl").write_text("not data")
+    return place
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [gz, gz_of_members, zst, folder, lambda p: parquet(p, "struct"), lambda p: parquet(p, "map")],
+    ids=["gz", "gz of members", "zst", "folder", "parquet struct", "parquet map"],
+)
+def test_every_format_gives_the_same_tokens(
+    tmp_path: Path, full: Path, convert: Callable[[Path], Path]
+) -> None:
+    store = Store(tmp_path / "store")
+    plain, other = encode(store, full), encode(store, convert(full))
+    assert table(other).equals(table(plain))
+    assert codec_of(other).digest == codec_of(plain).digest
+
+
+def test_files_called_like_splits_and_those_left_out_are_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("fold").mkdir()
+    for name in ("train", "test", "val-00000"):
+        Path(f"fold/{name}.jsonl").write_text(f'{{"text": "{name} is 1"}}\n')
+    Path("fold/more.ndjson").write_text("{}")
+    Path("fold/README.md").write_text("about it")
+    told: list[str] = []
+    store = Store(Path("store"), note=told.append)
+    made = encode(store, Path("fold"))
+    assert made.manifest.counts["rows_train"] == 3
+    rest = "its name puts no row into a split; rows that have none of their own, nor by --split, "
+    assert told == [
+        "fold: not read, since they do not end in .jsonl, .jsonl.gz, .jsonl.zst, .parquet: "
+        "more.ndjson",
+        f"fold/test.jsonl: {rest}are for training; write test=fold/test.jsonl to say otherwise",
+        f"fold/val-00000.jsonl: {rest}are for training; write validation=fold/val-00000.jsonl to "
+        "say otherwise",
+    ]
+
+
+def test_a_parquet_id_can_be_an_integer_or_absent(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": [5, None, 6], "text": ["a 1", "b", "c"]}), path)
+    assert table(encode(store, path))["id"].to_pylist() == ["5", "0:1", "6"]
+    pq.write_table(pa.table({"text": ["a 1", "b", "c"]}), path, row_group_size=1)
+    assert table(encode(store, path))["id"].to_pylist() == ["0:0", "0:1", "0:2"]
+
+
+@contextmanager
+def standard_input(content: bytes, place: Path) -> Iterator[None]:
+    path = place / "standard-input"
+    path.write_bytes(content)
+    saved, given = os.dup(0), os.open(path, os.O_RDONLY)
+    os.dup2(given, 0)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 0)
+        os.close(saved)
+        os.close(given)
+
+
+def test_standard_input_is_the_same_as_a_file(tmp_path: Path, full: Path) -> None:
+    store = Store(tmp_path / "store")
+    file = encode(store, full)
+    with standard_input(full.read_bytes(), tmp_path):
+        piped = encode(store, "-")
+    assert (piped.name, piped.version) == ("stdin-p1000", file.version)
+    assert piped.manifest.content == file.manifest.content
+    assert piped.manifest.parents[0].where == "standard input"
+    assert not list(store.root.glob(".spool*"))
+
+
+def test_ids_that_are_absent_are_file_and_offset(tmp_path: Path) -> None:
+    a = texts(tmp_path / "a.jsonl", "é", "b")
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b"\n" + as_jsonl([{"text": "c"}] * 2)))
+    ids = table(encode(Store(tmp_path), a, tmp_path / "b.jsonl.gz"))["id"].to_pylist()
+    assert ids == ["0:0", "0:15", "1:1", "1:15"]
+
+
+def test_any_other_field_is_left_alone_and_the_text_can_have_another_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(
+        '{"body": "a 1", "text": 5, "n": [1, {"k": 1}, {"k": 2}], "big": ' + "9" * 5000 + "}\n"
+        '{"\\u0062ody": "b \\u00e9 \\ud83d\\ude00", "x": null}\n'
+    )
+    found = rows(encode(Store(tmp_path), path, text_field="body"))
+    assert [row["text"] for row in found] == ["a [NUM]", "b é 😀"]
+
+
+# --- splits ------------------------------------------------------------------------------------
+
+
+def test_a_row_says_its_split(tmp_path: Path) -> None:
+    named = {"a": None, "b": "test", "c": "train", "d": "ood-big", "e": "test"}
+    made = [{"id": name, "text": "x", "split": split} for name, split in named.items()]
+    artifact = encode(Store(tmp_path), write(tmp_path / "a.jsonl", made))
+    assert splits(artifact) == {"train": ["a", "c"], "test": ["b", "e"], "ood-big": ["d"]}
+    counts = artifact.manifest.counts
+    assert (counts["rows_train"], counts["rows_test"], counts["rows_ood-big"]) == (2, 2, 1)
+
+
+def test_a_file_can_be_a_split(tmp_path: Path) -> None:
+    a = write(tmp_path / "a.jsonl", [{"id": "a", "text": "1"}])
+    b = write(tmp_path / "b.jsonl", [{"id": "b", "text": "2", "split": "test"}])
+    artifact = encode(Store(tmp_path), f"train={a}", f"test={b}")
+    assert splits(artifact) == {"train": ["a"], "test": ["b"]}
+    assert artifact.name == "a-p1000"
+
+
+def test_a_file_name_with_an_equals_sign_is_a_file(tmp_path: Path) -> None:
+    path = texts(tmp_path / "test=1.jsonl", "x")
+    assert list(splits(encode(Store(tmp_path), path))) == ["train"]
+
+
+def test_shares_are_a_seeded_hash_of_the_id(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    rng = random.Random(1)
+    made = [{"id": f"row-{n}", "text": "x"} for n in range(3000)]
+    path = write(tmp_path / "a.jsonl", made)
+    first = splits(encode(store, path, split="test=0.1,ood-x=0.2,seed=3"))
+    assert sum(map(len, first.values())) == 3000
+    for name, share in (("test", 0.1), ("ood-x", 0.2), ("train", 0.7)):
+        spread = (3000 * share * (1 - share)) ** 0.5
+        assert abs(len(first[name]) - 3000 * share) < 4 * spread
+    more = [{"id": f"new-{n}", "text": "y"} for n in range(50)] + made
+    rng.shuffle(more)
+    longer = splits(encode(store, write(path, more), split="test=0.1,ood-x=0.2,seed=3"))
+    for name in first:
+        assert set(first[name]) <= set(longer[name])
+    other = splits(encode(store, write(path, made), split="test=0.1,ood-x=0.2,seed=4"))
+    assert set(other["test"]) != set(first["test"])
+
+
+def test_rows_of_a_cluster_stay_together(tmp_path: Path) -> None:
+    made: list[dict[str, Any]] = [{"id": n, "text": "x"} for n in range(1000)]
+    store, path = Store(tmp_path), write(tmp_path / "a.jsonl", made)
+    by_id = splits(encode(store, path, split="test=0.3"))
+    for row in made[:400]:
+        row["cluster"] = f"patient-{row['id'] % 40}"
+    found = splits(encode(store, write(path, made), split="test=0.3"))
+    met = {name: {int(row) % 40 for row in ids if int(row) < 400} for name, ids in found.items()}
+    assert met["test"] and met["train"] and met["test"].isdisjoint(met["train"])
+    for name in ("test", "train"):
+        alone = [[row for row in one[name] if int(row) >= 400] for one in (found, by_id)]
+        assert alone[0] == alone[1] != []
+
+
+def test_numbers_of_more_digits_than_a_channel_holds_are_told(
+    tmp_path: Path, numtok: Shell
+) -> None:
+    path = str(texts(tmp_path / "a.jsonl", "12345 * 54321 = 670592745", "at most 2e9", "7 9"))
+    ran = numtok("encode", "--scheme", "xval", path)
+    assert ran.code == 0 and " ".join(ran.err.split()).count("inexact 1 ") == 1
+    assert "16.7% of the numbers are inexact" in ran.err and "--scheme digits" in ran.err
+    counts = json.loads(numtok("encode", "--scheme", "xval", path, "--json").out)["counts"]
+    assert counts["inexact"] == 1
+    for options in (["digits"], ["p1000"]):
+        assert "inexact" not in numtok("encode", "--scheme", *options, path).err
+
+
+def clipped_and_rejected(tmp_path: Path, **options: Any) -> Artifact:
+    """Forty rows of two splits, a number of each out of range, and a row that cannot be read."""
+    made = [
+        {"id": index, "text": f"{index} and 1e40", "split": ("train", "test")[index % 4 == 0]}
+        for index in range(40)
+    ]
+    path = write(tmp_path / "a.jsonl", made)
+    with path.open("a") as file:
+        file.write('{"text": 5}\n')
+    return encode(Store(tmp_path), path, on_error="skip", **options)
+
+
+@pytest.mark.filterwarnings("default::DeprecationWarning", "default::FutureWarning")
+def test_an_artifact_with_clipped_and_rejected_rows_is_one_data_set_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import polars as pl
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    datasets = pytest.importorskip("datasets")
+    artifact = clipped_and_rejected(tmp_path)
+    assert len(rows(artifact, "clipped/clipped")) == 40
+    assert len(list(artifact.path.glob("rejected/*.jsonl"))) == 1
+    ids = sorted(map(str, range(40)))
+    every = f"{artifact.path}/*.parquet"
+    assert sorted(pl.scan_parquet(every).collect()["id"]) == ids
+    cache = {"cache_dir": str(tmp_path / "cache")}
+    loaded = datasets.load_dataset("parquet", data_files=every, split="train", **cache)
+    assert sorted(loaded["id"]) == ids
+    # The folder itself, too: it names the splits.
+    folder = datasets.load_dataset(str(artifact.path), **cache)
+    assert {name: len(part) for name, part in folder.items()} == {"train": 30, "test": 10}
+
+
+def test_duckdb_reads_an_artifact_as_one_table(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    artifact = clipped_and_rejected(tmp_path)
+    found = duckdb.sql(f"select count(*), count(distinct id) from '{artifact.path}/*.parquet'")
+    assert found.fetchall() == [(40, 40)]
+
+
+def test_what_lay_among_the_shards_in_former_versions_is_no_split(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"parquet": "clipped-00000.parquet", "jsonl": "rejected-00000.jsonl"}
+    for module in (shards_module, encode_unit_module):
+        monkeypatch.setattr(module, "beside", lambda *place: names[place[-1]])
+    artifact = clipped_and_rejected(tmp_path)
+    assert {path.name for path in artifact.path.glob("*-00000.*")} > set(names.values())
+    assert {name: len(paths) for name, paths in found_splits(artifact).items()} == {
+        "test": 1,
+        "train": 1,
+    }
+    assert len(read_split(artifact, "train")) == 30
+
+
+def test_a_row_that_says_its_split_is_not_moved_by_shares(tmp_path: Path) -> None:
+    made: list[dict[str, Any]] = [{"id": n, "text": "x", "split": "train"} for n in range(50)]
+    path = write(tmp_path / "a.jsonl", made)
+    assert list(splits(encode(Store(tmp_path), path, split="test=0.9"))) == ["train"]
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z0-9][a-z0-9_-]{0,8}", fullmatch=True).filter(
+            lambda name: name not in ("train", "seed", "clipped", "rejected")
+        ),
+        st.floats(0.001, 0.3),
+        min_size=1,
+        max_size=3,
+    ),
+    st.integers(-(10**17), 10**17),
+)
+def test_a_split_rule_does_not_depend_on_the_order_it_is_typed_in(
+    shares: dict[str, float], seed: int
+) -> None:
+    typed = [f"{name}={share!r}" for name, share in shares.items()]
+    one = SplitRule.parse(",".join([*typed, f"seed={seed}"]))
+    other = SplitRule.parse(",".join([f"seed={seed}", *reversed(typed)]))
+    assert one.settings() == other.settings() == {"shares": shares, "seed": seed}
+    assert [one.split_of(str(n)) for n in range(50)] == [other.split_of(str(n)) for n in range(50)]
+
+
+# --- targets, answers, groups ------------------------------------------------------------------
+
+
+def test_targets_of_any_length_keep_their_digits(tmp_path: Path) -> None:
+    a, b = "9" * 100, "-" + "123" * 33 + ".5"
+    text = f"😀 {a} and {b}"
+    start = text.index("-")
+    row = {"text": text, "targets": {"a": [[2, 102]], "b": [[start, len(text)]]}}
+    (found,) = rows(encode(Store(tmp_path), write(tmp_path / "a.jsonl", [row])))
+    assert found["target_literal"] == [a, b]
+    assert found["target_index"] == [0, 1]
+    assert found["numbers"] == [float(a), float(b)]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("2 + 2 = 4", 8),
+        ("2 + 2 = 4", 0),
+        ("2 + 2 = 4", 9),
+        ("2 + 2 = 4", 5),
+        ("日本😀 é = [NUM] x", 8),
+        ("日本😀 é = 5", 6),
+        ("12", 2),
+        ("", 0),
+        ("abcdef", 3),
+    ],
+)
+def test_an_answer_begins_a_token(tmp_path: Path, scheme: str, text: str, answer: int) -> None:
+    made: list[dict[str, object]] = [
+        {"text": "é 1"},
+        {"text": text, "answer_start": answer},
+        {"text": text},
+    ]
+    artifact = encode(Store(tmp_path), write(tmp_path / "a.jsonl", made), scheme=scheme)
+    codec = codec_of(artifact)
+    before, row, plain = rows(artifact)
+    assert before["answer_start"] is plain["answer_start"] is None
+    assert row["text"] == plain["text"]
+    at = row["answer_start"]
+    inside = [
+        (start, length)
+        for start, length in zip(row["number_start"], row["number_length"], strict=True)
+        if start < at
+    ]
+    head = {
+        "tokens": row["tokens"][:at],
+        "number_start": [start for start, _ in inside],
+        "number_length": [length for _, length in inside],
+    }
+    if "channel" in row:
+        head["channel"] = row["channel"][: len(inside)]
+    assert NUMBER.split(decoded(codec, head)) == NUMBER.split(text[:answer])
+    assert NUMBER.split(decoded(codec, row)) == NUMBER.split(text)
+
+
+def test_a_group_that_comes_late_has_its_column_in_every_shard(tmp_path: Path) -> None:
+    early = gzip.compress(as_jsonl([{"id": "a", "text": "1", "group": {"x": 1}}]))
+    late = gzip.compress(
+        as_jsonl([{"id": "b", "text": "2", "group": {"y": 2, "x": "k", "z": None}}])
+    )
+    a, b = tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl.gz"
+    a.write_bytes(early)
+    b.write_bytes(late)
+    c = write(tmp_path / "c.jsonl", [{"id": "c", "text": "3", "group": {"w": True}}])
+    store = Store(tmp_path / "store")
+    # The text sample ends with the first unit, so that the others' groups are not seen in it.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("numtok.encoding.fit_codec.SAMPLE", 1)
+        artifact = encode(store, a, b, c)
+    whole = encode(Store(tmp_path / "other"), a, b, c)
+    assert artifact.manifest.content == whole.manifest.content
+    for path in shards(artifact):  # no row has a value of z
+        names = pq.read_schema(path).names
+        assert [name for name in names if name.startswith("group_")] == [
+            "group_w", "group_x", "group_y",
+        ]  # fmt: skip
+    assert [row["group_x"] for row in rows(artifact)] == ["1", "k", None]
+    backwards = encode(store, c, b, a)
+    by_id = {row["id"]: row for row in rows(backwards)}
+    assert [by_id[row["id"]] for row in rows(artifact)] == rows(artifact)
+
+
+def test_floors_of_rows_stand_beside_their_targets_whatever_the_format(tmp_path: Path) -> None:
+    told: list[dict[str, Any]] = [
+        {"text": "1 2 3", "targets": {"b": [[2, 3]], "a": [[4, 5], [0, 1]]},
+         "floors": {"a": {"last": [0.5, None], "mood": [7, 8]}}},
+        {"text": "4", "targets": {"a": [[0, 1]]}},
+        {"text": "5 6", "targets": {"b": [[2, 3]], "a": [[0, 1]]},
+         "floors": {"b": {"last": [-2.0]}, "a": {"none": [None]}}},
+    ]  # fmt: skip
+    store = Store(tmp_path / "store")
+    plain = encode(store, write(tmp_path / "rows.jsonl", told))
+    names = pq.read_schema(shards(plain)[0]).names
+    assert names[-2:] == ["floor_last", "floor_mood"]
+    nan = np.nan
+    wanted = [
+        (["b", "a", "a"], [1, 2, 0], [nan, 0.5, nan], [nan, 7, 8]),
+        (["a"], [0], [nan], [nan]),
+        (["b", "a"], [1, 0], [-2, nan], [nan, nan]),
+    ]
+    for row, (target, index, last, mood) in zip(rows(plain), wanted, strict=True):
+        assert (row["target_name"], row["target_index"]) == (target, index)
+        np.testing.assert_array_equal(row["floor_last"], last)
+        np.testing.assert_array_equal(row["floor_mood"], mood)
+    samples = Samples.read(shards(plain), codec_of(plain).ids)
+    np.testing.assert_array_equal(samples.floors["last"], [nan, 0.5, nan, nan, -2, nan])
+    np.testing.assert_array_equal(samples.head(2).floors["mood"], [nan, 7, 8, nan])
+    made = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({key: [row.get(key) for row in told] for key in
+                             ("text", "targets", "floors")}), made)  # fmt: skip
+    other = encode(store, made)
+    for row, same in zip(rows(plain), rows(other), strict=True):
+        assert repr(row | {"id": ""}) == repr(same | {"id": ""})  # NaN equals nothing
+
+
+def test_a_floor_that_comes_late_has_its_column_in_every_shard(tmp_path: Path) -> None:
+    paths = []
+    for name, floors in (("a", {}), ("b", {"x": {"last": [3]}})):
+        row = {"id": name, "text": "1", "targets": {"x": [[0, 1]]}, "floors": floors}
+        paths.append(tmp_path / f"{name}.jsonl.gz")
+        paths[-1].write_bytes(gzip.compress(as_jsonl([row])))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("numtok.encoding.fit_codec.SAMPLE", 1)
+        artifact = encode(Store(tmp_path / "store"), *paths)
+    first, second = (row["floor_last"] for row in rows(artifact))
+    assert np.isnan(first).tolist() == [True] and second == [3]
+
+
+# --- settings ----------------------------------------------------------------------------------
+
+
+def test_like_encodes_as_the_earlier_artifact(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    train = texts(tmp_path / "train.jsonl", "the wind is 5.25", "the wind is -100")
+    test = texts(tmp_path / "test.jsonl", "the wind is 7 and new words come")
+    first = encode(store, train, scheme="xval", text_tokenizer="words:20")
+    second = encode(store, f"test={test}", like=first.ref)
+    assert (second.path / "scheme.json").read_bytes() == (first.path / "scheme.json").read_bytes()
+    assert codec_of(second).digest == codec_of(first).digest
+    assert [parent.where for parent in second.manifest.parents] == [str(test), first.ref]
+    (row,) = rows(second, "test")
+    assert row["channel"] == [np.float32(7 * 0.05)]
+    again = encode(store, train, like=first.ref)
+    assert table(again).equals(table(first))
+    with pytest.raises(UsageError, match="--normalize cannot be changed with --like"):
+        encode(store, test, like=first.ref, normalize="none")
+
+
+@pytest.mark.parametrize(
+    ("normalize", "channel"),
+    [
+        ("none", [0.0, 5.0, -100.0]),
+        ("scale:5", [0.0, 0.25, -5.0]),
+        ("scale:1", [0.0, 0.05, -1.0]),
+        ("unit", [1.0, 1.05, 0.0]),
+        ("signed-log", [0.0, 0.778151250, -2.004321374]),
+        ("affine", None),
+    ],
+)
+def test_a_normalisation_is_fitted_on_train_and_undone(
+    tmp_path: Path, normalize: str, channel: list[float] | None
+) -> None:
+    path = write(
+        tmp_path / "a.jsonl",
+        [{"text": "0 5 -100"}, {"text": "-1e6 3e6", "split": "test"}],
+    )
+    # What the fit may look at is between -100 and 0.
+    path.write_text(path.read_text().replace('"0 5 -100"}', '"0 -100"}\n{"text": "0"}'))
+    artifact = encode(Store(tmp_path), path, scheme="xval", normalize=normalize)
+    codec = codec_of(artifact)
+    like = encode(Store(tmp_path), texts(tmp_path / "b.jsonl", "0 5 -100"), like=artifact.ref)
+    (row,) = rows(like)
+    if channel is None:
+        values = np.array([0.0, -100.0, 0.0])
+        channel = ((np.array([0.0, 5.0, -100.0]) - values.mean()) / values.std()).tolist()
+    assert np.allclose(row["channel"], channel, rtol=1e-6, atol=1e-7)
+    assert row["numbers"] == [0.0, 5.0, -100.0]
+    back = [float(literal) for literal in decoded(codec, row).split()]
+    assert np.allclose(back, [0.0, 5.0, -100.0], rtol=1e-6, atol=1e-5)
+
+
+def test_a_scheme_without_a_channel_writes_the_normalised_value(tmp_path: Path) -> None:
+    path = texts(tmp_path / "a.jsonl", "x 200 -50")
+    artifact = encode(Store(tmp_path), path, normalize="scale:1")
+    (row,) = rows(artifact)
+    assert row["numbers"] == [200.0, -50.0]
+    names = codec_of(artifact).scheme.vocabulary()
+    first = codec_of(artifact).number_first
+    numbers = [
+        names[token - first]
+        for start in row["number_start"]
+        for token in row["tokens"][start : start + 3]
+    ]
+    assert numbers == ["+", "100", "E-2", "-", "250", "E-3"]
+    assert decoded(codec_of(artifact), row) == "x 200.0 -50.0"
+
+
+def test_every_text_tokenizer_gives_the_text_back(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    path = texts(tmp_path / "a.jsonl", *AWKWARD, *["the wind in the hills"] * 3)
+    trained = encode(store, path, text_tokenizer="bpe:400")
+    given = tmp_path / "tokenizer.json"
+    given.write_text(json.dumps(codec_of(trained).text.huggingface()))
+    for spec in ("words", "words:2", "words:0", "bpe:256", "bytes", str(given)):
+        artifact = encode(store, path, text_tokenizer=spec)
+        assert [NUMBER.split(decoded(codec_of(artifact), row)) for row in rows(artifact)] == [
+            NUMBER.split(text) for text in [*AWKWARD, *["the wind in the hills"] * 3]
+        ]
+    moved = tmp_path / "elsewhere" / "mine.json"
+    moved.parent.mkdir()
+    moved.write_bytes(given.read_bytes())
+    assert artifact.version == encode(store, path, text_tokenizer=str(moved)).version
+    assert [row["tokens"] for row in rows(artifact)] == [row["tokens"] for row in rows(trained)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "numbers"),
+    [
+        ("default", [1.0, 234.0, 23.0, 2.0]),
+        ("default,thousands=yes", [1234.0, 23.0, 2.0]),
+        ("default,percent=yes", [1.0, 234.0, 0.23, 2.0]),
+        ("default,thousands=yes,percent=yes", [1234.0, 0.23, 2.0]),
+        ("xval", [1.0, 234.0, 23.0, -2.0, 1.0]),
+    ],
+)
+def test_the_numeral_policy_is_a_setting(tmp_path: Path, policy: str, numbers: list[float]) -> None:
+    path = texts(tmp_path / "a.jsonl", "1,234 or 23% of a-2 x1")
+    artifact = encode(Store(tmp_path), path, numerals=policy)
+    assert rows(artifact)[0]["numbers"] == numbers
+
+
+# --- the same input, the same bytes ------------------------------------------------------------
+
+
+@pytest.fixture
+def two_units(tmp_path: Path) -> list[Path]:
+    made = []
+    for name in ("a", "b"):
+        rng = random.Random(name)
+        lines = [{"text": f"{name} wind {rng.random()} {rng.randint(-99, 99)}"} for _ in range(200)]
+        path = tmp_path / f"{name}.jsonl.gz"
+        path.write_bytes(gzip.compress(as_jsonl(lines)))
+        made.append(path)
+    return made
+
+
+@pytest.mark.parametrize("scheme", ["xval", "p10"])
+def test_the_content_does_not_depend_on_workers_path_name_or_store(
+    tmp_path: Path, two_units: list[Path], scheme: str
+) -> None:
+    first = encode(Store(tmp_path / "one"), *two_units, scheme=scheme, workers=1)
+    moved = []
+    for path in two_units:
+        (tmp_path / "elsewhere").mkdir(exist_ok=True)
+        moved.append(tmp_path / "elsewhere" / f"x{path.name}")
+        moved[-1].write_bytes(path.read_bytes())
+    other = encode(Store(tmp_path / "two"), *moved, scheme=scheme, workers=2, name="other")
+    assert len(shards(first)) == 2
+    assert other.name == "other"
+    assert (other.version, other.manifest.content) == (first.version, first.manifest.content)
+    for mine, theirs in zip(first.files(), other.files(), strict=True):
+        assert (first.path / mine.path).read_bytes() == (other.path / theirs.path).read_bytes()
+
+
+def test_rejected_rows_do_not_make_the_content_depend_on_the_path(tmp_path: Path) -> None:
+    content = b'{"text": "1"}\nnonsense\n'
+    made = []
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / name).write_bytes(content)
+        made.append(encode(Store(tmp_path / "s"), tmp_path / name, on_error="skip"))
+    assert made[0].version == made[1].version
+    assert made[0].manifest.content == made[1].manifest.content
+
+
+def test_a_rerun_finds_the_artifact_and_writes_nothing(
+    tmp_path: Path, full: Path, numtok: Shell
+) -> None:
+    ran = numtok("encode", "--scheme", "p1000", str(full))
+    assert ran.code == 0
+    assert re.fullmatch(r"full-p1000@[0-9a-f]{16}\n", ran.out)
+    with installed(Plan("trace")) as traced:
+        again = numtok("encode", "--scheme", "p1000", str(full))
+    assert (again.code, again.out) == (0, ran.out)
+    assert "found, not made again" in again.err
+    assert not {"write", "rename", "mkdir", "unlink"} & set(traced.trace)
+
+
+def test_force_keeps_what_is_identical(tmp_path: Path, full: Path) -> None:
+    store = Store(tmp_path / "store")
+    first = encode(store, full)
+    before = {path: path.stat().st_mtime_ns for path in first.path.rglob("*")}
+    assert encode(store, full, force=True).manifest == first.manifest
+    assert {path: path.stat().st_mtime_ns for path in first.path.rglob("*")} == before
+    assert not list(first.path.parent.glob(".*"))
+
+
+def test_force_names_the_files_that_differ(tmp_path: Path, full: Path, numtok: Shell) -> None:
+    first = encode(Store(tmp_path / "artifacts"), full)
+    listing = (first.path / "files.jsonl").read_bytes()
+    manifest = (first.path / "manifest.json").read_text()
+    digest = hashlib.sha256((first.path / "scheme.json").read_bytes()).hexdigest().encode()
+    changed = listing.replace(digest, b"0" * 64)
+    assert changed != listing
+    (first.path / "files.jsonl").write_bytes(changed)
+    old, new = (hashlib.sha256(one).hexdigest() for one in (listing, changed))
+    (first.path / "manifest.json").write_text(manifest.replace(old, new))
+    ran = numtok("encode", "--scheme", "p1000", str(full), "--force")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        f"numtok: made again, {first.ref} differs in scheme.json; the one in the store is kept: "
+        f"`numtok verify {first.ref}` says whether it is damaged, and after `numtok rm "
+        f"{first.ref}` the command makes it anew\n"
+    )
+
+
+def test_a_run_that_was_stopped_continues_unless_told_to_restart(
+    tmp_path: Path, two_units: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = encode(Store(tmp_path / "whole"), *two_units)
+    store = Store(tmp_path / "store")
+    real = EncodeUnit.__call__
+    done: list[int] = []
+    stop = True
+
+    def call(work: EncodeUnit, unit: inputs_module.Unit) -> tuple[int, dict[str, Any]]:
+        if stop and unit.index == 1:
+            raise KeyboardInterrupt
+        done.append(unit.index)
+        return real(work, unit)
+
+    monkeypatch.setattr(EncodeUnit, "__call__", call)
+    for restart, expected in ((False, [0, 1]), (True, [0, 0, 1])):
+        done.clear()
+        stop = True
+        with pytest.raises(KeyboardInterrupt):
+            encode(store, *two_units)
+        assert store.artifacts() == []
+        stop = False
+        made = encode(store, *two_units, restart=restart)
+        assert done == expected
+        assert made.manifest.content == whole.manifest.content
+        store.remove(made)
+
+
+def test_a_dry_run_says_what_would_be_made_and_makes_nothing(
+    tmp_path: Path, full: Path, numtok: Shell
+) -> None:
+    ran = numtok("encode", "--scheme", "p1000", str(full), "--dry-run", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert not [path for path in (tmp_path / "artifacts").rglob("*") if path.is_file()]
+    told = json.loads(ran.out)
+    made = encode(Store(tmp_path / "artifacts"), full)
+    assert made.ref in ran.out
+    assert told["schema"] == 1
+    again = numtok("encode", "--scheme", "p1000", str(full), "--dry-run")
+    assert (again.code, again.out) == (0, f"{made.ref}\n")
+    assert "found, not made again" in again.err
+
+
+def test_json_gives_the_counts(tmp_path: Path, full: Path, numtok: Shell) -> None:
+    ran = numtok("encode", "--scheme", "p1000", str(full), "--json")
+    told = json.loads(ran.out)
+    assert (ran.code, ran.err) == (0, "")
+    assert told["schema"] == 1
+    assert told["made"] is True
+    assert told["counts"]["rows"] == told["counts"]["rows_train"] == 3
+    assert told["counts"]["numbers"] == 4
+    assert told["ref"].startswith("full-p1000@")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--scheme", "p1000"],
+        ["--scheme", "xval", "--normalize", "unit", "--text-tokenizer", "bpe:300"],
+        ["--scheme", "p10,exponents=-3..3", "--numerals", "xval", "--split", "test=0.5,seed=9"],
+        ["--scheme", "fp15", "--text-field", "my text", "--on-error", "skip", "--max-line", "500"],
+        ["--like", "made-p1000"],
+    ],
+    ids=" ".join,
+)
+def test_show_prints_the_command_that_makes_it_again(
+    tmp_path: Path, numtok: Shell, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    made = [{"id": n, "text": f"a {n}", "my text": f"b {n}"} for n in range(20)]
+    write(tmp_path / "made.jsonl", made)
+    write(tmp_path / "it's here.jsonl", made[:15])
+    assert numtok("encode", "--scheme", "p1000", "made.jsonl").code == 0
+    first = numtok("encode", *options, "it's here.jsonl", "train=made.jsonl")
+    assert first.code == 0, first.err
+    if options[0] == "--like":  # by now the name alone stands for two
+        assert numtok("encode", "--scheme", "p1000", "made.jsonl", "--numerals", "xval").code == 0
+    shown = json.loads(numtok("show", first.out.strip(), "--json").out)
+    command = shlex.join(shown["manifest"]["command"])
+    table = numtok("show", first.out.strip()).out
+    assert "".join(command.split()) in "".join(table.split("made from")[0].split())
+    assert numtok("rm", first.out.strip()).code == 0
+    program, *arguments = shlex.split(command)
+    assert program == "numtok"
+    assert numtok(*arguments).out == first.out
+
+
+# --- where the input is cut into units and blocks ----------------------------------------------
+
+LINES = st.sampled_from(
+    [
+        b'{"text": "1 and 2"}',
+        '{"text": "é 😀 3", "id": "x"}'.encode(),
+        b' {"text": ""} ',
+        b'{"text": "' + b"a long line 4 " * 9 + b'"}',
+        b'{"text": "a \\" quote, a \\\\", "other": {"a": [1, {"b": "}"}]}}',
+        b"",
+        b"",
+        b" \t ",
+        b" " * 70,
+        b"nonsense",
+        b'{"text": "x", "text": "y"}',
+        b'{"text": "x"} {"text": "y"}',
+        b'{"text": "x", "n": {"k": 1, "\\u006b": 2}}',
+        b'{"text":',
+        b'"y"}',
+        b'{"text": 5}',
+        b'{"text": "a", "other": "\xff"}',
+        b'{"text": "a", "other": "\xed\xa0\x80"}',
+        b"\0",
+        b"{",
+        b"}",
+    ]
+)
+
+
+def is_row(line: bytes) -> bool:
+    """Whether a line is a row, by Python's own reader."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError
+        return dict(pairs)
+
+    try:
+        value = json.loads(line.decode(), object_pairs_hook=once)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and isinstance(value.get("text"), str)
+
+
+@given(
+    st.lists(LINES, min_size=1, max_size=12),
+    st.sampled_from([b"\n", b"\r\n"]),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 150),
+    st.integers(1, 150),
+    st.integers(1, 150),
+    st.sampled_from([30, 60, 69, 70, 71, 1 << 20]),
+)
+def test_no_row_depends_on_where_the_input_is_cut(
+    tmp_path_factory: pytest.TempPathFactory,
+    lines: list[bytes],
+    end: bytes,
+    last: bool,
+    packed: bool,
+    unit: int,
+    block: int,
+    piece: int,
+    max_line: int,
+) -> None:
+    data = end.join(lines) + (end if last else b"")
+    if not data:
+        return
+    path = tmp_path_factory.getbasetemp() / ("cut.jsonl.gz" if packed else "cut.jsonl")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inputs_module, "UNIT", unit)
+        patch.setattr(inputs_module, "BLOCK", block)
+        patch.setattr(files, "PIECE", piece)
+        sources = [sources_module.Source(path, None, "cut")]
+        units, parents = inputs_module.plan(sources, lambda *_: None)
+        batches = [
+            batch
+            for unit in units
+            for batch in inputs_module.read(unit, batches_module.Reading("text", max_line))
+        ]
+        found = [
+            (file_part.place_of(batch.part, row), name, text, batch.contents(index))
+            for batch in batches
+            for index, (row, name, text) in enumerate(
+                zip(
+                    batch.numbers.tolist(),
+                    batch.rows.ids.to_pylist(),
+                    batch.rows.texts.to_pylist(),
+                    strict=True,
+                )
+            )
+        ]
+        rejected = [
+            (bad.number, bad.content, bad.reason.startswith("the line has more than"))
+            for batch in batches
+            for bad in batch.rejected
+        ]
+    expected: list[tuple[str, str, str, bytes]] = []
+    wrong: list[tuple[int, bytes | None, bool]] = []
+    offset = 0
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip(b" \t\r"):
+            if len(line) > max_line:
+                wrong.append((number, None, True))
+            elif is_row(line):
+                value = json.loads(line)
+                name = value.get("id", f"0:{offset}")
+                expected.append((f"cut, line {number}", name, value["text"], line))
+            else:
+                wrong.append((number, line, False))
+        offset += len(line) + 1
+    assert found == expected
+    assert rejected == wrong
+    assert parents[0].digest == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(("unit", "block"), [(64, 1 << 20), (1 << 20, 64), (100, 37), (1, 1)])
+def test_no_token_depends_on_where_the_input_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: int, block: int
+) -> None:
+    rng = random.Random(5)
+    made = [
+        {"text": f"é wind {rng.gauss(0, 9)} in {rng.randint(0, 99)} places", "answer_start": 2}
+        for _ in range(60)
+    ]
+    path = write(tmp_path / "a.jsonl", made)
+    bad = path.read_bytes() + b'\n\n{"text": 5}\r\n{"text": "end 1"}'
+    path.write_bytes(bad)
+    whole = encode(Store(tmp_path / "whole"), path, scheme="xval", on_error="skip")
+    monkeypatch.setattr(inputs_module, "UNIT", unit)
+    monkeypatch.setattr(inputs_module, "BLOCK", block)
+    monkeypatch.setattr(files, "PIECE", 50)
+    cut = encode(Store(tmp_path / "cut"), path, scheme="xval", on_error="skip", workers=1)
+    assert (len(shards(cut)) > 10) == (unit < 1000)
+    assert table(cut).equals(table(whole))
+    assert (cut.path / "scheme.json").read_bytes() == (whole.path / "scheme.json").read_bytes()
+    rejected = [path.read_bytes() for path in sorted(cut.path.glob("rejected/rejected-*.jsonl"))]
+    assert rejected == [(whole.path / "rejected/rejected-00000.jsonl").read_bytes()]
+    assert json.loads(rejected[0])["row"] == 63
+    with pytest.raises(DataError, match=r"a\.jsonl, line 63: "):
+        encode(Store(tmp_path / "cut"), path, scheme="xval", workers=1)
+
+
+@pytest.mark.parametrize("unit", [1, 1000, 1 << 30])
+def test_no_parquet_row_depends_on_where_the_input_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: int
+) -> None:
+    made = pa.table({"text": [f"wind {n}" for n in range(100)]})
+    path = tmp_path / "a.parquet"
+    pq.write_table(made, path, row_group_size=7)
+    monkeypatch.setattr(inputs_module, "UNIT", unit)
+    artifact = encode(Store(tmp_path), path, workers=1)
+    assert len(shards(artifact)) == {1: 15, 1000: len(shards(artifact)), 1 << 30: 1}[unit]
+    assert table(artifact)["id"].to_pylist() == [f"0:{n}" for n in range(100)]
+    assert [row["numbers"] for row in rows(artifact)] == [[float(n)] for n in range(100)]
+
+
+def test_small_files_share_a_unit(tmp_path: Path) -> None:
+    for name in "abc":
+        texts(tmp_path / f"{name}.jsonl", f"{name} 1")
+    artifact = encode(Store(tmp_path / "store"), tmp_path)
+    assert len(shards(artifact)) == 1
+    assert table(artifact)["id"].to_pylist() == ["0:0", "1:0", "2:0"]
+    assert len(artifact.manifest.parents) == 3
+
+
+# --- memory ------------------------------------------------------------------------------------
+
+
+def peak_of(command: list[str]) -> int:
+    """Bytes of the largest proportional set size that a command and its children reached."""
+    psutil = pytest.importorskip("psutil")
+    peak = 0
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
+        parent = psutil.Process(running.pid)
+        while running.poll() is None:
+            try:
+                family = [parent, *parent.children(recursive=True)]
+                peak = max(peak, sum(one.memory_full_info().pss for one in family))
+            except psutil.Error:
+                pass  # one of them ended meanwhile
+            time.sleep(0.02)
+        assert running.stderr is not None
+        assert running.returncode == 0, running.stderr.read().decode()
+    return peak
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["p1000", "xval"])
+def test_a_line_of_100_mb_stays_below_1_gib(tmp_path: Path, scheme: str) -> None:
+    rng = random.Random(1)
+    orbit = json.dumps({"x": [rng.random() * 10 for _ in range(5000)]})
+    text = orbit * (100_000_000 // len(orbit))
+    path = write(tmp_path / "big.jsonl", [{"text": text}])
+    program = "from numtok.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "--store", str(tmp_path / "store"), "encode"]
+    peak = peak_of([*command, "--scheme", scheme, str(path)])
+    (artifact,) = Store(tmp_path / "store").artifacts()
+    assert artifact.manifest.counts["numbers"] == text.count(".")
+    assert peak < 1 << 30, f"{peak / 2**20:.0f} MiB"
+
+
+# --- what changes the content changes the version ----------------------------------------------
+
+
+def test_the_name_that_a_file_is_read_by_is_part_of_the_version(tmp_path: Path) -> None:
+    rows = b'{"text": "a 1"}\n'
+    plain, packed = tmp_path / "a.jsonl", tmp_path / "a.jsonl.gz"
+    for path in (plain, packed):
+        path.write_bytes(gzip.compress(rows, mtime=0))
+    good = write(tmp_path / "good.jsonl", [{"text": "b 2"}])
+    store = Store(tmp_path / "store")
+    one = encode(store, good, plain, name="x", on_error="skip")
+    other = encode(store, good, packed, name="x", on_error="skip")
+    assert one.version != other.version
+    assert (one.manifest.counts["rows"], other.manifest.counts["rows"]) == (1, 2)
+
+
+def test_numbers_that_the_normalisation_flushes_to_zero_are_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1e300 and 1e-30 and 0"}])
+    counts = encode(Store(tmp_path), path, scheme="xval").manifest.counts
+    assert counts["positive_underflow"] == 1
+    with pytest.raises(DataError, match="number 1, 1e-30, is a positive underflow"):
+        encode(Store(tmp_path), path, scheme="xval", on_clip="error")
+
+
+def test_a_damaged_byte_is_found_when_an_artifact_is_made_again(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1 2"}])
+    made = encode(Store(tmp_path), path)
+    shard = made.path / "train-00000.parquet"
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    with pytest.raises(NegativeVerdict, match=r"differs in train-00000\.parquet"):
+        encode(Store(tmp_path), path, force=True)
+
+
+def test_what_numtok_made_is_no_input(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1 2"}])
+    store = Store(tmp_path / "artifacts")
+    made = encode(store, path)
+    again = encode(store, tmp_path, name="again")
+    assert again.manifest.counts["rows"] == 1
+    with pytest.raises(DataError, match="is encoded already"):
+        encode(store, made.path / "train-00000.parquet")
+    with pytest.raises(UsageError, match="is of kind encoded"):
+        encode(store, made.path)
+
+
+def test_a_file_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1 2"}])
+    with pytest.raises(UsageError, match="is given twice"):
+        encode(Store(tmp_path), path, tmp_path / "." / "a.jsonl")
+
+
+def test_shares_without_a_row_to_share_out_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1 2"}])
+    with pytest.raises(UsageError, match="--split has no effect here"):
+        encode(Store(tmp_path), f"train={path}", split="test=0.1")
+
+
+def test_bytes_need_no_train_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1 2"}])
+    made = encode(Store(tmp_path), f"test={path}", text_tokenizer="bytes")
+    assert made.manifest.counts["rows_test"] == 1
+
+
+def test_row_groups_are_small_whatever_the_scheme_makes_of_a_batch(tmp_path: Path) -> None:
+    rows = [{"text": "1 2 3 4 5 6 7 8 9 " * 50} for _ in range(9000)]
+    made = encode(Store(tmp_path), write(tmp_path / "a.jsonl", rows), scheme="p10")
+    metadata = pq.ParquetFile(made.path / "train-00000.parquet").metadata
+    sizes = [metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups)]
+    assert len(sizes) > 3
+    assert max(sizes) < 32 << 20
+
+
+def test_a_parquet_map_without_targets_is_no_bad_row(tmp_path: Path) -> None:
+    kind = pa.map_(pa.string(), pa.list_(pa.list_(pa.int64())))
+    targets = pa.array([[("x", [[0, 1]])], []], kind)
+    table = pa.table({"text": ["1", "2"], "targets": targets})
+    pq.write_table(table, tmp_path / "a.parquet")
+    made = encode(Store(tmp_path), tmp_path / "a.parquet")
+    assert made.manifest.counts["rows"] == 2
+
+
+def test_a_damaged_scheme_file_is_told_in_one_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"text": "1 2"}])
+    made = encode(Store(tmp_path), path)
+    (made.path / "scheme.json").write_bytes(b'{"format": 1}')
+    with pytest.raises(StoreError, match=r"scheme\.json is damaged"):
+        encode(Store(tmp_path), path, scheme=None, like=made.ref)

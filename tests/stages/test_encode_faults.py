@@ -1,0 +1,667 @@
+"""Encode under faults: whatever fails or dies, nothing half-made shows, and a rerun ends the same.
+
+The quick tests strike at every n-th operation, another n-th for each kind; the
+slow ones at every operation there is. ``pytest -s`` prints points reached over
+points existing.
+"""
+
+import gc
+import gzip
+import importlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from numtok.errors import NumtokError, StoreError
+from numtok.stages.encode import Config, run
+from numtok.store.artifact import MANIFEST, RECEIPTS, TIMING, Artifact, verify
+from numtok.store.provenance import provenance
+from numtok.store.store import Store
+from tests.faults import Plan, installed, points
+
+ROOT = Path(__file__).resolve().parents[2]
+SLOW = pytest.mark.slow
+
+
+def silent(note: str) -> None:
+    raise AssertionError(f"nothing should be said: {note}")
+
+
+def nothing_differs(note: str) -> None:
+    assert note.endswith(" is the same to the byte"), f"nothing else should be said: {note}"
+
+
+def encode(config: Config, root: Path) -> Artifact:
+    heard = nothing_differs if config.force else silent
+    result = run(config, Store(root, heard), lambda *progress: None)
+    assert result.artifact is not None
+    return result.artifact
+
+
+# --- what is made ------------------------------------------------------------------------------
+
+
+def lines(first: int, rows: int) -> bytes:
+    """Some rows of JSONL, the second malformed, the third with a number that is clipped."""
+    made = [
+        json.dumps(
+            {
+                "id": f"row {first + row}",
+                "text": f"body {row}: x = {-6.02e1 * (row + 1):.3e} km, {row}.5 h, 100 %",
+                "group": {"digits": row % 3},
+                "split": "test" if row % 4 == 3 else "train",
+            }
+        )
+        for row in range(rows)
+    ]
+    made[1] = '{"id": "bad", "text": 5}'
+    made[2] = '{"id": "far", "text": "1e400, then 2"}'
+    return "\n".join(made).encode() + b"\n"
+
+
+def write_inputs(folder: Path) -> tuple[str, ...]:
+    """Three small files, one of each way of reading; units are the first, and the others."""
+    folder.mkdir()
+    (folder / "a.jsonl.gz").write_bytes(gzip.compress(lines(0, 6), mtime=0))
+    (folder / "b.jsonl").write_bytes(lines(10, 6))
+    texts = ["from 1.25 to 2.5", None, "at 1e4"]
+    pq.write_table(pa.table({"id": ["p", "q", "r"], "text": texts}), folder / "c.parquet")
+    return tuple(str(folder / name) for name in ("a.jsonl.gz", "b.jsonl", "c.parquet"))
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One way of running encode, as it goes when nothing fails.
+
+    ``before`` is the store that it starts from, ``stdin`` a file to be read as
+    standard input; ``whole`` holds what comes out, ``trace`` the operations.
+    """
+
+    config: Config
+    before: Path
+    stdin: Path
+    whole: dict[str, bytes]
+    trace: tuple[str, ...] = ()
+
+    def start(self, root: Path) -> None:
+        shutil.copytree(self.before, root)
+
+    def encode(self, root: Path) -> Artifact:
+        with reading(self.stdin):
+            return encode(self.config, root)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Standard input is this file while the block runs."""
+    kept, fd = os.dup(0), os.open(path, os.O_RDONLY)
+    os.dup2(fd, 0)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+        os.close(fd)
+
+
+def contents(artifact: Artifact) -> dict[str, bytes]:
+    """All of an artifact that has to come out the same each time: everything but its clocks."""
+    return {
+        str(path.relative_to(artifact.path)): path.read_bytes()
+        for path in sorted(artifact.path.rglob("*"))
+        if path.is_file() and path.name != TIMING
+    }
+
+
+def content_digest(artifact: Artifact) -> str:
+    return artifact.manifest.content
+
+
+SCENARIOS = ("from nothing", "continued", "standard input", "made again by force", "like another")
+
+
+@pytest.fixture(scope="module")
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Scenario]:
+    """Each scenario by its name, run twice undisturbed: to warm up, and to be traced."""
+    folder = tmp_path_factory.mktemp("scenarios")
+    provenance()  # asked for once a process, and not through the seam
+    inputs = write_inputs(folder / "inputs")
+    empty, stdin = folder / "empty", folder / "inputs" / "b.jsonl"
+    empty.mkdir()
+    config = Config(inputs, scheme="xval", on_error="skip")
+    plain = encode(config, folder / "made")
+    made: dict[str, Scenario] = {}
+
+    def make(name: str) -> Scenario:
+        before, chosen = empty, config
+        if name == "continued":
+            before = begun(config, folder)
+        elif name == "standard input":
+            chosen = Config(("-",), scheme="p1000", text_tokenizer="bytes", on_error="skip")
+        elif name == "made again by force":
+            before, chosen = folder / "made", replace(config, force=True)
+        elif name == "like another":
+            before = folder / "made"
+            chosen = Config(inputs[:2], like=plain.ref, on_error="skip", name="second")
+        for attempt in ("warm-up", "traced"):
+            root = folder / f"{name} {attempt}"
+            shutil.copytree(before, root)
+            with reading(stdin), installed(Plan("trace")) as faults:
+                artifact = encode(chosen, root)
+        assert verify(artifact).problems == []
+        return Scenario(chosen, before, stdin, contents(artifact), tuple(faults.trace))
+
+    def get(name: str) -> Scenario:
+        if name not in made:
+            made[name] = make(name)
+        return made[name]
+
+    return get
+
+
+def begun(config: Config, folder: Path) -> Path:
+    """A store as a killed run leaves it: the fit and the first unit done, of the second a part."""
+    with installed(Plan("trace")) as faults:
+        encode(config, folder / "trial")
+    for at in points("eio", faults.trace):
+        root = folder / f"begun {at}"
+        if faults.trace[at - 1] == "fsync":
+            with installed(Plan("eio", at)), pytest.raises(StoreError):
+                encode(config, root)
+            if len(receipts(root)) == 2:
+                draft = receipts(root)[0].parent.parent
+                (draft / "test-00001.parquet").write_bytes(b"without a receipt")
+                (draft / ".train-00001.parquet.part").write_bytes(b"half")
+                return root
+    raise AssertionError("no operation is between the receipts of two units")
+
+
+def receipts(root: Path) -> list[Path]:
+    """Those of drafts."""
+    return sorted(root.glob(f"*/*/.draft-*/{RECEIPTS}/[!.]*.json"))
+
+
+def finished(scenario: Scenario, root: Path) -> dict[str, tuple[int, int]]:
+    """What a draft holds of finished units: each receipt that is as it will be in the end, and
+    the files that it lists, with the inode and time that tell whether one was written again."""
+    found = {}
+    for receipt in receipts(root):
+        content, draft = receipt.read_bytes(), receipt.parent.parent
+        if content == scenario.whole[f"{RECEIPTS}/{receipt.name}"]:
+            outputs = [output["path"] for output in json.loads(content)["outputs"]]
+            for path in (f"{RECEIPTS}/{receipt.name}", *outputs):
+                status = (draft / path).stat()
+                found[path] = (status.st_ino, status.st_mtime_ns)
+    return found
+
+
+def hidden(root: Path) -> list[str]:
+    return sorted(path.name for path in root.rglob(".*"))
+
+
+def check_nothing_half_made(root: Path) -> None:
+    """Every file that can be seen belongs to an artifact, and every artifact is what it was."""
+    if not root.exists():
+        return
+    artifacts = Store(root, silent).artifacts()
+    for artifact in artifacts:
+        assert verify(artifact).problems == []
+    for path in root.rglob("*"):
+        parts = path.relative_to(root).parts
+        if path.is_file() and not any(part.startswith(".") for part in parts):
+            assert any(path.is_relative_to(artifact.path) for artifact in artifacts), path
+
+
+def check_after_fault(scenario: Scenario, root: Path) -> None:
+    """Nothing half-made is visible; run again, it ends the same and redoes no finished unit."""
+    check_nothing_half_made(root)
+    kept = {} if scenario.config.force else finished(scenario, root)
+    artifact = scenario.encode(root)
+    assert contents(artifact) == scenario.whole
+    for path, before in kept.items():
+        status = (artifact.path / path).stat()
+        assert (status.st_ino, status.st_mtime_ns) == before, f"{path} was made again"
+    check_nothing_half_made(root)
+    Store(root, silent).collect()
+    assert hidden(root) == []
+
+
+def test_the_scenarios_reach_every_part_of_encode(
+    scenarios: Callable[[str], Scenario],
+) -> None:
+    scenario = scenarios("from nothing")
+    assert {path.rpartition("-")[0] or path for path in scenario.whole} == {
+        "train", "test", "clipped/clipped", "rejected/rejected",
+        "scheme.json", "files.jsonl", MANIFEST,
+        f"{RECEIPTS}/fit.json", f"{RECEIPTS}/00000.json", f"{RECEIPTS}/00001.json",
+    }  # fmt: skip
+    manifest = json.loads(scenario.whole[MANIFEST])
+    assert manifest["counts"]["rejected"] == 3
+    assert manifest["counts"]["positive_overflow"] > 0
+    assert manifest["settings"]["encoding"]["normalize"]["name"] == "scale"
+    assert "tokenizer.json" in scenarios("standard input").whole
+    assert set(scenario.trace) >= {"read", "read_at", "write", "fsync", "rename", "lock"}
+    assert len(scenarios("continued").trace) < len(scenario.trace)
+
+
+# --- operations that fail ----------------------------------------------------------------------
+
+SOME, ALL = "some", "all"  # of the points that there are
+SHARES = [SOME, pytest.param(ALL, marks=SLOW)]
+KINDS = ("eio", "enospc", "short", "torn")
+
+
+def chosen(name: str, kind: str, scenario: Scenario, share: str) -> list[int]:
+    """The points to strike at: all, or some at equal distances from another first one a kind."""
+    places = points(kind.removesuffix("+"), list(scenario.trace))
+    # A disk that fails for good differs little by what was asked of it.
+    if share == ALL and not (kind.endswith("+") and name in SCENARIOS[2:]):
+        return places
+    some = 16 if name == "from nothing" else 6
+    apart = len(places) // (some // 2 if kind.startswith("kill") else some)
+    return places[sum(kind.encode()) % apart :: apart]
+
+
+def told(name: str, kind: str, reached: int, scenario: Scenario) -> None:
+    existing = len(points(kind.removesuffix("+"), list(scenario.trace)))
+    print(f"\nencode, {name}, {kind}: {reached} points reached of {existing}")
+
+
+def faults() -> Iterator[Any]:
+    """Every scenario, kind of fault, whether it stays, and share of the points.
+
+    What a disk that fails for good was asked of matters little: then, of the later scenarios,
+    some points are all there are, and the slow tests have them.
+    """
+    for name, kind, onward in product(SCENARIOS, KINDS, (False, True)):
+        label = f"{name}-{kind}-{'onward' if onward else 'once'}"
+        if not (onward and name in SCENARIOS[2:]):
+            yield pytest.param(name, kind, onward, SOME, id=f"{label}-{SOME}")
+        yield pytest.param(name, kind, onward, ALL, marks=SLOW, id=f"{label}-{ALL}")
+
+
+@pytest.mark.parametrize(("name", "kind", "onward", "share"), list(faults()))
+def test_any_operation_may_fail(
+    tmp_path: Path,
+    scenarios: Callable[[str], Scenario],
+    name: str,
+    kind: str,
+    onward: bool,
+    share: str,
+) -> None:
+    scenario = scenarios(name)
+    places = chosen(name, kind + "+" * onward, scenario, share)
+    reached = 0
+    gc.collect()  # descriptors that other tests left are not closed while this one counts
+    for at in places:
+        root = tmp_path / str(at)
+        scenario.start(root)
+        before = len(os.listdir("/dev/fd"))
+        problem: NumtokError | None = None
+        with installed(Plan(kind, at, onward)) as faults:
+            try:
+                scenario.encode(root)
+            except NumtokError as error:
+                problem = error
+        assert len(os.listdir("/dev/fd")) == before, (at, problem)
+        reached += faults.reached
+        check_problem(problem, kind, scenario.trace[at - 1])
+        check_after_fault(scenario, root)
+        shutil.rmtree(root)
+    told(name, kind + "+" * onward, reached, scenario)
+    assert reached == len(places)
+
+
+# What only tidies up may fail without a word: closing what was read, removing a lock or a spool.
+TIDYING = {"close", "unlink", "rmdir", "scandir", "stat"}
+
+
+def check_problem(problem: NumtokError | None, kind: str, operation: str) -> None:
+    """A short read or write is no failure; any other is told in one line, unless in tidying."""
+    if problem is None:
+        assert kind == "short" or operation in TIDYING, operation
+    else:
+        assert kind != "short", problem
+        assert isinstance(problem, StoreError), repr(problem)
+        assert str(problem).isprintable()
+
+
+# --- operations that are the last --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_any_operation_may_be_the_last(
+    tmp_path: Path, scenarios: Callable[[str], Scenario], forks: "Forks", name: str, share: str
+) -> None:
+    scenario = scenarios(name)
+    plans = [
+        f"{kind}@{at}"
+        for kind in ("kill", "killtorn")
+        for at in chosen(name, kind, scenario, share)
+    ]
+    killed = Counter[str]()
+    # Some at a time: a copy of the store for each point there is would fill a small disk.
+    for first in range(0, len(plans), 50):
+        roots = {plan: tmp_path / plan for plan in plans[first : first + 50]}
+        for root in roots.values():
+            scenario.start(root)
+        for plan, code in zip(roots, forks(scenario, roots), strict=True):
+            assert code == -signal.SIGKILL, plan
+            killed[Plan.parse(plan).kind] += 1
+        for root in roots.values():
+            check_after_fault(scenario, root)
+            shutil.rmtree(root)
+    for kind, reached in killed.items():
+        told(name, kind, reached, scenario)
+
+
+class Forks:
+    """The exit codes of encode under each plan in each store, every time in a process of its own.
+
+    The processes are forked from one that has imported numtok and has not used it yet: that takes
+    milliseconds, where a start takes a second.
+    """
+
+    def __init__(self, server: subprocess.Popen[str]) -> None:
+        self._server = server
+
+    def __call__(self, scenario: Scenario, roots: dict[str, Path]) -> list[int]:
+        assert self._server.stdin is not None and self._server.stdout is not None
+        runs = [(plan, str(root)) for plan, root in roots.items()]
+        job = {"config": asdict(scenario.config), "stdin": str(scenario.stdin), "runs": runs}
+        print(json.dumps(job), file=self._server.stdin, flush=True)
+        codes: list[int] = json.loads(self._server.stdout.readline())
+        return codes
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.stages.test_encode_faults"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        yield Forks(server)
+
+
+def _serve() -> None:
+    """This file as a program: the other end of ``Forks``."""
+    os.fsync = lambda fd: None
+    provenance()
+    for name in (
+        "numtok.encoding.text_tokenizers.words",
+        "pandas",
+    ):  # imported on the way, by pyarrow too
+        with suppress(ImportError):
+            importlib.import_module(name)
+    for line in sys.stdin:
+        job = json.loads(line)
+        config = Config(**job["config"] | {"inputs": tuple(job["config"]["inputs"])})
+        codes = []
+        for plan, root in job["runs"]:
+            child = os.fork()
+            if child == 0:
+                code = 70
+                try:
+                    with reading(Path(job["stdin"])), installed(Plan.parse(plan)):
+                        encode(config, Path(root))
+                    code = 0
+                finally:
+                    os._exit(code)
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        print(json.dumps(codes), flush=True)
+
+
+# --- other processes ---------------------------------------------------------------------------
+
+# The tests' own numtok, wherever another may be installed.
+_MAIN = "import sys; sys.path.insert(0, sys.argv.pop(1)); from numtok.cli.main import main; main()"
+NUMTOK = ("-c", _MAIN, str(ROOT))
+
+
+@contextmanager
+def started(*command: str) -> Iterator[subprocess.Popen[str]]:
+    """A program in a session of its own, none of which is left when the block ends."""
+    environment = {key: value for key, value in os.environ.items() if key != "NUMTOK_STORE"}
+    with subprocess.Popen(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            for left in alive(process.pid):
+                left.kill()
+
+
+def alive(session: int) -> list[Any]:
+    """The processes of a session, but for those that are over and wait to be asked how."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, ProcessLookupError):
+            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def check_nobody_is_left(session: int) -> None:
+    deadline = time.monotonic() + 10
+    while left := alive(session):
+        assert time.monotonic() < deadline, [process.cmdline() for process in left]
+        time.sleep(0.05)
+
+
+@dataclass(frozen=True)
+class Large:
+    """Four compressed files, so four units: the first is soon done, the others take a while.
+
+    ``scenario`` is the run in this process, ``seconds`` what one of its own with two workers takes.
+    """
+
+    scenario: Scenario
+    seconds: float = 0
+
+    def command(self, root: Path, *options: str) -> list[str]:
+        """For ``started``: with two workers unless the options say otherwise."""
+        config = self.scenario.config
+        assert config.scheme is not None
+        chosen = ["--scheme", config.scheme, "--on-error", config.on_error, "--workers", "2"]
+        return [*NUMTOK, "--store", str(root), "encode", *chosen, *options, *config.inputs]
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Large:
+    folder = tmp_path_factory.mktemp("large")
+    rows = json.dumps({"text": "at 17.25, " * 40}).encode() + b"\n"
+    inputs = []
+    for number, copies in enumerate([1, 10_000, 10_000, 10_000]):
+        path = folder / f"{number}.jsonl.gz"
+        path.write_bytes(gzip.compress(lines(number * 10, 8) + rows * copies, 1, mtime=0))
+        inputs.append(str(path))
+    empty = folder / "empty"
+    empty.mkdir()
+    config = Config(tuple(inputs), scheme="xval", on_error="skip", workers=1)
+    made = Large(Scenario(config, empty, Path(os.devnull), {}))
+    begun = time.monotonic()
+    with started(*made.command(folder / "store")) as process:
+        out, err = process.communicate(timeout=120)
+    seconds = time.monotonic() - begun
+    assert process.returncode == 0, err
+    whole = contents(Store(folder / "store", silent).resolve(out.strip()))
+    return Large(replace(made.scenario, whole=whole), seconds)
+
+
+def test_workers_make_what_one_process_makes(tmp_path: Path, large: Large) -> None:
+    assert contents(large.scenario.encode(tmp_path / "store")) == large.scenario.whole
+
+
+def wait_for(receipt: str, root: Path, process: subprocess.Popen[str]) -> None:
+    while receipt not in [path.name for path in receipts(root)]:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+
+
+def wait_for_worker(process: subprocess.Popen[str]) -> Any:
+    """A look takes all processes of the machine, so it is not had at every moment."""
+    while not (workers := workers_of(process.pid)):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    return workers[0]
+
+
+@pytest.mark.parametrize("when", ["a worker starts", "a unit is done"])
+@pytest.mark.parametrize(
+    "number, code, message",
+    [(signal.SIGTERM, 143, "terminated"), (signal.SIGINT, 130, "interrupted")],
+    ids=["SIGTERM", "SIGINT"],
+)
+def test_a_run_that_is_told_to_end_keeps_what_is_finished(
+    tmp_path: Path, large: Large, number: signal.Signals, code: int, message: str, when: str
+) -> None:
+    root = tmp_path / "store"
+    with started(*large.command(root)) as process:
+        if when == "a worker starts":
+            wait_for_worker(process)
+            time.sleep(0.1)  # it is importing
+        else:
+            wait_for("00000.json", root, process)
+        if number == signal.SIGINT:  # a terminal sends it to all processes
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+        check_nobody_is_left(process.pid)
+    assert (process.returncode, out, err) == (code, "", f"numtok: {message}\n")
+    assert (f"{RECEIPTS}/00000.json" in finished(large.scenario, root)) == (
+        when != "a worker starts"
+    )
+    check_after_fault(large.scenario, root)
+
+
+@pytest.mark.parametrize("when", [pytest.param("a worker starts", marks=SLOW), "a unit is done"])
+def test_a_run_that_loses_a_worker_says_so_and_keeps_what_is_finished(
+    tmp_path: Path, large: Large, when: str
+) -> None:
+    root = tmp_path / "store"
+    with started(*large.command(root)) as process:
+        if when != "a worker starts":
+            wait_for("00000.json", root, process)
+        wait_for_worker(process).kill()
+        out, err = process.communicate(timeout=60)
+        check_nobody_is_left(process.pid)
+    assert (process.returncode, out, err) == (
+        4,
+        "",
+        "numtok: a worker process died (killed, or out of memory); run the same command again: "
+        "what is finished is kept; fewer --workers or --jobs need less memory\n",
+    )
+    assert (f"{RECEIPTS}/00000.json" in finished(large.scenario, root)) == (
+        when != "a worker starts"
+    )
+    check_after_fault(large.scenario, root)
+
+
+def workers_of(parent: int) -> list[Any]:
+    found = []
+    with suppress(psutil.Error):
+        for child in psutil.Process(parent).children():
+            with suppress(psutil.Error):
+                if any("spawn_main" in word for word in child.cmdline()):
+                    found.append(child)
+    return found
+
+
+@pytest.mark.parametrize(
+    "seed, kills", [(0, 4), pytest.param(1, 50, marks=SLOW)], ids=["4 kills", "50 kills"]
+)
+def test_a_run_may_be_killed_at_any_time(
+    tmp_path: Path, large: Large, seed: int, kills: int
+) -> None:
+    generator, ends = random.Random(seed), Counter[str]()
+    for kill in range(kills):
+        root = tmp_path / str(kill)
+        # Evenly over the run, and at random in each stretch of it.
+        share = (kill + generator.random()) / kills
+        with started(*large.command(root)) as process:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(share * large.seconds)
+            process.kill()
+            process.communicate(timeout=60)
+            check_nobody_is_left(process.pid)
+        ends[how_far(large.scenario, root)] += 1
+        check_after_fault(large.scenario, root)
+        shutil.rmtree(root)
+    print(f"\nencode, killed at random: {kills} times, {dict(sorted(ends.items()))}")
+
+
+def how_far(scenario: Scenario, root: Path) -> str:
+    if not root.exists() or not list(root.rglob(".draft-*")):
+        return "published" if list(root.rglob(MANIFEST)) else "nothing begun"
+    units = len(receipts(root)) - 1
+    return f"{units} units" if units >= 0 else "no fit"
+
+
+WORKER_KINDS = ("eio", "torn", "short", "kill")
+
+
+@pytest.mark.parametrize(
+    "kind, share", [("eio", SOME), *(pytest.param(kind, ALL, marks=SLOW) for kind in WORKER_KINDS)]
+)
+def test_any_operation_of_a_worker_may_fail(
+    tmp_path: Path, large: Large, kind: str, share: str
+) -> None:
+    """Of those that every worker comes to: which works on which unit is a matter of chance."""
+    for at in [30] if share == SOME else range(1, 40, 2):
+        root = tmp_path / str(at)
+        command = ["-m", "tests.faults", f"worker:{kind}@{at}", "--", "numtok"]
+        with started(*command, *large.command(root)[len(NUMTOK) :]) as process:
+            out, err = process.communicate(timeout=120)
+            check_nobody_is_left(process.pid)
+        if process.returncode:
+            assert (process.returncode, out) == (4, ""), err
+            assert err.startswith("numtok: ") and err.count("\n") == 1, err
+        assert process.returncode or share == ALL
+        check_after_fault(large.scenario, root)
+        shutil.rmtree(root)
+
+
+def test_two_runs_of_the_same_at_once_make_one_artifact(tmp_path: Path, large: Large) -> None:
+    root = tmp_path / "store"
+    with started(*large.command(root)) as one, started(*large.command(root)) as other:
+        answers = [process.communicate(timeout=120) for process in (one, other)]
+    assert [one.returncode, other.returncode] == [0, 0], answers
+    (artifact,) = Store(root, silent).artifacts()
+    assert [out for out, _ in answers] == [f"{artifact.ref}\n"] * 2
+    assert contents(artifact) == large.scenario.whole
+    check_nothing_half_made(root)
+    assert hidden(root) == []
+
+
+if __name__ == "__main__":
+    _serve()

@@ -1,0 +1,365 @@
+"""``numtok faults`` and the figure of frequencies: what is wrong in the parts of numbers."""
+
+import csv
+import io
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from numtok.analysis.figures.frequencies import Frequencies, panel_of
+from numtok.errors import UsageError
+from numtok.evaluation.number_parts import KINDS, Shares, Written, by_chance
+from numtok.metrics.base import Answers
+from numtok.stages.errors import Config, Faults, faults, run
+from numtok.stages.figure import picture_of
+from numtok.store.store import Store
+from tests.cli.test_store_commands import Shell
+from tests.fakereports import Fake, make
+
+NOTHING = Config(("r",))
+
+
+def answers(pairs: dict[tuple[str, str | None], int], per_sample: int = 1) -> Answers:
+    """So many numbers of each (truth, prediction); None for no number, which counts as 0."""
+    rows = [pair for pair, count in pairs.items() for _ in range(count)]
+    truths, found = [one for one, _ in rows], [one for _, one in rows]
+    return Answers(
+        np.array(truths, np.float64),
+        np.array([one or "0" for one in found], np.float64),
+        np.array([one is not None for one in found]),
+        truths,
+        found,
+        sample=np.arange(len(rows)) // per_sample,
+    )
+
+
+def of(pairs: dict[tuple[str, str | None], int]) -> Faults:
+    return faults(NOTHING, "p1000", "r@1", answers(pairs))
+
+
+def shares(found: Faults) -> dict[str, float | None]:
+    return {fault.kind: fault.share.value for fault in found.faults if fault.share.value}
+
+
+@pytest.mark.parametrize(
+    ("literal", "parts"),
+    [
+        ("-0.0602", ("-", "602", "E-4")),
+        ("1", ("", "100", "E-2")),
+        ("9.996", ("", "100", "E-1")),
+        ("0.1435", ("", "144", "E-3")),  # a tie, to even
+        ("-0.0", ("", "0", "")),
+        ("1,234.5%", ("", "123", "E-1")),
+    ],
+)
+def test_numbers_are_written_in_parts(literal: str, parts: tuple[str, str, str]) -> None:
+    assert Written.of(literal, 3) == parts
+
+
+def test_each_wrong_part_has_a_kind_of_its_own() -> None:
+    found = of(
+        {
+            ("1.00", "1.001"): 4,  # right with three digits
+            ("1.00", "2.00"): 1,
+            ("1.00", "0.100"): 2,
+            ("1.00", "-1.00"): 1,
+            ("1.00", "-2.00"): 1,
+            ("1.00", None): 1,
+        }
+    )
+    assert shares(found) == {
+        "right": 0.4,
+        "mantissa": 0.1,
+        "exponent": 0.2,
+        "sign": 0.1,
+        "several": 0.1,
+        "no number": 0.1,
+    }
+    squares = {fault.kind: fault.of_squares for fault in found.faults}
+    whole = 4e-6 + 1 + 2 * 0.81 + 4 + 9 + 1
+    assert squares["exponent"] == pytest.approx(2 * 0.81 / whole)
+    assert sum(value or 0 for value in squares.values()) == pytest.approx(1)
+
+
+def test_zero_for_another_number_is_wrong_in_several_parts() -> None:
+    assert shares(of({("1.0", "0"): 1, ("0", "0.0"): 1})) == {"several": 0.5, "right": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("truth", "found", "kind"),
+    [
+        ("0.999", "1.00", "right"),
+        ("-1.00", "-0.999", "right"),
+        ("99.94", "99.96", "right"),  # of three digits 999E-1 and 100E0
+        ("0.999", "-1.00", "several"),
+        ("0.998", "1.00", "several"),
+        ("0.999", "1.01", "several"),
+        ("0.998", "0.999", "mantissa"),
+        ("0.999", "10.0", "several"),
+        ("1.00", "0.100", "exponent"),
+        ("0", "1e-9", "several"),
+    ],
+)
+def test_the_neighbours_of_a_power_of_ten_are_taken_for_each_other(
+    truth: str, found: str, kind: str
+) -> None:
+    assert shares(of({(truth, found): 1})) == {kind: 1.0}
+    assert shares(of({(found, truth): 1})) == {kind: 1.0}
+
+
+def test_of_one_digit_a_tenth_is_not_next_to_one() -> None:
+    found = faults(Config(("r",), None, 1), "", "", answers({("1", "0.1"): 1, ("9", "10"): 1}))
+    assert shares(found) == {"right": 0.5, "exponent": 0.5}
+
+
+def test_without_errors_nothing_has_a_share_of_them() -> None:
+    found = of({("1.0", "1.0"): 2})
+    assert [fault.of_squares for fault in found.faults] == [None] * len(KINDS)
+    assert found.surplus == []
+
+
+def test_intervals_draw_whole_samples() -> None:
+    pairs: dict[tuple[str, str | None], int] = {("1.0", "1.0"): 60, ("1.0", "2.0"): 60}
+    apart, together = (
+        next(
+            fault.share
+            for fault in faults(NOTHING, "", "", answers(pairs, per_sample)).faults
+            if fault.kind == "right"
+        )
+        for per_sample in (1, 20)
+    )
+    assert apart.value == together.value == 0.5
+    assert None not in (apart.low, apart.high, together.low, together.high)
+    assert together.high - together.low > 2 * (apart.high - apart.low)  # type: ignore[operator]
+
+
+def test_parts_drawn_apart_show_as_their_most_common_combination() -> None:
+    # Half of the numbers are 1.00 and half of the exponents E-3, but 0.100 is rare (Figure 4).
+    truths = {"1.00": 45, "0.234": 25, "0.567": 25, "0.100": 5}
+    unrelated: dict[tuple[str, str | None], int] = {}
+    for truth, count in truths.items():
+        unrelated[truth, truth if truth != "1.00" else "0.100"] = count
+    found = of(unrelated)
+    assert found.commonest is not None
+    assert found.commonest.number == "100E-3"
+    assert (found.commonest.truth, found.commonest.predicted) == (0.05, 0.5)
+    assert found.commonest.of_squares == pytest.approx(1)
+    assert shares(found) == {"right": 0.55, "exponent": 0.45}
+    assert [(size.number, size.truth, size.predicted) for size in found.surplus] == [
+        ("100E-3", 0.05, 0.5)
+    ]
+    distances = {one.part: one.value for one in found.distances}
+    assert distances["mantissa"] == pytest.approx(0)
+    assert (distances["exponent"], distances["number"]) == pytest.approx((0.45, 0.45))
+
+
+def test_what_chance_does_to_frequencies_is_told() -> None:
+    rng = np.random.default_rng(0)
+    truths = [f"{value:.2e}" for value in rng.uniform(1, 9, 2000)]
+    drawn = rng.permutation(truths)
+    one = Answers.of(
+        np.array(truths, np.float64),
+        np.array(drawn, np.float64),
+        truth_literal=truths,
+        prediction_literal=drawn.tolist(),
+    )
+    distance = faults(NOTHING, "", "", one).distances[2]
+    assert distance.value == 0  # the same numbers in another order
+    assert distance.by_chance is not None and distance.by_chance > 0.1
+    again = [f"{value:.2e}" for value in rng.uniform(1, 9, 2000)]
+    other = one._replace(prediction=np.array(again, np.float64), prediction_literal=again)
+    fresh = faults(NOTHING, "", "", other).distances[2]
+    assert fresh.by_chance is not None
+    assert fresh.value == pytest.approx(fresh.by_chance, rel=0.1)
+
+
+@pytest.mark.parametrize("m", [1, 30, 200])
+def test_the_level_of_chance_is_the_mean_over_all_divisions(m: int) -> None:
+    rng = np.random.default_rng(0)
+    n = 50
+    both = np.concatenate([rng.zipf(1.5, n + m).clip(max=40)])
+
+    def apart(drawn: np.ndarray) -> float:
+        one, other = (np.bincount(part, minlength=41) / len(part) for part in np.split(drawn, [n]))
+        return float(np.abs(one - other).sum()) / 2
+
+    expected = np.mean([apart(rng.permutation(both)) for _ in range(4000)])
+    true, predicted = (
+        {str(one): float((part == one).mean()) for one in set(part.tolist())}
+        for part in np.split(both, [n])
+    )
+    assert by_chance(true, predicted, n, m) == pytest.approx(expected, rel=0.02)
+
+
+def test_few_predictions_are_further_off_by_chance() -> None:
+    truths: dict[tuple[str, str | None], int] = {(f"{k}.00", None): 50 for k in range(1, 10)}
+    few, many = (
+        of(truths | {(f"{k}.00", f"{k}.00"): times for k in range(1, 10)}).distances[2].by_chance
+        for times in (1, 100)
+    )
+    assert few is not None and many is not None and few > 3 * many
+
+
+def test_a_large_report_takes_no_more_than_its_values() -> None:
+    shares_of = {str(k): 1e-6 for k in range(1_000_000)}
+    assert by_chance(shares_of, shares_of, 10**6, 10**6) == pytest.approx(0.5, abs=1e-6)
+
+
+def test_numbers_apart_from_signs() -> None:
+    assert Shares.of([Written.of("-2", 1), Written.of("2", 1)]).number == {"2E0": 1.0}
+
+
+def test_all_predictions_may_be_no_numbers() -> None:
+    found = of({("1.0", None): 3})
+    assert shares(found) == {"no number": 1}
+    assert found.commonest is not None and found.commonest.predicted == 0
+    assert found.surplus == []
+    assert {(one.value, one.by_chance) for one in found.distances} == {(None, None)}
+
+
+def test_zeros_have_no_exponent_to_be_combined() -> None:
+    found = of({("0", "0"): 6, ("1.00", "1.00"): 3, ("0.234", "0.234"): 2})
+    assert found.commonest is not None and found.commonest.number == "100E-2"
+    assert of({("0", "0.0"): 2}).commonest is None
+    found = of({("1.00", "0"): 6, ("0.234", "1.00"): 2, ("0.5", "0.234"): 2})
+    zero = found.surplus[0]
+    assert (zero.number, zero.predicted, zero.independent) == ("0", 0.6, None)
+    # Half of the others are 100 and half of them E-2, which says nothing of zeros.
+    assert found.commonest is not None and found.commonest.number == "100E-2"
+    assert found.commonest.independent == pytest.approx(0.4 * 0.5 * 0.5)
+
+
+def test_errors_may_be_large() -> None:
+    found = of({("1.0", "1e300"): 1, ("1.0", "2.0"): 1})
+    assert {fault.kind: fault.of_squares for fault in found.faults}["several"] == 0
+    assert [fault.of_squares for fault in found.faults if fault.kind == "exponent"] == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"digits": 0}, "--digits 0 is not possible; allowed are 1 to 17"),
+        ({"top": 201}, "--top 201 is not possible; allowed are 1 to 200"),
+    ],
+)
+def test_impossible_options(options: dict[str, int], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Config(("r",), None, **options)
+    assert str(error.value) == message
+
+
+# --- the command and the figure ------------------------------------------------------------------
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "artifacts")
+
+
+def test_reports_are_told_by_what_sets_them_apart(store: Store) -> None:
+    refs = [
+        make(store, Fake("p1000", noise=noise, seed=seed)).ref
+        for seed, noise in enumerate((1.0, 30.0))
+    ]
+    near, far = run(Config(tuple(refs)), store).faults
+    assert (near.label, far.label) == ("p1000, seed=0", "p1000, seed=1")
+    assert near.numbers == 200
+    assert (shares(far).get("right") or 0) < (shares(near)["right"] or 0) < 1
+
+
+def test_reports_of_one_model_are_compared_number_by_number(store: Store) -> None:
+    first, second = (
+        make(store, Fake("p1000", noise=0.3, noise_seed=way, invalid=5 * way), f"fill-{way}").ref
+        for way in (0, 1)
+    )
+    other = make(store, Fake("p10", noise=0.3)).ref
+    found = run(Config((first, other, second)), store)
+    assert [one.kind for one in found.differences] == list(KINDS)
+    before, after = found.faults[0], found.faults[2]
+    assert {(one.label, one.reference) for one in found.differences} == {
+        (after.label, before.label)
+    }
+    for one, then, now in zip(found.differences, before.faults, after.faults, strict=True):
+        ours, low, high = one.share.value, one.share.low, one.share.high
+        assert then.share.value is not None and now.share.value is not None
+        assert ours is not None and low is not None and high is not None
+        assert ours == pytest.approx(now.share.value - then.share.value)
+        assert low <= ours <= high
+    lost = found.differences[-1].share
+    assert (lost.value, lost.n) == (0.025, 200)
+    same = run(Config((first, first)), store).differences
+    assert [(one.share.value, one.share.low, one.share.high) for one in same] == [(0, 0, 0)] * 6
+    assert run(Config((first, other)), store).differences == []
+
+
+def test_an_unknown_target_is_refused(store: Store) -> None:
+    ref = make(store, Fake()).ref
+    with pytest.raises(UsageError) as error:
+        run(Config((ref,), target="answr"), store)
+    assert str(error.value) == (
+        f"unknown target of {ref} 'answr'; did you mean 'answer'? known: answer"
+    )
+
+
+def test_the_command_prints_tables_that_fit(
+    store: Store,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+    shell = Shell(capsys, monkeypatch)
+    ref = make(store, Fake("p1000", invalid=10)).ref
+    arguments = ["faults", ref, "--target", "answer", "--top", "2"]
+    out = shell(*arguments).out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "no number   0.05" in out
+    assert "predicted beyond their share" in out
+    told = msgspec.json.decode(shell(*arguments, "--json").out)
+    (one,) = told["faults"]
+    assert [fault["kind"] for fault in one["faults"]] == list(KINDS)
+    rows = list(csv.DictReader(io.StringIO(shell(*arguments, "--format", "csv").out)))
+    assert [row["of"] for row in rows if row["kind"] == "distance"] == [
+        "mantissa",
+        "exponent",
+        "number",
+    ]
+    assert len([row for row in rows if row["kind"] == "surplus"]) == 2
+    again = make(store, Fake("p1000", noise_seed=1), name="again").ref
+    out = shell("faults", ref, again).out
+    assert "one model, the same numbers" in out
+    rows = list(csv.DictReader(io.StringIO(shell("faults", ref, again, "--format", "csv").out)))
+    differences = [row for row in rows if row["kind"] == "difference"]
+    assert [row["of"] for row in differences] == list(KINDS)
+    assert all(row["reference"] for row in differences)
+
+
+def test_the_figure_shows_the_most_frequent_first(store: Store) -> None:
+    panel = panel_of("p1000", "number", {"1E0": 0.5, "2E0": 0.5}, {"3E0": 0.9, "1E0": 0.1}, 2)
+    assert panel.y.names == ("3E0", "1E0")
+    ordered = panel_of("p1000", "exponent", {"E-1": 0.2, "E2": 0.5, "": 0.1, "E10": 0.2}, {}, 3)
+    assert ordered.y.names == ("E-1", "E2", "E10")
+    ref = make(store, Fake()).ref
+    picture = picture_of(Frequencies(part="exponent", target="answer"), [ref], store)
+    assert [panel.y.label for panel in picture.panels] == ["exponent"]
+    truth, prediction = picture.panels[0].marks
+    assert float(np.sum(truth.lengths)) == pytest.approx(1)  # type: ignore[union-attr]
+    assert float(np.sum(prediction.lengths)) == pytest.approx(1)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"part": "sign"}, "unknown part 'sign'; known: exponent, mantissa, number"),
+        ({"digits": 0}, "--digits 0 is not possible; allowed are 1 to 17"),
+        ({"top": 0}, "--top 0 is not possible; allowed are 1 to 200"),
+    ],
+)
+def test_impossible_options_of_the_figure(options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Frequencies(**options)  # type: ignore[arg-type]
+    assert str(error.value) == message

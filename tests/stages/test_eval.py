@@ -1,0 +1,1019 @@
+"""``numtok eval``: what a report says, checked against its predictions and its data."""
+
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.splits import read_codec
+from numtok.errors import DataError, NumtokError, UsageError
+from numtok.evaluation.ranges import outside
+from numtok.metrics.base import METRICS, Answers
+from numtok.metrics.base import figures as measured
+from numtok.models.decoding import LONGEST
+from numtok.models.model import Model, ModelSettings
+from numtok.models.presets import preset
+from numtok.models.vocabulary import Vocabulary
+from numtok.reports import (
+    PREDICTIONS_FILE,
+    QUANTILES,
+    REPORT_FILE,
+    Figure,
+    Figures,
+    Report,
+    predictions_schema,
+    quantile_column,
+)
+from numtok.stages import encode, eval, gen, train
+from numtok.store.artifact import TIMING, Artifact, verify
+from numtok.store.store import Store
+from numtok.training.model_files import Trained, write_model
+from tests import fakemodels
+from tests.cli.test_store_commands import Shell
+
+TINY = "nano,layers=1,width=32,heads=2"
+OBJECTIVES = ("mlm:targets", "mlm", "mlm:tokens", "ar", "ar:answer")
+FIXED = [name for name in SCHEMES if SCHEMES.build(name).tokens_per_number is not None]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Any:
+    """Such small models are slower with more."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMTOK_THREADS", "1")
+        yield
+
+
+@dataclass(frozen=True)
+class World:
+    """A store with some arithmetic, encoded in several ways, and models of few steps."""
+
+    root: Path
+
+    @property
+    def store(self) -> Store:
+        return Store(self.root / "artifacts")
+
+    def data(self, samples: int = 120) -> Artifact:
+        config = gen.Config("arithmetic,operands=2", samples, split="train=0.7,test=0.3")
+        found = gen.run(config, self.store, quiet).artifact
+        assert found is not None
+        return found
+
+    def encoded(self, scheme: str, *inputs: str, **options: Any) -> Artifact:
+        config = encode.Config(inputs or (self.data().ref,), scheme, **options)
+        found = encode.run(config, self.store, quiet).artifact
+        assert found is not None
+        return found
+
+    def like(self, artifact: Artifact, *inputs: str) -> Artifact:
+        config = encode.Config(inputs, like=artifact.ref)
+        found = encode.run(config, self.store, quiet).artifact
+        assert found is not None
+        return found
+
+    def model(self, encoded: Artifact, objective: str | None = None, **options: Any) -> Artifact:
+        defaults: dict[str, Any] = {"preset": TINY, "objective": objective, "steps": 4}
+        config = train.Config(encoded.ref, **defaults | options)
+        return train.run(config, self.store, quiet).artifact
+
+    def by_chance(self, encoded: Artifact, objective: str, *, text: float = 0.0) -> Artifact:
+        """A model that was not trained, with strong opinions that differ from row to row; logits
+        of tokens of the text are ``text`` higher."""
+        codec = read_codec(encoded)
+        settings = ModelSettings.of(
+            preset(TINY),
+            vocabulary=codec.vocabulary_size,
+            context=32,
+            embedder=codec.scheme.embedder,
+            head=codec.scheme.head,
+            objective=objective,
+        )
+        torch.manual_seed(0)
+        model = Model(settings, Vocabulary.of(codec))
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.dim() > 1:
+                    parameter.normal_(std=0.3)
+            norm = model.transformer.norm
+            norm.weight[0], norm.bias[0] = 0.0, 1.0
+            logits = model.get_parameter("token_head.weight")[:, 0]
+            logits.zero_()
+            logits[codec.number_first + codec.scheme.counted : codec.text_first] = -20.0
+            logits[codec.text_first :] = text
+        trained = Trained({"by": "chance"}, 0, {}, None, 12.5, 0, 0, 0, 0.0)
+        command = ["numtok", "train", encoded.ref]
+        given = {"objective": objective, "text": text}
+        parents = [encoded.as_parent()]
+        with self.store.draft("model", "chance", given, parents, command) as draft:
+            if isinstance(draft, Artifact):
+                return draft
+            write_model(draft.path, model, codec, trained)
+            return draft.publish({}, {"seconds": 0.0})
+
+    def report(self, model: Artifact, encoded: Artifact, **options: Any) -> Artifact:
+        return eval.run(eval.Config(model.ref, encoded.ref, **options), self.store, quiet).artifact
+
+    def both(self, scheme: str, objective: str | None = None) -> tuple[Artifact, Artifact]:
+        """A model and the data that it was trained on."""
+        encoded = self.encoded(scheme)
+        return self.model(encoded, objective), encoded
+
+    def elsewhere(self, artifact: Artifact, other: "World") -> Path:
+        """Where the artifact would be in another store."""
+        return other.store.root / artifact.path.relative_to(self.store.root)
+
+    def write(self, name: str, rows: Sequence[dict[str, Any]]) -> str:
+        path = self.root / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(path)
+
+
+@pytest.fixture
+def numtok(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Shell:
+    """Runs numtok in this process."""
+    monkeypatch.chdir(tmp_path)
+    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+    return Shell(capsys, monkeypatch)
+
+
+def quiet(*_: object) -> None:
+    """Progress that nobody looks at."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return World(tmp_path_factory.mktemp("eval"))
+
+
+def read(artifact: Artifact) -> Report:
+    assert verify(artifact).problems == []
+    return msgspec.json.decode((artifact.path / REPORT_FILE).read_bytes(), type=Report)
+
+
+def table(artifact: Artifact) -> list[dict[str, Any]]:
+    """The rows of predictions.parquet."""
+    path = artifact.path / PREDICTIONS_FILE
+    found: list[dict[str, Any]] = pq.read_table(path, page_checksum_verification=True).to_pylist()
+    return found
+
+
+def written(data: Artifact, split: str = "test") -> list[dict[str, Any]]:
+    """The rows of a data artifact."""
+    lines: list[dict[str, Any]] = []
+    for path in sorted(data.path.glob(f"{split}-*.jsonl")):
+        lines += map(json.loads, path.read_text().splitlines())
+    return lines
+
+
+def answer(row: dict[str, Any]) -> str:
+    [[start, end]] = row["targets"]["answer"]
+    text: str = row["text"][start:end]
+    return text
+
+
+def equation(
+    name: object, *numbers: str, targets: dict[str, int] | None = None, **more: Any
+) -> dict[str, Any]:
+    """A row such as "(1 + 2.5) = 3", with targets by the index of the number."""
+    text, spans = "(", []
+    for index, number in enumerate(numbers):
+        text += ["", " + "][index > 0] if index + 1 < len(numbers) else ") = "
+        spans.append([len(text), len(text) + len(number)])
+        text += number
+    wanted = {key: [spans[index]] for key, index in (targets or {}).items()}
+    start = {"answer_start": min(spans[i][0] for i in targets.values())} if targets else {}
+    return {"id": str(name), "text": text, "targets": wanted} | start | more
+
+
+def error(kind: type[NumtokError], world: World, *refs: Artifact, **options: Any) -> str:
+    """The one line of an evaluation that cannot be."""
+    with pytest.raises(kind) as caught:
+        world.report(*refs, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def test_the_commands_chain_and_each_prints_one_ref(numtok: Shell) -> None:
+    def ref(*arguments: str) -> str:
+        ran = numtok(*arguments)
+        assert ran.code == 0, ran.err
+        assert ran.out.count("\n") == 1 and ran.out.count("@") == 1
+        return ran.out.strip()
+
+    data = ref("gen", "arithmetic", "--operands", "2", "--samples", "100")
+    reports = []
+    for scheme in ("xval", "p1000"):
+        encoded = ref("encode", "--scheme", scheme, data)
+        model = ref("train", encoded, "--preset", TINY, "--steps", "3")
+        ran = numtok("eval", model, encoded)
+        assert ran.code == 0
+        name, _, version = ran.out.partition("@")
+        assert (name, len(version)) == (f"arithmetic-{scheme}-nano-test", 17)
+        assert ran.err.startswith(f"report {ran.out.strip()}: {scheme}, seed 0\n")
+        assert "figures with 95% bootstrap intervals" in ran.err
+        reports.append(ran.out.strip())
+        again = numtok("eval", model, encoded)
+        assert (again.code, again.out) == (0, ran.out)
+        assert numtok("-q", "eval", model, encoded).err == ""
+
+    compared = numtok("compare", *reports)
+    assert compared.code == 0 and compared.err == ""
+    assert "xval" in compared.out and "p1000" in compared.out
+    assert numtok("report", reports[0]).out.startswith(f"report {reports[0]}: xval, seed 0\n")
+
+
+@pytest.mark.slow
+def test_the_chain_of_the_readme_runs_in_a_shell(tmp_path: Path) -> None:
+    script = f"""
+    set -euo pipefail
+    data=$(numtok gen arithmetic --operands 2 --samples 200)
+    for scheme in xval p1000; do
+        enc=$(numtok encode --scheme $scheme $data)
+        model=$(numtok train $enc --preset {TINY} --steps 3)
+        numtok eval $model $enc >> reports
+    done
+    numtok compare $(cat reports)
+    numtok report $(head -n 1 reports) --json
+    """
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "NUMTOK_THREADS": "1"}
+    environment.pop("NUMTOK_STORE", None)
+    ran = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    *_, last = ran.stdout.splitlines()
+    assert json.loads(last)["report"]["scheme"] == "xval"
+
+
+def test_json_is_the_whole_report_with_its_schema(numtok: Shell, world: World) -> None:
+    model, encoded = world.both("xval")
+    ran = numtok("--store", str(world.store.root), "eval", model.ref, encoded.ref, "--json")
+    assert (ran.code, ran.err) == (0, "")
+    found = json.loads(ran.out)
+    assert found["schema"] == 1
+    artifact = world.store.resolve(found["ref"])
+    assert found["report"] == json.loads((artifact.path / REPORT_FILE).read_bytes())
+    assert found["report"]["schema"] == 1
+    assert set(found["timing"]) == {"train_seconds", "eval_seconds"}
+    for format, beginning in (("csv", "part,value,metric,n,figure,low,high\n"), ("md", "report ")):
+        ran = numtok(
+            *("--store", str(world.store.root), "eval", model.ref, encoded.ref),
+            *("--format", format),
+        )
+        assert (ran.code, ran.err) == (0, "")
+        assert ran.out.startswith(beginning)
+
+
+def test_published_numbers_stand_beside(numtok: Shell, world: World) -> None:
+    model, encoded = world.both("xval")
+    store = "--store", str(world.store.root)
+    beside = "--against", "xval/table3", "--column", "2 operands"
+    ran = numtok(*store, "eval", model.ref, encoded.ref, *beside)
+    assert ran.code == 0 and ran.out.count("\n") == 1
+    assert "beside xval/table3" in ran.err
+    found = json.loads(numtok(*store, "eval", model.ref, encoded.ref, "--json", *beside).out)
+    [cell] = found["against"]["cells"]
+    assert (cell["label"], cell["column"], cell["metric"]) == ("xval", "2 operands", "r2")
+
+
+def test_a_report_is_found_again_and_made_again_by_its_own_command(
+    numtok: Shell, world: World
+) -> None:
+    model, encoded = world.both("digits", "ar")
+    options = ("--decode", "free", "--draws", "3", "--rows", "7", "--device", "cpu")
+    store = "--store", str(world.store.root)
+    arguments = ("eval", model.ref, encoded.ref, *options, "--metric", "adjusted-r2,p=2")
+    ran = numtok(*store, *arguments, "--name", "mine")
+    assert ran.code == 0 and ran.out.startswith("mine@")
+    artifact = world.store.resolve(ran.out.strip())
+    before = (artifact.path / TIMING).stat().st_mtime_ns
+    assert numtok(*store, *arguments, "--name", "mine").out == ran.out
+    command = artifact.manifest.command
+    assert command[0] == "numtok"
+    assert command[command.index("--device") + 1] == "cpu"  # the version depends on it
+    assert numtok(*store, *command[1:]).out == ran.out
+    assert (artifact.path / TIMING).stat().st_mtime_ns == before
+    again = numtok(*store, *arguments, "--name", "mine", "--force")
+    assert (again.code, again.out) == (0, ran.out)
+
+
+def test_the_version_does_not_depend_on_the_batch(world: World) -> None:
+    model, encoded = world.both("p1000", "ar")
+    for draws in (0, 2):
+        first, again = (world.report(model, encoded, draws=draws, batch=size) for size in (5, 256))
+        assert first.ref == again.ref
+        assert "--batch" not in first.manifest.command
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's compiler
+@pytest.mark.parametrize("objective", ["mlm:targets", "ar"])
+def test_a_compiled_evaluation_reads_the_same_numbers(
+    numtok: Shell, world: World, objective: str
+) -> None:
+    encoded = world.encoded("p1000")
+    arguments = ("eval", world.by_chance(encoded, objective).ref, encoded.ref, "--device", "cpu")
+    found = []
+    for more in ((), ("--compile",)):
+        ran = numtok("--store", str(world.store.root), *arguments, *more)
+        assert ran.code == 0, ran.err
+        found.append(world.store.resolve(ran.out.strip()))
+    plain, compiled = found
+    assert compiled.version != plain.version
+    assert [one.manifest.command.count("--compile") for one in found] == [0, 1]
+    for one, other in zip(*map(table, found), strict=True):
+        assert other["prediction_literal"] == one["prediction_literal"]
+        assert other["on_grammar"] == one["on_grammar"]
+        assert other["log_density"] == pytest.approx(one["log_density"], rel=0, abs=1e-5)
+
+
+def test_without_a_compiler_nothing_is_compiled(
+    numtok: Shell, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    model, encoded = world.both("p1000")
+    ran = numtok("--store", str(world.store.root), "eval", model.ref, encoded.ref, "--compile")
+    message = (
+        "--compile needs a C++ compiler, and there is no 'no-such-compiler'; install one, name it "
+        "in the environment variable CXX, or leave --compile out"
+    )
+    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
+
+
+# --- every scheme and objective ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("scheme", list(SCHEMES))
+def test_every_scheme_and_objective_is_trained_and_evaluated(
+    world: World, scheme: str, objective: str
+) -> None:
+    causal = objective.startswith("ar")
+    if scheme == "numvalue":  # which `ar` teaches nothing to write
+        objective = re.sub("^ar", "numvalue", objective)
+    model, encoded = world.both(scheme, objective)
+    constrained = read(world.report(model, encoded, rows=8))
+    assert constrained.numbers == constrained.rows == 8
+    assert constrained.configuration["objective"] == objective
+    assert constrained.decoding["fill"] == ("autoregressive" if causal else "parallel")
+    assert constrained.off_grammar is not None
+    fill = None if causal else "left-to-right"
+    free = read(world.report(model, encoded, rows=8, decode="free", fill=fill))
+    assert free.decoding["fill"] == ("autoregressive" if causal else "left-to-right")
+    assert free.off_grammar is None
+    for report in (constrained, free):
+        value = report.metrics["mse"].value
+        assert value is not None and math.isfinite(value)
+    if scheme not in ("bpe", "digits", "numerologic", "numvalue"):  # whose numbers have no density
+        assert constrained.metrics["nll"].value is not None
+
+
+@pytest.mark.parametrize(
+    ("scheme", "objective", "options"),
+    [
+        ("xval", "mlm:targets", {"point": "median"}),
+        ("p1000", "mlm:targets", {"point": "mean"}),
+        ("p1000", "ar", {"point": "median", "draws": 8}),
+        ("digits", "mlm:targets", {"point": "mean", "draws": 8, "fill": "left-to-right"}),
+    ],
+)
+def test_points_and_draws_are_said_in_the_report(
+    world: World, scheme: str, objective: str, options: dict[str, Any]
+) -> None:
+    encoded = world.encoded(scheme)
+    model = world.model(encoded, objective, steps=25, learning_rate=1e-2)
+    artifact = world.report(model, encoded, rows=8, **options)
+    report = read(artifact)
+    assert report.decoding["point"] == options["point"]
+    assert report.metrics["crps"].value is not None
+    for row in table(artifact):
+        quantiles = [row[quantile_column(level)] for level in QUANTILES]
+        assert quantiles == sorted(quantiles)
+        if options["point"] == "median":
+            assert row["prediction"] == row["q50"]
+    if "draws" in options:
+        assert "quantiles from 8 draws" in str(report.decoding["distribution"])
+
+
+def test_the_distribution_says_what_it_is_of(world: World) -> None:
+    def told(scheme: str, objective: str, **options: Any) -> str:
+        model, encoded = world.both(scheme, objective)
+        report = read(world.report(model, encoded, rows=8, **options))
+        return str(report.decoding["distribution"])
+
+    exact = "token probabilities, uniform within the scheme's intervals"
+    assert told("p1000", "mlm:targets") == exact
+    assert told("fp15", "ar") == exact  # one token, one pass
+    assert told("p1000", "ar") == (f"{exact}; density by the truth's tokens, no quantiles")
+    assert told("digits", "ar") == (
+        "token probabilities of literals, which are no density, no quantiles"
+    )
+    gaussian = told("xval", "mlm:targets")
+    assert gaussian.startswith("Gaussian around the head's prediction")
+    assert gaussian.endswith(", measured on the train split: there was no validation split")
+
+
+# --- predictions -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scheme", "objective"), [("p1000", "mlm:targets"), ("digits", "ar"), ("xval", "ar:answer")]
+)
+def test_predictions_are_those_of_the_data_in_its_order(
+    world: World, scheme: str, objective: str
+) -> None:
+    model, encoded = world.both(scheme, objective)
+    artifact = world.report(model, encoded)
+    path = artifact.path / PREDICTIONS_FILE
+    assert pq.read_schema(path).equals(predictions_schema(["operands", "operator"]))
+    data, found = written(world.data()), table(artifact)
+    assert [row["id"] for row in found] == [row["id"] for row in data]
+    assert [row["truth_literal"] for row in found] == list(map(answer, data))
+    assert [row["truth"] for row in found] == [float(answer(row)) for row in data]
+    assert {row["target"] for row in found} == {"answer"}
+    assert {row["position"] for row in found} == {2}
+    assert [row["group_operator"] for row in found] == [row["group"]["operator"] for row in data]
+    assert {row["group_operands"] for row in found} == {"2"}
+
+
+@pytest.mark.parametrize("scheme", ["p1000", "xval", "digits"])
+def test_what_later_columns_hold_follows_from_the_others(world: World, scheme: str) -> None:
+    model, encoded = world.both(scheme)
+    artifact = world.report(model, encoded)
+    found, report = table(artifact), read(artifact)
+    train = [float(answer(row)) for row in written(world.data(), "train")]
+    for row in found:
+        assert row["outside"] == (not min(train) <= row["truth"] <= max(train))
+        assert row["log_density_tailed"] == row["log_density"]  # none of these has ends
+        assert (row["token_nll"] is None) == (scheme == "xval")
+        if scheme == "digits":
+            assert row["pit"] is None and row["log_interval"] is None
+            continue
+        for level in QUANTILES:  # the truth is above a quantile if its probability is above it
+            if abs(row["pit"] - level) > 1e-6:
+                assert (row["pit"] > level) == (row["truth"] > row[quantile_column(level)])
+        assert row["log_interval"] < 0
+    outside = [row["outside"] for row in found]
+    assert value(report.metrics, "outside") == pytest.approx(sum(outside) / len(outside))
+    lacking = {"digits": {"pit-distance", "interval-nll", "in-support-nll", "nll", "tailed-nll"}}
+    lacking |= {"xval": {"token-nll"}}
+    assert not lacking.get(scheme, set()) & set(report.metrics)
+    asked = read(world.report(model, encoded, metrics=("range-nll",), name="asked"))
+    assert asked.metrics["range-nll"] == Figure(None, None, None, len(found))
+
+
+def test_the_range_of_the_train_split_is_that_of_each_target() -> None:
+    train = replace(
+        fakemodels.samples("p1000", ["1 and 50 are 7", "3 and 90 are 9"], targets=[0, 1, 3, 4]),
+        target_name=pa.array(["a", "b", "a", "b"]),
+    )
+    values, names = np.array([1.0, 3.5, 3.5, 95.0, 95.0]), np.array(["a", "a", "b", "b", "number"])
+    found = outside(values, names.astype(object), train)
+    # Of what is no target all numbers count, 1 to 90.
+    assert found.tolist() == [False, True, True, True, True]
+    assert not outside(np.array([1.0, 60.0]), np.array(["number"] * 2, object), train).any()
+
+
+FEW = "fp15,exponents=-4..1"  # one token a number, and fewer of them
+
+
+def test_invalid_predictions_are_null_and_count_as_the_train_mean(world: World) -> None:
+    encoded = world.encoded(FEW)
+    model = world.by_chance(encoded, "mlm:targets", text=1.2)
+    artifact = world.report(model, encoded, decode="free")
+    report, found = read(artifact), table(artifact)
+    valid = np.array([row["valid"] for row in found])
+    assert 0 < valid.sum() < len(valid)
+    assert report.invalid == pytest.approx(1 - valid.mean())
+    for row in found:
+        for column in ("prediction", "prediction_literal"):
+            assert (row[column] is None) == (not row["valid"])
+        assert row["on_grammar"] is None
+
+    assert report.train_mean == 12.5
+    truth = np.array([row["truth"] for row in found])
+    errors = np.array([row["prediction"] if row["valid"] else 12.5 for row in found]) - truth
+    assert value(report.metrics, "mse") == pytest.approx(np.mean(errors**2))
+    assert value(report.metrics, "r2") == pytest.approx(1 - np.mean(errors**2) / truth.var())
+    assert value(report.metrics, "number-generation-ratio") == pytest.approx(valid.mean())
+    assert set(report.valid_metrics) == set(report.metrics)
+    assert value(report.valid_metrics, "mse") == pytest.approx(np.mean(errors[valid] ** 2))
+    within = valid & ~np.array([row["outside"] for row in found])
+    for name, figure in report.valid_metrics.items():
+        assert figure.n == (within if name == "in-support-nll" else valid).sum(), name
+
+
+def value(figures: Figures, metric: str) -> float:
+    found = figures[metric].value
+    assert found is not None
+    return found
+
+
+def test_the_train_mean_is_that_of_the_targets(world: World) -> None:
+    model, encoded = world.both("xval")
+    answers = [float(answer(row)) for row in written(world.data(), "train")]
+    assert read(world.report(model, encoded)).train_mean == pytest.approx(np.mean(answers))
+
+
+def test_off_grammar_is_the_share_that_free_decoding_would_lose(world: World) -> None:
+    encoded = world.encoded(FEW)
+    model = world.by_chance(encoded, "mlm:targets", text=1.2)
+    constrained, free = (
+        world.report(model, encoded, decode=decode) for decode in ("constrained", "free")
+    )
+    on_grammar = [row["on_grammar"] for row in table(constrained)]
+    assert on_grammar == [row["valid"] for row in table(free)]
+    report = read(constrained)
+    assert report.off_grammar == pytest.approx(1 - np.mean(on_grammar))
+    assert report.invalid == 0 and report.valid_metrics == {}
+
+
+def test_several_targets_have_figures_each(world: World) -> None:
+    rows = [
+        equation(f"r{n}", str(n), str(n + 1), str(2 * n), targets={"sum": 1, "double": 2})
+        for n in range(20)
+    ]
+    encoded = world.encoded("p1000", world.write("several", rows), split="test=0.5")
+    artifact = world.report(world.model(encoded), encoded)
+    report, found = read(artifact), table(artifact)
+    assert report.numbers == 2 * report.rows == len(found)
+    assert [(row["target"], row["position"]) for row in found[:2]] == [("sum", 1), ("double", 2)]
+    assert set(report.by_target) == {"double", "sum"}
+    for name, figures in report.by_target.items():
+        errors = [row["prediction"] - row["truth"] for row in found if row["target"] == name]
+        assert value(figures, "mse") == pytest.approx(np.mean(np.square(errors)))
+        assert figures["mse"].n == report.rows
+    assert report.groups == {}
+
+
+def test_intervals_are_of_whole_rows(world: World) -> None:
+    """Numbers of one row are not independent, so rows are drawn again, not numbers."""
+    rows = [
+        equation(n, str(n), str(n), str(n), targets={"a": 0, "b": 1, "c": 2}) for n in range(20)
+    ]
+    encoded = world.encoded("p1000", world.write("thrice", rows), split="test=0.5")
+    artifact = world.report(world.by_chance(encoded, "mlm"), encoded)
+    found = table(artifact)
+    answers = Answers.of(
+        [row["truth"] for row in found],
+        [row["prediction"] for row in found],
+        sample=[int(row["id"]) for row in found],
+    )
+    mse = [METRICS.build("mse")]
+    assert read(artifact).metrics["mse"] == measured(mse, answers)["mse"]
+    assert measured(mse, answers) != measured(mse, answers._replace(sample=None))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "written"), [("xval", "{n}.5 -3"), ("p1000", "{n}.5 -3"), ("digits", "{n}.50 -3")]
+)
+def test_rows_without_targets_are_asked_for_every_number(
+    world: World, scheme: str, written: str
+) -> None:
+    rows = [equation(n, str(n), f"{n}.50", "-3") for n in range(12)]
+    encoded = world.encoded(scheme, world.write("plain", rows), split="test=0.5")
+    for objective in (None, "ar"):
+        artifact = world.report(world.model(encoded, objective), encoded)
+        report, found = read(artifact), table(artifact)
+        assert report.numbers == len(found) == 3 * report.rows
+        assert {row["target"] for row in found} == {"number"}
+        assert [row["position"] for row in found] == [0, 1, 2] * report.rows
+        truths = [(row["id"], *written.format(n=row["id"]).split()) for row in found[::3]]
+        assert [row["truth_literal"] for row in found] == [one for three in truths for one in three]
+        assert report.by_target == {}
+
+
+# --- figures -----------------------------------------------------------------------------------
+
+
+def test_a_report_has_every_metric_and_intervals_hold_the_value(world: World) -> None:
+    model, encoded = world.both("xval")
+    report = read(world.report(model, encoded, metrics=("adjusted-r2,p=4",)))
+    assert set(report.metrics) == {
+        *("r2", "signed-log-r2", "mse", "mae", "median-relative-error", "relative-error-over"),
+        *("lmae", "kendall-tau", "relative-mse", "exact-match", "exact-match,digits=3"),
+        *("digit-match", "d-length", "exponent-accuracy", "number-generation-ratio", "nll"),
+        *("crps", "coverage", "adjusted-r2", "adjusted-r2,p=4", "rounded-match"),
+        *("tailed-nll", "in-support-nll", "interval-nll", "pit-distance", "outside"),
+    }
+    defined = {name: one for name, one in report.metrics.items() if one.value is not None}
+    assert len(defined) >= len(report.metrics) - 1
+    outside = value(report.metrics, "outside") * 36
+    for name, figure in defined.items():
+        assert figure.n == (36 - outside if name == "in-support-nll" else 36)
+        assert holds(figure)
+    by_operator = report.groups["operator"]
+    assert set(by_operator) == {"+", "-", "*"}
+    assert set(report.groups) == {"operator", "operands"} and set(report.groups["operands"]) == {
+        "2"
+    }
+    assert sum(figures["mse"].n for figures in by_operator.values()) == report.numbers
+    mean = sum(figures["mse"].n * value(figures, "mse") for figures in by_operator.values())
+    assert mean / report.numbers == pytest.approx(value(report.metrics, "mse"))
+
+
+def holds(figure: Figure) -> bool:
+    """Whether a figure's interval is around it."""
+    assert figure.value is not None and figure.low is not None and figure.high is not None
+    slack = 1e-9 * abs(figure.value)
+    return figure.low - slack <= figure.value <= figure.high + slack
+
+
+def test_a_group_of_very_many_values_has_no_figures_and_others_are_in_order(world: World) -> None:
+    rows = [
+        equation(n, str(n), str(n + 1), targets={"next": 1}, group={"row": n, "ten": n // 10 - 2})
+        for n in range(140)
+    ]
+    path = [f"{split}={world.write(split, rows)}" for split in ("train", "test")]
+    encoded = world.encoded("xval", *path)
+    report = read(world.report(world.model(encoded), encoded))
+    assert set(report.groups) == {"ten"}
+    assert list(report.groups["ten"]) == [str(ten) for ten in range(-2, 12)]
+
+
+def test_seeds_share_a_configuration_and_budgets_do_not(world: World) -> None:
+    encoded = world.encoded("p1000")
+    models = [world.model(encoded, seed=seed) for seed in (0, 1)]
+    models.append(world.model(encoded, steps=5))
+    first, seed, budget = (read(world.report(model, encoded, rows=8)) for model in models)
+    assert first.configuration == seed.configuration != budget.configuration
+    assert (first.seed, seed.seed) == (0, 1)
+    assert first.configuration["scheme"] == first.scheme == "p1000"
+    assert first.model != seed.model and first.data == seed.data
+
+
+def test_costs_are_those_of_training(world: World) -> None:
+    """84 rows and batches of 128: one batch is an epoch, 4 steps are 336 rows."""
+    model, encoded = world.both("p1000", "mlm:targets")
+    costs = read(world.report(model, encoded)).costs
+    assert (costs.steps, costs.samples) == (4, 4 * 84)
+    per_row = 3 * 3 + 3  # three numbers of three tokens; what is between and around them
+    assert costs.tokens_per_number == 3 and costs.tokens == 4 * 84 * per_row
+    width = 32
+    vocabulary = json.loads((model.path / "model.json").read_bytes())["settings"]["vocabulary"]
+    tables = vocabulary * width + 16 * width  # tokens, learned positions for 12 and a little more
+    block = 4 * width * width + 4 * width + 8 * width * width + 5 * width + 2 * 2 * width
+    assert costs.embedding_parameters == tables
+    assert costs.parameters == tables + block + 2 * width + vocabulary * width
+    # Forward and backward of 84 rows: keys and values of all tokens; of the target's three their
+    # queries, attention and the rest of the block, and the token head.
+    forward = 84 * per_row * 4 * width**2
+    forward += 84 * 3 * (20 * width**2 + 4 * per_row * width)
+    forward += 84 * 3 * 2 * vocabulary * width
+    assert costs.flops == 4 * 3 * forward
+    digits = read(world.report(*world.both("digits"), rows=8))
+    lengths = [len(answer(row)) for row in written(world.data())[:8]]
+    assert digits.costs.tokens_per_number == pytest.approx(np.mean(lengths))
+
+
+def test_clocks_lie_beside_the_report(world: World) -> None:
+    model, encoded = world.both("xval")
+    artifact = world.report(model, encoded)
+    timing = json.loads((artifact.path / TIMING).read_bytes())
+    trained = json.loads((model.path / TIMING).read_bytes())
+    assert timing["train_seconds"] == trained["seconds"]
+    assert timing["eval_seconds"] > 0
+    counts = artifact.manifest.counts
+    assert counts == {"rows": 36, "numbers": 36}
+    assert [parent.where for parent in artifact.manifest.parents] == [model.ref, encoded.ref]
+
+
+# --- floors ------------------------------------------------------------------------------------
+
+
+def test_floors_stand_beside_the_model(world: World) -> None:
+    model, encoded = world.both("p1000")
+    report = read(world.report(model, encoded))
+    assert list(report.floors) == ["quantisation", "mean", "nearest", "linear", "boosted"]
+    data = [float(answer(row)) for row in written(world.data())]
+    rounded = [float(f"{number:.2e}") for number in data]  # no tie is among them
+    errors = np.subtract(rounded, data)
+    assert value(report.floors["quantisation"], "mse") == pytest.approx(np.mean(errors**2))
+    assert value(report.floors["quantisation"], "exact-match,digits=3") == 1
+    assert report.train_mean is not None
+    errors = report.train_mean - np.array(data)
+    assert value(report.floors["mean"], "mse") == pytest.approx(np.mean(errors**2))
+    seen = np.array([float(answer(row)) for row in written(world.data(), "train")])
+    errors = np.abs(np.subtract.outer(seen, data)).min(axis=0)
+    assert value(report.floors["nearest"], "mse") == pytest.approx(np.mean(errors**2))
+    assert set(report.floors["linear"]) == {
+        *("r2", "adjusted-r2", "signed-log-r2", "mse", "median-relative-error"),
+        *("relative-error-over", "exact-match,digits=3"),
+    }
+    assert report.notes == []
+
+
+@pytest.mark.parametrize("other_train", [False, True])
+def test_floors_come_from_what_the_model_learnt_whatever_else_is_there(
+    world: World, other_train: bool
+) -> None:
+    """A train split beside the rows that are scored can be those very rows."""
+    model, encoded = world.both("p1000")
+    own = read(world.report(model, encoded))
+    rows = [row | {"split": "test"} for row in written(world.data())]
+    if other_train:
+        rows += [row | {"split": "train", "id": f"again {row['id']}"} for row in rows]
+    other = world.like(model, world.write(f"only-test-{other_train}".lower(), rows))
+    found = read(world.report(model, other))
+    assert found.data == other.ref
+    assert found.floors == own.floors and found.notes == []
+
+
+def test_without_any_train_split_at_hand_there_is_a_note(world: World, tmp_path: Path) -> None:
+    model, _ = world.both("p1000")
+    rows = [row | {"split": "test"} for row in written(world.data())[:9]]
+    other = world.like(model, world.write("alone", rows))
+    copy = World(tmp_path)
+    for artifact in (model, other):
+        shutil.copytree(
+            artifact.path, copy.store.root / artifact.path.relative_to(world.store.root)
+        )
+    report = read(copy.report(model, other))
+    assert list(report.floors) == ["quantisation", "mean"]
+    assert report.notes == [
+        "What the model learnt from is not at hand: no nearest, linear or boosted floor."
+    ]
+
+
+# --- notes -------------------------------------------------------------------------------------
+
+
+def test_ids_that_are_repeated_are_noted(world: World) -> None:
+    model, _ = world.both("p1000")
+    rows = [
+        row | {"split": "test", "id": str(min(at, 6))}
+        for at, row in enumerate(written(world.data())[:9])
+    ]
+    other = world.like(model, world.write("repeated", rows))
+    assert read(world.report(model, other)).notes[-1:] == [
+        "Ids are repeated (2 predictions too many), so compare cannot pair them; give each row of "
+        "the data an id of its own."
+    ]
+
+
+def test_a_report_notes_what_a_reader_must_know(world: World) -> None:
+    masks = "The number of masks tells the model how long each answer is."
+    told = read(world.report(*world.both("digits")))
+    assert told.notes == [masks] and "length" in told.floors
+    assert told.floors["length"]["mse"].value != told.floors["mean"]["mse"].value
+    alone = read(world.report(*world.both("digits", "ar")))
+    assert alone.notes == [] and "length" not in alone.floors
+    encoded = world.encoded("xval", normalize="signed-log")
+    assert read(world.report(world.model(encoded), encoded)).notes == [
+        "Numbers were normalised by signed-log, which the paper does not do."
+    ]
+
+
+def test_a_report_says_after_how_many_tokens_a_number_counts_as_endless(world: World) -> None:
+    encoded = world.encoded("digits")
+    report = read(world.report(world.by_chance(encoded, "ar", text=-9.0), encoded))
+    assert report.invalid > 0
+    assert report.notes[-1] == f"A number that does not end within {LONGEST} tokens is not valid."
+
+
+@pytest.mark.parametrize("scheme", ["p1000", "xval", "digits"])
+def test_numbers_that_are_not_finite_are_predicted_and_not_scored(
+    world: World, scheme: str
+) -> None:
+    rows = [equation(n, str(n), str(n + 2), targets={"y": 1}) for n in range(30)]
+    rows += [
+        equation("big", "7", "1e400", targets={"y": 1}),
+        equation("seen", "1e400", "7", targets={"y": 1}),
+    ]
+    path = [f"{split}={world.write(split, rows)}" for split in ("train", "test")]
+    encoded = world.encoded(scheme, *path)
+    artifact = world.report(world.model(encoded), encoded)
+    report, found = read(artifact), table(artifact)
+    assert report.notes[0] == "1 numbers are not finite and were not scored."
+    assert (report.rows, report.numbers, report.metrics["mse"].n) == (32, 32, 31)
+    assert found[30]["truth"] == math.inf and found[30]["truth_literal"] == "1e400"
+    if scheme != "digits":
+        assert report.metrics["nll"].value is not None
+        assert report.metrics["crps"].value is not None
+    assert {figures["mse"].n for figures in report.floors.values()} == {31}
+
+
+# --- what cannot be evaluated ------------------------------------------------------------------
+
+
+def test_an_autoregressive_model_has_no_fill(world: World) -> None:
+    model, encoded = world.both("p1000", "ar")
+    with pytest.raises(UsageError) as caught:
+        world.report(model, encoded, fill="parallel")
+    assert str(caught.value) == (
+        f"--fill parallel is for masked models; {model.ref} is autoregressive, leave it away or "
+        "give answers"
+    )
+
+
+def test_a_lack_of_memory_halves_the_batch_and_is_told(
+    numtok: Shell, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most, hidden = 4, Model.hidden
+
+    def little(self: Model, tokens: torch.Tensor, *more: Any) -> torch.Tensor:
+        if len(tokens) > most:
+            raise RuntimeError("[enforce fail at alloc_cpu.cpp:1] . DefaultCPUAllocator: no")
+        return hidden(self, tokens, *more)
+
+    model, encoded = world.both("p1000")
+    arguments = ("--store", str(world.store.root), "eval", model.ref, encoded.ref, "--rows", "9")
+    monkeypatch.setattr(Model, "hidden", little)
+    ran = numtok(*arguments, "--batch", "8", "--name", "halved")
+    assert ran.code == 0 and ran.out.startswith("halved@")
+    assert ran.err.startswith("numtok: out of memory with --batch 8; going on with 4\nreport ")
+
+    most = 0
+    ran = numtok(*arguments, "--batch", "2", "--name", "none")
+    assert (ran.code, ran.out) == (5, "")
+    assert ran.err == (
+        "numtok: out of memory with --batch 2; going on with 1\n"
+        "numtok: out of memory with --batch 1; evaluate where there is more of it\n"
+    )
+
+
+@pytest.mark.parametrize(("objective", "noted"), [("mlm:targets", True), ("ar", False)])
+def test_draws_that_are_not_needed_are_noted(world: World, objective: str, noted: bool) -> None:
+    notes = read(world.report(*world.both("p1000", objective), rows=4, draws=2)).notes
+    told = "The distribution has an exact form; --draws was not needed."
+    assert (told in notes) == noted
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"fill": "both"},
+            "--fill 'both' is not possible; allowed are parallel, left-to-right, answers",
+        ),
+        ({"decode": "x"}, "--decode 'x' is not possible; allowed are constrained, free"),
+        ({"point": "best"}, "--point 'best' is not possible; allowed are mode, median, mean"),
+        ({"draws": -1}, "--draws -1 is not possible; at least 0"),
+        ({"batch": 0}, "--batch 0 is not possible; at least 1"),
+        ({"rows": 0}, "--rows 0 is not possible; at least 1"),
+        (
+            {"name": "No"},
+            "--name 'No' cannot be used; allowed are lower-case letters, digits and ._- after a "
+            "first letter or digit",
+        ),
+    ],
+)
+def test_options_that_are_not_possible(
+    numtok: Shell, world: World, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        eval.Config("model", "data", **options)
+    assert str(caught.value) == message
+    [(option, given)] = options.items()
+    ran = numtok("eval", "model", "data", f"--{option}", str(given))
+    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
+
+
+def test_an_unknown_split_or_metric_or_device_is_named(numtok: Shell, world: World) -> None:
+    model, encoded = world.both("xval")
+    assert error(UsageError, world, model, encoded, split="tset") == (
+        f"unknown split of {encoded.ref} 'tset'; did you mean 'test'? known: test, train"
+    )
+    message = error(UsageError, world, model, encoded, metrics=("mses",))
+    assert message.startswith("unknown metric 'mses'; did you mean 'mse'?")
+    assert error(UsageError, world, model, encoded, device="tpu") == (
+        "--device 'tpu' is not possible; allowed are auto, cpu and cuda"
+    )
+    store = "--store", str(world.store.root)
+    ran = numtok(*store, "eval", model.ref, encoded.ref, "--split", "tset")
+    assert ran.code == 2 and ran.err.startswith("numtok: unknown split of ")
+
+
+def test_only_a_model_is_evaluated_and_only_on_encoded_data(numtok: Shell, world: World) -> None:
+    model, encoded = world.both("xval")
+    store = "--store", str(world.store.root)
+    for wrong in ((encoded.ref, encoded.ref), (model.ref, model.ref), (model.ref, "nothing")):
+        ran = numtok(*store, "eval", *wrong)
+        assert ran.code == 2 and ran.err.count("\n") == 1
+
+
+def test_data_of_another_encoding_are_refused_with_the_command_to_use(
+    numtok: Shell, world: World
+) -> None:
+    model, _ = world.both("xval")
+    for other in (world.encoded("p1000"), world.encoded("xval", normalize="affine")):
+        message = error(UsageError, world, model, other)
+        assert message == (
+            f"{other.ref} is encoded in another way than {model.ref} was trained on; "
+            f"`numtok encode --like {model.ref} INPUT` encodes data for it"
+        )
+        ran = numtok("--store", str(world.store.root), "eval", model.ref, other.ref)
+        assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
+
+
+@pytest.mark.parametrize("objective", ["mlm:targets", "ar"])
+def test_rows_longer_than_the_model_reads_are_refused(
+    numtok: Shell, world: World, objective: str
+) -> None:
+    """An autoregressive model reads one token more, the beginning."""
+    model, encoded = world.both("xval", objective)
+    least = world.store.resolve(encoded.ref)
+    assert read(world.report(model, least, rows=3)).rows == 3
+    row = equation("long", *map(str, range(30)), targets={"y": 29}, split="test")
+    other = world.like(model, world.write("long", [row]))
+    [shard] = other.path.glob("test-*.parquet")
+    tokens = len(pq.read_table(shard)["tokens"][0].as_py())
+    reads = json.loads((model.path / "model.json").read_bytes())["settings"]["shape"]["context"]
+    reads -= objective == "ar"
+    message = (
+        f"split 'test' of {other.ref} has a row of {tokens} tokens, {model.ref} reads {reads}; "
+        "train with a --preset of more context"
+    )
+    assert error(DataError, world, model, other) == message
+    ran = numtok("--store", str(world.store.root), "eval", model.ref, other.ref)
+    assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
+
+
+def test_a_split_with_nothing_to_predict_is_refused(numtok: Shell, world: World) -> None:
+    model, _ = world.both("xval")
+    wordy = world.like(model, world.write("wordy", [{"text": "no", "split": "test"}]))
+    message = f"split 'test' of {wordy.ref} has no number to predict; evaluate on rows with numbers"
+    assert error(DataError, world, model, wordy) == message
+    ran = numtok("--store", str(world.store.root), "eval", model.ref, wordy.ref)
+    assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
+    row = equation("huge", "1", "1e999", targets={"y": 1}, split="test")
+    huge = world.like(model, world.write("huge", [row]))
+    assert error(DataError, world, model, huge) == (
+        "no number that is asked for is finite; there is nothing to score"
+    )
+
+
+def test_a_split_without_rows_is_refused(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``encode`` writes none; here the shards are emptied."""
+    model, encoded = world.both("xval")
+    copy = World(tmp_path)
+    for artifact in (model, encoded):
+        shutil.copytree(
+            artifact.path, copy.store.root / artifact.path.relative_to(world.store.root)
+        )
+    for shard in (copy.store.root / "encoded").rglob("test-*.parquet"):
+        pq.write_table(pq.read_table(shard).slice(0, 0), shard, write_page_checksum=True)
+    assert error(DataError, copy, model, encoded) == (
+        f"the split has no rows ({shard}); `numtok show` lists the splits of the data"
+    )
+
+
+def test_a_point_without_a_distribution_is_refused(numtok: Shell, world: World) -> None:
+    model, encoded = world.both("p1000", "ar")
+    store = "--store", str(world.store.root)
+    ran = numtok(*store, "eval", model.ref, encoded.ref, "--point", "mean")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("numtok: --point mean needs a predictive distribution")
+    assert ran.err.endswith("; give --draws 64, or --point mode\n")
+
+
+def test_a_value_head_that_was_never_measured_is_refused(world: World) -> None:
+    """The validation split has no number to measure the head's spread on."""
+    rows = [equation(n, str(n), str(n), targets={"y": 1}) for n in range(9)]
+    rows += [equation("t", "1", "2", targets={"y": 1}, split="test")]
+    rows += [{"id": "v", "text": "none", "split": "validation"}]
+    encoded = world.encoded("xval", world.write("unmeasured", rows))
+    model = world.model(encoded)
+    assert error(DataError, world, model, encoded) == (
+        f"{model.ref} has no spread for its value head: no number of the split that it is "
+        "measured on was asked for; train on data with more numbers in it"
+    )
+
+
+def test_a_failed_evaluation_leaves_no_report(world: World, tmp_path: Path) -> None:
+    copy = World(tmp_path)
+    shutil.copytree(world.both("xval")[1].path.parents[2], copy.store.root, dirs_exist_ok=True)
+    model, encoded = copy.both("xval")
+    shutil.rmtree(copy.store.root / "report", ignore_errors=True)
+    weights = model.path / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-8])
+    with pytest.raises(NumtokError) as caught:
+        copy.report(model, encoded)
+    assert caught.value.exit_code == 4
+    assert not list((copy.store.root / "report").glob("*/*/manifest.json"))

@@ -1,0 +1,363 @@
+"""``explain`` and ``schemes``: what they print, and every way to use them wrongly."""
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from numtok.cli.output.printing import SCHEMA
+from numtok.errors import UsageError
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell, process
+
+numtok = test_cli_store.numtok
+
+SCHEMES = ["b1999", "bpe", "dice", "digits", "fp15", "hamming", "nd", "numerologic", "numgpt"]
+SCHEMES += ["numvalue", "p10", "p1000", "ud", "xval"]
+
+#: Table 1 of the xVal paper for -6.02x10^1, which is the literal -60.2.
+TABLE_1 = {
+    "b1999": ("-602 E-1", 2),
+    "bpe": ("- 6 0 . 2", 5),  # before anything is learnt
+    "dice": ("E1", 1),  # of another paper
+    "digits": ("- 6 0 . 2", 5),
+    "fp15": ("-602E-1", 1),
+    "hamming": (" ".join(["-OVERFLOW"] * 8), 8),  # numbers of [0, 1] alone
+    "nd": (" ".join(["-OVERFLOW"] * 4), 4),
+    "numerologic": ("- { 2 . 1 : 6 0 . 2 }", 11),
+    "numgpt": ("E1", 1),
+    "numvalue": ("<num> - 6 0 . 2", 6),
+    "p10": ("- 6 0 2 E-1", 5),
+    "p1000": ("- 602 E-1", 3),
+    "ud": ("- + 0 1 6 0 2 0", 8),  # of another paper
+    "xval": ("[NUM]", 1),
+}
+
+
+def explained(numtok: Shell, *arguments: str) -> list[dict[str, object]]:
+    ran = numtok("explain", "--json", *arguments)
+    assert (ran.code, ran.err) == (0, "")
+    told = json.loads(ran.out)
+    assert told["schema"] == SCHEMA
+    rows: list[dict[str, object]] = told["rows"]
+    return rows
+
+
+# --- explain -----------------------------------------------------------------------------------
+
+
+def test_explain_prints_the_first_table_of_the_paper(numtok: Shell) -> None:
+    rows = explained(numtok, "-60.2")
+    assert {row["scheme"]: (row["tokens"], row["count"]) for row in rows} == TABLE_1
+    assert {row["read back"] for row in rows} == {"-60.2", "-60.20000076293945", "overflow"}
+    channels = {row["scheme"]: row["channel"] for row in rows}
+    mantissa = -6.019999980926514
+    assert channels == dict.fromkeys(TABLE_1) | {
+        "dice": mantissa,
+        "numgpt": mantissa,
+        "xval": -60.20000076293945,
+    }
+
+
+@pytest.mark.parametrize(
+    "number", ["-60.2", "1e400", "-1e-400", "nan", "-inf", "-0", "9" * 200, "1e-320"]
+)
+def test_the_table_fits_80_columns_and_loses_nothing(numtok: Shell, number: str) -> None:
+    ran = numtok("explain", number)
+    assert (ran.code, ran.err) == (0, "")
+    title, *lines = ran.out.splitlines()
+    assert title == number
+    assert all(len(line) <= 80 for line in lines)
+    found = [line.split()[0] for line in lines if line.split() and line[0] not in " ─"]
+    assert [name for name in found if name in SCHEMES] == SCHEMES
+    for row in explained(numtok, number):
+        assert "".join(str(row["read back"]).split())[:8] in "".join(ran.out.split())
+
+
+def test_columns_that_no_row_needs_are_left_out_of_the_table(numtok: Shell) -> None:
+    header = numtok("explain", "5", "--scheme", "p10").out.splitlines()[1]
+    assert " ".join(header.split()) == "scheme tokens count read back relative error"
+    header = numtok("explain", "1e400", "--scheme", "xval").out.splitlines()[1]
+    assert " ".join(header.split()) == "scheme tokens channel count read back note"
+
+
+@pytest.mark.parametrize(
+    ("number", "tokens", "back", "error", "note"),
+    [
+        ("-60.2", "- 602 E-1", "-60.2", 0.0, ""),
+        ("-5", "- 500 E-2", "-5.0", 0.0, ""),
+        ("-.5", "- 500 E-3", "-0.5", 0.0, ""),
+        ("-1e-3", "- 100 E-5", "-0.001", 0.0, ""),
+        ("+7", "+ 700 E-2", "7.0", 0.0, ""),
+        ("\u22125", "- 500 E-2", "-5.0", 0.0, ""),
+        ("-0.1435", "- 144 E-3", "-0.144", 0.0005 / 0.1435, ""),
+        ("9.996", "+ 100 E-1", "10.0", 0.004 / 9.996, ""),
+        ("0", "ZERO ZERO ZERO", "0.0", 0.0, "zero"),
+        ("-0", "ZERO ZERO ZERO", "0.0", 0.0, "negative zero"),
+        ("nan", "NAN NAN NAN", "nan", None, "nan"),
+        ("inf", "+INF +INF +INF", "inf", None, "positive infinity"),
+        ("-inf", "-INF -INF -INF", "-inf", None, "negative infinity"),
+        ("1e10", "+OVERFLOW +OVERFLOW +OVERFLOW", "overflow", None, "positive overflow"),
+        ("-1e-7", "-UNDERFLOW -UNDERFLOW -UNDERFLOW", "underflow", None, "negative underflow"),
+        ("1e99999999999", "+OVERFLOW +OVERFLOW +OVERFLOW", "overflow", None, "positive overflow"),
+    ],
+)
+def test_a_number_can_be_anything(
+    numtok: Shell, number: str, tokens: str, back: str, error: float | None, note: str
+) -> None:
+    (row,) = explained(numtok, number, "--scheme", "p1000")
+    assert row.pop("relative error") == (None if error is None else pytest.approx(error, rel=1e-6))
+    assert row == {
+        "scheme": "p1000",
+        "tokens": tokens,
+        "channel": None,
+        "count": 3,
+        "read back": back,
+        "note": note,
+    }
+
+
+def test_options_can_stand_on_either_side_of_a_negative_number(numtok: Shell) -> None:
+    before = numtok("explain", "--scheme", "p10", "-60.2")
+    after = numtok("explain", "-60.2", "--scheme", "p10")
+    apart = numtok("explain", "--scheme", "p10", "--", "-60.2")
+    assert (before.code, before.out) == (0, after.out)
+    assert apart == after
+
+
+def test_schemes_are_explained_in_the_order_they_are_named_in(numtok: Shell) -> None:
+    rows = explained(numtok, "1e9", "--scheme", "p1000,exponents=-10..10", "--scheme", "fp15")
+    assert [row["scheme"] for row in rows] == ["p1000,exponents=-10..10", "fp15"]
+    assert [row["tokens"] for row in rows] == ["+ 100 E+7", "+100E+7"]
+
+
+@pytest.mark.parametrize(
+    ("number", "policy", "tokens"),
+    [
+        ("1,234", "default,thousands=yes", "1 , 2 3 4"),
+        ("23%", "default,percent=yes", "2 3 %"),
+        ("-5", "xval", "- 5"),
+    ],
+)
+def test_the_numeral_policy_decides_what_a_number_is(
+    numtok: Shell, number: str, policy: str, tokens: str
+) -> None:
+    (row,) = explained(numtok, number, "--numerals", policy, "--scheme", "digits")
+    assert row["tokens"] == tokens
+
+
+def test_only_people_are_told_a_rounded_value_in_short(numtok: Shell) -> None:
+    (row,) = explained(numtok, "123.456", "--scheme", "xval")
+    assert row["read back"] == "123.45600128173828"
+    assert row["relative error"] == pytest.approx(1.28173828e-6 / 123.456)
+    line = numtok("explain", "123.456", "--scheme", "xval").out.splitlines()[-1]
+    assert line.split() == ["xval", "[NUM]", "123.456", "1", "123.456001", "1.04e-8"]
+    long = "0.12345678901234567"
+    assert long in numtok("explain", long, "--scheme", "digits").out
+
+
+def test_explain_prints_csv_and_md(numtok: Shell) -> None:
+    ran = numtok("explain", "-60.2", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    assert {row["scheme"]: (row["tokens"], int(row["count"])) for row in rows} == TABLE_1
+    ran = numtok("explain", "-60.2", "--format", "md", "--scheme", "xval")
+    assert ran.out.splitlines()[2].startswith("| xval | [NUM] | -60.2 | 1 | ")
+
+
+THOUSANDS = "--numerals default,thousands=yes reads it as one"
+
+
+def refused(
+    number: str,
+    reads: str,
+    policy: str = "default",
+    remedy: str = "docs/NUMERALS.md has the rules",
+) -> str:
+    return (
+        f"{number!r} is not exactly one number under the numeral policy {policy!r}, "
+        f"which reads {reads} in it; {remedy}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["five"], refused("five", "no number")),
+        ([""], refused("", "no number")),
+        (["1 2"], refused("1 2", "1, 2")),
+        (["5 "], refused("5 ", "5")),
+        (["5."], refused("5.", "5")),
+        (["1.2.3"], refused("1.2.3", "no number")),
+        (["1,234"], refused("1,234", "1, 234", remedy=THOUSANDS)),
+        (["x5"], refused("x5", "no number")),
+        (["é5"], refused("é5", "no number")),
+        (["NaN"], refused("NaN", "no number")),
+        (["--5"], refused("--5", "-5")),
+        (["+5", "--numerals", "xval"], refused("+5", "5", "xval")),
+        (
+            ["5", "--scheme", "p100"],
+            "unknown scheme 'p100'; did you mean 'p1000'? known: b1999, bpe, dice, digits, "
+            "fp15, hamming, nd, numerologic, numgpt, numvalue, p10, p1000, ud, xval",
+        ),
+        (
+            ["5", "--scheme", "p10,exponent=0..4"],
+            "unknown setting of 'p10' 'exponent'; did you mean 'exponents'? known: digits, "
+            "exponents",
+        ),
+        (
+            ["5", "--scheme", "p10,exponents=7..-8"],
+            "interval 7..-8: the first number is above the last",
+        ),
+        (
+            ["5", "--scheme", ""],
+            "scheme '' is incomplete; a spec is written name[:value][,key=value...]",
+        ),
+        (
+            ["5", "--numerals", "python"],
+            "unknown numeral policy 'python'; known: default, xval; "
+            "give for example --numerals default,thousands=yes",
+        ),
+        (
+            ["5", "--numerals", "default,percent=true"],
+            "numeral policy 'default,percent=true': got percent=true; "
+            "allowed are thousands=yes|no and percent=yes|no",
+        ),
+        (
+            ["5", "--numerals", "default:5"],
+            "numeral policy 'default:5': nothing is allowed after ':'",
+        ),
+    ],
+)
+def test_what_cannot_be_explained_is_one_line(
+    numtok: Shell, arguments: list[str], message: str
+) -> None:
+    ran = numtok("explain", *arguments)
+    assert (ran.code, ran.out, ran.err) == (UsageError.exit_code, "", f"numtok: {message}\n")
+
+
+def test_the_relative_error_of_a_zero_that_comes_back_as_another_number_is_none(
+    numtok: Shell,
+) -> None:
+    rows = {row["scheme"]: row for row in json.loads(numtok("explain", "0", "--json").out)["rows"]}
+    assert float(rows["nd"]["read back"]) != 0 and rows["nd"]["relative error"] is None
+    assert rows["p1000"]["relative error"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "missing argument 'NUMBER'"),
+        (["1", "2"], "got unexpected extra argument(s) (2)"),
+        (["-1", "-2"], "got unexpected extra argument(s) (-2)"),
+        (["1", "--schem", "p10"], "got unexpected extra argument(s) (--schem p10)"),
+        (
+            ["1", "--format", "xml"],
+            "invalid value for '--format': 'xml' is not one of 'table', 'json', 'csv', 'md'",
+        ),
+    ],
+)
+def test_explain_used_wrongly_is_one_line(
+    numtok: Shell, arguments: list[str], message: str
+) -> None:
+    ran = numtok("explain", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"numtok: {message}; `numtok explain --help` says what is possible\n"
+
+
+def test_bytes_that_are_no_text_are_no_number(numtok: Shell) -> None:
+    ran = numtok("explain", os.fsdecode(b"5\xff"))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(r"numtok: '5\udcff' is not exactly one number ")
+    assert ran.err.count("\n") == 1
+
+
+def test_explain_runs_as_a_program(tmp_path: Path) -> None:
+    with process("explain", "-60.2", "--scheme", "p1000", cwd=tmp_path, COLUMNS="80") as running:
+        out, err = running.communicate()
+    assert (running.returncode, err) == (0, b"")
+    assert b"- 602 E-1" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- schemes -----------------------------------------------------------------------------------
+
+
+def test_schemes_prints_what_the_paper_counts(numtok: Shell) -> None:
+    rows = {row["scheme"]: row for row in json.loads(numtok("schemes", "--json").out)["rows"]}
+    assert list(rows) == SCHEMES
+    assert {name: str(row["vocabulary"]).split(" + ")[0] for name, row in rows.items()} == {
+        "b1999": "1816",
+        "bpe": "learnt",
+        "dice": "23",
+        "digits": "18",
+        "fp15": "28800",
+        "hamming": "2",
+        "nd": "10",
+        "numerologic": "21",
+        "numgpt": "23",
+        "numvalue": "19",
+        "p10": "28",
+        "p1000": "918",
+        "ud": "12",
+        "xval": "1",
+    }
+    assert {name: row["tokens"] for name, row in rows.items()} == {
+        "b1999": 2,
+        "bpe": "varies",
+        "dice": 1,
+        "digits": "varies",
+        "fp15": 1,
+        "hamming": 8,
+        "nd": 4,
+        "numerologic": "varies",
+        "numgpt": 1,
+        "numvalue": "varies",
+        "p10": 5,
+        "p1000": 3,
+        "ud": 8,
+        "xval": 1,
+    }
+    for name in ("b1999", "fp15", "p10", "p1000"):
+        assert (rows[name]["magnitudes"], rows[name]["error"]) == ("1e-6..9.99e9", "0.005")
+        assert rows[name]["source"] == "xVal, Table 1"
+    assert rows["digits"]["error"] == "0"
+    assert (rows["ud"]["magnitudes"], rows["ud"]["error"]) == ("1e-99..1e100", "0.0005")
+    assert (rows["nd"]["magnitudes"], rows["nd"]["error"]) == ("0..1", "5e-5 of 1")
+
+
+def test_the_table_of_schemes_fits_80_columns(numtok: Shell) -> None:
+    ran = numtok("schemes")
+    assert (ran.code, ran.err) == (0, "")
+    assert all(len(line) <= 80 for line in ran.out.splitlines())
+    assert "p1000" in ran.out
+    assert "918 + 8" in ran.out
+
+
+def test_schemes_prints_names_alone(numtok: Shell) -> None:
+    assert numtok("schemes", "--names").out.split() == SCHEMES
+
+
+def test_schemes_checks_a_scheme(numtok: Shell) -> None:
+    ran = numtok("schemes", "--check", "fp15", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    rows = json.loads(ran.out)["rows"]
+    assert len(rows) > 5
+    assert {(row["scheme"], row["result"]) for row in rows} == {("fp15", "ok")}
+
+
+def test_a_scheme_that_does_not_exist_cannot_be_checked(numtok: Shell) -> None:
+    ran = numtok("schemes", "--check", "p11")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "numtok: unknown scheme 'p11'; did you mean 'p10'? known: b1999, bpe, dice, digits, "
+        "fp15, hamming, nd, numerologic, numgpt, numvalue, p10, p1000, ud, xval\n"
+    )
+
+
+def test_schemes_takes_no_argument(numtok: Shell) -> None:
+    ran = numtok("schemes", "p10")
+    assert (ran.code, ran.out) == (2, "")
+    assert "got unexpected extra argument" in ran.err

@@ -1,0 +1,305 @@
+"""``numtok figure``: the files it writes, and what it refuses."""
+
+import shlex
+import shutil
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+
+from numtok.analysis.figures._drawing import default_size, image
+from numtok.analysis.figures._picture import Axis, Bars, Line, Panel, Picture, Points, Ticks
+from numtok.analysis.figures.density import Density
+from numtok.analysis.figures.truth import Truth
+from numtok.stages import eval_table, fit
+from numtok.stages.figure import picture_of
+from numtok.stages.table import Config as TableConfig
+from numtok.stages.table import run as table
+from numtok.store.store import Store
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+from tests.fakereports import Fake, make
+
+numtok = test_cli_store.numtok
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def rows(features: str) -> str:
+    """CSV: y is the sine of x; every fourth row is tested."""
+    lines = [f"{features},y,split"]
+    for index in range(80):
+        x = index / 10
+        values = [str(x), *["1"] * features.count(",")]
+        lines.append(",".join([*values, str(np.sin(x)), "train" if index % 4 else "test"]))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A store with fake reports, and with models and reports of small tables."""
+    root = tmp_path_factory.mktemp("made")
+    store = Store(root / "artifacts")
+    for count in (10, 100):
+        for scheme in ("p10", "xval"):
+            fake = Fake(scheme, noise=300 / count, invalid=2, settings={"rows": count})
+            make(store, fake, f"{scheme}-{count}")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # for such small models more are only slower
+    for name, features, head in (
+        ("sine", "x", "mdn:5"),
+        ("sine", "x", "pointwise"),
+        ("two", "x,z", "pointwise"),
+    ):
+        (root / f"{name}.csv").write_text(rows(features))
+        table(TableConfig(str(root / f"{name}.csv"), "y"), store)
+        model = f"{name}-{head.partition(':')[0]}"
+        config = fit.Config(name, "mlp,layers=1,width=8", head=head, epochs=2, name=model)
+        fit.run(config, store, lambda update: None)
+        asked = eval_table.Config(model, name, name=f"{model}-test")
+        eval_table.run(asked, store, lambda what, done, total: None)
+    yield root
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    """A copy of it, which is the working folder of ``numtok``."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def texts(svg: Path) -> list[str]:
+    return ["".join(one.itertext()).strip() for one in ElementTree.parse(svg).iter(f"{SVG}text")]
+
+
+KINDS = [
+    (
+        "truth p10-100 xval-100",
+        ["truth", "prediction", "p10, arithmetic-p10", "prediction = truth"],
+        (840, 460),
+    ),
+    (
+        "truth sine-mdn-test --seen --scale signed-log",
+        ["truth", "prediction", "mdn:5", "in the train split"],
+        (800, 600),
+    ),
+    (
+        "curve sine-mdn-test sine-pointwise-test",
+        [
+            "x",
+            "y",
+            "sine",
+            "truth",
+            "mdn:5",
+            "pointwise",
+            "Bands: from the 5% to the 95% quantile.",
+        ],
+        (800, 600),
+    ),
+    (
+        "density sine-mdn sine-pointwise sine --rows 15",
+        ["x", "y", "sine (test)", "mdn:5", "pointwise", "truth", "one draw for each row"],
+        (1260, 460),
+    ),
+    (
+        "lines p10-10 p10-100 --x rows --metric relative-mse --scale log",
+        ["rows", "10", "100", "relative mean squared error, lower is better", "p10"],
+        (800, 600),
+    ),
+    (
+        "bars sine-mdn-test sine-pointwise-test --metric kendall-tau",
+        ["Kendall's tau, higher is better", "sine", "mdn:5", "pointwise"],
+        (800, 600),
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "expected", "size"), KINDS, ids=[one[0] for one in KINDS])
+def test_each_kind_is_a_png_and_an_svg_with_its_labels(
+    numtok: Shell, folder: Path, words: str, expected: list[str], size: tuple[int, int]
+) -> None:
+    from matplotlib.image import imread
+
+    ran = numtok("figure", *shlex.split(words), "--out", "a.png")
+    assert (ran.code, ran.out, ran.err) == (0, "a.png\n", "")
+    data = (folder / "a.png").read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    assert struct.unpack(">II", data[16:24]) == size
+    pixels = imread(folder / "a.png")
+    assert pixels.shape == (size[1], size[0], 4)
+    assert pixels.std() > 0.03  # something is drawn
+
+    assert numtok("figure", *shlex.split(words), "--out", "a.svg").code == 0
+    shown = texts(folder / "a.svg")
+    assert [text for text in expected if text not in shown] == []
+
+
+def test_the_numbers_of_encoded_train_data_are_marked(numtok: Shell, folder: Path) -> None:
+    row = '{{"text": "x {0} y {0}9", "targets": {{"answer": [[2, 3]]}}, "split": "{1}"}}\n'
+    rows = [row.format(index % 3, "train" if index < 8 else "test") for index in range(9)]
+    (folder / "data.jsonl").write_text("".join(rows))
+    data = numtok("encode", "--scheme", "p10", "--workers", "1", "data.jsonl").out.strip()
+    report = make(Store(folder / "artifacts"), Fake("p10", data=data), "of-text")
+    picture = picture_of(
+        Truth(target="answer", seen=True), [report.ref], Store(folder / "artifacts")
+    )
+    [ticks] = [mark for mark in picture.panels[0].marks if isinstance(mark, Ticks)]
+    assert ticks.x.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_the_same_artifacts_give_the_same_bytes_and_say_what_made_them(
+    numtok: Shell, folder: Path
+) -> None:
+    words = shlex.split("figure lines p10-10 p10-100 xval-10 xval-100 --x rows --size 500x300")
+    for name in ("a.svg", "b.svg", "a.png", "b.png"):
+        assert numtok(*words, "--out", name).code == 0
+    for kind in ("svg", "png"):
+        first, second = ((folder / f"{name}.{kind}").read_bytes() for name in "ab")
+        assert first == second
+        assert b"numtok figure lines,x=rows p10-10 p10-100 xval-10 xval-100" in first
+    root = ElementTree.parse(folder / "a.svg").getroot()
+    assert (root.get("width"), root.get("height")) == ("360pt", "216pt")  # at 100 pixels an inch
+    assert not list(folder.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (
+            "bar p10-10",
+            2,
+            "unknown figure 'bar'; did you mean 'bars'? known: bars, confidence, curve, density, "
+            "embedding, error, frequencies, lines, pca, sweep, truth",
+        ),
+        ("truth p10-11", 2, "p10-11"),
+        ("truth sine", 2, "'sine' is of kind table; here it must be report"),
+        ("truth p10-10 --x rows", 2, "--x means nothing for figure truth; leave it out"),
+        (
+            "truth p10-10 --scale loglog",
+            2,
+            "--scale 'loglog' is not possible; allowed are linear, log, signed-log",
+        ),
+        ("truth p10-10 --scale log", 2, "--scale log shows numbers above 0, and the least of"),
+        ("truth p10-10 --size 80", 2, "--size '80' is not width x height in pixels, such as 8"),
+        ("truth p10-10 --size 80x600", 2, "--size 80x600 is not possible; a side has 200 to 10000"),
+        ("lines p10-10", 2, "figure lines needs --x KEY, the setting along the x axis: a number"),
+        ("lines p10-10 --x rows --over days", 2, "--over 'days' is not possible; allowed are see"),
+        ("lines p10-10 --x row", 2, "did you mean 'rows'? known: rows, steps"),
+        ("lines p10-10 --x rows --metric r3", 2, "unknown metric 'r3'"),
+        ("bars p10-10", 2, "figure bars compares two ways, and these reports are of 1: p10"),
+        (
+            "curve two-pointwise-test",
+            2,
+            "the x axis is a table's only feature, a number, and two@",
+        ),
+        ("density sine-mdn", 2, "figure density needs one table and at least one model of it, got"),
+        ("density sine-mdn sine --rows 0", 2, "--rows 0 is not possible; at least 1"),
+        ("density sine-mdn sine --split tests", 2, "unknown split of fold 0 'tests'; did you mea"),
+        ("density two-pointwise sine", 3, "was not fitted to the columns of sine@"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(
+    numtok: Shell, folder: Path, words: str, code: int, message: str
+) -> None:
+    ran = numtok("figure", *shlex.split(words), "--out", "a.png")
+    assert (ran.code, ran.out) == (code, "")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+    assert not (folder / "a.png").exists()
+
+
+def test_a_density_is_drawn_over_the_rows_of_the_fold_that_models_have_in_common(
+    numtok: Shell, folder: Path
+) -> None:
+    store = Store(folder / "artifacts")
+    lines = ["x,y,split_0,split_1"]
+    for index in range(40):
+        splits = [["test", "train"][index % 4 != fold] for fold in (0, 1)]
+        lines.append(",".join([str(index), str(index % 7), *splits]))
+    (folder / "folds.csv").write_text("\n".join(lines) + "\n")
+    table(TableConfig("folds.csv", "y"), store)
+    for fold in (0, 1):
+        config = fit.Config(
+            "folds", "mlp,layers=1,width=8", head="mdn:2", epochs=2, fold=fold, name=f"of-{fold}"
+        )
+        fit.run(config, store, lambda update: None)
+    picture = picture_of(Density(), ["of-1", "folds"], store)
+    truth = next(mark for mark in picture.panels[0].marks if isinstance(mark, Points))
+    assert truth.x.tolist() == list(range(1, 40, 4))
+    ran = numtok("figure", "density", "of-0", "of-1", "folds", "--out", "a.png")
+    assert (ran.code, ran.out) == (2, "")
+    assert " was fitted to fold 1, of-0@" in ran.err and "give models of one fold" in ran.err
+
+
+def test_a_file_of_another_kind_or_in_no_folder_is_refused(numtok: Shell, folder: Path) -> None:
+    ran = numtok("figure", "truth", "p10-10", "--out", "a.pdf")
+    assert (ran.code, ran.err) == (
+        2,
+        "numtok: --out 'a.pdf' is not possible; a figure is a file that ends in .png or .svg\n",
+    )
+    ran = numtok("figure", "truth", "p10-10", "--out", "nowhere/a.png")
+    assert ran.code == 4
+    assert ran.err.count("\n") == 1
+    assert "cannot write nowhere/.a.png.part: No such file or directory" in ran.err
+
+
+def test_without_matplotlib_one_line_says_what_to_install(
+    numtok: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    ran = numtok("figure", "truth", "p10-10", "--out", "a.png")
+    assert (ran.code, ran.err) == (
+        2,
+        "numtok: figure needs the package matplotlib; `pip install matplotlib`\n",
+    )
+
+
+# --- drawing -------------------------------------------------------------------------------------
+
+
+def panel(title: str = "t") -> Panel:
+    x = np.array([1.0, 2.0])
+    return Panel(title, Axis("x"), Axis("y"), [Line("one", x, x, 0, dots=True, low=x, high=x)])
+
+
+@pytest.mark.parametrize(
+    ("count", "size"),
+    [(1, (800, 600)), (2, (840, 460)), (3, (1260, 460)), (4, (840, 840)), (10, (1680, 1220))],
+)
+def test_many_panels_stand_in_a_grid(count: int, size: tuple[int, int]) -> None:
+    assert default_size(Picture([panel()] * count)) == size
+
+
+def test_many_names_take_more_height() -> None:
+    names = tuple(map(str, range(40)))
+    values = np.zeros(40)
+    marks = [Bars("a", np.arange(40.0), values, values, values, 0)]
+    assert default_size(Picture([Panel("", Axis("x"), Axis("", names=names), marks)])) == (
+        800,
+        1180,
+    )
+
+
+def test_dollars_and_letters_of_other_scripts_are_drawn_as_they_are(tmp_path: Path) -> None:
+    x = np.array([1.0, 2.0])
+    odd = Panel("$price$ of 价格", Axis("cost in $"), Axis("y"), [Points("$a$ & <b>", x, x)])
+    (tmp_path / "a.svg").write_bytes(image(Picture([odd], ["$5"]), "svg", None, "test"))
+    shown = texts(tmp_path / "a.svg")
+    assert {"$price$ of 价格", "cost in $", "$a$ & <b>", "$5"} <= set(shown)
+    assert image(Picture([odd]), "png", None, "test").startswith(b"\x89PNG")
+
+
+def test_labels_that_all_panels_share_stand_at_the_edges_alone(tmp_path: Path) -> None:
+    picture = Picture([panel(str(index)) for index in range(4)])
+    (tmp_path / "a.svg").write_bytes(image(picture, "svg", None, "test"))
+    shown = texts(tmp_path / "a.svg")
+    assert (shown.count("x"), shown.count("y"), shown.count("one")) == (2, 2, 1)
+
+
+def test_a_small_picture_is_drawn_without_a_warning() -> None:
+    assert image(Picture([panel("a long title " * 5)] * 9), "png", (200, 200), "test")

@@ -1,0 +1,585 @@
+"""``numtok train`` and ``eval`` of tables: what they make, print and refuse."""
+
+import csv
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from numtok.errors import DataError, NumtokError, StoreError, UsageError
+from numtok.evaluation.tables import TableOptions, over_grid
+from numtok.models.distributions.sampling import Sampling
+from numtok.models.heads._point import PointReader
+from numtok.models.heads.riemann import _RiemannReader
+from numtok.registry import spec_of
+from numtok.stages import eval_table, fit
+from numtok.stages.table import Config as TableConfig
+from numtok.stages.table import run as table
+from numtok.store.artifact import Artifact, verify
+from numtok.store.store import Store
+from numtok.training.regressor_files import REGRESSOR_FILE, read_regressor, read_regressor_file
+from tests import fakeheads
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+from tests.stages import test_train
+
+TINY = "mlp,layers=2,width=16"
+CPU = torch.device("cpu")
+
+numtok = test_cli_store.numtok
+
+
+one_thread = test_train.one_thread
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """An interrupt raises, also where the tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def rows(count: int, folds: int = 1, seed: int = 0) -> str:
+    """CSV: y is 2 a, and 1 more where the color is red; each row is tested in one fold."""
+    random = np.random.default_rng(seed)
+    names = ["split"] if folds == 1 else [f"split_{k}" for k in range(folds)]
+    lines = [",".join(["a", "b", "color", "y", *names])]
+    for index in range(count):
+        a, b = random.normal(size=2).round(3)
+        red = bool(random.integers(2))
+        y = round(2 * a + red + 0.1 * random.normal(), 4)
+        splits = ["test" if index % max(folds, 4) == k else "train" for k in range(folds)]
+        told = ["", str(b)][index % 7 > 0]
+        lines.append(",".join([str(a), told, ["blue", "red"][red], str(y), *splits]))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a table of 160 rows, and one of 3 folds; the file of the first beside it."""
+    root = tmp_path_factory.mktemp("made")
+    for name, folds in (("toy", 1), ("folds", 3)):
+        (root / f"{name}.csv").write_text(rows(160, folds))
+        table(TableConfig(str(root / f"{name}.csv"), "y"), Store(root / "artifacts"))
+    return root
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Store:
+    """A copy of it, for one test; in ``artifacts`` of the working folder of ``numtok``."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return Store(tmp_path / "artifacts")
+
+
+def tiny(data: str = "toy", **options: Any) -> fit.Config:
+    chosen: dict[str, Any] = {"preset": TINY, "epochs": 3, "batch": 32, "learning_rate": 0.01}
+    return fit.Config(data, **chosen | options)
+
+
+def fitted(store: Store, config: fit.Config) -> Artifact:
+    result = fit.run(config, store, lambda update: None)
+    assert verify(result.artifact).problems == []
+    return result.artifact
+
+
+def evaluated(store: Store, model: Artifact, data: str = "toy", **options: Any) -> Artifact:
+    config = eval_table.Config(model.ref, data, **options)
+    return eval_table.run(config, store, lambda *told: None).artifact
+
+
+def report(artifact: Artifact) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((artifact.path / "report.json").read_bytes())
+    return found
+
+
+# --- training --------------------------------------------------------------------------------
+
+
+def test_a_table_is_fitted_fold_by_fold_into_one_artifact(store: Store) -> None:
+    seen: list[fit.Update] = []
+    artifact = fit.run(tiny("folds", epochs=4), store, seen.append).artifact
+    assert [(one.fold, one.epoch.epoch) for one in seen] == [
+        (fold, epoch) for fold in range(3) for epoch in range(1, 5)
+    ]
+    file = read_regressor_file(artifact)
+    assert [one.fold for one in file.folds] == [0, 1, 2]
+    assert (file.target, [one.name for one in file.features]) == ("y", ["a", "b", "color"])
+    counts = artifact.manifest.counts
+    assert counts["folds"] == 3
+    assert counts["rows"] == sum(one.learnt_from.rows for one in file.folds) == 3 * 120
+    assert counts["epochs"] == 12
+    lines = (artifact.path / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["train"] for line in lines] == [one.epoch.train for one in seen]
+
+
+def test_one_fold_alone_is_that_of_all(store: Store) -> None:
+    every = read_regressor(fitted(store, tiny("folds")), CPU).fitted
+    alone = read_regressor(fitted(store, tiny("folds", fold=1)), CPU).fitted
+    assert list(alone) == [1]
+    for name, parameter in alone[1].model.named_parameters():
+        assert torch.equal(parameter, every[1].model.get_parameter(name))
+
+
+@pytest.mark.parametrize(
+    "head", ["pointwise", "pointwise,sigmoid=yes", "riemann:8", "mdn:2", "decoder:nd,length=2"]
+)
+def test_what_is_read_again_predicts_the_same(store: Store, head: str) -> None:
+    artifact = fitted(store, tiny(head=head))
+    first = pq.read_table(evaluated(store, artifact).path / "predictions.parquet")
+    again = fit.run(tiny(head=head, name="again", force=True), store, lambda update: None)
+    second = pq.read_table(evaluated(store, again.artifact).path / "predictions.parquet")
+    assert first.equals(second)
+    assert spec_of(read_regressor(artifact, CPU).fitted[0].model.head) == head
+
+
+def test_a_model_that_is_there_is_found(store: Store) -> None:
+    first = fit.run(tiny(), store, lambda update: None)
+    again = fit.run(tiny(), store, lambda update: None)
+    other = fit.run(tiny(seed=1), store, lambda update: None)
+    assert (first.made, again.made, other.made) == (True, False, True)
+    assert first.artifact.ref == again.artifact.ref != other.artifact.ref
+    assert first.artifact.manifest.name == "toy-pointwise"
+
+
+@pytest.mark.parametrize("after", [2, 4, 7])
+def test_a_run_that_was_interrupted_ends_in_the_same_bytes(
+    store: Store, after: int, interruptible: None
+) -> None:
+    config = tiny("folds", head="decoder:nd,length=2", patience=2)
+    whole = fitted(store, config)
+    content = {one.path: one.sha256 for one in whole.files()}
+    shutil.rmtree(whole.path)
+    seen = []
+
+    def interrupt(update: fit.Update) -> None:
+        seen.append(update)
+        if len(seen) == after:
+            os.kill(os.getpid(), 2)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit.run(config, store, interrupt)
+    assert len(seen) == after
+    before = len(seen)
+    again = fit.run(config, store, seen.append).artifact
+    assert {one.path: one.sha256 for one in again.files()} == content
+    assert len(seen) - before == 9 - after  # none is done twice
+    assert again.ref == whole.ref
+
+
+def test_a_validation_split_is_looked_at_where_there_is_one(store: Store, tmp_path: Path) -> None:
+    text = rows(160).replace("train", "validation", 30)
+    (tmp_path / "looked.csv").write_text(text)
+    table(TableConfig(str(tmp_path / "looked.csv"), "y"), store)
+    artifact = fitted(store, tiny("looked"))
+    assert read_regressor_file(artifact).folds[0].learnt_from.rows == 160 - 40 - 30
+
+
+# --- evaluation ------------------------------------------------------------------------------
+
+
+def test_every_fold_predicts_its_own_rows_and_all_are_scored_together(store: Store) -> None:
+    artifact = evaluated(store, fitted(store, tiny("folds", head="mdn:2")), "folds")
+    found = report(artifact)
+    predictions = pq.read_table(artifact.path / "predictions.parquet")
+    assert found["rows"] == predictions.num_rows == 120
+    assert sorted(found["groups"]["fold"]) == ["0", "1", "2"]
+    assert predictions.column("position").to_pylist() == [0] * 40 + [1] * 40 + [2] * 40
+    assert found["configuration"]["scheme"] == "mdn:2"
+    assert set(found["floors"]) >= {"mean", "linear"}
+    assert found["floors"]["linear"]["r2"]["value"] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("head", "metrics"),
+    [
+        ("pointwise", {"nll", "tailed-nll", "crps", "interval-nll", "pit-distance", "range-nll"}),
+        ("riemann:8", {"in-support-nll", "tailed-nll", "crps", "token-nll", "interval-nll"}),
+        ("decoder:ud", {"nll", "tailed-nll", "crps", "token-nll", "interval-nll"}),
+        ("decoder:hamming,length=4", {"in-support-nll", "tailed-nll", "crps", "token-nll"}),
+    ],
+)
+def test_every_head_has_its_likelihoods(store: Store, head: str, metrics: set[str]) -> None:
+    found = report(evaluated(store, fitted(store, tiny(head=head))))["metrics"]
+    for name in metrics:
+        assert found[name]["value"] is not None, name
+    assert ("token-nll" in found) == ("decoder" in head or "riemann" in head)
+    assert ("interval-nll" in found) == ("hamming" not in head)
+
+
+def test_targets_outside_the_train_range_are_counted_and_said(store: Store, tmp_path: Path) -> None:
+    text = rows(160).replace(",test\n", ",train\n") + "0.1,0.2,red,1000,test\n0.1,0.2,red,1,test\n"
+    (tmp_path / "far.csv").write_text(text)
+    table(TableConfig(str(tmp_path / "far.csv"), "y"), store)
+    found = report(evaluated(store, fitted(store, tiny("far", head="riemann:8")), "far"))
+    metrics = found["metrics"]
+    assert metrics["outside"]["value"] == 0.5
+    assert metrics["nll"]["value"] is None
+    assert metrics["in-support-nll"]["value"] < metrics["tailed-nll"]["value"]
+    assert found["notes"] == [
+        "1 of 2 targets lie outside the range of the train split: this head gives them no "
+        "probability, so `nll` is infinite; in-support-nll leaves them out, tailed-nll has stated "
+        "tails."
+    ]
+
+
+@pytest.mark.parametrize("point", ["median", "mean", "mode", "raft"])
+def test_points_of_a_decoder_are_those_of_its_distribution(store: Store, point: str) -> None:
+    model = fitted(store, tiny(head="decoder:nd,length=2"))
+    table_ = pq.read_table(
+        evaluated(store, model, options=TableOptions(point)).path / "predictions.parquet"
+    )
+    values = np.array(table_.column("prediction").to_pylist())
+    fold = read_regressor_file(model).folds[0].learnt_from
+    assert ((values >= fold.low) & (values <= fold.high)).all()
+    if point == "median":
+        np.testing.assert_allclose(values, table_.column("q50").to_numpy())
+
+
+def test_draws_take_the_place_of_the_distribution_and_depend_on_how_they_are_drawn(
+    store: Store,
+) -> None:
+    model = fitted(store, tiny(head="decoder:nd,length=2"))
+    plain, same, cold = (
+        pq.read_table(
+            evaluated(store, model, name=name, options=options).path / "predictions.parquet"
+        )
+        for name, options in (
+            ("plain", TableOptions("mean", 16)),
+            ("same", TableOptions("mean", 16)),
+            ("cold", TableOptions("mean", 16, Sampling(temperature=0.1))),
+        )
+    )
+    assert plain.equals(same)
+    assert not plain.equals(cold)
+    assert plain.column("log_density").equals(cold.column("log_density"))  # always the exact one
+    spread = [np.subtract(one.column("q95"), one.column("q05")).mean() for one in (plain, cold)]
+    assert spread[1] < spread[0] / 2
+
+
+def test_of_draws_the_median_is_the_middle_quantile(store: Store) -> None:
+    model = fitted(store, tiny(head="decoder:nd,length=2"))
+    made = evaluated(store, model, name="drawn", options=TableOptions("median", 16))
+    drawn = pq.read_table(made.path / "predictions.parquet")
+    assert drawn.column("q50").equals(drawn.column("prediction"))
+    assert np.all(np.subtract(drawn.column("q95"), drawn.column("q05")) > 0)
+
+
+def test_a_crps_that_far_tails_rule_is_told(store: Store) -> None:
+    """What ``decoder:ud`` says of its largest exponents is little, but 1e99 times it is much."""
+    model = fitted(store, tiny(head="decoder:ud"))
+    for name, options, told in (
+        ("exact", TableOptions(), True),
+        ("drawn", TableOptions(draws=16, sampling=Sampling(top_p=0.1)), False),
+    ):
+        found = report(evaluated(store, model, name=name, options=options))
+        ruled = found["metrics"]["crps"]["value"] > 10 * found["metrics"]["mae"]["value"]
+        assert ruled == told
+        notes = [note for note in found["notes"] if note.startswith("crps is ")]
+        assert len(notes) == told
+        if told:
+            assert notes[0].endswith(
+                "little probability, but far beyond the targets, rules it; --draws N, of a decoder "
+                "with --top-p 0.9, leaves such out."
+            )
+
+
+def test_an_expectation_over_a_grid_weighs_by_density() -> None:
+    from numtok.models.distributions.intervals import Intervals
+
+    two = Intervals(
+        np.array([0.0, 1.0]), np.array([1.0, 2.0]), np.array([0.5, 1.5]), np.log([[0.25, 0.75]])
+    )
+    grid = np.array([0.25, 0.75, 1.25, 1.75])
+    assert over_grid(two, 1, grid) == pytest.approx([0.25 * 0.5 + 0.75 * 1.5])
+
+
+def test_a_cell_of_zero_does_not_draw_an_expectation_to_itself(store: Store) -> None:
+    path = store.root.parent / "zeros.csv"
+    random = np.random.default_rng(0)
+    a = random.uniform(-1, 1, 400)
+    y = np.maximum(0, 10 + 4 * a + random.normal(size=400))
+    y[:4] = 0
+    path.write_text("a,y\n" + "".join(f"{x},{z}\n" for x, z in zip(a, y, strict=True)))
+    table(TableConfig(str(path), "y", split="test=0.2"), store)
+    model = fitted(store, tiny("zeros", head="decoder:ud", epochs=10))
+    r2 = {
+        point: report(evaluated(store, model, "zeros", options=TableOptions(point)))["metrics"]
+        for point in ("median", "raft")
+    }
+    assert r2["raft"]["r2"]["value"] > min(0.0, r2["median"]["r2"]["value"] - 0.2)
+
+
+def test_floors_that_learn_rows_are_left_out_for_another_table(store: Store) -> None:
+    model = fitted(store, tiny())
+    path = store.root.parent / "moved.csv"
+    path.write_text(rows(80, seed=1).replace("red", "blue"))
+    table(TableConfig(str(path), "y"), store)
+    here, there = (report(evaluated(store, model, data)) for data in ("toy", "moved"))
+    assert {"mean", "linear"} <= set(here["floors"])
+    assert set(there["floors"]) == {"mean"}
+    told = "Of another table than that of the model; floors that learn rows are left out."
+    assert (told in there["notes"], told in here["notes"]) == (True, False)
+
+
+def test_floors_are_fitted_to_rows_from_everywhere(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = store.root.parent / "sorted.csv"
+    lines = [f"{x / 100},{(x / 100) ** 2},{'test' if x % 5 == 0 else 'train'}" for x in range(400)]
+    path.write_text("\n".join(["a,y,split", *lines]) + "\n")
+    table(TableConfig(str(path), "y"), store)
+    model = fitted(store, tiny("sorted"))
+    monkeypatch.setattr("numtok.evaluation.tables._FITTED_ON", 100)
+    floors = report(evaluated(store, model, "sorted"))["floors"]
+    assert floors["linear"]["mse"]["value"] < 0.2 * floors["mean"]["mse"]["value"]
+
+
+def test_a_head_of_the_unit_interval_learns_numbers_that_lie_there_as_they_are(
+    store: Store,
+) -> None:
+    path = store.root.parent / "shares.csv"
+    lines = [f"{x},{0.1 + x / 100},{'test' if x % 4 == 0 else 'train'}" for x in range(80)]
+    path.write_text("\n".join(["a,y,split", *lines]) + "\n")
+    table(TableConfig(str(path), "y"), store)
+    model = fitted(store, tiny("shares", head="riemann:8", normalize="none"))
+    metrics = report(evaluated(store, model, "shares"))["metrics"]
+    assert metrics["tailed-nll"]["value"] == pytest.approx(metrics["nll"]["value"], abs=0.1)
+
+
+def test_targets_that_come_again_and_again_are_told_of(store: Store) -> None:
+    path = store.root.parent / "counts.csv"
+    lines = [f"{x},{x % 3},{'test' if x % 4 == 0 else 'train'}" for x in range(80)]
+    path.write_text("\n".join(["a,y,split", *lines]) + "\n")
+    table(TableConfig(str(path), "y"), store)
+    notes = report(evaluated(store, fitted(store, tiny("counts")), "counts"))["notes"]
+    assert notes == [
+        "35% of 'y' are 0: densities (nll, tailed-nll) of such targets may be as high as a peak is "
+        "narrow; interval-nll may not."
+    ]
+
+
+# --- the command line ------------------------------------------------------------------------
+
+
+def test_targets_beyond_what_a_head_writes_are_told_of(numtok: Shell, store: Store) -> None:
+    lines = [f"{x},{1e10 + x},{'test' if x % 4 == 0 else 'train'}" for x in range(80)]
+    Path("large.csv").write_text("\n".join(["a,y,split", *lines]) + "\n")
+    head = "decoder:ud,base=4,exponent=2,mantissa=4"
+    command = f"train large.csv --target y --head {head} --preset {TINY} --epochs 2"
+    made = numtok(*shlex.split(command))
+    told = (
+        f"numtok: 60 of 60 targets are beyond the numbers that {head} writes, and are learnt as "
+        "the nearest of them; give a head that reaches further\n"
+    )
+    assert told in made.err
+    assert told in numtok(*shlex.split(command)).err  # it was there already
+    found = report(store.resolve(numtok("eval", made.out.strip(), "-q").out.strip()))
+    assert found["notes"][0] == (
+        "20 of 20 targets are beyond what this head says, so that likelihoods are infinite; give "
+        "one that reaches further."
+    )
+
+
+def test_a_file_becomes_a_table_and_a_model_in_one_command(numtok: Shell, store: Store) -> None:
+    made = numtok(*shlex.split(f"train toy.csv --target y --head mdn:2 --preset {TINY} --epochs 2"))
+    told = dict(
+        re.findall(
+            r"^(epochs|  whose weights are kept|validation loss there) +(\S+)$", made.err, re.M
+        )
+    )
+    assert told["epochs"] == "2" and told["  whose weights are kept"] in ("1", "2")
+    assert float(told["validation loss there"]) < 10
+    assert made.code == 0
+    assert made.out.startswith("toy-mdn-2@")
+    assert "numtok: toy.csv is the table toy@" in made.err
+    assert "in the head" in made.err
+    found = numtok(*shlex.split(f"eval {made.out.strip()} toy --format csv"))
+    assert found.code == 0
+    metrics = {row["metric"] for row in csv.DictReader(io.StringIO(found.out))}
+    assert {"nll", "crps", "kendall-tau", "outside"} <= metrics
+
+
+def test_a_model_is_evaluated_on_what_it_learnt_from_unless_told(
+    numtok: Shell, store: Store
+) -> None:
+    model = fitted(store, tiny())
+    said = numtok("eval", model.ref)
+    assert said.code == 0
+    assert numtok("eval", model.ref, "toy", "-q").out == said.out
+    shutil.rmtree(store.root / "table")
+    gone = numtok("eval", model.ref, "--split", "validation")
+    assert gone.code == 2
+    assert gone.err.startswith("numtok: no artifact 'toy@")
+
+
+def test_few_steps_are_told_of(numtok: Shell, store: Store) -> None:
+    train = f"train toy --preset {TINY} --epochs 3 --batch"
+    few = "numtok: 3 steps are few to learn in, and an epoch has 1; give a smaller --batch\n"
+    assert numtok(*shlex.split(f"{train} 128")).err.endswith(few)
+    assert few not in numtok(*shlex.split(f"{train} 128")).err  # it was there already
+    assert "few to learn" not in numtok(*shlex.split(f"{train} 16")).err
+
+
+def test_the_command_of_a_model_makes_it_again(numtok: Shell, store: Store) -> None:
+    model = fitted(store, tiny(head="decoder:ud,base=4", weight_decay=0.1, fold=0, name="mine"))
+    words = list(model.manifest.command)[1:]
+    again = numtok(*words)
+    assert again.out.strip() == model.ref
+    scored = evaluated(store, model, options=TableOptions("mean", 8, Sampling(0.5, 3, 0.9)))
+    assert numtok(*list(scored.manifest.command)[1:], "-q").out.strip() == scored.ref
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (
+            "train toy --head token",
+            2,
+            "--head token reads tokens of a text, which a table has not; give one that reads "
+            "values, such as pointwise, riemann:256, mdn:5 or decoder:ud",
+        ),
+        (
+            "train toy --head numgpt",
+            2,
+            "--head numgpt reads tokens of a text, which a table has not; give one that reads "
+            "values, such as pointwise, riemann:256, mdn:5 or decoder:ud",
+        ),
+        (
+            "train toy --head riemann:64 --normalize affine",
+            2,
+            " targets outside of [0, 1], where --head riemann:64 says numbers; leave it out, or "
+            "give unit",
+        ),
+        ("train toy --head decoder:nd --normalize none", 2, "leave it out, or give unit"),
+        ("train toy --head pointwise,sigmoid=yes --normalize scale:5", 2, "give unit"),
+        ("train toy --steps 5", 2, "--steps means nothing for a table; leave it out"),
+        ("train toy --fold 3", 2, "unknown fold '3'; known: 0"),
+        ("train toy --epochs 0", 2, "--epochs 0 is not possible; it is 1 or more"),
+        ("train toy --patience -1", 2, "--patience -1 is not possible; it is 0 (never stop early)"),
+        ("train toy --validation 1", 2, "--validation 1.0 is not possible; it is between 0 and 1"),
+        ("train toy --preset nano", 2, "preset 'nano' is of texts; a table takes mlp"),
+        ("train toy --preset mlp,layers=0", 2, "mlp: layers=0 is not possible; at least 1"),
+        ("train toy --head decoder:xval", 2, "cannot be written by a decoder head"),
+        (
+            "train toy --head decoder:nd,mantissa=3",
+            2,
+            "decoder: mantissa=3 means nothing to nd; it has base, length, repeat",
+        ),
+        ("train toy --head riemann:1", 2, "riemann: bins=1 is not possible; allowed are 2 to"),
+        ("train toy --head mdn:0", 2, "mdn: components=0 is not possible; allowed are 1 to"),
+        ("train nothing.csv --target y", 2, "nothing.csv"),
+        ("train toy.csv --target z", 2, "'z'"),
+    ],
+)
+def test_what_cannot_be_trained_is_one_line(
+    numtok: Shell, store: Store, words: str, code: int, message: str
+) -> None:
+    ran = numtok(*shlex.split(words))
+    assert (ran.code, ran.out) == (code, "")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--fill parallel", "--fill means nothing for a model of tables; leave it out"),
+        ("--point best", "--point 'best' is not possible; allowed are mode, median, mean"),
+        (
+            "--top-k 3",
+            "--temperature, --top-k and --top-p change how numbers are drawn; give --draws N with",
+        ),
+        ("--draws 4 --temperature 0", "--temperature 0.0 is not possible; it is above 0"),
+        ("--draws 4 --top-p 2", "--top-p 2.0 is not possible; it is above 0, up to 1"),
+        ("--draws 4 --top-k -1", "--top-k -1 is not possible; it is 0 (all) or more"),
+        ("--draws 4 --point raft", "--point raft needs densities, which draws have not"),
+        ("--split nowhere", "unknown split of fold 0 'nowhere'; known: test, train"),
+        (
+            "--draws 4 --top-k 2",
+            "change the tokens that a decoder draws; toy-pointwise@",
+        ),
+    ],
+)
+def test_what_cannot_be_evaluated_is_one_line(
+    numtok: Shell, store: Store, words: str, message: str
+) -> None:
+    model = fitted(store, tiny())
+    ran = numtok(*shlex.split(f"eval {model.ref} toy {words}"))
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_a_table_with_other_columns_is_refused(store: Store) -> None:
+    model = fitted(store, tiny())
+    (store.root.parent / "other.csv").write_text("a,y,split\n1,2,train\n2,3,test\n3,1,train\n")
+    table(TableConfig(str(store.root.parent / "other.csv"), "y"), store)
+    with pytest.raises(DataError, match="was fitted to a \\(number\\), b \\(number\\), color"):
+        evaluated(store, model, "other")
+
+
+def test_one_row_to_learn_from_is_too_few(store: Store) -> None:
+    (store.root.parent / "few.csv").write_text("a,y,split\n1,2,train\n2,3,test\n3,1,test\n")
+    table(TableConfig(str(store.root.parent / "few.csv"), "y"), store)
+    with pytest.raises(DataError, match="has 1 row to learn from in fold 0; at least 2 are needed"):
+        fitted(store, tiny("few"))
+
+
+def test_damage_to_a_model_is_named(store: Store) -> None:
+    model = fitted(store, tiny())
+    path = model.path / REGRESSOR_FILE
+    text = path.read_text()
+    cases: tuple[tuple[str, type[NumtokError], str], ...] = (
+        (
+            text.replace('"width": 16', '"width": 17'),
+            StoreError,
+            "not belong to its regressor.json",
+        ),
+        (text[:-40], StoreError, "is damaged"),
+        (text.replace('"layers": ', '"layers": 1000000'), StoreError, "of no model that can be"),
+        (text.replace('"width": 16', '"width": 1' + 30 * "0"), StoreError, "of no model that can"),
+        (text.replace('"validation"', '"validated"'), StoreError, "is damaged"),
+        (text.replace('"deviations": [', '"deviations": [0, '), StoreError, "is damaged"),
+        (text.replace('"folds": [', '"folds": [], "more": ['), StoreError, "is damaged"),
+        (text.replace('"format": 1', '"format": 9'), UsageError, "has format 9, this numtok knows"),
+    )
+    for content, kind, message in cases:
+        path.write_text(content)
+        with pytest.raises(kind, match=message):
+            read_regressor(model, CPU)
+
+
+@pytest.mark.parametrize("head", ["pointwise", "riemann:16"])
+def test_a_head_of_tables_without_a_density_is_scored_by_all_that_needs_none(
+    store: Store, numtok: Shell, monkeypatch: pytest.MonkeyPatch, head: str
+) -> None:
+    for reader in (PointReader, _RiemannReader):
+        monkeypatch.setattr(reader, "predictive", fakeheads.draws_alone)
+    model = fitted(store, tiny(head=head))
+    made = evaluated(store, model)
+    found = report(made)["metrics"]
+    assert {"nll", "tailed-nll", "in-support-nll", "interval-nll"}.isdisjoint(found)
+    assert found["crps"]["value"] > 0 and found["r2"]["value"] is not None
+    predictions = pq.read_table(made.path / "predictions.parquet")
+    for column in ("log_density", "log_density_tailed", "log_interval"):
+        assert predictions.column(column).null_count == 40
+    ran = numtok("predict", model.ref, "toy.csv")
+    assert ran.code == 0, ran.err
+    ran = numtok("eval", model.ref, "--point", "raft")
+    assert ran.code == 2
+    assert ran.err == (
+        "numtok: --point raft needs densities, which the head of this model does not say; give "
+        "median, mean or mode\n"
+    )

@@ -1,0 +1,955 @@
+"""Labels of texts: learnt from the start or from another model's trunk, predicted, scored."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.splits import read_split, read_words
+from numtok.errors import DataError, NumtokError, TrainingFailed, UsageError
+from numtok.evaluation import label_baselines
+from numtok.evaluation import labels as label_evaluation_module
+from numtok.models.model import Model
+from numtok.models.objectives.base import OBJECTIVES, ended
+from numtok.models.vocabulary import Vocabulary
+from numtok.records import TRAIN, in_order
+from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
+from numtok.seeds import generator
+from numtok.stages import compare, encode, eval, train
+from numtok.store.artifact import Artifact, verify
+from numtok.store.store import Store
+from numtok.training.model_files import read_model
+from numtok.training.warm_start import begin_with
+from tests import fakemodels
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+
+TINY = "nano,layers=1,width=32,heads=2"
+CPU = torch.device("cpu")
+CAUSAL = {"classify": False, "classify,causal=yes": True}
+
+numtok = test_cli_store.numtok
+one_thread = fakemodels.one_thread
+
+
+@pytest.fixture(autouse=True)
+def threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+
+
+def quiet(*_: object) -> None:
+    pass
+
+
+def weights(rows: int) -> list[dict[str, Any]]:
+    """``is 3.5 kg more than 1.2 kg``: yes or no."""
+    random = np.random.default_rng(0)
+    pairs = random.integers(1, 100, (2 * rows, 2)) / 10
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]][:rows]
+    return [
+        {
+            "id": index,
+            "text": f"is {a} kg more than {b} kg",
+            "label": "yes" if a > b else "no",
+            "split": "test" if index >= 0.8 * rows else "train",
+            "group": {"close": bool(abs(a - b) < 1)},
+        }
+        for index, (a, b) in enumerate(pairs.tolist())
+    ]
+
+
+def encoded(
+    store: Store,
+    folder: Path,
+    rows: list[dict[str, Any]],
+    scheme: str = "xval",
+    name: str = "texts",
+) -> Artifact:
+    """Some rows, encoded."""
+    path = folder / f"{name}.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    config = encode.Config((str(path),), scheme, name=f"{name}-{scheme}")
+    artifact = encode.run(config, store, quiet).artifact
+    assert artifact is not None
+    return artifact
+
+
+def trained(store: Store, data: Artifact, objective: str = "classify", **options: Any) -> Artifact:
+    chosen: dict[str, Any] = {"preset": TINY, "steps": 4, "batch": 64} | options
+    config = train.Config(data.ref, objective=objective, **chosen)
+    return train.run(config, store, quiet).artifact
+
+
+def evaluated(store: Store, model: Artifact, data: Artifact, **options: Any) -> Artifact:
+    found = eval.run(eval.Config(model.ref, data.ref, **options), store, quiet).artifact
+    assert verify(found).problems == []
+    return found
+
+
+def report_of(artifact: Artifact) -> Report:
+    return msgspec.json.decode((artifact.path / REPORT_FILE).read_bytes(), type=Report)
+
+
+def predictions_of(artifact: Artifact) -> "pa.Table":
+    return pq.read_table(artifact.path / PREDICTIONS_FILE)
+
+
+def contents(artifact: Artifact) -> dict[str, bytes]:
+    return {file.path: (artifact.path / file.path).read_bytes() for file in artifact.files()}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "artifacts")
+
+
+@pytest.fixture(scope="module")
+def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the weights, a model that has learnt to compare them, and its report."""
+    root = tmp_path_factory.mktemp("classify")
+    store = Store(root / "artifacts")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMTOK_THREADS", "1")
+        data = encoded(store, root, weights(1500))
+        model = trained(store, data, steps=150, batch=128, learning_rate=5e-3, name="kilos")
+        evaluated(store, model, data, name="report")
+    return root / "artifacts"
+
+
+@pytest.fixture
+def known(learnt: Path, tmp_path: Path) -> Store:
+    """A copy of it, in the working folder of ``numtok``."""
+    shutil.copytree(learnt, tmp_path / "artifacts")
+    return Store(tmp_path / "artifacts")
+
+
+# --- what is learnt ----------------------------------------------------------------------------
+
+
+def test_a_tiny_model_learns_to_compare_numbers_that_it_never_saw(known: Store) -> None:
+    report = report_of(known.resolve("report"))
+    accuracy = report.metrics["accuracy"]
+    assert (report.rows, report.numbers, accuracy.n) == (300, 300, 300)
+    assert accuracy.value is not None and accuracy.value > 0.95
+    for floor in report.floors.values():
+        assert floor["accuracy"].value is not None and floor["accuracy"].value < 0.7
+    assert (report.invalid, report.valid_metrics, report.by_target) == (0.0, {}, {})
+    assert report.decoding == {"label": "read at the last real place"}
+    assert "head" not in report.configuration
+
+
+@pytest.mark.parametrize("scheme", sorted(SCHEMES))
+@pytest.mark.parametrize("objective", CAUSAL)
+def test_padded_rows_are_read_as_rows_alone(scheme: str, objective: str) -> None:
+    model = fakemodels.model(scheme, objective, classes=("a", "b", "c"), spread=0.1)
+    one = SCHEMES.build(scheme)
+    numbers = ("0.25", "0.5") if one.unit_interval else ("3.5", "-12.25")
+    texts = [f"is {numbers[0]} kg", "", f"is {numbers[0]} kg more than {numbers[1]} kg", "no"]
+    causal = CAUSAL[objective]
+    together = ended(fakemodels.batch(scheme, texts), causal)
+    with torch.no_grad():
+        found = model.class_log_probabilities(together)
+        for row, text in enumerate(texts):
+            alone = ended(fakemodels.batch(scheme, [text]), causal)
+            torch.testing.assert_close(
+                model.class_log_probabilities(alone)[0], found[row], rtol=0, atol=1e-5
+            )
+    assert torch.unique(found, dim=0).shape[0] == len(texts)
+
+
+@pytest.mark.parametrize("objective", CAUSAL)
+def test_the_loss_is_the_cross_entropy_of_the_label(objective: str) -> None:
+    model = fakemodels.model("p1000", objective, classes=("a", "b"))
+    labels = ["b", None, "a", "b"]
+    of = fakemodels.samples("p1000", ["1 of 2", "3", "", "4 5 6"], labels=labels)
+    batch = fakemodels.batches(of, 4, classes=("a", "b")).of(np.arange(4))
+    losses = model.losses(model.given(OBJECTIVES.build(objective).example(batch, generator(0))))
+    log_BC = model.class_log_probabilities(ended(batch, CAUSAL[objective]))
+    expected = -(log_BC[0, 1] + log_BC[2, 0] + log_BC[3, 1]) / 3
+    torch.testing.assert_close(losses.token, expected)
+    assert float(losses.value) == 0
+
+
+def test_a_model_of_labels_has_no_head_but_that_of_its_classes(
+    store: Store, tmp_path: Path
+) -> None:
+    model = trained(store, encoded(store, tmp_path, weights(40)))
+    found = read_model(model, CPU)
+    assert found.model.settings.classes == ("no", "yes") and found.model.head is None
+    names = [name for name, _ in found.model.named_parameters() if "head" in name]
+    assert names == ["class_head.weight", "class_head.bias"]
+    assert (found.trained.train_mean, found.trained.calibration) == (None, {})
+    assert model.manifest.counts["classes"] == 2
+    assert "--head" not in model.manifest.command
+
+
+def test_integers_come_before_texts_and_in_the_order_of_numbers(
+    store: Store, tmp_path: Path
+) -> None:
+    labels: list[int | str] = [10, 9, "no", -1, "10a", 9]
+    rows = [{"text": f"{index} m", "label": label} for index, label in enumerate(labels)]
+    model = trained(store, encoded(store, tmp_path, rows))
+    settings = read_model(model, CPU).model.settings
+    assert settings.classes == in_order(["no", "10a", "9", "10", "-1"])
+    assert settings.classes == ("-1", "9", "10", "10a", "no")
+
+
+@pytest.mark.parametrize("scheme", ["p1000", "xval"])
+def test_what_failed_or_was_killed_goes_on_to_the_same_bytes(tmp_path: Path, scheme: str) -> None:
+    whole, broken = (Store(tmp_path / name) for name in ("whole", "broken"))
+    rows = weights(60)
+    options: dict[str, Any] = {"checkpoint_steps": 1, "name": "model", "steps": 5, "batch": 16}
+    first = trained(whole, encoded(whole, tmp_path, rows, scheme), **options)
+    data = encoded(broken, tmp_path, rows, scheme)
+    seen: list[int] = []
+
+    def stops(update: Any) -> None:
+        seen.append(update.step)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    config = train.Config(data.ref, objective="classify", preset=TINY, **options)
+    with pytest.raises(KeyboardInterrupt):
+        train.run(config, broken, stops)
+    second = train.run(config, broken, stops)
+    assert seen == [1, 2, 3, 3, 4, 5]
+    assert contents(second.artifact) == contents(first)
+
+
+def test_batches_in_parts_learn_the_same(store: Store, tmp_path: Path) -> None:
+    data = encoded(store, tmp_path, weights(60))
+    found = [
+        read_model(trained(store, data, accumulate=parts, name=f"in-{parts}"), CPU).model
+        for parts in (1, 3)
+    ]
+    for one, other in zip(*(model.parameters() for model in found), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=2e-5)
+
+
+def test_rows_to_look_at_need_no_label_and_are_left_out_without(
+    tmp_path: Path,
+) -> None:
+    told: list[str] = []
+    store = Store(tmp_path / "artifacts", told.append)
+    rows = weights(60)
+    for row in rows[48:]:
+        row["split"] = "validation"
+    rows[50]["label"] = None
+    rows[51]["label"] = "perhaps"
+    model = trained(store, encoded(store, tmp_path, rows))
+    assert told == [
+        "2 of the 12 rows of split 'validation' have no label, or one that split 'train' has not; "
+        "they are not looked at"
+    ]
+    lines = [json.loads(line) for line in (model.path / "metrics.jsonl").read_text().splitlines()]
+    looked_at = [line for line in lines if line["split"] == "validation"][-1]
+    found = read_model(model, CPU)
+    samples = read_split(store.resolve("texts-xval"), "validation")
+    log_NC = found.model.class_log_probabilities(
+        ended(fakemodels.batches(samples, 12).of(np.arange(12)), False)
+    ).detach()
+    place = samples.class_of(("no", "yes"))
+    known = np.flatnonzero(place >= 0)
+    expected = -float(log_NC[known, place[known]].mean())
+    assert len(known) == 10 and looked_at["loss"] == pytest.approx(expected, rel=1e-5)
+
+    for row in rows[48:]:
+        row["label"] = None
+    model = trained(store, encoded(store, tmp_path, rows, name="none"))
+    assert told[1].startswith("12 of the 12 rows")
+    assert b"validation" not in (model.path / "metrics.jsonl").read_bytes()
+
+
+# --- another model's trunk ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["p1000", "xval"])
+@pytest.mark.parametrize("before", ["mlm", "ar", "classify,causal=yes"])
+def test_init_brings_the_trunk_bit_for_bit_and_leaves_the_heads(
+    store: Store, tmp_path: Path, scheme: str, before: str
+) -> None:
+    data = encoded(store, tmp_path, weights(60), scheme)
+    first = trained(store, data, before, name="first")
+    again = trained(store, data, init=first.ref, steps=1, name="again")
+    there, settings = read_model(first, CPU), read_model(again, CPU).model.settings
+    causal = before != "mlm"
+    assert OBJECTIVES.from_settings(settings.objective).causal == causal
+    told = "classify,causal=yes" if causal else "classify"
+    assert read_model(again, CPU).trained.configuration["objective"] == told
+
+    torch.manual_seed(7)
+    model = Model(settings, Vocabulary.of(there.codec))
+    heads = [parameter.clone() for parameter in model.class_head.parameters()]
+    begin_with(model, there)
+    samples = read_split(data, "test")
+    batch = fakemodels.batches(samples, 12).of(np.arange(12))
+    given = model.given(ended(batch, causal))
+    with torch.no_grad():
+        states = [
+            one.eval().hidden(given.tokens, given.values, given.real)
+            for one in (model, there.model)
+        ]
+    assert torch.equal(*states)
+    for now, then in zip(model.class_head.parameters(), heads, strict=True):
+        assert torch.equal(now, then)
+
+
+def test_seeds_of_what_was_learnt_before_and_after_are_one_experiment(
+    store: Store, tmp_path: Path
+) -> None:
+    data = encoded(store, tmp_path, weights(60))
+
+    def report(seed: int, **before: Any) -> str:
+        named = "-".join(map(str, before.values()))
+        first = trained(store, data, "mlm", seed=seed, name=f"first-{seed}-{named}", **before)
+        second = trained(store, data, init=first.ref, seed=seed, name=f"second-{seed}-{named}")
+        assert second.manifest.parents[1].where == first.ref
+        return evaluated(store, second, data, name=f"report-{seed}-{named}").ref
+
+    refs = [report(0), report(1)]
+    found = compare.run(compare.Config((*refs,)), store)
+    assert [one.seeds for one in found.experiments] == [[0, 1]]
+    longer = report(0, steps=5)
+    start = evaluated(store, trained(store, data, name="start"), data, name="start").ref
+    found = compare.run(compare.Config((*refs, longer, start)), store)
+    assert [one.label for one in found.experiments] == [
+        "xval, init.objective=mlm, init.budget_steps=4",
+        "xval, init.objective=mlm, init.budget_steps=5",
+        "xval, init.objective=-",
+    ]
+    # Not the ten others that a model has which began with no other.
+    told = [list(one.settings.values()) for one in found.experiments]
+    assert list(found.experiments[0].settings) == ["init.objective", "init.budget_steps"]
+    assert told == [["mlm", "4"], ["mlm", "5"], ["-", "-"]]
+
+
+@pytest.mark.parametrize("scheme", ["numgpt", "digits"])
+def test_a_model_reads_the_paragraphs_of_a_page_before_it_sorts_rows(
+    scheme: str, store: Store, tmp_path: Path
+) -> None:
+    """Rows of text alone, as a dump of Wikipedia has them: no targets, no labels."""
+    page = (Path(__file__).parents[2] / "docs/NUMERALS.md").read_text("utf-8")
+    paragraphs = [{"text": one} for one in page.split("\n") if 60 < len(one) < 400][:40]
+    assert len(paragraphs) == 40
+    read = encoded(store, tmp_path, paragraphs, scheme, "page")
+    begun = trained(store, read, "ar", steps=2, batch=8, preset=f"{TINY},context=512")
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in weights(40)))
+    like = encode.Config((str(tmp_path / "rows.jsonl"),), like=begun.ref, name="rows")
+    data = encode.run(like, store, quiet).artifact
+    assert data is not None
+    sorts = trained(store, data, init=begun.ref, steps=2, preset=f"{TINY},context=512")
+    report = report_of(evaluated(store, sorts, data))
+    assert report.configuration["init.objective"] == "ar"
+    assert report.labels is not None and report.labels.classes == ["no", "yes"]
+
+
+def test_rows_without_a_label_do_not_take_the_place_of_others_to_look_at(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = weights(60)
+    for row in rows[30:]:
+        row |= {"split": "validation", "label": None}
+    rows[40]["label"] = "yes"
+    monkeypatch.setattr("numtok.training.loop._VALIDATION_ROWS", 4)
+    model = trained(Store(store.root, quiet), encoded(store, tmp_path, rows))
+    lines = [json.loads(line) for line in (model.path / "metrics.jsonl").read_text().splitlines()]
+    looked_at = [line["loss"] for line in lines if line["split"] == "validation"]
+    assert looked_at and all(loss > 0 for loss in looked_at)
+
+
+def test_the_version_of_a_model_is_that_of_what_it_does_not_of_how_it_is_spelt(
+    store: Store, tmp_path: Path
+) -> None:
+    data = encoded(store, tmp_path, weights(60))
+    first = trained(store, data, "ar", name="first")
+    one = trained(store, data, init=first.ref, name="one")
+    config = train.Config(
+        data.ref, preset=TINY, steps=4, batch=64, objective="classify,causal=yes",
+        init=first.ref, name="one",
+    )  # fmt: skip
+    again = train.run(config, store, quiet)
+    assert (again.made, again.artifact.ref) == (False, one.ref)
+    assert one.manifest.command[one.manifest.command.index("--objective") + 1] == (
+        "classify,causal=yes"
+    )
+
+
+REFUSED_INIT = {
+    ("--objective", "classify,causal=no"): "--objective classify,causal=no does not go with --init "
+    "{init}, where each place sees the earlier tokens alone (ar); leave causal out",
+    ("--preset", "nano,layers=1,width=48,heads=2"): "--init {init} has another shape: its "
+    "embedder.table.weight is ({tokens}, 32), here it is ({tokens}, 48); leave --preset and "
+    "--embedder out: they are that model's",
+    ("--preset", "nano,layers=1,width=32,heads=4"): "--init {init} has another shape: its number "
+    "of heads is 2, here it is 4; leave --preset and --embedder out: they are that "
+    "model's",
+    ("--preset", "nano,layers=1,width=32,heads=2,positions=sinusoidal"): "--init {init} has "
+    "another shape: its trunk.positions is (16, 32), here it is not there; leave --preset and "
+    "--embedder out: they are that model's",
+    ("--head", "mdn:5"): "--head mdn:5 says numbers, --objective classify,causal=yes labels, by a "
+    "linear map; leave --head out",
+}  # fmt: skip
+
+
+def test_what_does_not_agree_with_init_is_told_in_one_line(
+    numtok: Shell, store: Store, tmp_path: Path
+) -> None:
+    data = encoded(store, tmp_path, weights(60))
+    first = trained(store, data, "ar", name="first")
+    tokens = read_model(first, CPU).model.settings.vocabulary
+    for options, told in REFUSED_INIT.items():
+        given = {"--preset": TINY, "--objective": "classify"} | dict([options])
+        words = [word for pair in given.items() for word in pair]
+        ran = numtok("train", data.ref, "--init", first.ref, "--steps", "1", *words)
+        message = told.format(init=first.ref, tokens=tokens)
+        assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
+
+
+def test_the_way_positions_are_told_has_to_agree_where_it_has_no_weights(
+    store: Store, tmp_path: Path
+) -> None:
+    data = encoded(store, tmp_path, weights(60), "p1000")
+    first = trained(store, data, "mlm", preset=TINY + ",positions=rotary", name="first")
+    with pytest.raises(UsageError) as found:
+        trained(store, data, preset=TINY + ",positions=sinusoidal", init=first.ref)
+    assert str(found.value).startswith(
+        f"--init {first.ref} has another shape: its way of telling positions is rotary, here it "
+        "is sinusoidal; leave --preset"
+    )
+
+
+def test_a_model_of_labels_has_no_head_that_another_objective_could_go_on_with(
+    store: Store, tmp_path: Path
+) -> None:
+    data = encoded(store, tmp_path, weights(60))
+    first = trained(store, data, name="first")
+    with pytest.raises(UsageError) as found:
+        trained(store, data, "mlm", init=first.ref)
+    assert str(found.value) == (
+        f"--init {first.ref} was trained for labels, it has no head that --objective mlm could go "
+        "on with; begin with a model of numbers, or give --objective classify"
+    )
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+
+def test_rows_to_learn_without_a_label_are_counted_and_refused(
+    store: Store, tmp_path: Path
+) -> None:
+    rows = weights(60)
+    rows[3]["label"] = rows[7]["label"] = None
+    data = encoded(store, tmp_path, rows)
+    with pytest.raises(DataError) as found:
+        trained(store, data)
+    assert str(found.value) == (
+        "--objective classify needs a label in every row, 2 of the 48 rows of split 'train' of "
+        f"{data.ref} have none; encode data with them, or give another --objective"
+    )
+
+
+def test_a_single_label_is_refused(store: Store, tmp_path: Path) -> None:
+    data = encoded(store, tmp_path, [row | {"label": 3} for row in weights(20)])
+    with pytest.raises(DataError) as found:
+        trained(store, data)
+    assert str(found.value) == (
+        f"--objective classify needs two labels or more, all rows of split 'train' of {data.ref} "
+        "have '3'; encode data with others, or give another --objective"
+    )
+
+
+def test_labels_that_hardly_come_again_are_refused(store: Store, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"text": f"{index} m", "label": f"id-{index:03}"} for index in range(300)
+    ]
+    data = encoded(store, tmp_path, rows)
+    with pytest.raises(DataError) as found:
+        trained(store, data)
+    assert str(found.value) == (
+        f"--objective classify needs labels that come again, split 'train' of {data.ref} has 300 "
+        "in 300 rows, such as 'id-000'; encode data whose label is a class, or give another "
+        "--objective"
+    )
+    twice = [row | {"id": str(index), "label": index // 2} for index, row in enumerate(rows)]
+    made = trained(store, encoded(store, tmp_path, twice, name="twice"))
+    assert made.manifest.counts["classes"] == 150
+
+
+def test_a_head_of_numbers_is_refused(store: Store, tmp_path: Path) -> None:
+    data = encoded(store, tmp_path, weights(20))
+    with pytest.raises(UsageError) as found:
+        trained(store, data, head="scalar")
+    assert str(found.value) == (
+        "--head scalar says numbers, --objective classify labels, by a linear map; leave --head out"
+    )
+
+
+OF_LABELS = "is for numbers; {model} predicts labels, leave it away"
+REFUSED = {
+    ("--fill", "parallel"): f"--fill parallel {OF_LABELS}",
+    ("--decode", "free"): f"--decode free {OF_LABELS}",
+    ("--point", "median"): f"--point median {OF_LABELS}",
+    ("--draws", "8"): f"--draws 8 {OF_LABELS}",
+    ("--metric", "r2"): "metric r2 measures numbers, and {model} is of labels; metrics of labels "
+    "are accuracy, label-nll, macro-f1, micro-f1",
+}  # fmt: skip
+
+
+def test_options_for_numbers_are_refused(numtok: Shell, known: Store) -> None:
+    model = known.resolve("kilos").ref
+    for options, told in REFUSED.items():
+        ran = numtok("eval", "kilos", "texts-xval", *options)
+        message = told.format(model=model)
+        assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
+    ran = numtok("probe", "kilos", "texts-xval")
+    message = (
+        f"{model} predicts labels, and this probe is of predicted numbers; `numtok eval` predicts "
+        "the labels of a split"
+    )
+    assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
+    ref = known.resolve("report").ref
+    figures = [("figure", kind, "--out", "x.png") for kind in ("truth", "error", "frequencies")]
+    for command in (*figures, ("faults",)):
+        ran = numtok(*command[:2], "report", *command[2:])
+        message = f"{ref} is of labels; name a report of numbers"
+        assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
+
+
+def test_metrics_of_labels_are_refused_for_numbers(store: Store, tmp_path: Path) -> None:
+    data = encoded(store, tmp_path, weights(40))
+    model = trained(store, data, "mlm")
+    with pytest.raises(UsageError) as found:
+        evaluated(store, model, data, metrics=("accuracy",))
+    told = f"metric accuracy measures labels, and {model.ref} is of numbers; metrics of numbers are"
+    assert str(found.value).startswith(told)
+    numbers = evaluated(store, model, data, name="numbers")
+    labels = evaluated(store, trained(store, data), data, name="labels")
+    with pytest.raises(NumtokError) as mixed:
+        compare.run(compare.Config((numbers.ref, labels.ref), ("accuracy",)), store)
+    assert str(mixed.value) == (
+        f"{numbers.ref} is of numbers and {labels.ref} of labels, which do not compare; name "
+        "reports of one kind"
+    )
+
+
+def test_a_split_without_labels_is_refused(known: Store, tmp_path: Path) -> None:
+    path = tmp_path / "bare.jsonl"
+    path.write_text('{"text": "is 2.5 kg more than 1 kg", "split": "test"}\n', "utf-8")
+    config = encode.Config((str(path),), like="kilos")
+    data = encode.run(config, known, quiet).artifact
+    assert data is not None
+    with pytest.raises(DataError) as found:
+        evaluated(known, known.resolve("kilos"), data)
+    assert str(found.value) == (
+        f"split 'test' of {data.ref} has no row with a label; evaluate on rows with labels"
+    )
+
+
+# --- a report ----------------------------------------------------------------------------------
+
+
+def test_predictions_are_those_of_the_model_row_by_row(known: Store) -> None:
+    loaded = read_model(known.resolve("kilos"), CPU)
+    samples = read_split(known.resolve("texts-xval"), "test")
+    table = predictions_of(known.resolve("report"))
+    assert table["id"].to_pylist() == samples.ids.to_pylist()
+    assert table["label"].to_pylist() == samples.labels.to_pylist()
+    assert table["group_close"].to_pylist() == samples.groups["close"].to_pylist()
+    batch = fakemodels.batches(samples, 300).of(np.arange(300))
+    with torch.no_grad():
+        log_NC = loaded.model.class_log_probabilities(ended(batch, False)).numpy()
+    classes = loaded.model.settings.classes
+    assert table["prediction"].to_pylist() == [classes[best] for best in log_NC.argmax(axis=1)]
+    assert table.column_names == ["id", "label", "prediction", "log_probability", "group_close"]
+    place = samples.class_of(classes)
+    expected = log_NC[np.arange(300), place]
+    np.testing.assert_allclose(table["log_probability"].to_pylist(), expected, atol=1e-5)
+
+
+def test_figures_are_those_of_the_predictions(known: Store) -> None:
+    report = report_of(known.resolve("report"))
+    table = predictions_of(known.resolve("report"))
+    right = np.array(table["label"].to_pylist()) == np.array(table["prediction"].to_pylist())
+    assert report.metrics["accuracy"].value == pytest.approx(right.mean())
+    expected = -np.mean(table["log_probability"].to_pylist())
+    assert report.metrics["label-nll"].value == pytest.approx(expected)
+    assert list(report.metrics) == ["accuracy", "macro-f1", "label-nll"]
+    for figure in report.metrics.values():
+        assert figure.low is not None and figure.value is not None and figure.high is not None
+        assert figure.low <= figure.value <= figure.high
+    close = np.array(table["group_close"].to_pylist())
+    for value, figures in report.groups["close"].items():
+        assert figures["accuracy"].value == pytest.approx(right[close == value].mean())
+        assert figures["accuracy"].n == (close == value).sum()
+    assert report.labels is not None and report.labels.classes == ["no", "yes"]
+    pairs = {(one.truth, one.predicted): one.rows for one in report.labels.confusion}
+    labels, guesses = table["label"].to_pylist(), table["prediction"].to_pylist()
+    found = list(zip(labels, guesses, strict=True))
+    assert pairs == {pair: found.count(pair) for pair in set(found)}
+
+
+def test_the_majority_floor_is_the_most_frequent_label_of_the_train_split(known: Store) -> None:
+    data = known.resolve("texts-xval")
+    train, test = (
+        np.array(read_split(data, split).labels.to_pylist()) for split in (TRAIN, "test")
+    )
+    share = (train == "yes").mean()
+    most = "yes" if share > 0.5 else "no"
+    floor = report_of(known.resolve("report")).floors["majority"]
+    assert floor["accuracy"].value == pytest.approx((test == most).mean())
+    expected = -np.mean(np.log(np.where(test == "yes", share, 1 - share)))
+    assert floor["label-nll"].value == pytest.approx(expected)
+
+
+def test_the_tfidf_floor_is_logistic_regression_on_words_and_numbers(known: Store) -> None:
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    linear = pytest.importorskip("sklearn.linear_model")
+    rows = weights(1500)
+    vectors = text.TfidfVectorizer(token_pattern=r"[0-9.]+|\w+", sublinear_tf=True)
+    x = vectors.fit_transform([row["text"] for row in rows[:1200]])
+    model = linear.LogisticRegression(max_iter=200).fit(x, [row["label"] for row in rows[:1200]])
+    expected = model.score(
+        vectors.transform([row["text"] for row in rows[1200:]]),
+        [row["label"] for row in rows[1200:]],
+    )
+    report = report_of(known.resolve("report"))
+    assert report.floors["tfidf"]["accuracy"].value == pytest.approx(expected, abs=0.01)
+    assert report.notes == [
+        "tfidf is logistic regression on words and numbers, fitted to 1,200 of 1,200 rows of the "
+        "train split."
+    ]
+
+
+def test_the_words_of_a_row_are_as_written_whatever_the_scheme(
+    store: Store, tmp_path: Path
+) -> None:
+    rows = [{"text": r"Is -3.50 KG [NUM]? [\NUM] 1e3"}, {"text": ""}, {"text": "no number"}]
+    for scheme in ("p1000", "xval"):
+        data = encoded(store, tmp_path, rows, scheme)
+        assert list(read_words(data, TRAIN, np.arange(3))) == [
+            ("is", "-3.5", "kg", "num", "num", "1000.0"),
+            (),
+            ("no", "number"),
+        ]
+        assert list(read_words(data, TRAIN, np.array([2]))) == [("no", "number")]
+
+
+def test_floors_see_some_rows_of_a_long_train_split(
+    known: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sklearn")
+    for module in (label_baselines, label_evaluation_module):
+        monkeypatch.setattr(module, "FITTED_ON", 100)
+    some = label_baselines.fitted_on(1200)
+    assert len(some) == 100 and len(set(some.tolist())) == 100
+    assert some.tolist() == sorted(some.tolist()) and some[-1] > 1000
+    found = evaluated(known, known.resolve("kilos"), known.resolve("texts-xval"), name="few")
+    assert "fitted to 100 of 1,200 rows" in report_of(found).notes[0]
+
+
+def test_without_scikit_learn_there_is_the_majority_alone(
+    known: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(label_baselines, "find_spec", lambda name: None)
+    found = evaluated(known, known.resolve("kilos"), known.resolve("texts-xval"), name="bare")
+    assert list(report_of(found).floors) == ["majority"]
+    assert report_of(found).notes == []
+
+
+def test_texts_without_a_word_have_no_floor_by_words(store: Store, tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    rows = [{"text": "+-"[row % 2] * 3, "label": row % 2, "split": "train"} for row in range(8)]
+    data = encoded(store, tmp_path, rows, "p1000")
+    report = report_of(evaluated(store, trained(store, data), data, split="train"))
+    assert list(report.floors) == ["majority"] and report.notes == []
+
+
+def strange(known: Store, tmp_path: Path) -> tuple[Artifact, Artifact]:
+    """Rows to predict of which one has no label, and two have one that training never saw."""
+    rows = weights(30)
+    labels = {0: None, 1: "perhaps", 2: 7}
+    chosen = [row | {"split": "test"} for row in rows]
+    for row, label in labels.items():
+        chosen[row]["label"] = label
+    path = tmp_path / "strange.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in chosen), "utf-8")
+    config = encode.Config((str(path),), like="kilos", name="strange")
+    data = encode.run(config, known, quiet).artifact
+    assert data is not None
+    return data, evaluated(known, known.resolve("kilos"), data, name="of-strange")
+
+
+def test_labels_that_training_never_saw_count_as_wrong_and_are_told(
+    numtok: Shell, known: Store, tmp_path: Path
+) -> None:
+    _, artifact = strange(known, tmp_path)
+    report, table = report_of(artifact), predictions_of(artifact)
+    assert (report.rows, report.numbers) == (30, 29)
+    assert report.labels is not None
+    assert (report.labels.unseen, report.labels.unlabelled) == (2, 1)
+    assert table["log_probability"].to_pylist()[:3] == [None, None, None]
+    assert None not in table["prediction"].to_pylist()
+    right = np.array(table["label"].to_pylist()) == np.array(table["prediction"].to_pylist())
+    assert right.sum() <= 27
+    assert report.metrics["accuracy"].value == pytest.approx(right.sum() / 29)
+    nll = report.metrics["label-nll"]
+    assert nll.n == 27 and report.metrics["accuracy"].n == 29
+    assert nll.value == pytest.approx(-np.mean(table["log_probability"].to_pylist()[3:]))
+    assert report.floors["majority"]["label-nll"].n == 27
+    assert report.floors["majority"]["label-nll"].value is not None
+    assert report.notes[:2] == [
+        "Not scored: 1 row without a label.",
+        "Wrong in every figure, but left out of label-nll: 2 rows with a label that training never "
+        "saw ('perhaps', '7').",
+    ]
+    printed = numtok("report", "of-strange").out
+    assert "30 rows, 29 with a label; 2 classes;" in printed
+    assert "perhaps" in printed.partition("rows of each label")[2]
+
+
+def test_a_report_prints_what_was_confused(numtok: Shell, known: Store) -> None:
+    printed = numtok("report", "report").out
+    for told in (
+        "300 rows, 300 with a label; 2 classes; label read at the last real place",
+        "all labels",
+        "skill by accuracy",
+        "skill by label-nll",
+        "rows of each label (down) by prediction (across)",
+        "majority",
+    ):
+        assert told in printed
+    assert "valid prediction" not in printed and "numbers" not in printed.partition("Note")[0]
+    report = report_of(known.resolve("report"))
+    rows = list(csv.DictReader(io.StringIO(numtok("report", "report", "--format", "csv").out)))
+    assert report.labels is not None
+    confused = {row["value"]: row["figure"] for row in rows if row["part"] == "confusion"}
+    assert confused == {
+        f"{one.truth} predicted {one.predicted}": str(one.rows) for one in report.labels.confusion
+    }
+    own, floor = (of["accuracy"].value for of in (report.metrics, report.floors["majority"]))
+    assert own is not None and floor is not None
+    line = next(line for line in printed.splitlines() if "skill by accuracy" in line)
+    assert float(line.split()[3]) == pytest.approx(1 - (1 - own) / (1 - floor), abs=1e-3)
+
+
+def test_of_many_classes_the_most_frequent_errors_are_told(
+    numtok: Shell, store: Store, tmp_path: Path
+) -> None:
+    rows = [
+        {"text": f"{index % 20} m", "label": index % 20, "split": "train" if index < 60 else "test"}
+        for index in range(120)
+    ]
+    data = encoded(store, tmp_path, rows)
+    report = report_of(evaluated(store, trained(store, data), data, name="many"))
+    assert report.labels is not None and len(report.labels.classes) == 20
+    found = report.labels.confusion
+    assert len(found) == 12 and all(one.truth != one.predicted for one in found)
+    assert [one.rows for one in found] == sorted((one.rows for one in found), reverse=True)
+    printed = numtok("report", "many").out
+    assert "the most frequent errors" in printed
+
+
+def test_a_table_of_all_pairs_has_them_all_or_is_none(
+    numtok: Shell, store: Store, tmp_path: Path
+) -> None:
+    rows: list[dict[str, Any]] = [
+        {"text": f"{index % 12} m", "label": index % 12, "split": "test" if index >= 240 else TRAIN}
+        for index in range(480)
+    ]
+    data = encoded(store, tmp_path, rows)
+    model = trained(store, data, name="twelve")
+    for name, label in (("all", 0), ("rare", "unseen")):
+        told = [row | {"label": label if index == 240 else row["label"]}
+                for index, row in enumerate(rows)]  # fmt: skip
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in told), "utf-8")
+        asked = encode.run(encode.Config((str(path),), like="twelve", name=name), store, quiet)
+        assert asked.artifact is not None
+        evaluated(store, model, asked.artifact, name=f"of-{name}")
+        labels = report_of(store.resolve(f"of-{name}")).labels
+        assert labels is not None and labels.unseen == int(name == "rare")
+        right = any(one.truth == one.predicted for one in labels.confusion)
+        printed = numtok("report", f"of-{name}").out
+        if name == "all":
+            assert labels.complete and sum(one.rows for one in labels.confusion) == 240
+            assert "rows of each label (down)" in printed
+        else:
+            assert not labels.complete and not right
+            assert "the most frequent errors" in printed and "(down)" not in printed
+
+
+def test_a_label_that_the_regression_saw_nothing_of_keeps_its_share() -> None:
+    pytest.importorskip("sklearn")
+    shares = np.log([0.5, 0.3, 0.2])
+    true = np.array([0, 2, -1])
+
+    class Fixed(NamedTuple):
+        rows: NDArray[np.int64]
+        words: list[tuple[str, ...]]
+
+        def read(self) -> Iterator[tuple[str, ...]]:
+            return iter(self.words)
+
+    learnt = Fixed(np.arange(4), [("a",), ("a",), ("b",), ("b",)])
+    asked = Fixed(np.arange(3), [("a",), ("b",), ("b",)])
+    told: list[tuple[str, int, int]] = []
+    found = label_baselines._tfidf(
+        learnt,  # type: ignore[arg-type]
+        np.array([0, 0, 1, 1]),
+        asked,  # type: ignore[arg-type]
+        true,
+        shares,
+        lambda *update: told.append(update),
+    )
+    assert found is not None
+    assert found.best.tolist() == [0, 1, 1]
+    assert found.log_true[1] == pytest.approx(np.log(0.2)) and np.isnan(found.log_true[2])
+    assert found.log_true[0] < np.log(0.8)  # of what the other label leaves
+    assert told == [("floor tfidf", 7, 7)]
+
+
+def test_predictions_of_some_rows_at_a_time_are_those_of_all(
+    known: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr(label_baselines, "_CELLS", 14)  # seven rows
+    found = evaluated(known, known.resolve("kilos"), known.resolve("texts-xval"), name="parts")
+    assert report_of(found).floors == report_of(known.resolve("report")).floors
+
+
+def test_where_what_was_learnt_is_gone_there_are_no_floors(known: Store, tmp_path: Path) -> None:
+    path = tmp_path / "more.jsonl"
+    path.write_text('{"text": "is 2.5 kg more than 1 kg", "label": "yes", "split": "test"}\n')
+    data = encode.run(encode.Config((str(path),), like="kilos"), known, quiet).artifact
+    assert data is not None
+    shutil.rmtree(known.resolve("texts-xval").path)
+    report = report_of(evaluated(known, known.resolve("kilos"), data))
+    assert report.floors == {}
+    assert report.notes == ["What the model learnt from is not at hand: no floors."]
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+def test_the_size_of_a_batch_changes_no_prediction(known: Store, batch: int) -> None:
+    model, data = known.resolve("kilos"), known.resolve("texts-xval")
+    found = evaluated(known, model, data, batch=batch, rows=40, name=f"by-{batch}")
+    whole = predictions_of(known.resolve("report")).slice(0, 40)
+    assert predictions_of(found)["prediction"].to_pylist() == whole["prediction"].to_pylist()
+    np.testing.assert_allclose(
+        predictions_of(found)["log_probability"].to_pylist(),
+        whole["log_probability"].to_pylist(),
+        atol=1e-5,
+    )
+
+
+def test_where_memory_is_out_fewer_rows_are_read_at_a_time(
+    known: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, sizes = Model.class_log_probabilities, []
+
+    def small(model: Model, example: Any) -> torch.Tensor:
+        sizes.append(len(example.tokens))
+        if len(example.tokens) > 50:
+            raise MemoryError
+        return whole(model, example)
+
+    monkeypatch.setattr(Model, "class_log_probabilities", small)
+    told: list[str] = []
+    store = Store(known.root, told.append)
+    model, data = store.resolve("kilos"), store.resolve("texts-xval")
+    found = evaluated(store, model, data, name="halved")
+    assert sizes[:3] == [256, 128, 64] and set(sizes[3:]) <= {32, 300 % 32}
+    assert told == [
+        f"out of memory with --batch {size}; going on with {size // 2}" for size in (256, 128, 64)
+    ]
+    whole_table = predictions_of(known.resolve("report"))
+    assert predictions_of(found)["prediction"] == whole_table["prediction"]
+    monkeypatch.setattr(Model, "class_log_probabilities", _no_memory)
+    with pytest.raises(TrainingFailed) as failed:
+        evaluated(store, model, data, name="never")
+    assert str(failed.value) == ("out of memory with --batch 1; evaluate where there is more of it")
+
+
+def _no_memory(model: Model, example: Any) -> torch.Tensor:
+    raise MemoryError
+
+
+def test_a_report_is_found_again_and_its_command_makes_it(numtok: Shell, known: Store) -> None:
+    first = known.resolve("report")
+    assert evaluated(
+        known, known.resolve("kilos"), known.resolve("texts-xval"), name="report"
+    ).ref == (first.ref)
+    words = list(first.manifest.command)
+    assert not {"--fill", "--decode", "--point"} & set(words)
+    ran = numtok(*words[1:], "--force")
+    assert (ran.code, ran.out) == (0, f"{first.ref}\n")
+    assert first.manifest.counts == {"rows": 300, "labels": 300}
+
+
+# --- several reports ---------------------------------------------------------------------------
+
+
+def test_reports_of_labels_are_compared_pair_by_pair_and_over_seeds(
+    numtok: Shell, known: Store
+) -> None:
+    data = known.resolve("texts-xval")
+    refs = [
+        evaluated(
+            known, trained(known, data, seed=seed, name=f"m{seed}"), data, name=f"r{seed}"
+        ).ref
+        for seed in (0, 1, 2)
+    ]
+    found = compare.run(compare.Config(("report", *refs)), known)
+    assert found.measures == "labels" and found.numbers == 300
+    assert list(found.metrics) == ["accuracy", "macro-f1", "label-nll"]
+    best, weak = found.experiments
+    assert (len(best.seeds), len(weak.seeds)) == (1, 3)
+    [part] = found.parts
+    assert part.reference == best.label
+    standing = part.standings[weak.label]["accuracy"]
+    values = [report_of(known.resolve(ref)).metrics["accuracy"].value or 0.0 for ref in refs]
+    assert standing.figure.value == pytest.approx(np.mean(values))
+    assert standing.figure.deviation == pytest.approx(np.std(values, ddof=1))
+    assert standing.figure.interval == "seeds"
+    assert standing.difference is not None and standing.difference.value is not None
+    own = report_of(known.resolve("report")).metrics["accuracy"].value or 0.0
+    assert standing.difference.value == pytest.approx(np.mean(values) - own)
+    assert standing.difference.significant
+    assert {floor.name for floor in part.floors} == {"majority", "tfidf"}
+
+    ran = numtok("compare", "report", *refs, "--require", "accuracy>=0.9")
+    assert ran.code == 1 and "skill by accuracy" in ran.out and "300 labels" in ran.out
+    ran = numtok("compare", "report", *refs, "--by", "close", "--metric", "macro-f1")
+    assert ran.code == 0 and "close true" in ran.out
+    ran = numtok("compare", "report", "--require", "r2>=0.9")
+    assert ran.code == 2 and "metric r2 measures numbers" in ran.err
+
+
+def test_reports_of_other_labels_are_not_compared(known: Store, tmp_path: Path) -> None:
+    _, other = strange(known, tmp_path)
+    report = known.resolve("report")
+    with pytest.raises(DataError) as found:
+        compare.run(compare.Config((report.ref, other.ref), ("accuracy",)), known)
+    assert str(found.value).startswith(f"different test sets: id '1' is in {other.ref} and not in")
+    rows = weights(1500)
+    then = rows[1200]["label"]
+    now = rows[1200]["label"] = {"yes": "no", "no": "yes"}[then]
+    path = tmp_path / "changed.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    data = encode.run(encode.Config((str(path),), like="kilos"), known, quiet).artifact
+    assert data is not None
+    again = evaluated(known, known.resolve("kilos"), data, name="changed")
+    with pytest.raises(DataError) as found:
+        compare.run(compare.Config((report.ref, again.ref)), known)
+    assert f"id '1200' is {then!r} in {report.ref} and {now!r} in {again.ref}" in str(found.value)

@@ -1,0 +1,137 @@
+"""NumValue from end to end: some of NUPA encoded, learnt, written by the model, and scored."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from numtok.cli.output.encode import print_result
+from numtok.cli.output.printing import Format
+from numtok.cli.output.train import print_result as print_trained
+from numtok.reports import PREDICTIONS_FILE
+from numtok.stages import encode, eval, gen, nupa
+from numtok.stages.train import Config, Result, run
+from numtok.store.artifact import TIMING, Artifact
+from numtok.store.store import Store
+from tests.stages import test_train
+from tests.stages.test_eval import TINY, quiet
+from tests.stages.test_train import records, train
+
+one_thread = test_train.one_thread
+
+TASKS = "add_Integer+add_Float+add_Fraction+add_ScientificNotation"
+PARTS = (
+    "token_loss", "projected_loss", "reconstruction_loss", "reconstruction_of_others",
+    "embedding_norm", "projection_norm",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with sums of numbers of all four kinds, with a prefix before each part."""
+    root = tmp_path_factory.mktemp("numvalue") / "artifacts"
+    spec = f"nupa,tasks={TASKS},digits=1..2,train=4,validation=1,test=1,prompt=short"
+    gen.run(gen.Config(spec, None, name="sums"), Store(root), quiet)
+    encode.run(encode.Config(("sums",), "numvalue"), Store(root), quiet)
+    return root
+
+
+@pytest.fixture
+def store(data: Path, tmp_path: Path) -> Store:
+    shutil.copytree(data, tmp_path / "artifacts")
+    return Store(tmp_path / "artifacts")
+
+
+def learning(objective: str = "numvalue", embedder: str = "numvalue:mlp", **more: Any) -> Config:
+    given: dict[str, Any] = {"preset": TINY, "steps": 2, "batch": 16, "embedder": embedder} | more
+    return Config("sums-numvalue", objective=objective, **given)
+
+
+def report_of(store: Store, model: Artifact, split: str = "test") -> Artifact:
+    config = eval.Config(model.ref, "sums-numvalue", split=split, fill="answers")
+    return eval.run(config, store, quiet).artifact
+
+
+@pytest.mark.parametrize(
+    ("encoder", "objective"), [("mlp", "numvalue"), ("rnn", "numvalue:answer,project=answer")]
+)
+def test_a_model_tells_its_losses_and_its_answers_are_scored(
+    store: Store, capsys: pytest.CaptureFixture[str], encoder: str, objective: str
+) -> None:
+    model = train(store, learning(objective, f"numvalue:{encoder}"))
+    assert 0.3 < model.decoded(TIMING, dict[str, Any])["second_pass"] < 0.5
+    print_trained(Result(model, made=True), Format.TABLE, quiet=False)
+    assert "second pass, of FLOPs" in capsys.readouterr().err
+    for split in ("train", "validation"):
+        for line in records(model, split):
+            assert all(line[part] > 0 for part in PARTS)
+            total = line["token_loss"] + line["projected_loss"] + line["reconstruction_loss"] / 2
+            assert line["loss"] == pytest.approx(total)
+    report = report_of(store, model)
+    table = pq.read_table(report.path / PREDICTIONS_FILE)
+    assert table.num_rows == 8
+    found = nupa.run(nupa.Config(report.ref), store)
+    assert found.n == 8
+
+
+def test_sums_of_all_kinds_are_learnt_by_heart_and_written(store: Store) -> None:
+    config = learning("numvalue:answer", "numvalue:rnn", steps=160, learning_rate=5e-3, batch=32)
+    report = report_of(store, train(store, config), "train")
+    table = pq.read_table(report.path / PREDICTIONS_FILE)
+    right = [row["answer"] == row["prediction"] and row["ended"] for row in table.to_pylist()]
+    assert len(right) == 32
+    assert sum(right) > 28
+
+
+@pytest.mark.parametrize(
+    ("embedder", "objective"),
+    [
+        ("numvalue:mlp", "numvalue,second=no"),
+        ("numvalue:mlp", "numvalue,reconstruction=0"),
+        ("numvalue:mlp", "numvalue,project=answer"),
+        ("numvalue:mlp,auxiliary=no", "numvalue"),
+        ("numvalue:rnn,auxiliary=no", "numvalue"),
+        ("numvalue:scalar", "numvalue"),
+        ("numvalue:binary", "numvalue"),
+        ("lookup", "ar"),
+    ],
+)
+def test_each_ablation_learns_a_step_and_writes_answers(
+    store: Store, embedder: str, objective: str
+) -> None:
+    model = train(store, learning(objective, embedder, steps=1))
+    assert model.manifest.counts["steps"] == 1
+    assert nupa.run(nupa.Config(report_of(store, model).ref), store).n == 8
+
+
+def test_digits_that_some_embedders_do_not_see_are_counted(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once as they are encoded, and once as they are learnt; nothing is lost in the tokens."""
+    path = tmp_path / "long.jsonl"
+    rows = ["1" * 18 + " = 5", "1" * 19 + " = 5", "0." + "3" * 23 + "e7 = 5/" + "2" * 20]
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in rows))
+    result = encode.run(encode.Config((str(path),), "numvalue", name="long"), store, quiet)
+    assert result.artifact is not None
+    assert result.artifact.manifest.counts["beyond_sight"] == 3
+    print_result(result, Format.TABLE, quiet=False)
+    told = " ".join(capsys.readouterr().err.split())
+    assert re.search(r"beyond sight\W+3\b", told)
+    assert (
+        "numbers beyond sight have more than 18 digits before the point or 22 behind it: not all "
+        "embedders see further"
+    ) in told
+    for embedder, count in (("numvalue:mlp", 3), ("numvalue:rnn", 0)):
+        notes: list[str] = []
+        config = replace(learning(embedder=embedder), encoded="long")
+        counts = run(config, Store(store.root, notes.append), quiet).artifact.manifest.counts
+        assert counts.get("beyond_sight", 0) == count
+        assert notes == [
+            f"3 numbers of {result.ref} have more than 18 digits before the point or 22 behind it, "
+            "and --embedder numvalue:mlp sees no further"
+        ] * bool(count)

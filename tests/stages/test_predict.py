@@ -1,0 +1,371 @@
+"""``numtok predict``: what is said of unknown numbers is what ``eval`` says of known ones."""
+
+import gzip
+import io
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from numtok.errors import DataError
+from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
+from numtok.stages import encode, eval, gen, predict, train
+from numtok.stages.predict import HOLE, Asked, Config, Said, outgoing
+from numtok.store.artifact import Artifact
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+from tests.stages.test_eval import TINY, World, quiet
+
+numtok = test_cli_store.numtok
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMTOK_THREADS", "1")
+        yield World(tmp_path_factory.mktemp("predict"))
+
+
+def asked(world: World, model: Artifact, *texts: str, **options: Any) -> list[Said]:
+    rows = map(Asked.of_text, texts)
+    return [said for _, said in predict.run(Config(model.ref, **options), world.store, rows, print)]
+
+
+def of_test_split(artifact: Artifact) -> list[dict[str, Any]]:
+    lines = (artifact.path / "test-00000.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def evaluated(world: World, model: Artifact, data: Artifact, **options: Any) -> dict[str, Any]:
+    """The rows of a report's predictions, by id."""
+    report = eval.run(eval.Config(model.ref, data.ref, **options), world.store, quiet).artifact
+    rows = pq.read_table(report.path / PREDICTIONS_FILE).to_pylist()
+    return {row["id"]: row for row in rows}
+
+
+WAYS: list[tuple[str, str, dict[str, Any]]] = [
+    ("p1000", "mlm", {}),
+    ("p1000", "mlm", {"point": "median"}),
+    ("p10", "mlm", {"fill": "left-to-right"}),
+    ("fp15", "ar", {}),
+    ("digits", "ar", {}),
+    ("digits", "ar", {"decode": "free"}),
+    ("numvalue", "numvalue", {}),
+    ("digits", "ar", {"draws": 8, "point": "mean"}),
+]
+
+
+@pytest.mark.parametrize(("scheme", "objective", "options"), WAYS)
+def test_what_is_said_is_what_eval_says(
+    world: World, scheme: str, objective: str, options: dict[str, Any]
+) -> None:
+    data = world.encoded(scheme)
+    model = world.by_chance(data, objective, text=-20.0)
+    report = evaluated(world, model, data, **options)
+    rows = of_test_split(world.data())
+    texts = []
+    for row in rows:
+        ((begin, end),) = row["targets"]["answer"]
+        texts.append(row["text"][:begin] + HOLE + row["text"][end:])
+    found = asked(world, model, *texts, **options)
+    assert len(rows) == len(found) == len(report)
+    literals = set()
+    for row, text, one in zip(rows, texts, found, strict=True):
+        ((begin, end),) = row["targets"]["answer"]
+        true = report[row["id"]]
+        assert one.numbers is not None
+        (number,) = one.numbers
+        literals.add(number["literal"])
+        if not true["valid"]:
+            assert (number, one.text) == ({"literal": None, "value": None}, text)
+            continue
+        if "draws" in options:  # what is drawn depends on which number of all it is
+            assert number["literal"] == f"{number['value']:.7g}"
+        elif options.get("point"):
+            assert number["literal"] == f"{true['prediction']:.7g}"
+        else:
+            assert number["literal"] == true["prediction_literal"]
+        assert "draws" in options or number["value"] == true["prediction"]
+        assert one.text == row["text"][:begin] + number["literal"] + row["text"][end:]
+        columns = [quantile_column(level) for level in QUANTILES]
+        if "draws" not in options:
+            known = {name: true[name] for name in columns if true[name] is not None}
+            told = {name: number[name] for name in columns if name in number}
+            assert told == pytest.approx(known)
+        assert ("q05" in number) == (true["q05"] is not None)
+    assert len(literals) > 1
+
+
+def test_a_value_head_says_as_many_digits_as_it_has(world: World) -> None:
+    data = world.encoded("xval")
+    model = world.model(data)
+    (true, *_) = evaluated(world, model, data).values()
+    (row, *_) = of_test_split(world.data())
+    ((begin, end),) = row["targets"]["answer"]
+    (one,) = asked(world, model, row["text"][:begin] + HOLE + row["text"][end:])
+    assert one.numbers is not None
+    (number,) = one.numbers
+    assert number["literal"] == f"{true['prediction']:.7g}"
+    assert number["q05"] < number["q50"] < number["q95"]
+    assert number["q95"] == pytest.approx(true["q95"], rel=1e-5)
+
+
+def test_an_autoregressive_model_goes_on_behind_its_own_numbers(world: World) -> None:
+    model = world.by_chance(world.encoded("digits"), "ar", text=-20.0)
+    (both,) = asked(world, model, f"{HOLE} + {HOLE} = ")
+    assert both.numbers is not None
+    first, second = (one["literal"] for one in both.numbers)
+    (alone,) = asked(world, model, f"{first} + {HOLE} = ")
+    assert both.text == alone.text == f"{first} + {second} = "
+    # Rows have different numbers of holes, and come out in order.
+    texts = [f"{HOLE} = {HOLE} = {HOLE}", "3 + 4 = " + HOLE, f"{HOLE} + {HOLE} = "]
+    several = asked(world, model, *texts)
+    assert several == [asked(world, model, text)[0] for text in texts]
+    assert several[2] == both
+
+
+def test_a_masked_model_fills_in_all_holes_together(world: World) -> None:
+    model = world.by_chance(world.encoded("p1000"), "mlm")
+    (both,) = asked(world, model, f"{HOLE} + {HOLE} = 7")
+    assert both.numbers is not None and len(both.numbers) == 2
+    said = [one["literal"] for one in both.numbers]
+    assert both.text == f"{said[0]} + {said[1]} = 7"
+
+
+def test_what_is_no_number_stays_a_hole(world: World) -> None:
+    model = world.by_chance(world.encoded("digits"), "ar", text=20.0)  # writes text
+    (one,) = asked(world, model, f"1 + {HOLE} = {HOLE}", decode="free")
+    nothing = {"literal": None, "value": None}
+    assert one == Said(text=f"1 + {HOLE} = {HOLE}", numbers=[nothing, nothing])
+
+
+def test_rows_are_read_some_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = world.by_chance(world.encoded("p1000"), "mlm")
+    texts = [f"{n} + {HOLE} = 7" for n in range(7)]
+    whole = asked(world, model, *texts)
+    monkeypatch.setattr(predict, "_ROWS", 3)
+    assert [one.text for one in asked(world, model, *texts)] == [one.text for one in whole]
+    assert asked(world, model) == []
+
+
+def test_labels_are_those_of_eval(world: World) -> None:
+    rows = [
+        {"id": str(n), "text": f"is {n % 7}.5 more than {n % 5}", "label": "no" if n % 3 else "yes"}
+        for n in range(60)
+    ]
+    path = world.write("labels", [row | {"split": "test" if n > 40 else "train"}
+                                  for n, row in enumerate(rows)])  # fmt: skip
+    data = world.encoded("xval", path)
+    config = train.Config(data.ref, objective="classify", preset=TINY, steps=4)
+    model = train.run(config, world.store, quiet).artifact
+    report = evaluated(world, model, data)
+    tested = rows[41:]
+    found = asked(world, model, *(str(row["text"]) for row in tested))
+    assert [one.label for one in found] == [report[str(row["id"])]["prediction"] for row in tested]
+    assert all(one.probability is not None and 0.5 <= one.probability <= 1 for one in found)
+    assert {one.text for one in found} == {None}
+
+
+@pytest.mark.parametrize("scheme", ["digits", "numerologic:answer", "xval"])
+def test_answers_are_those_of_eval(world: World, scheme: str) -> None:
+    spec = "nupa,tasks=add_Integer+add_Fraction,digits=1..3,train=12,validation=0,test=3"
+    asking = gen.run(gen.Config(spec, None, name="sums"), world.store, quiet).artifact
+    assert asking is not None
+    data = encode.run(encode.Config((asking.ref,), scheme), world.store, quiet).artifact
+    assert data is not None
+    model = train.run(
+        train.Config(data.ref, objective="ar", preset=TINY, steps=150, batch=16), world.store, quiet
+    ).artifact
+    report = evaluated(world, model, data, fill="answers")
+    rows = of_test_split(asking)
+    found = asked(world, model, *(row["text"][: row["answer_start"]] for row in rows),
+                  fill="answers")  # fmt: skip
+    # Rows that have their answers are asked as if they had not.
+    path = world.write("with-answers", rows)
+    lines = predict.read_rows(path)
+    config = Config(model.ref, fill="answers")
+    assert [one for _, one in predict.run(config, world.store, lines, print)] == found
+    compared = 0
+    for row, one in zip(rows, found, strict=True):
+        true = report[row["id"]]
+        if true["ended"] and one.ended and scheme != "xval":
+            assert one.answer == true["prediction"]
+            compared += 1
+        assert one.answer is not None and (one.text, one.numbers) == (None, None)
+    assert compared > 3 or scheme == "xval"
+
+
+def test_a_pipe_is_read_as_a_file_is(world: World, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    row = b'{"text": "3 + [?] = 7"}\n'
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(row,))
+    writer.start()
+    (read,) = predict.read_rows(str(tmp_path / "pipe"))
+    writer.join()
+    assert read.line == row.strip()
+
+
+def test_numbers_out_of_range_are_told(world: World) -> None:
+    texts = [f"3 + {HOLE} = 7", f"1e80 + {HOLE} = 2e90"]
+    told = f"of the numbers in rows from '3 + {HOLE} = 7' on 2 cannot be written in "
+    nearest = ", and the nearest that can is read"
+    for scheme, objective in (("p1000", "mlm"), ("p1000", "ar")):
+        model = world.by_chance(world.encoded(scheme), objective, text=-20.0)
+        rows, notes = map(Asked.of_text, texts), list[str]()
+        assert len(list(predict.run(Config(model.ref), world.store, rows, notes.append))) == 2
+        assert notes == [told + scheme + nearest]
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def test_lines_come_out_as_they_were(
+    numtok: Shell, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = world.by_chance(world.encoded("p1000"), "mlm")
+    store = ("--store", str(world.store.root))
+    lines = ['{"text": "é + [?] = 7", "n": 1.10,  "id": 12345678901234567890}', "",
+             '  {"more": [1], "text":"2 + [?] = 7"}  ']  # fmt: skip
+    content = "\n".join(lines).encode()
+    (tmp_path / "rows.jsonl").write_bytes(content)
+    (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress(content))
+    ran = numtok("predict", model.ref, "rows.jsonl", *store)
+    assert (ran.code, ran.err) == (0, "")
+    found = asked(world, model, "é + [?] = 7", "2 + [?] = 7")
+    rows = (Asked("", line.strip().encode(), "") for line in lines if line)
+    assert ran.out.encode() == b"".join(map(outgoing, rows, found))
+    assert ran.out.startswith('{"text": "é + [?] = 7", "n": 1.10,  "id": 12345678901234567890,"pre')
+    assert numtok("predict", model.ref, "rows.jsonl.gz", *store) == ran
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert numtok("predict", model.ref, "-", *store) == ran
+    two = numtok("predict", model.ref, "--text", "é + [?] = 7", "--text", "2 + [?] = 7", *store)
+    told = [json.loads(line) for line in two.out.splitlines()]
+    assert [one["predicted"] for one in told] == [
+        json.loads(line)["predicted"] for line in ran.out.splitlines()
+    ]
+    renamed = content.replace(b'"text"', b'"said"')
+    (tmp_path / "renamed.jsonl").write_bytes(renamed)
+    other = numtok("predict", model.ref, "renamed.jsonl", "--text-field", "said", *store)
+    assert other.out.replace('"said"', '"text"') == ran.out
+
+
+GONE = "there is no such file; check the path"
+NO_HOLE = (
+    f"its text has no {HOLE}; write {HOLE} for each number that is asked for, or have an "
+    "autoregressive model write on with --fill answers"
+)
+BY_ITSELF = f"has {HOLE} where no number can be read by itself; put spaces around it"
+REFUSED = {
+    '{"text": "3 + 4 = 7"}': (3, f"a.jsonl:2: {NO_HOLE}"),
+    '{"text": "3 + x[?] = 7"}': (3, f"a.jsonl:2: '3 + x[?] = 7' {BY_ITSELF}"),
+    '{"text": "3 + 1[?] = 7"}': (3, f"a.jsonl:2: '3 + 1[?] = 7' {BY_ITSELF}"),
+    '{"text": "3 + -[?] = 7"}': (3, f"a.jsonl:2: '3 + -[?] = 7' {BY_ITSELF}"),
+    '{"text": "3 + [?]5 = 7"}': (3, f"a.jsonl:2: '3 + [?]5 = 7' {BY_ITSELF}"),
+    '{"text": "3 + [?][?]"}': (3, f"a.jsonl:2: '3 + [?][?]' {BY_ITSELF}"),
+    '{"text": "[?]", "answer_start": 4}': (
+        3,
+        "a.jsonl:2: answer_start is 4, the text has 3 characters",
+    ),
+    '{"text": 3}': (3, "a.jsonl:2: Expected `str`, got `int` - at `$.text`; it must be a string"),
+    '{"id": "3"}': (
+        3,
+        "a.jsonl:2: Object missing required field `text`; name the field that holds the text by "
+        "--text-field",
+    ),
+    '{"text": "[?]", "text": "[?]"}': (
+        3,
+        "a.jsonl:2: the key 'text' is there twice; each key may be there once",
+    ),
+    '{"text": "[?]", "predicted": 1}': (
+        3,
+        "a.jsonl:2: the row has a field predicted, which would be lost; rename it",
+    ),
+    '{"text": "' + "is " * 80 + '[?]"}': (
+        3,
+        "a.jsonl:2 has a row of 243 tokens, {model} reads {context}; train with a --preset of more "
+        "context",
+    ),
+}
+
+
+def test_a_percent_sign_goes_along_with_a_number_that_takes_it(world: World) -> None:
+    path = world.store.root.parent / "percent.jsonl"
+    texts = [{"id": str(n), "text": f"{n} and {n}%", "split": "train"} for n in range(20)]
+    path.write_text("".join(json.dumps(text) + "\n" for text in texts))
+    config = encode.Config((f"train={path}",), "p10", numerals="default,percent=yes")
+    encoded = encode.run(config, world.store, quiet).artifact
+    assert encoded is not None
+    how = train.Config(encoded.ref, preset=TINY, objective="mlm", steps=2, batch=8)
+    model = train.run(how, world.store, quiet).artifact
+    with pytest.raises(DataError) as caught:
+        asked(world, model, "3 and [?]%")
+    assert str(caught.value) == (
+        "'3 and [?]%': '3 and [?]%' has [?] where no number can be read by itself; a % is part of "
+        "the number here, so write [?] in place of both"
+    )
+    [said] = asked(world, model, "3 and [?]")
+    assert said.text is not None
+
+
+@pytest.mark.parametrize("objective", ["mlm", "ar"])
+@pytest.mark.parametrize("line", REFUSED)
+def test_rows_that_cannot_be_asked_are_told_in_one_line(
+    numtok: Shell, world: World, tmp_path: Path, line: str, objective: str
+) -> None:
+    model = world.by_chance(world.encoded("p1000"), objective, text=-20.0)
+    (tmp_path / "a.jsonl").write_text(f'{{"text": "1 + [?] = 7"}}\n{line}\n', "utf-8")
+    ran = numtok("predict", model.ref, "a.jsonl", "--store", str(world.store.root))
+    code, message = REFUSED[line]
+    told = message.format(model=model.ref, context=32 if objective == "mlm" else 31)
+    assert (ran.code, ran.err) == (code, f"numtok: {told}\n")
+
+
+def test_what_a_model_cannot_be_asked_is_told_in_one_line(
+    numtok: Shell, world: World, tmp_path: Path
+) -> None:
+    store = ("--store", str(world.store.root))
+    p1000 = world.by_chance(world.encoded("p1000"), "mlm").ref
+    digits = world.by_chance(world.encoded("digits"), "mlm").ref
+    ar = world.by_chance(world.encoded("digits"), "ar").ref
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{n},{n * n}\n" for n in range(40)), "utf-8")
+    fitted = numtok("train", "t.csv", "--target", "y", "--epochs", "1", *store).out.split()[-1]
+    (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b'{"text": "[?]"}\n' * 99)[:-12])
+    for words, code, told in (
+        ((p1000,), 2, "predict reads one of FILE and --text; give a file of rows, - or a text"),
+        ((p1000, "a.jsonl"), 2, f"a.jsonl: {GONE}"),
+        ((p1000, "t.csv"), 2, "t.csv is a table, this is a model of texts; give it JSONL of texts"),
+        ((p1000, "--text", HOLE, "--text-field", "a"), 2, "--text-field means nothing for --text; "
+         "leave it out"),
+        ((p1000, "x.jsonl", "--text-field", "predicted"), 2, "--text-field 'predicted' is not "
+         "possible: the field has a meaning of its own, or no name; name the field that holds the "
+         "text"),
+        ((p1000, "--text", "\udcff " + HOLE), 2, "--text '\\udcff [?]' is not UTF-8; write it as "
+         "UTF-8"),
+        ((p1000, "--text", "long " * 20), 3, f"'{'long ' * 8} ...': {NO_HOLE}"),
+        ((ar, "--text", f"3 + {HOLE}", "--fill", "answers"), 3, "'3 + [?]': its text has a [?], "
+         "which --fill answers does not fill; leave one of them out"),
+        ((p1000, "."), 2, ". is a folder; name a file of JSONL, or - for standard input"),
+        (
+            (p1000, "cut.jsonl.gz"),
+            3,
+            "cut.jsonl.gz cannot be read: Truncated compressed stream",
+        ),
+        ((p1000, "--text", HOLE, "--fill", "answers"), 2, "--fill answers is for autoregressive "
+         f"models; {p1000} is masked, give parallel or left-to-right"),
+        ((p1000, "--text", HOLE, "--point", "best"), 2, "--point 'best' is not possible; allowed "
+         "are mode, median, mean"),
+        ((digits, "--text", HOLE), 2, f"{digits} is masked and reads as many masks as a number has "
+         "tokens, which with digits nobody knows of a number that is not there; ask an "
+         "autoregressive model (--objective ar), or one of a scheme with as many for all"),
+        ((p1000, "--text", HOLE, "--fold", "1"), 2, "--fold means nothing for a model of texts; "
+         "leave it out"),
+        ((fitted, "--text", HOLE), 2, "--text means nothing for a model of tables; leave it out"),
+    ):  # fmt: skip
+        ran = numtok("predict", *words, *store)
+        assert (ran.code, ran.out, ran.err) == (code, "", f"numtok: {told}\n")

@@ -1,0 +1,251 @@
+"""``numtok predict`` of tables: rows without a target get what ``eval`` says of the same rows."""
+
+import csv
+import io
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
+from numtok.stages import predict_table
+from numtok.store.store import Store
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Ran, Shell
+
+numtok = test_cli_store.numtok
+
+#: size (number, some missing), kind, code (words, some of which look like numbers), new, price
+ROWS: list[list[object]] = [
+    [
+        None if n % 9 == 4 else n + n % 7 / 10,
+        ("flat", "house, old")[n % 2],
+        ("a", "007", None)[n % 3],
+        ("true", "false")[n % 5 // 3],
+        30 * n + 40 * (n % 2) + n % 5,
+    ]
+    for n in range(60)
+]
+FEATURES = ["size", "kind", "code", "new"]
+
+
+def write(name: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    with Path(name).open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    return name
+
+
+def fitted(numtok: Shell, head: str = "mdn:2", folds: int = 1) -> str:
+    """A model of the first 40 rows; of further folds of others."""
+    splits = [
+        ["test" if (n + 20 * k) % 60 >= 40 else "train" for k in range(folds)] for n in range(60)
+    ]
+    rows = [row + of for row, of in zip(ROWS, splits, strict=True)]
+    path = write("homes.csv", [*FEATURES, "price", *(f"split_{k}" for k in range(folds))], rows)
+    options = ("--target", "price", "--head", head, "--epochs", "3", "--batch", "8")
+    ran = numtok("train", path, *options)
+    assert ran.code == 0, ran.err
+    return ran.out.split()[-1]
+
+
+def evaluated(numtok: Shell, model: str, *options: str) -> list[dict[str, Any]]:
+    ran = numtok("eval", model, *options)
+    path = Store(Path("artifacts")).resolve(ran.out.strip()).path / PREDICTIONS_FILE
+    rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return rows
+
+
+def records(ran: Ran) -> list[dict[str, str]]:
+    assert (ran.code, ran.err) == (0, "")
+    return list(csv.DictReader(io.StringIO(ran.out)))
+
+
+@pytest.mark.parametrize(
+    ("head", "options"),
+    [
+        ("mdn:2", ()),
+        ("pointwise", ("--point", "mean")),
+        ("riemann:20", ("--point", "raft")),
+        ("decoder:ud", ("--draws", "16", "--temperature", "0.5")),
+    ],
+)
+def test_predictions_are_those_of_eval(
+    numtok: Shell, monkeypatch: pytest.MonkeyPatch, head: str, options: tuple[str, ...]
+) -> None:
+    model = fitted(numtok, head)
+    known = evaluated(numtok, model, *options)
+    # Without the target, with another column, and in another order.
+    asked = [[f"{n:03}", *ROWS[n][3::-1]] for n in range(40, 60)]
+    write("asked.csv", ["id", *FEATURES[::-1]], asked)
+    ran = numtok("predict", model, "asked.csv", *options)
+    said = records(ran)
+    assert len(said) == len(known) == 20
+    for row, one, true in zip(asked, said, known, strict=True):
+        assert list(one)[:5] == ["id", *FEATURES[::-1]]
+        assert list(one.values())[:5] == ["" if field is None else str(field) for field in row]
+        assert float(one["predicted"]) == true["prediction"]
+        for level in QUANTILES:
+            name = quantile_column(level)
+            assert (float(one[name]) if one[name] else None) == true[name]
+    assert len({one["predicted"] for one in said}) > 10
+    if "--draws" not in options:  # what is drawn depends on which rows are read together
+        monkeypatch.setattr(predict_table, "AT_ONCE", 7)
+        assert numtok("predict", model, "asked.csv", *options) == ran
+
+
+def test_words_that_look_like_numbers_stay_words(numtok: Shell) -> None:
+    model = fitted(numtok)
+    write("all.csv", FEATURES, [row[:4] for row in ROWS])
+    known = [one for one in records(numtok("predict", model, "all.csv")) if one["code"] == "007"]
+    # Where nothing else tells that they are words: neither a letter nor a word beside them.
+    rows = [row[:4] for row in ROWS if row[2] == "007"]
+    write("codes.csv", FEATURES, rows)
+    assert records(numtok("predict", model, "codes.csv")) == known
+    # Nor is a column without anything in it of another kind, nor a value that was never seen.
+    for size, code in ((None, None), (1e300, "new one")):
+        write("few.csv", FEATURES, [[size, "flat", code, "true"], [size, "castle", code, "false"]])
+        one, other = records(numtok("predict", model, "few.csv"))
+        assert float(one["predicted"]) != float(other["predicted"])
+
+
+def test_a_row_is_read_alike_whatever_is_beside_it(numtok: Shell) -> None:
+    """Arrow tells kinds of columns from all their rows: booleans, dates, endless numbers."""
+    spelt = ("True", "False", "unknown", "2024-01-01", "inf", "7")
+    rows = [[n, spelt[n % 6], spelt[n % 2], 50 * (n % 6) + n] for n in range(60)]
+    path = write("kinds.csv", ["size", "kind", "new", "price"], rows)
+    model = numtok("train", path, "--target", "price", "--epochs", "9", "--batch", "4").out.strip()
+    write("all.csv", ["size", "kind", "new"], [row[:3] for row in rows])
+    known = [one["predicted"] for one in records(numtok("predict", model, "all.csv"))]
+    for n in range(6):
+        write("one.csv", ["size", "kind", "new"], [rows[n][:3]])
+        (alone,) = records(numtok("predict", model, "one.csv"))
+        assert alone["predicted"] == known[n]
+    # A word in a column that had none, and booleans and dates of Parquet.
+    write("word.csv", ["size", "kind", "new"], [rows[0][:3], [1, "True", "perhaps"]])
+    assert records(numtok("predict", model, "word.csv"))[0]["predicted"] == known[0]
+    kinds = {0: pa.array([True]), 3: pa.array([date(2024, 1, 1)]), 5: pa.array([7])}
+    for n, kind in kinds.items():
+        columns = {"size": pa.array([n]), "kind": kind, "new": pa.array([spelt[n % 2]])}
+        pq.write_table(pa.table(columns), "one.parquet")
+        assert records(numtok("predict", model, "one.parquet"))[0]["predicted"] == known[n]
+
+
+def test_whatever_stands_in_a_field_comes_out(numtok: Shell) -> None:
+    model = fitted(numtok)
+    odd = ["a\rb", "a\nb", 'say "a"', "x" * 200_000, "\udcff", ""]
+    header = ["note", *FEATURES]
+    with Path("odd.csv").open("w", newline="", errors="surrogateescape") as file:
+        csv.writer(file).writerows([header, *([one, *ROWS[0][:4]] for one in odd)])
+    parsed: list[list[str]] = []
+    ran = predict_table.run(predict_table.Config(model, "odd.csv"), Store(Path("artifacts")))
+    text = b"".join(map(predict_table.outgoing, ran)).decode("utf-8", "surrogateescape")
+    parsed = list(csv.reader(io.StringIO(text, newline="")))
+    assert [one[0] for one in parsed] == ["note", *odd]
+    assert len({tuple(one[5:]) for one in parsed[1:]}) == 1
+
+
+def test_parquet_is_read_as_csv_is(numtok: Shell) -> None:
+    model = fitted(numtok)
+    write("asked.csv", FEATURES, [row[:4] for row in ROWS])
+    size, kind, code, new = (
+        list(column) for column in zip(*(row[:4] for row in ROWS), strict=True)
+    )
+    new = [one == "true" for one in new]
+    columns = {"size": size, "kind": pa.array(kind).dictionary_encode(), "code": code, "new": new}
+    pq.write_table(pa.table(columns), "asked.parquet")
+    csv_rows = records(numtok("predict", model, "asked.csv"))
+    rows = records(numtok("predict", model, "asked.parquet"))
+    assert [one["predicted"] for one in rows] == [one["predicted"] for one in csv_rows]
+    sizes, known = ([float(one.pop("size") or -1) for one in some] for some in (rows, csv_rows))
+    assert (sizes, rows) == (known, csv_rows)
+
+
+def test_one_of_several_models_has_to_be_named(numtok: Shell) -> None:
+    model = fitted(numtok, folds=2)
+    write("asked.csv", FEATURES, [row[:4] for row in ROWS])
+    known = {(one["position"], one["id"]): one["prediction"] for one in evaluated(numtok, model)}
+    assert len(known) == 40
+    for fold in (0, 1):
+        said = records(numtok("predict", model, "asked.csv", "--fold", str(fold)))
+        of_fold = {int(id): one for (position, id), one in known.items() if position == fold}
+        assert {n: float(said[n]["predicted"]) for n in of_fold} == of_fold
+    for options, told in (
+        ((), f"{model} has 2 models; give --fold K, of which there are 0, 1"),
+        (("--fold", "2"), f"{model} has no fold 2; give --fold K, of which there are 0, 1"),
+    ):
+        ran = numtok("predict", model, "asked.csv", *options)
+        assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {told}\n")
+
+
+def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell) -> None:
+    model = fitted(numtok)
+    rows = [row[:4] for row in ROWS]
+    write("short.csv", ["size", "kind"], [row[:2] for row in rows])
+    write("said.csv", [*FEATURES, "predicted"], [[*row, 1] for row in rows])
+    write("twice.csv", [*FEATURES, "kind"], [[*row, "flat"] for row in rows])
+    write("words.csv", FEATURES, [*rows, ["large", "flat", "a", "true"]])
+    write("endless.csv", FEATURES, [["inf", "flat", "a", "true"]])
+    words = pa.array(["flat", "flat"])
+    of = {"size": pa.array(["1", "1e999"]), "kind": words, "code": words, "new": words}
+    pq.write_table(pa.table(of), "endless.parquet")
+    of["size"] = pa.array([1, 2])
+    pq.write_table(pa.table(of | {"kind": pa.array([[1], [2]])}), "lists.parquet")
+    far = pa.array([[10**15], [1]], pa.list_(pa.timestamp("s")))
+    pq.write_table(pa.table(of | {"more": far}), "long.parquet")
+    write("semicolons.csv", [";".join(FEATURES)], [["1;flat;a;true"]])
+    Path("asked.jsonl").write_text('{"size": 3}\n')
+    for words, code, told in (
+        (("gone.csv",), 2, "gone.csv: there is no such file; check the path"),
+        (("asked.jsonl",), 2, "asked.jsonl: cannot tell what kind of table this is; allowed are "
+         ".csv and .parquet"),
+        (("short.csv",), 2, "short.csv has no column 'code', 'new', but 'size', 'kind'; "
+         f"{model} was fitted to size (number), kind (category), code (category), new "
+         "(category); give a file with these"),
+        (("said.csv",), 2, "said.csv has a column 'predicted', which predictions are called; "
+         "rename it"),
+        (("twice.csv",), 3, "twice.csv has the column 'kind' 2 times; give each column a name of "
+         "its own"),
+        (("words.csv",), 3, "words.csv: the feature 'size' is 'large' in row 61, and was a number "
+         "for the model; correct it, or leave the field empty"),
+        (("endless.csv",), 3, "endless.csv: the feature 'size' is inf in row 1; features are "
+         "finite or missing; correct it"),
+        (("endless.parquet",), 3, "endless.parquet: the feature 'size' is inf in row 2; features "
+         "are finite or missing; correct it"),
+        (("lists.parquet",), 3, "lists.parquet: the column 'kind' is of type list<element: int64>; "
+         "features are numbers, booleans and strings; write it as one of these"),
+        (("long.parquet",), 3, "long.parquet: the column 'more' cannot be written as text, "
+         "Python int too large to convert to C int; leave it out"),
+        (("semicolons.csv",), 2, "semicolons.csv has no column 'size', 'kind', 'code', 'new', but "
+         f"'size;kind;code;new'; are fields separated by commas?; {model} was fitted to size "
+         "(number), kind (category), code (category), new (category); give a file with these"),
+        (("-",), 2, "tables are not read from standard input; name a CSV or Parquet file"),
+        (("short.csv", "--draws", "-1"), 2, "--draws -1 is not possible; at least 0"),
+        (("short.csv", "--fold", "3"), 2, f"{model} has no fold 3; give --fold K, of which there "
+         "is 0"),
+        (("short.csv", "--batch", "3"), 2, "--batch means nothing for a model of tables; leave it "
+         "out"),
+        (("short.csv", "--temperature", "2"), 2, "--temperature, --top-k and --top-p change how "
+         "numbers are drawn; give --draws N with them"),
+        (("short.csv", "--point", "best"), 2, "--point 'best' is not possible for a table; allowed "
+         "are median, mean, mode, raft"),
+    ):  # fmt: skip
+        ran = numtok("predict", model, *words)
+        assert (ran.code, ran.out, ran.err) == (code, "", f"numtok: {told}\n")
+
+
+def test_nothing_is_written_where_options_cannot_be(numtok: Shell) -> None:
+    """Not the header either: the output may be a file that was good."""
+    model = fitted(numtok)
+    write("rows.csv", FEATURES, [row[:4] for row in ROWS])
+    ran = numtok("predict", model, "rows.csv", "--draws", "5", "--top-p", "0.9")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"change the tokens that a decoder draws; {model} has none" in ran.err
+    write("none.csv", FEATURES, [])
+    limit = csv.field_size_limit()
+    ran = numtok("predict", model, "none.csv")
+    assert (ran.code, ran.out.count("\n")) == (0, 1)
+    assert csv.field_size_limit() == limit  # of all that this process reads

@@ -1,0 +1,668 @@
+"""``numtok probe``: what it finds, against eval, plain loops and embeddings made by hand."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from torch import Tensor
+
+from numtok.analysis.probing.embedding import embedding
+from numtok.analysis.probing.probe_files import Probed, read
+from numtok.analysis.probing.probes import Along, Embedding, Probe, Tokens
+from numtok.analysis.probing.swept_row import swept_row, written_alike
+from numtok.analysis.probing.tokens import tokens
+from numtok.analysis.probing.top_numbers import top_numbers
+from numtok.cli.output.printing import Format
+from numtok.cli.output.probe import print_probe
+from numtok.encoding.dataset import Samples
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.splits import read_codec
+from numtok.errors import DataError, NumtokError, UsageError
+from numtok.evaluation.predict import Options, Predictor
+from numtok.models.decoding import Reader
+from numtok.models.projections import projections
+from numtok.numerals.column import Numerals
+from numtok.stages import probe
+from numtok.store.artifact import Artifact, verify
+from numtok.training.model_files import LoadedModel, Trained, read_model
+from tests import fakemodels
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+from tests.stages.test_eval import World, equation, quiet
+from tests.stages.test_eval import table as predictions
+
+numtok = test_cli_store.numtok
+one_thread = fakemodels.one_thread
+SEEN = ("0.2", "0.3", "0.5")
+ROWS = 12
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Sums whose result takes three values in the train split, and others in ``ood``."""
+    made = World(tmp_path_factory.mktemp("probe"))
+    rows = []
+    for split, results in (("train", SEEN), ("ood", [f"0.2{k}1" for k in range(ROWS)])):
+        for index in range(ROWS):
+            numbers = f"{index + 1}", f"{index}.5", results[index % len(results)]
+            targets = {"result": 2}
+            rows.append(equation(f"{split}-{index}", *numbers, targets=targets, split=split))
+    made.write("sums", rows)
+    more = [
+        equation("a", "1", "2", "3", targets={"x": 1, "y": 2}, split=split)
+        for split in ("train", "ood")
+    ]
+    made.write("two", more)
+    return made
+
+
+def encoded(world: World, scheme: str = "p1000", of: str = "sums") -> Artifact:
+    return world.encoded(scheme, str(world.root / f"{of}.jsonl"), name=f"{of}-{scheme}")
+
+
+def by_chance(world: World, data: Artifact, objective: str = "mlm:targets") -> Artifact:
+    """A model of random weights that spread predictions well."""
+    if read_codec(data).scheme.channel:
+        return world.model(data, objective, steps=2)  # its head needs a calibration
+    return world.by_chance(data, objective)
+
+
+def probed(world: World, model: Artifact, data: Artifact | None = None, **options: Any) -> Probed:
+    ref = None if data is None else data.ref
+    artifact = probe.run(probe.Config(model.ref, ref, **options), world.store, quiet).artifact
+    assert verify(artifact).problems == []
+    return read(artifact)
+
+
+def along(found: Probed) -> Along:
+    assert isinstance(found.probe.found, Along)
+    return found.probe.found
+
+
+def column(found: Probed, name: str) -> list[Any]:
+    values: list[Any] = found.points.column(name).to_pylist()
+    return values
+
+
+def refused(kind: type[NumtokError], world: World, *refs: Any, **options: Any) -> str:
+    with pytest.raises(kind) as caught:
+        probed(world, *refs, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- over samples --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scheme", "objective"),
+    [("p1000", "mlm:targets"), ("xval", "mlm:targets"), ("digits", "ar"), ("p10", "ar")],
+)
+def test_predictions_over_samples_are_those_of_eval(
+    world: World, scheme: str, objective: str
+) -> None:
+    data = encoded(world, scheme)
+    model = by_chance(world, data, objective)
+    found = probed(world, model, data, split="ood")
+    evaluated = {row["id"]: row for row in predictions(world.report(model, data, split="ood"))}
+    assert column(found, "x") == column(found, "truth") == sorted(column(found, "x"))
+    assert len(found.points) == along(found).rows == ROWS
+    for row in found.points.to_pylist():
+        expected = evaluated[row["id"]]
+        for name in ("truth", "prediction", "prediction_literal", "q05", "q95"):
+            assert row[name] == expected[name]
+    assert along(found).seen == 3
+    assert found.seen is not None
+    assert found.seen.column("value").to_pylist() == [0.2, 0.3, 0.5]
+
+
+def test_the_summary_follows_from_the_points(world: World) -> None:
+    data = encoded(world)
+    found = probed(world, by_chance(world, data), data, split="ood")
+    y = np.array([one for one in column(found, "prediction") if one is not None])
+    summary = along(found)
+    assert (summary.target, summary.split, summary.number, summary.row) == (
+        *("result", "ood", None),
+        None,
+    )
+    assert summary.distinct == len(np.unique(y))
+    assert summary.repeated is not None
+    assert summary.repeated.exact.value == np.isin(y, [0.2, 0.3, 0.5]).mean()
+    assert summary.repeated.floor_rounded.value == 0.0  # 0.201 ... are not in the train split
+    assert list(summary.errors) == ["model", "nearest seen value", "best constant"]
+    truth = np.array(column(found, "truth"))
+    nearest = np.array([min(map(float, SEEN), key=lambda one: abs(one - t)) for t in truth])
+    assert summary.errors["nearest seen value"]["mae"].value == pytest.approx(
+        np.abs(nearest - truth).mean()
+    )
+    assert (summary.low, summary.high) == (truth.min(), truth.max())
+
+
+def test_data_encoded_elsewhere_are_compared_with_what_the_model_learnt_from(
+    world: World,
+) -> None:
+    data = encoded(world)
+    model = by_chance(world, data)
+    numbers = ("1", "2", "0.7"), ("2", "3", "0.71"), ("3", "4", "0.72")
+    rows = [equation(k, *one, targets={"result": 2}, split="ood") for k, one in enumerate(numbers)]
+    other = world.like(data, world.write("elsewhere", rows))
+    assert along(probed(world, model, other, split="ood")).seen == 3
+
+
+# --- over one number -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", list(SCHEMES))
+def test_a_swept_row_is_the_row_with_another_number_in_its_text(scheme: str) -> None:
+    small = SCHEMES.build(scheme).unit_interval
+    values = [0.5, 0.125, 1.0] if small else [0.0, 12.5, -3.0, 1234.0]
+    first = "no 1"
+    texts = [f"from {one} to 7.5 it is 3.25, so" for one in ("100", *map(repr, values))]
+    answers = [one.index(" it is") for one in texts]
+    samples = fakemodels.samples(
+        scheme, [first, texts[0]], answers=[-1, answers[0]], targets=[1, 3]
+    )
+    targets = [k for row in range(len(values)) for k in (3 * row, 3 * row + 2)]
+    expected = fakemodels.samples(scheme, texts[1:], answers=answers[1:], targets=targets)
+    found = swept_row(samples, 1, 0, fakemodels.codec(scheme), Numerals(np.array(values)))
+    for name in (
+        *("tokens", "token_rows", "number_rows", "numbers", "number_start", "number_length"),
+        *("channel", "targets", "target_row", "answer_start"),
+    ):
+        mine, theirs = getattr(found, name), getattr(expected, name)
+        if theirs is None:
+            assert mine is None
+        else:
+            assert mine.tolist() == theirs.tolist(), name
+            assert mine.dtype == theirs.dtype, name
+    assert len(found.ids) == len(found) == len(expected)
+
+
+@pytest.mark.parametrize(("stands", "whole"), [("7", "80"), ("7.5", "80.0"), ("1e3", "80")])
+def test_whole_values_are_written_as_the_number_they_replace(stands: str, whole: str) -> None:
+    samples = fakemodels.samples("digits", ["no 1", f"from {stands} to 2"], targets=[1])
+    values = np.array([80.0, 0.25, 1e22])
+    found = written_alike(values, samples, 1, 0, fakemodels.codec("digits"))
+    assert [found.literals.at(k) for k in range(3)] == [whole, "0.25", "1e+22"]
+    assert found.values.tolist() == values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "objective"), [("p1000", "mlm:targets"), ("p10", "ar"), ("digits", "ar")]
+)
+def test_predictions_along_a_number_are_those_of_rows_with_it(
+    world: World, scheme: str, objective: str
+) -> None:
+    data = encoded(world, scheme)
+    model = by_chance(world, data, objective)
+    found = probed(world, model, data, split="ood", row="ood-3", sweep=0, low=1, high=9, points=5)
+    assert column(found, "x") == [1.0, 3.0, 5.0, 7.0, 9.0]
+    rows = [
+        equation(k, f"{2 * k + 1}", "3.5", "0.231", targets={"result": 2}, split="swept")
+        for k in range(5)
+    ]
+    other = world.like(data, world.write(f"swept-{scheme}", rows))
+    expected = predictions(world.report(model, other, split="swept"))
+    assert column(found, "prediction") == [row["prediction"] for row in expected]
+    assert column(found, "q50") == [row["q50"] for row in expected]
+    assert column(found, "truth") == [None] * 5
+    summary = along(found)
+    assert (summary.row, summary.number, summary.rows, summary.errors) == ("ood-3", 0, 5, {})
+    assert summary.jump is not None and summary.jump.of_truth is None
+
+
+def test_the_range_is_that_of_the_place_in_the_train_split(world: World) -> None:
+    data = encoded(world)
+    found = probed(world, by_chance(world, data), data, split="ood", sweep=0, points=12)
+    assert column(found, "x") == [float(k) for k in range(1, 13)]
+    assert found.probe.notes == [
+        "The range is that of number 0 in the 12 rows of the train split that have 3 numbers."
+    ]
+    assert along(found).row == "ood-0"
+    half = probed(world, by_chance(world, data), data, split="ood", sweep=0, high=3.0, points=3)
+    assert column(half, "x") == [1.0, 2.0, 3.0]
+
+
+def test_a_number_that_is_a_target_twice_is_one_prediction(world: World) -> None:
+    rows = []
+    for index in range(4):
+        row = equation(index, f"{index}", "2", f"0.{index + 1}", targets={"a": 2}, split="train")
+        [span] = row["targets"]["a"]
+        rows.append(row | {"targets": {"a": [span, span], "b": [span]}})
+    data = world.encoded("p1000", world.write("twice", rows), name="twice")
+    model = by_chance(world, data)
+    found = probed(world, model, data, split="train", target="a")
+    assert column(found, "x") == [0.1, 0.2, 0.3, 0.4]
+    logs = np.array([column(found, f"log_p_{k}") for k in range(5)])
+    assert (logs < 0).all() and (np.exp(logs).sum(axis=0) <= 1).all()
+    swept = probed(world, model, data, split="train", target="b", sweep=0, points=4)
+    assert column(swept, "x") == [0.0, 1.0, 2.0, 3.0]
+    assert column(swept, "prediction")[0] == column(found, "prediction")[0]
+
+
+# --- numbers that are probable -------------------------------------------------------------------
+
+SUMS = [f"({k} + 2) = {value}" for k, value in enumerate((0.2, 0.35, 1.5, 0.2))]
+
+
+def predictor(scheme: str, objective: str, samples: Samples | None = None) -> Predictor:
+    codec = fakemodels.codec(scheme)
+    samples = samples or fakemodels.samples(scheme, SUMS, targets=[2, 5, 8, 11])
+    model = fakemodels.model(scheme, objective)
+    trained = Trained({}, 0, {}, None, None, 0, 0, 0, 0.0)
+    artifact = Artifact(Path(), "model", "fake", "0" * 16)
+    fill = "autoregressive" if objective == "ar" else "parallel"
+    options = Options(fill, True, "mode", 0, 4)
+    return Predictor(LoadedModel(artifact, model, codec, trained), samples, options)
+
+
+@pytest.mark.parametrize("scheme", ["p1000", "fp15", "b1999"])
+def test_top_numbers_are_the_most_probable_of_all(scheme: str) -> None:
+    of = predictor(scheme, "mlm:targets")
+    found = top_numbers(of, of.asked.numbers, 4)
+    assert found.among == "all numbers of the scheme"
+    assert of.support is not None
+    every = np.full((4, len(of.support.values)), np.nan)
+    for asked, steps in of.passes():
+        logits = of.reader.read(steps, keep_logits=True).logits
+        assert logits is not None
+        every[np.searchsorted(of.asked.numbers, asked)] = of.support.log_probabilities(logits)
+    best = np.sort(np.argsort(-every.max(axis=0), kind="stable")[:4])
+    np.testing.assert_allclose(found.log_p, every[:, best], rtol=1e-9)
+    values = of.support.values[best]
+    np.testing.assert_array_equal(found.values, np.where(np.isfinite(values), values, np.nan))
+    assert found.log_p.max() < 0
+
+
+@pytest.mark.parametrize(("scheme", "objective"), [("digits", "ar"), ("p10", "ar"), ("ud", "mlm")])
+def test_elsewhere_they_are_those_that_are_predicted_most_often(
+    scheme: str, objective: str
+) -> None:
+    of = predictor(scheme, objective)
+    found = top_numbers(of, of.asked.numbers, 3)
+    assert found.among.startswith("the numbers predicted most often")
+    predicted = of.run(lambda done, total: None, lambda note: None)
+    literals = [one for one in predicted.literals.tolist() if one]
+    if np.isfinite(found.values[0]):
+        assert literals.count(found.literals[0]) == max(map(literals.count, literals))
+    codec = of.loaded.codec
+    for asked, steps in of.passes():  # anew, by a reader of its own
+        reader = Reader(of.loaded.model, codec, of.grammar, True, of.longest)
+        read_tokens = reader.read(steps).tokens
+        own = reader.score(steps, read_tokens)
+        for number, path, log_p in zip(asked.tolist(), read_tokens, own, strict=True):
+            local = path[path >= 0].astype(np.uint32)
+            decoded = codec.decode_numbers(local, np.array([len(local)], np.int32))
+            if len(local) and not decoded.failures[0] and decoded.literal(0) in found.literals:
+                place = int(np.searchsorted(of.asked.numbers, number))
+                mine = found.log_p[place, found.literals.index(decoded.literal(0))]
+                assert mine == pytest.approx(log_p, rel=1e-4)
+
+
+def test_a_number_of_another_length_has_no_probability_where_masks_say_how_long() -> None:
+    samples = fakemodels.samples("digits", ["it is 7", "it is 42", "it is 38"], targets=[0, 1, 2])
+    of = predictor("digits", "mlm:targets", samples)
+    found = top_numbers(of, of.asked.numbers, 3)
+    for column, literal in enumerate(found.literals):
+        lengths = np.array([1, 2, 2])
+        assert np.isneginf(found.log_p[lengths != len(literal), column]).all()
+        assert np.isfinite(found.log_p[lengths == len(literal), column]).all()
+
+
+# --- embeddings ----------------------------------------------------------------------------------
+
+
+def loaded(scheme: str, **options: Any) -> LoadedModel:
+    model = fakemodels.model(scheme, "mlm:targets", **options)
+    trained = Trained({}, 0, {}, None, None, 0, 0, 0, 0.0)
+    artifact = Artifact(Path(), "model", "fake", "0" * 16)
+    return LoadedModel(artifact, model, fakemodels.codec(scheme), trained)
+
+
+def set_(parameter: Tensor, values: Any) -> None:
+    with torch.no_grad():
+        parameter.copy_(torch.as_tensor(values, dtype=torch.float32))
+
+
+def test_an_embedding_orthogonal_to_its_positions_saturates_as_the_paper_says() -> None:
+    of = loaded("xval", context=8)
+    codec, width = of.codec, 16
+    u, p = np.zeros(width), np.zeros((8, width))
+    u[:2] = 3.0, -3.0
+    p[:, 2], p[:, 3] = 3.0, -3.0
+    p[4:] *= 2.0  # half of the positions are twice as long
+    set_(of.model.get_parameter("embedder.table.weight")[codec.number_first], u)
+    set_(of.model.get_parameter("trunk.positions"), p)
+    found, points = embedding(of, -6.0, 6.0, 25)
+    assert (found.direction, found.positions) == ("the vector of [NUM]", 8)
+    assert found.scale == pytest.approx(1.5, rel=1e-4)
+    assert found.scale_deviation == pytest.approx(0.5, rel=1e-3)
+    assert found.cosine == pytest.approx(0.0, abs=1e-6)
+    assert found.offset == pytest.approx(0.0, abs=1e-4)
+    assert found.height == pytest.approx(4.0, rel=1e-4)  # the root of the width
+    assert found.residual is not None and found.residual < 1e-5
+    x = np.array(points.column("x").to_pylist())
+    low, high = (4 * x / np.sqrt(r**2 + x**2) for r in (2.0, 1.0))
+    mean = np.array(points.column("mean").to_pylist())
+    np.testing.assert_allclose(mean, (low + high) / 2, atol=1e-4)
+    np.testing.assert_allclose(points.column("high").to_pylist(), np.maximum(low, high), atol=1e-4)
+    np.testing.assert_allclose(
+        points.column("deviation").to_pylist(), np.abs(high - low) / 2, atol=1e-4
+    )
+    assert found.half is not None
+    assert np.interp(found.half, x, mean) == pytest.approx(mean[-1] / 2, abs=1e-3)
+
+
+def test_an_embedding_that_is_no_multiple_is_seen_along_its_own_first_component() -> None:
+    of = loaded("xval", context=4)
+
+    class Bent(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.nn.Embedding(of.codec.vocabulary_size, 16)
+
+        def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+            bent = torch.tanh(values_BL)[:, :, None] * torch.linspace(1, 2, 16)
+            made: Tensor = self.table(tokens_BL) + bent
+            return made
+
+    of.model.embedder = Bent()
+    found, points = embedding(of, -3.0, 3.0, 9)
+    assert found.direction == "the first principal component of the mean over positions"
+    assert (found.formula, found.scale, found.offset, found.residual) == (None, None, None, None)
+    assert points.column("formula").null_count == 9
+    mean = points.column("mean").to_pylist()
+    assert mean[-1] > mean[0]
+
+
+@pytest.mark.parametrize(
+    ("curve", "levels_off"),
+    [
+        (lambda x: torch.tanh(x), True),
+        (lambda x: -torch.tanh(x), True),
+        (lambda x: x, False),
+        (lambda x: x + x**2 / 6, False),
+        (lambda x: torch.sin(x), False),  # up and down again
+        (lambda x: 1 - torch.cos(x), False),  # as flat at the start as at the end
+    ],
+)
+def test_only_an_embedding_that_levels_off_has_a_half_way_up(
+    curve: Callable[[Tensor], Tensor], levels_off: bool
+) -> None:
+    of = loaded("xval", context=4)
+
+    class Curved(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.nn.Embedding(of.codec.vocabulary_size, 16)
+
+        def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+            # Small beside its position, so that layer norm leaves the curve as it is.
+            added = 1e-3 * curve(values_BL)[:, :, None] * torch.linspace(-1, 1, 16)
+            made: Tensor = self.table(tokens_BL) + added
+            return made
+
+    of.model.embedder = Curved()
+    found, _ = embedding(of, -3.0, 3.0, 25)
+    assert (found.half is not None) == levels_off
+    printed = io.StringIO()
+    made = Probe("m@1", "m", "xval", {}, 0, "embedding", found, [])
+    print_probe(Probed("p@1", made, pa.table({}), None), Format.TABLE, printed)
+    assert ("half way up" in printed.getvalue()) == levels_off
+
+
+def test_an_embedding_that_looks_at_no_value_has_no_direction() -> None:
+    of = loaded("p1000")
+    assert projections(of.model, of.codec.number_first, np.linspace(-1, 1, 5)) is None
+    with pytest.raises(UsageError) as caught:
+        embedding(of, -1.0, 1.0, 5)
+    assert str(caught.value) == (
+        "--embedding follows a value beside its token, and the embedder 'lookup' of "
+        "fake@0000000000000000 looks up tokens alone; use --pca, which shows their vectors"
+    )
+
+
+def test_components_are_of_mantissas_and_of_those_in_the_train_split() -> None:
+    of = loaded("p1000")
+    found, points, notes = tokens(of, None)
+    assert (found.tokens, notes) == (900, [])
+    assert points.column("token").to_pylist() == [str(value) for value in range(100, 1000)]
+    train = fakemodels.samples("p1000", ["1.5 and 0.25", "37.5", "-1.5"])
+    found, points, notes = tokens(of, train)
+    assert points.column("value").to_pylist() == [150.0, 250.0, 375.0]
+    assert notes == ["897 number tokens are not in the train split and left out."]
+    table = of.model.get_parameter("embedder.table.weight").detach().double().numpy()
+    names = of.codec.scheme.vocabulary()
+    vectors = np.stack(
+        [table[of.codec.number_first + names.index(one)] for one in ("150", "250", "375")]
+    )
+    places = np.stack([points.column(f"pc{k}").to_pylist() for k in (1, 2, 3)], axis=1)
+    between = vectors[:, None] - vectors
+    np.testing.assert_allclose(  # two components hold three points
+        np.linalg.norm(places[:, None] - places, axis=2), np.linalg.norm(between, axis=2), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("scheme", "first", "last", "count"),
+    [("fp15", "-999E+7", "+999E+7", 28800), ("b1999", "-999", "+999", 1800), ("p10", "0", "9", 10)],
+)
+def test_whole_numbers_and_digits_are_tokens_with_values(
+    scheme: str, first: str, last: str, count: int
+) -> None:
+    found, points, _ = tokens(loaded(scheme), None)
+    names = points.column("token").to_pylist()
+    assert (found.tokens, names[0], names[-1]) == (count, first, last)
+    assert (np.diff(points.column("value").to_pylist()) > 0).all()
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+FORMS: list[tuple[dict[str, Any], str]] = [
+    (
+        {},
+        "probe needs encoded data beside the model, or --text; or --embedding or --pca, which "
+        "look at the model alone",
+    ),
+    (
+        {"embedding": True, "pca": True},
+        "--embedding and --pca exclude each other; give one of them",
+    ),
+    (
+        {"embedding": True, "encoded": "data"},
+        "--embedding looks at the model alone; leave data out",
+    ),
+    (
+        {"pca": True, "points": 5},
+        "--points means nothing for a probe with --pca; leave it out",
+    ),
+    (
+        {"embedding": True, "target": "x"},
+        "--target means nothing for a probe with --embedding; leave it out",
+    ),
+    (
+        {"encoded": "data", "row": "7"},
+        "--row means nothing for a probe without --sweep, which is over all rows of a split; "
+        "leave it out",
+    ),
+    ({"encoded": "data", "sweep": -1}, "--sweep -1 is not possible; at least 0"),
+    ({"encoded": "data", "sweep": 0, "points": 2}, "--points 2 is not possible; at least 3"),
+    ({"encoded": "data", "top": -1}, "--top -1 is not possible; at least 0"),
+    ({"encoded": "data", "digits": 0}, "--digits 0 is not possible; at least 1"),
+    (
+        {"encoded": "data", "sweep": 0, "low": 2.0, "high": 2.0},
+        "--from 2 --to 2 is not possible: --from is less than --to",
+    ),
+    (
+        {"embedding": True, "low": 20.0},
+        "--from 20 --to 10 is not possible: --from is less than --to",
+    ),
+    (
+        {"encoded": "data", "sweep": 0, "high": float("inf")},
+        "--to inf is not possible; a finite number is",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), FORMS)
+def test_options_that_do_not_go_together_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        probe.Config("model", **options)
+    assert str(caught.value) == message
+
+
+def test_what_is_not_in_the_data_is_refused_with_what_is(world: World) -> None:
+    data = encoded(world)
+    model = by_chance(world, data)
+    told = f"split 'ood' of {data.ref}"
+    assert refused(UsageError, world, model, data) == (
+        f"unknown split of {data.ref} 'test'; known: ood, train"
+    )
+    assert refused(UsageError, world, model, data, split="ood", target="resul") == (
+        f"unknown target of {told} 'resul'; did you mean 'result'? known: result"
+    )
+    assert refused(UsageError, world, model, data, split="ood", sweep=0, row="ood-x") == (
+        f"unknown row of {told} 'ood-x'; did you mean 'ood-4'? known: ood-0, ood-1, ood-2, "
+        "ood-3, ood-4; and so on, 12 in all"
+    )
+    row = f"row 'ood-0' of {told}"
+    assert refused(UsageError, world, model, data, split="ood", sweep=3) == (
+        f"--sweep 3 is not possible: {row} has 3 numbers, 0 to 2"
+    )
+    assert refused(UsageError, world, model, data, split="ood", sweep=2) == (
+        f"--sweep 2 is not possible: that number of {row} is a target, which the model does not "
+        "see; sweep another one of 0 to 2"
+    )
+    assert refused(UsageError, world, model, data, split="ood", sweep=0, high=1e12, low=1.0) == (
+        "scheme 'p1000' cannot write 1e+10; it writes -9.99e+09 to 9.99e+09, and of these no "
+        "magnitude below 1e-06: give --from and --to within"
+    )
+
+
+def test_several_targets_must_be_named_and_one_truth_is_too_few(world: World) -> None:
+    data = encoded(world, of="two")
+    model = by_chance(world, data)
+    told = f"split 'ood' of {data.ref}"
+    assert refused(UsageError, world, model, data, split="ood") == (
+        f"{told} has the targets x, y; name one with --target"
+    )
+    assert refused(DataError, world, model, data, split="ood", target="y") == (
+        f"{told} has 1 different values of target 'y'; at least 3 are needed to see how "
+        "predictions follow them"
+    )
+    assert refused(UsageError, world, model, data, split="ood", target="y", sweep=1) == (
+        f"--sweep 1 is not possible: that number of row 'a' of {told} is a target, which the "
+        "model does not see; sweep another one of 0 to 2"
+    )
+    assert refused(UsageError, world, model, data, split="ood", target="y", sweep=0) == (
+        "--sweep 0 needs --from and --to: the train split is not at hand, or no two of its rows "
+        "of 3 numbers have different ones there"
+    )
+
+
+def test_an_autoregressive_model_is_swept_before_the_target_alone(world: World) -> None:
+    data = encoded(world, of="two")
+    model = by_chance(world, data, "ar")
+    options: dict[str, Any] = {"split": "ood", "low": 1.0, "high": 2.0, "points": 3}
+    message = refused(UsageError, world, model, data, target="x", sweep=2, **options)
+    assert message == (
+        "--sweep 2 is not possible: the model is autoregressive and has not read that number of "
+        f"row 'a' of split 'ood' of {data.ref} when it predicts the target, number 1; sweep one "
+        "before it"
+    )
+    found = probed(world, model, data, target="y", sweep=1, **options)  # the true text is read
+    assert along(found).number == 1
+
+
+def test_a_model_and_data_of_other_codecs_are_refused(world: World) -> None:
+    data, other = encoded(world), encoded(world, "p10")
+    model = by_chance(world, data)
+    assert refused(UsageError, world, model, other, split="ood") == (
+        f"{other.ref} is encoded in another way than {model.ref} was trained on; "
+        f"`numtok encode --like {model.ref} INPUT` encodes data for it"
+    )
+
+
+def test_schemes_without_number_tokens_have_no_components(world: World) -> None:
+    data = encoded(world, "xval")
+    model = by_chance(world, data)
+    assert refused(UsageError, world, model, pca=True) == (
+        f"--pca needs tokens that stand for numbers, and scheme 'xval' of {model.ref} has 0; "
+        "use --embedding, which follows the value beside its token"
+    )
+
+
+def test_rows_without_targets_are_refused(world: World) -> None:
+    rows = [{"id": str(k), "text": f"{k} and {k}", "split": "train"} for k in range(4)]
+    data = world.encoded("p1000", world.write("bare", rows), name="bare")
+    model = by_chance(world, data, "mlm")
+    assert refused(UsageError, world, model, data, split="train") == (
+        f"split 'train' of {data.ref} has no targets, and a probe follows one; encode data whose "
+        "rows name them"
+    )
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def test_the_command_prints_one_ref_and_finds_it_again(numtok: Shell, world: World) -> None:
+    data = encoded(world)
+    model = by_chance(world, data)
+    store = "--store", str(world.store.root)
+    commands = [
+        (data.ref, "--split", "ood"),
+        (data.ref, "--split", "ood", "--sweep", "1", "--from", "-2", "--points", "7"),
+        (data.ref, "--pca"),
+        ("--pca",),
+    ]
+    for words in commands:
+        ran = numtok(*store, "probe", model.ref, *words, "--device", "cpu")
+        assert ran.code == 0, ran.err
+        assert ran.out.count("\n") == 1
+        assert ran.err.startswith(f"probe {ran.out.strip()}: p1000, seed 0\n")
+        assert max(map(len, ran.err.splitlines())) <= 80
+        artifact = world.store.resolve(ran.out.strip())
+        assert artifact.kind == "probe"
+        again = numtok("-q", *store, "probe", model.ref, *words, "--device", "cpu")
+        assert (again.code, again.out, again.err) == (0, ran.out, "")
+        assert numtok(*store, *artifact.manifest.command[1:]).out == ran.out
+        forced = numtok(*store, "probe", model.ref, *words, "--device", "cpu", "--force")
+        assert (forced.code, forced.out) == (0, ran.out)
+
+
+def test_json_csv_and_markdown_hold_the_summary(numtok: Shell, world: World) -> None:
+    data = encoded(world, "xval")
+    model = by_chance(world, data)
+    words = "--store", str(world.store.root), "probe", model.ref, "--embedding", "--points", "9"
+    ran = numtok(*words, "--json")
+    found = json.loads(ran.out)
+    assert (found["schema"], found["probe"]["form"]) == (1, "embedding")
+    context = read_model(model, torch.device("cpu")).model.settings.context
+    assert found["probe"]["found"]["positions"] == context
+    table = numtok(*words, "--format", "csv").out.splitlines()
+    assert table[0] == "figure,value,low,high"
+    assert f"positions,{context},," in table
+    assert numtok(*words, "--format", "md").out.startswith("probe ")
+    read_back = read(world.store.resolve(found["ref"])).probe.found
+    assert isinstance(read_back, Embedding) and not isinstance(read_back, Tokens)
+
+
+def test_a_model_of_tables_is_refused(numtok: Shell, tmp_path: Path) -> None:
+    lines = [f"{x},{x * x}" for x in range(40)]
+    (tmp_path / "squares.csv").write_text("x,y\n" + "\n".join(lines) + "\n")
+    options = "--preset", "mlp,layers=1,width=8", "--epochs", "1", "--head", "pointwise"
+    ran = numtok("train", "squares.csv", "--target", "y", *options)
+    assert ran.code == 0, ran.err
+    ref = ran.out.strip()
+    refused_ = numtok("probe", ref, "--pca")
+    assert refused_.code == 2
+    assert refused_.err == (
+        f"numtok: {ref} is a model of tables, and a probe is of one of texts; `numtok eval` "
+        "predicts the rows of its table, and `numtok figure curve` draws them\n"
+    )

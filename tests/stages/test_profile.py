@@ -1,0 +1,1055 @@
+"""``numtok profile``: what it says of real and made data, worked out by hand, and how."""
+
+import ast
+import csv
+import gzip
+import io
+import json
+import math
+import os
+import re
+import shutil
+import weakref
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.typing import NDArray
+from rich.cells import cell_len
+
+from numtok.analysis.profiling.length_leakage import OfLength
+from numtok.analysis.profiling.length_leakage import told as told_by
+from numtok.analysis.profiling.scheme_error import _decade
+from numtok.analysis.profiling.shown import shown
+from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range
+from numtok.analysis.profiling.unit import Counted, ProfileUnit
+from numtok.analysis.profiling.warnings import keeps, part, percent
+from numtok.cli.output.printing import SCHEMA
+from numtok.data.reading import units
+from numtok.encoding.schemes.base import LOSSES, SCHEMES
+from numtok.errors import DataError, UsageError
+from numtok.numerals.column import Literals, Numerals
+from numtok.plugins import add_plugin_folders
+from numtok.stages import encode
+from numtok.stages.profile import MOST_SLOTS, Config, Profile, SchemeProfile, run
+from numtok.store.store import Store
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+
+numtok = test_cli_store.numtok
+
+ROOT = Path(__file__).resolve().parents[2]
+ERA5 = ROOT.parent / "shared/data/text/era5-uk-2019-03.jsonl"
+SAMPLE = ROOT / "numtok/data/sample/era5-uk.jsonl"
+PLUGINS = Path(__file__).parents[1] / "plugins"
+ROUNDING = ("b1999", "fp15", "p10", "p1000")  # to three digits
+needs_era5 = pytest.mark.skipif(not ERA5.exists(), reason=f"the full ERA5 file is not at {ERA5}")
+
+
+def write(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return path
+
+
+def texts(path: Path, *values: str) -> Path:
+    return write(path, [{"text": value} for value in values])
+
+
+def profile(folder: Path, *inputs: object, **options: Any) -> Profile:
+    return run(Config(tuple(map(str, inputs)), **options), Store(folder / "s"), lambda *_: None)
+
+
+def slots(found: Profile) -> dict[str, SlotProfile]:
+    return {slot.name: slot for slot in found.slots}
+
+
+def schemes(found: Profile) -> dict[str, SchemeProfile]:
+    return {scheme.scheme: scheme for scheme in found.schemes}
+
+
+def warnings(found: Profile, kind: str) -> list[str]:
+    return [warning.text for warning in found.warnings if warning.kind == kind]
+
+
+# --- the ERA5 file, worked out by hand ---------------------------------------------------------
+
+
+@cache
+def era5_numbers() -> dict[str, list[str]]:
+    """The literals of every place, read without numtok."""
+    found: dict[str, list[str]] = {}
+    for line in ERA5.read_text().splitlines():
+        quoted = re.sub(r"-?[0-9]+\.[0-9]+", r"'\g<0>'", json.loads(line)["text"])
+        row = ast.literal_eval(quoted)
+        for point in row["description"]["coords"]:
+            for k, literal in enumerate(point):
+                found.setdefault(f"description.coords[][{k}]", []).append(literal)
+        for k, literal in enumerate(row["description"]["start"]):
+            found.setdefault(f"description.start[{k}]", []).append(literal)
+        found.setdefault("data[][]", []).extend(x for series in row["data"] for x in series)
+    return found
+
+
+@cache
+def era5_values(slot: str) -> NDArray[np.float64]:
+    return np.array([float(literal) for literal in era5_numbers()[slot]])
+
+
+@cache
+def era5_rounded(slot: str) -> NDArray[np.float64]:
+    """To three digits, by Python's decimal arithmetic."""
+    context = Context(prec=3, rounding=ROUND_HALF_EVEN)
+    literals = era5_numbers()[slot]
+    rounded = {literal: float(context.plus(Decimal(literal))) for literal in set(literals)}
+    return np.array([rounded[literal] for literal in literals])
+
+
+@cache
+def era5_numerals(slot: str) -> Numerals:
+    return Numerals.of_literals(era5_numbers()[slot])
+
+
+@pytest.fixture(scope="module")
+def era5(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    """The whole file, with every scheme."""
+    return profile(tmp_path_factory.mktemp("era5"), ERA5)
+
+
+@needs_era5
+def test_the_era5_slots_are_named_and_counted(era5: Profile) -> None:
+    found = era5
+    assert (found.rows, found.numbers, found.rejected) == (300, 337_314, 0)
+    # latitude, longitude (sine and cosine) of 60 to 90 points a row; where the year and the day
+    # begin; as many series as points, of 8 to 16 temperatures
+    assert [(slot.name, slot.numbers) for slot in found.slots] == [
+        ("description.coords[][0]", 22_478),
+        ("description.coords[][1]", 22_478),
+        ("description.coords[][2]", 22_478),
+        ("description.start[0]", 300),
+        ("description.start[1]", 300),
+        ("description.start[2]", 300),
+        ("description.start[3]", 300),
+        ("data[][]", 268_680),  # 3 * 22,478 + 4 * 300 + 268,680 = 337,314
+    ]
+    assert all(slot.rows == 300 and slot.rows_exact for slot in found.slots)
+    for slot in found.slots:
+        literals, values = era5_numbers()[slot.name], era5_values(slot.name)
+        assert (slot.low, slot.high) == (values.min(), values.max())
+        assert slot.mean == pytest.approx(values.mean(), rel=1e-9, abs=1e-12)
+        assert slot.deviation == pytest.approx(values.std(), rel=1e-9)
+        assert slot.negative == (values < 0).mean()
+        assert slot.zero == (values == 0).mean()
+        assert slot.integer == (values == np.round(values)).mean()
+        assert slot.decimals_most == max(len(one.partition(".")[2]) for one in literals) == 4
+        distinct, times = np.unique(values, return_counts=True)
+        if slot.distinct_exact:
+            assert slot.distinct == len(distinct)
+            assert slot.common_share == times.max() / len(values)
+            assert slot.common == distinct[times == times.max()].min()
+        else:
+            assert slot.distinct == pytest.approx(len(distinct), rel=0.1)
+    assert {slot.name for slot in found.slots if not slot.distinct_exact} == {"data[][]"}
+
+
+@needs_era5
+def test_the_era5_warnings_are_right(tmp_path: Path) -> None:
+    found = profile(tmp_path, ERA5, schemes=(*ROUNDING, "digits", "xval"))
+    # coords[][2] is the cosine of the longitude, 0.9848 to 1, with a spread of 0.00463. Three
+    # digits are steps of 0.001, so the error is like one that is even in +-0.0005, which has a
+    # root mean square of 0.001 / sqrt(12) = 0.00029: that is 6.2% of 0.00463. Of its values
+    # 0.985, 0.986 ... 0.999 and 1.00 remain, 15 + 1.
+    # coords[][0] is the latitude, 0.766 to 0.848, with a spread of 0.0245: 0.00029 is 1.2%.
+    # start[2] has the spread 0.0428, 0.00029 is 0.7%, which is not warned of; the temperatures
+    # are below 10 with steps of 0.01 at most: 0.0029 / 1.006 = 0.3% at worst.
+    rounding = "b1999, fp15, p10 and p1000 keep 3 digits: description."
+    assert warnings(found, "rounded") == [
+        f"{rounding}coords[][2] (0.9848 to 1) loses 6.0% of its spread; 38 values become 16",
+        f"{rounding}coords[][0] (0.766 to 0.848) loses 1.2% of its spread",
+    ]
+    # The largest magnitude, 5.8433, becomes 5: 4.3751 is 4.3751 * 5 / 5.8433 = 3.744 then. Of
+    # 5.8433 + 4.3751 = 10.2184 the cosine has 1 - 0.9848 = 0.0152, 0.15%, the latitude
+    # 0.848 - 0.766 = 0.082, 0.80%; start[2] has 0.9978 - 0.8509 = 0.1469, 1.4%.
+    narrow = "xval has one channel for all slots, -5 to 3.74: description."
+    assert warnings(found, "narrow") == [
+        f"{narrow}coords[][2] (0.9848 to 1) spans 0.1% of it",
+        f"{narrow}coords[][0] (0.766 to 0.848) spans 0.8% of it",
+    ]
+    assert len(found.warnings) == 4
+    assert (found.lossless, found.recommended, found.notes) == (("digits",), "digits", ())
+
+
+@needs_era5
+def test_the_era5_losses_are_those_of_all_numbers(era5: Profile) -> None:
+    found = schemes(era5)
+    literals = era5_numbers()
+    for name in ROUNDING:
+        for loss in found[name].slots:
+            raw, back = era5_values(loss.slot), era5_rounded(loss.slot)
+            error = math.sqrt(np.square(back - raw).mean()) / raw.std()
+            held = raw != 0
+            most = (np.abs(back - raw)[held] / np.abs(raw[held])).max()
+            assert loss.error_exact == (loss.slot != "data[][]")
+            if loss.error_exact:
+                assert loss.error_of_spread == pytest.approx(error, rel=1e-9)
+                assert loss.largest_relative_error == pytest.approx(most, rel=1e-9)
+            else:  # from 1,024 numbers, and of these the errors are mostly those of the few above 1
+                assert loss.error_of_spread == pytest.approx(error, rel=0.1)
+                assert loss.largest_relative_error is not None
+                assert 0.5 * most <= loss.largest_relative_error <= most
+            if loss.distinct_left is not None:
+                assert loss.distinct_left == len(np.unique(back))
+            assert (loss.clipped, loss.clipped_exact) == (0, True)
+    for loss in found["digits"].slots:
+        assert (loss.error_of_spread, loss.largest_relative_error) == (0.0, 0.0)
+        length = np.mean([len(literal) for literal in literals[loss.slot]])
+        assert loss.tokens_per_number == pytest.approx(length, rel=0.03)
+    assert all((loss.error_of_spread or 0) < 1e-4 for loss in found["xval"].slots)
+
+
+@needs_era5
+@pytest.mark.parametrize("spec", ["digits", "bpe", "bpe:64"])
+def test_what_the_lengths_of_the_era5_numbers_tell(tmp_path: Path, spec: str) -> None:
+    found = schemes(profile(tmp_path, ERA5, schemes=(spec,)))[spec]
+    counts = Counter(chain.from_iterable(era5_numbers().values()))
+    scheme = SCHEMES.build(spec).fit(counts)  # all rows are in the train split
+    for loss in found.slots:
+        literals, values = era5_numbers()[loss.slot], era5_values(loss.slot)
+        lengths = scheme.encode(era5_numerals(loss.slot)).lengths
+        told = np.zeros(len(values))
+        for length in np.unique(lengths):
+            told[lengths == length] = values[lengths == length].mean()
+        variance = told.var() / values.var()  # of the means; what is left is within the lengths
+        shares = np.bincount(lengths)[np.unique(lengths)] / len(lengths)
+        bits = -(shares * np.log2(shares)).sum()
+        assert loss.told is not None
+        exact = len(literals) == 300  # all of them are in the sample
+        left = (1 - variance) * (loss.told.numbers - 1)
+        expected = max(0.0, 1 - left / (loss.told.numbers - len(loss.told.groups)))
+        assert loss.told.variance == pytest.approx(expected, abs=1e-9 if exact else 0.06)
+        assert loss.told.bits == pytest.approx(bits, abs=1e-9 if exact else 0.15)
+
+
+def test_lengths_by_hand(tmp_path: Path, numtok: Shell) -> None:
+    some = ["a 1 b 1.5", "a 3 b 2.5", "a 12 b 3.5", "a 12 b 3.5"]
+    found = schemes(profile(tmp_path, texts(tmp_path / "few.jsonl", *some), schemes=("digits",)))
+    first, second = (loss.told for loss in found["digits"].slots)
+    assert first is not None and second is not None
+    # 1 and 3 have one token and a variance of 1, both 12 have two: 0.5 of 25.5 is left.
+    assert first.groups == (OfLength(1, 0.5, 2.0, 1.0), OfLength(2, 0.5, 12.0, 0.0))
+    assert first.variance == pytest.approx(1 - 0.5 / 25.5 * 3 / 2)  # of four numbers, two means
+    assert (first.numbers, first.bits) == (4, 1.0)
+    assert [of.tokens for of in second.groups] == [3]
+    assert (second.variance, second.bits) == (0.0, 0.0)
+
+    data = texts(tmp_path / "a.jsonl", *some * 75)
+    found = schemes(profile(tmp_path, data, schemes=("digits", "p1000")))
+    assert [loss.told for loss in found["p1000"].slots] == [None, None]
+    ran = numtok("profile", str(data), "--scheme", "digits", "--scheme", "p1000")
+    assert (
+        "note: how many tokens a number has, which masks show, tells 98% of the variance\n"
+        '  of after "a" (digits); --json has all slots\n'
+    ) in ran.out
+    rows = list(csv.DictReader(io.StringIO(numtok("profile", str(data), "--format", "csv").out)))
+    shown = {(row["scheme"], row["slot"]): row["told"] for row in rows}
+    assert float(shown["digits", 'after "a"']) == pytest.approx(0.98, abs=0.001)
+    assert shown["p1000", 'after "a"'] == ""
+    assert "which masks show" not in numtok("profile", str(data), "--scheme", "p1000").out
+
+
+def test_lengths_that_tell_nothing_are_said_to_tell_nothing() -> None:
+    rng = np.random.default_rng(0)
+    for numbers in (5, 20, 300):
+        shares = []
+        for _ in range(400):
+            lengths = rng.integers(1, 4, numbers).astype(np.int32)
+            found = told_by(rng.normal(size=numbers), lengths, np.ones(numbers, np.int64))
+            assert found is not None
+            shares += [] if found.variance is None else [found.variance]
+        assert np.median(shares) < 0.02
+    alone = told_by(np.array([1.0, 20.0]), np.array([1, 2], np.int32), np.array([1, 1]))
+    assert alone is not None and alone.variance is None
+
+
+def test_slots_of_few_numbers_are_not_named_for_their_lengths(
+    tmp_path: Path, numtok: Shell
+) -> None:
+    rows = [f"a {k % 7}{k % 3}" for k in range(400)] + ["rare 1", "rare 12"]
+    data = texts(tmp_path / "a.jsonl", *rows)
+    out = numtok("profile", str(data), "--scheme", "digits").out
+    assert "rare" in out and "which masks show" not in out.replace("\n", " ")
+
+
+@needs_era5
+def test_the_era5_page_is_good_to_read(numtok: Shell) -> None:
+    ran = numtok("profile", str(ERA5))
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert 24 <= len(lines) <= 54
+    assert lines[3:14] == [
+        "slot           count    from      to   spread  digits   <0    =0  values   top",
+        "description.",
+        "  coords[][0]  22.5k   0.766   0.848   0.0245       4                 33  3.3%",
+        "  coords[][1]  22.5k  -0.174  0.0349   0.0615       4  82%  2.1%      49  2.3%",
+        "  coords[][2]  22.5k  0.9848       1  0.00463       4                 38   10%",
+        "  start[0]       300      -1       1    0.702       4  44%  9.3%      13   12%",
+        "  start[1]       300      -1       1     0.71       4  46%   10%      13   10%",
+        "  start[2]       300   0.851   0.998   0.0428       4                242  1.3%",
+        "  start[3]       300  0.0659   0.525    0.128       4                244  1.3%",
+        "data[][]        269k   -5.84    4.38     1.01       5  47%        ~43.6k",
+        "spread: standard deviation; digits: at most; values: distinct; top: commonest",
+    ]
+    assert "the text of a row is 1,133 tokens, from a vocabulary of 272" in lines
+    assert "~, and losses of slots with many values, are those of 1,024 numbers each" in lines
+    fine = "fine: bpe, digits, numerologic and numvalue lose nothing; no number is out of the range"
+    assert f"{fine} of a scheme" in " ".join(ran.out.split())
+    assert lines[-1] == (
+        f"next: numtok encode --scheme numgpt --split validation=0.1,test=0.1 {ERA5}"
+    )
+
+
+# --- costs -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["p1000", "digits", "bpe:100", "xval"])
+def test_tokens_are_those_that_encode_makes(tmp_path: Path, scheme: str) -> None:
+    store = Store(tmp_path / "store")
+    config = encode.Config((str(SAMPLE),), scheme=scheme)
+    artifact = encode.run(config, store, lambda *_: None).artifact
+    assert artifact is not None
+    counts = artifact.manifest.counts
+    found = profile(tmp_path, SAMPLE, schemes=(scheme,))
+    assert found.text is not None and found.text.exact
+    (own,) = found.schemes
+    assert own.vocabulary + found.text.vocabulary == counts["vocabulary"]
+    tokens = counts["tokens"] / counts["rows"]
+    assert own.tokens_exact  # of few numbers the sample is complete
+    assert own.tokens_per_row == pytest.approx(tokens, rel=1e-12)
+    assert found.numbers == counts["numbers"]
+
+
+def test_every_scheme_is_tried_and_plugins_too(tmp_path: Path, plugins: Path) -> None:
+    shutil.copy(PLUGINS / "schemes/decade.py", plugins / "schemes")
+    add_plugin_folders([plugins])
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *(f"[{k}.5]" for k in range(1, 99))))
+    others = [name for name in SCHEMES if not SCHEMES[name].writes_as]
+    assert [scheme.scheme for scheme in found.schemes] == others
+    assert set(SCHEMES) - set(others) == {"dice"}  # whose tokens are those of numgpt
+    (error,) = (loss.error_of_spread for loss in schemes(found)["decade"].slots)
+    assert error is not None and 0 < error < 1e-6
+    assert keeps(SCHEMES.build("decade")) == "keeps 7 digits"  # 2^-24 is 6e-8
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (0.0, "keeps all digits"),
+        (0.005, "keeps 3 digits"),
+        (0.5, "keeps 1 digit"),
+        (5e-15, "keeps 15 digits"),
+        (0.0116, "is exact to 1.2%"),
+        (2.0**-24, "keeps 7 digits"),
+    ],
+)
+def test_how_exact_a_scheme_is_is_said_in_digits_or_percent(
+    monkeypatch: pytest.MonkeyPatch, error: float, words: str
+) -> None:
+    scheme = SCHEMES.build("p1000")
+    monkeypatch.setattr(type(scheme), "relative_error", error)
+    assert keeps(scheme) == words
+
+
+def test_schemes_can_be_named(tmp_path: Path, numtok: Shell) -> None:
+    path = texts(tmp_path / "a.jsonl", *(f"[{k}.5]" for k in range(1000, 1099)))
+    specs = ["--scheme", "p10,digits=5", "--scheme", "p10"]
+    told = json.loads(numtok("profile", *specs, "--json", str(path)).out)
+    assert [scheme["scheme"] for scheme in told["schemes"]] == ["p10,digits=5", "p10"]
+    assert [scheme["tokens_per_number"] for scheme in told["schemes"]] == [7, 5]
+    assert told["recommended"] == "p10,digits=5"
+    assert told["warnings"][0]["text"] == (
+        # 0.5 to 99.5 above 1000, written in steps of 10: 10 / sqrt(12) = 2.9, the spread of 99
+        # even values is 99 / sqrt(12) = 28.6, and 1000, 1010 ... 1100 are 11
+        "p10 keeps 3 digits: [0] (1,000 to 1,098) loses 10% of its spread; 99 values become 11"
+    )
+
+
+# --- what cannot be written --------------------------------------------------------------------
+
+
+def test_numbers_out_of_range_are_counted_exactly_where_there_are_few(tmp_path: Path) -> None:
+    literals = ["9.99e9", "9.994e9", "9.996e9", "1e10", "1e-6", "9.996e-7", "9.99e-7", "0", "1e400"]
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", f"[{', '.join(literals)}]"))
+    # 9.994e9 is rounded down into the range, 9.996e9 up out of it; 9.996e-7 is rounded up into
+    # it, 9.99e-7 is below. So 9.996e9, 1e10, 1e400 and 9.99e-7 are lost.
+    for name in ROUNDING:
+        (loss,) = schemes(found)[name].slots
+        assert (loss.clipped, loss.clipped_exact) == (4, True)
+    assert schemes(found)["digits"].clipped == 0
+    assert warnings(found, "clipped")[0] == (
+        "b1999, fp15, p10 and p1000 cannot write 4 numbers (44%) of [] (0 to 1e10): "
+        "their magnitudes are 1e-6 to 9.99e9"
+    )
+    assert found.notes == ("[] has 1 number beyond float64, as 1e400 is",)
+
+
+def test_numbers_far_out_of_range_are_counted_exactly_however_many(tmp_path: Path) -> None:
+    rows = [f"[{k}.25, {k}.5e-3]" for k in range(1, 3000)] + ["[3e15, 4e-12]"] * 2
+    found = schemes(profile(tmp_path, texts(tmp_path / "a.jsonl", *rows)))
+    # The sample of 1,024 may have none of the two; their decades say that they are out.
+    for name in ROUNDING:
+        assert [(loss.clipped, loss.clipped_exact) for loss in found[name].slots] == [(2, True)] * 2
+    assert found["p1000"].clipped == 4
+    assert found["p1000"].clipped_exact
+
+
+def test_numbers_near_the_edge_are_estimated_where_there_are_many(tmp_path: Path) -> None:
+    rows = [f"[{k}e6]" for k in range(9001, 11001)]  # up to 9.99e9, which 989 to 994 more round to
+    found = schemes(profile(tmp_path, texts(tmp_path / "a.jsonl", *rows)))
+    (loss,) = found["p10"].slots
+    lost = 11_000 - 9_995 + 1 - 1  # 9.995e9 is a tie: to even, 1.00e10
+    assert not loss.clipped_exact
+    assert loss.clipped == pytest.approx(lost, rel=0.02)  # 1,001 of them are certain
+
+
+@pytest.mark.parametrize(
+    ("bound", "decade"),
+    [(1e-6, -6), (1e-7, -7), (1e-11, -11), (9.99e9, 9), (1e22, 22), (5e-324, -80), (0.0, -81)],
+)
+def test_the_decade_of_a_bound_is_that_of_its_literal(bound: float, decade: int) -> None:
+    assert _decade(bound) == decade
+
+
+def test_numbers_in_the_decades_around_a_bound_are_each_estimated_by_their_own(
+    tmp_path: Path,
+) -> None:
+    rows = [f"[{k}.25]" for k in range(3000)]
+    far = ["[4e-8]", "[5e-8]"]  # more than a decade below 1e-6
+    found = schemes(profile(tmp_path, texts(tmp_path / "a.jsonl", *rows, *far)))
+    assert [(loss.clipped, loss.clipped_exact) for loss in found["p10"].slots] == [(2, True)]
+    near = [f"[1.{k:04d}e-7]" for k in range(3000)] + [f"[{k}.5e9]" for k in range(1, 9)] * 400
+    found = schemes(profile(tmp_path, texts(tmp_path / "b.jsonl", *near, "[9.99e9]")))
+    # Nothing is lost at the upper end, and everything from 1e-7 to 2e-7.
+    assert [(loss.clipped, loss.clipped_exact) for loss in found["p10"].slots] == [(3000, False)]
+
+
+def test_clips_of_few_values_are_exact_however_many_numbers_have_them(tmp_path: Path) -> None:
+    few = ["9.994e9", "9.996e9", "9.9949999e9", "9.995e9", "1e-6", "9.996e-7", "9.994e-7"]
+    rows = [f"[{few[k % 7]}]" for k in range(7 * 500)]
+    found = schemes(profile(tmp_path, texts(tmp_path / "a.jsonl", *rows)))
+    # 9.996e9 and 9.995e9 (a tie, to even) are rounded up to 1e10; 9.994e-7 to 9.99e-7
+    for name in ROUNDING:
+        (loss,) = found[name].slots
+        assert (loss.clipped, loss.clipped_exact) == (3 * 500, True)
+
+
+def test_clips_of_few_values_are_exact_beside_a_slot_of_zeros(tmp_path: Path) -> None:
+    values = [("1e-9", "5", "7", "8e12")[row % 4] for row in range(3000)]
+    path = texts(tmp_path / "a.jsonl", *(f"zero 0 few {value} end" for value in values))
+    found = schemes(profile(tmp_path, path))["p1000"]
+    assert [(loss.clipped, loss.clipped_exact) for loss in found.slots] == [(0, True), (1500, True)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_losses_are_those_of_all_numbers_written_and_read_back(seed: int, tmp_path: Path) -> None:
+    """Every figure that is called exact, from slots of zeros, few values and many."""
+    rng = np.random.default_rng(seed)
+    few = ["0", "1e-9", "-5", "7.25", "8e12", "-123456", "1e-6", "9.999e-7", "0.001"]
+    pools = [
+        ["0"],
+        list(rng.choice(few, 4, replace=False)),
+        [repr(one) for one in rng.normal(0, 10.0 ** rng.integers(-9, 11), 1400).tolist()],
+        [str(value) for value in rng.integers(-999, 999, 1400)],
+    ]
+    names = ["alpha", "beta", "gamma", "delta"]
+    columns = [rng.choice(pools[k], 1500).tolist() for k in rng.permutation(4)]
+    rows = [
+        " ".join(f"{name} {value}" for name, value in zip(names, row, strict=True))
+        for row in zip(*columns, strict=True)
+    ]
+    found = schemes(profile(tmp_path, texts(tmp_path / "a.jsonl", *rows)))
+    for spec in (*ROUNDING, "digits"):
+        for loss in found[spec].slots:
+            literals = columns[[f'after "{name}"' for name in names].index(loss.slot)]
+            numerals = Numerals.read(Literals.of(literals))
+            encoded = SCHEMES.build(spec).encode(numerals)
+            read = SCHEMES.build(spec).decode(encoded.tokens, encoded.lengths, encoded.channel)
+            lost = np.isin(encoded.outcomes, [int(outcome) for outcome in LOSSES])
+            if loss.clipped_exact:
+                assert loss.clipped == lost.sum()
+            else:
+                assert loss.clipped == pytest.approx(lost.sum(), abs=0.1 * len(literals))
+            off = (read.values - numerals.values)[~lost]
+            if loss.error_exact and loss.error_of_spread is not None:
+                error = np.sqrt(np.square(off).mean()) / (numerals.values.std() or 1.0)
+                assert loss.error_of_spread == pytest.approx(error, rel=1e-6, abs=1e-12)
+            if loss.tokens_exact:
+                assert loss.tokens_per_number == pytest.approx(encoded.lengths.mean())
+
+
+def test_nothing_is_called_fine_that_is_not_certain(tmp_path: Path, numtok: Shell) -> None:
+    rows = [f"[{100 + k % 900}e{k // 900}]" for k in range(5000)]
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
+    whole = ("bpe", "digits", "numerologic", "numvalue", "ud")  # ud keeps four digits
+    assert found.lossless == tuple(sorted((*whole, *ROUNDING)))
+    assert schemes(found)["p10"].slots[0].error_exact
+    # One number more with four digits: the sample of 1,024 may not have it.
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows, "[1.234]"))
+    assert found.lossless == whole
+    assert not schemes(found)["p10"].slots[0].error_exact
+    texts(tmp_path / "a.jsonl", *rows, "[1e-7]")
+    out = numtok("profile", "a.jsonl").out
+    assert "fine: bpe, digits, numerologic, numvalue and ud lose nothing\n" in out
+    assert schemes(profile(tmp_path, tmp_path / "a.jsonl"))["p10"].clipped == 1
+
+
+def test_bounds_beyond_the_decades_that_are_counted_are_estimated(
+    tmp_path: Path, plugins: Path
+) -> None:
+    shutil.copy(PLUGINS / "schemes/shortest.py", plugins / "schemes")
+    add_plugin_folders([plugins])
+    rows = [f"[{k}e300, {k}, {k}]" for k in range(1, 2000)] + [
+        f"[1, {k}e400, 5]" for k in range(500)
+    ]
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows), schemes=("shortest", "digits"))
+    first, second, third = schemes(found)["shortest"].slots
+    assert (first.clipped, first.clipped_exact) == (0, True)  # up to 1.999e303
+    assert second.clipped == pytest.approx(499, rel=0.2)  # 0e400 is 0
+    assert not second.clipped_exact
+    assert (third.clipped, third.clipped_exact) == (0, True)
+    exact = [(loss.clipped, loss.clipped_exact) for loss in schemes(found)["digits"].slots]
+    assert exact == [(0, True)] * 3
+
+
+def test_a_channel_that_float64_cannot_scale_is_told(tmp_path: Path) -> None:
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", "[1e-310, -1e-310]"))
+    (told,) = warnings(found, "unwritable")
+    assert told.startswith("xval: --normalize scale: numbers from -1e-310 to 1e-310 leave ")
+    assert schemes(found)["xval"].problem
+    assert found.recommended != "xval"
+
+
+def test_whole_numbers_that_are_mixed_up_are_told(tmp_path: Path) -> None:
+    # 4-digit labels up to 9,990 by steps of 10 are written as they are; by steps of 1 they are not
+    rows = [f"[{1000 + 10 * k}, {9000 + k}, {k * 999_000}]" for k in range(900)]
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows), schemes=("p1000",))
+    # 9,000 to 9,899: steps of 10, so the error is 10 / sqrt(12) = 2.9 in a spread of
+    # 900 / sqrt(12) = 260, 1.1%; 9,000, 9,010 ... 9,900 are 91.
+    assert warnings(found, "rounded") == [
+        "p1000 keeps 3 digits: [1] (9,000 to 9,899) loses 1.1% of its spread; 900 values become 91"
+    ]
+    labels = [f"[{10_000 + 97 * k}]" for k in range(900)]  # 10,000 to 97,203, by steps of 97
+    found = profile(tmp_path, texts(tmp_path / "b.jsonl", *labels), schemes=("p10,digits=2",))
+    assert "900 values become 88" in " ".join(
+        warnings(found, "rounded") + warnings(found, "merged")
+    )
+
+
+def test_a_slot_that_is_small_in_the_channel_is_told(tmp_path: Path) -> None:
+    rows = [f"[{k}, {1000 * k}]" for k in range(-50, 51)]
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows), schemes=("xval",))
+    # The largest magnitude is 50,000, which becomes 5; [0] has 100 of 100,000.
+    assert warnings(found, "narrow") == [
+        "xval has one channel for all slots, -5 to 5: [0] (-50 to 50) spans 0.1% of it"
+    ]
+    (first, second) = schemes(found)["xval"].slots
+    assert (first.channel_share, second.channel_share) == (0.001, 1.0)
+
+
+def test_the_worse_kind_of_loss_decides_what_is_recommended(tmp_path: Path) -> None:
+    rows = [f"[{k}e12, {k}, {k + 7}]" for k in range(1, 100)]
+    path = texts(tmp_path / "a.jsonl", *rows)
+    found = profile(tmp_path, path, schemes=("p10", "xval"))
+    # p10 cannot write [0] at all; of xval there is more to say, but it has all numbers.
+    assert [(one.kind, one.schemes) for one in found.warnings] == [
+        ("clipped", ("p10",)),
+        ("narrow", ("xval",)),
+        ("narrow", ("xval",)),
+    ]
+    assert found.recommended == "xval"
+
+
+def test_numbers_that_are_clipped_are_not_told_again_as_mixed_up(tmp_path: Path) -> None:
+    rows = [f"[{k}e15, {k}]" for k in range(1, 100)]
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows), schemes=("p10",))
+    (told,) = found.warnings
+    assert (told.kind, told.slot) == ("clipped", "[0]")
+
+
+def test_a_vocabulary_that_is_hardly_seen_is_told(tmp_path: Path) -> None:
+    few = profile(tmp_path, texts(tmp_path / "a.jsonl", *(f"[{k}]" for k in range(10))))
+    assert warnings(few, "rare") == [
+        "fp15 (28,800), b1999 (1,816) and p1000 (918) have so many number tokens that in "
+        "10 numbers most are seen hardly ever"
+    ]
+
+
+def test_what_one_value_has_most_of_is_noted(tmp_path: Path) -> None:
+    rows = [f"[{0 if k % 4 else k}, 7, {k}]" for k in range(100)]
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
+    assert found.notes == ("76% of [0] is one value, 0", "[1] is always 7")
+    found = profile(tmp_path, texts(tmp_path / "b.jsonl", "[1e400]", "[1]"))
+    assert found.notes == ("[0] has 1 number beyond float64, as 1e400 is",)
+    assert shown_range(found.slots[0]) == "only 1"
+
+
+@pytest.mark.parametrize(
+    ("rows", "noted"),
+    [
+        (lambda k: f"dy {k},{k + 3} m", ['#2 after "dy"']),
+        (lambda k: f"it cost {k},{100 + k} or {k},{200 + k},{300 + k}",
+         ['#2 after "cost"', '#3 after "or"']),
+        (lambda k: f"at {k},{k}, {k},{k}, and {k}.{k},{k}, 7",
+         ['#2 after "at"', '#4 after "at"', '#2 after "and"']),
+        (lambda k: f"x {k}, {k}", []),
+        (lambda k: f"x {k},{k} y {k}" if k % 2 else f"x {k}, {k} y {k}", []),
+        (lambda k: f"{k},{k + 1},{k + 2}", []),
+        (lambda k: f"{k}.5,{k}.25,-{k}", []),
+        (lambda k: f"[{k},{k}]", []),
+    ],
+)  # fmt: skip
+def test_numbers_with_commas_are_noted(
+    tmp_path: Path, rows: Callable[[int], str], noted: list[str]
+) -> None:
+    path = texts(tmp_path / "a.jsonl", *(rows(k) for k in range(1, 60)))
+    notes = [note for note in profile(tmp_path, path).notes if "comma" in note]
+    assert notes == [
+        f"{name} always follows a comma: if these are decimals, write them with a point; for 1,234 "
+        "give --numerals default,thousands=yes"
+        for name in noted
+    ]
+
+
+# --- rows, splits and the way they are read ----------------------------------------------------
+
+
+def test_the_result_depends_on_no_division_of_the_rows_and_no_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = np.random.default_rng(4)
+    rows: list[dict[str, object]] = []
+    for k in range(600):
+        kind = k % 3
+        if kind == 0:
+            text = json.dumps({"x": generator.normal(0, 3, 1 + k % 4).round(3).tolist(), "n": k})
+        elif kind == 1:
+            text = f"Temperature {generator.normal(9, 3):.1f} C, of {k} values"
+        else:
+            text = f"({k % 7} + {k}) = {k % 7 + k}"
+        rows.append({"id": k, "text": text})
+    path = write(tmp_path / "a.jsonl", rows)
+    whole = profile(tmp_path, path)
+    monkeypatch.setattr(units, "UNIT", 7000)
+    monkeypatch.setattr(units, "BLOCK", 2000)
+    one, two = (profile(tmp_path, path, workers=workers) for workers in (1, 2))
+    assert one == two
+    assert [slot.name for slot in one.slots] == [
+        "x[]", "n",
+        'A after "Temperature"', 'A after "of"', "B #1", "B #2", "B #3",
+    ]  # fmt: skip
+    shuffled = [rows[k] for k in generator.permutation(len(rows))]
+    other = profile(tmp_path, write(tmp_path / "b.jsonl", shuffled))
+    for changed in (one, other):
+        for told, expected_told in zip(changed.warnings, whole.warnings, strict=True):
+            assert told.figure == pytest.approx(expected_told.figure, rel=1e-12)
+            assert replace(told, figure=0.0) == replace(expected_told, figure=0.0)
+        for mine, theirs in zip(changed.slots, whole.slots, strict=True):
+            figures, expected = (dict(vars(slot)) for slot in (mine, theirs))
+            for name in ("mean", "deviation"):  # sums of floats, in another order
+                assert figures.pop(name) == pytest.approx(expected.pop(name), rel=1e-12)
+            assert figures == expected
+
+
+def test_parts_are_merged_as_they_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: set[int] = set()
+    most = 0
+    count = ProfileUnit.__call__
+
+    def counting(self: ProfileUnit, unit: units.Unit) -> tuple[int, Counted]:
+        nonlocal most
+        index, part = count(self, unit)
+        held.add(index)
+        weakref.finalize(part, held.discard, index)
+        most = max(most, len(held))
+        return index, part
+
+    monkeypatch.setattr(ProfileUnit, "__call__", counting)
+    for k in range(40):  # each is a unit
+        (tmp_path / f"{k}.jsonl.gz").write_bytes(gzip.compress(b'{"text": "[1, 2.5]"}\n'))
+    found = profile(tmp_path, tmp_path, workers=1)
+    assert [slot.numbers for slot in found.slots] == [40, 40]
+    assert most < 20
+
+
+def test_slots_with_as_many_numbers_are_folded_in_the_same_way_in_any_order(tmp_path: Path) -> None:
+    rows = [json.dumps({f"g{i}": {f"k{j}": i * j for j in range(9)}}) for i in range(12)]
+    one, other = (
+        [(slot.name, slot.numbers, slot.low, slot.distinct) for slot in found.slots]
+        for found in (
+            profile(tmp_path, texts(tmp_path / "a.jsonl", *rows)),
+            profile(tmp_path, texts(tmp_path / "b.jsonl", *rows[::-1])),
+        )
+    )
+    assert one == other
+
+
+def test_every_kind_of_input_is_read(tmp_path: Path, numtok: Shell) -> None:
+    lines = "".join(f'{{"words": "[{k}, {k}.5]"}}\n' for k in range(50))
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    table = pa.table({"words": [f"[{k}, {k}.5]" for k in range(50, 60)]})
+    pq.write_table(table, tmp_path / "c.parquet")
+    options = ["--text-field", "words", "--json"]
+    told = json.loads(numtok("profile", *options, "b.jsonl.gz", "test=c.parquet").out)
+    assert told["splits"] == {"test": 10, "train": 50}
+    assert [(slot["name"], slot["numbers"], slot["high"]) for slot in told["slots"]] == [
+        ("[0]", 60, 59.0),
+        ("[1]", 60, 59.5),
+    ]
+    # The channel is scaled by the train split alone, in which 49.5 is the largest.
+    (xval,) = (scheme for scheme in told["schemes"] if scheme["scheme"] == "xval")
+    assert xval["constants"] == {"factor": 5 / 49.5}
+    ran = numtok("profile", "--text-field", "words", "b.jsonl.gz", "test=c.parquet")
+    assert ran.out.splitlines()[-1].endswith("--text-field words b.jsonl.gz test=c.parquet")
+    assert "test 10, train 50" in ran.out
+
+
+def test_an_artifact_of_data_is_read(numtok: Shell) -> None:
+    ref = numtok("gen", "arithmetic", "--samples", "200", "--operands", "2").out.strip()
+    told = json.loads(numtok("profile", "--json", ref).out)
+    assert told["rows"] >= 200
+    assert "train" in told["splits"]
+    names = [slot["name"] for slot in told["slots"]]
+    assert names == ["#1", "#2", "answer"]
+    assert [slot["numbers"] for slot in told["slots"]] == [told["rows"]] * 3
+
+
+def test_splits_by_a_hash_are_those_of_encode(tmp_path: Path, numtok: Shell) -> None:
+    texts(tmp_path / "a.jsonl", *(f"[{k}]" for k in range(300)))
+    told = json.loads(numtok("profile", "--split", "test=0.2,seed=3", "--json", "a.jsonl").out)
+    made = numtok("encode", "--scheme", "p10", "--split", "test=0.2,seed=3", "--json", "a.jsonl")
+    counts = json.loads(made.out)["counts"]
+    assert told["splits"] == {"test": counts["rows_test"], "train": counts["rows_train"]}
+    last = numtok("profile", "--split", "test=0.2,seed=3", "a.jsonl").out.splitlines()[-1]
+    assert "--split test=0.2,seed=3 a.jsonl" in last
+
+
+def test_rows_of_other_splits_alone_are_profiled_and_noted(tmp_path: Path) -> None:
+    path = texts(tmp_path / "a.jsonl", "[1]", "[2]")
+    found = profile(tmp_path, f"test={path}")
+    assert found.text is None
+    assert schemes(found)["xval"].constants == {"factor": 2.5}
+    assert schemes(found)["p10"].tokens_per_row is None
+    assert found.notes == (
+        "no row is in the split 'train', so constants are fitted on all rows, no merges are "
+        "learnt, and text tokens are not known",
+    )
+
+
+def test_a_command_that_would_fail_is_not_named(tmp_path: Path, numtok: Shell) -> None:
+    write(tmp_path / "a.jsonl", [{"text": "[1]", "split": "test"}])
+    assert numtok("encode", "--scheme", "p10", "a.jsonl").code != 0
+    out = numtok("profile", "a.jsonl").out
+    assert "next:" not in out
+
+
+def test_standard_input_is_read_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b'{"text": "[1, 2.5]"}\n')
+    os.close(writer)
+    before = os.dup(0)
+    try:
+        os.dup2(reader, 0)
+        found = profile(tmp_path, "-")
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+        os.close(reader)
+    assert (found.numbers, found.inputs) == (2, ("-",))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written(tmp_path: Path, numtok: Shell) -> None:
+    texts(tmp_path / "a.jsonl", "[1]")
+    assert numtok("profile", "a.jsonl").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+def test_bad_rows_stop_the_run_or_are_left_out(tmp_path: Path, numtok: Shell) -> None:
+    (tmp_path / "a.jsonl").write_text(
+        '{"text": "[1]"}\n{"text": 5}\n{"text": "2", "targets": {"y": [[0, 5]]}}\n'
+    )
+    ran = numtok("profile", "a.jsonl")
+    assert (ran.code, ran.out) == (DataError.exit_code, "")
+    assert ran.err.startswith("numtok: a.jsonl, line 2: ")
+    ran = numtok("profile", "--on-error", "skip", "a.jsonl")
+    assert ran.code == 0
+    assert "2 rows left out; --on-error fail says why" in ran.out
+    assert ran.out.splitlines()[-1].endswith(" --on-error skip a.jsonl")
+    told = json.loads(numtok("profile", "--on-error", "skip", "--json", "a.jsonl").out)
+    assert (told["rows"], told["rejected"], told["numbers"]) == (1, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["b.jsonl"], 2, "b.jsonl: there is no such file; check the path"),
+        (["--on-error", "stop", "a.jsonl"], 2,
+         "--on-error 'stop' is not possible; allowed are fail and skip"),
+        (["--workers", "0", "a.jsonl"], 2,
+         "--workers 0 is not possible; at least 1 is needed"),
+        (["--max-line", "0", "a.jsonl"], 2,
+         "--max-line 0 is not possible; allowed are 1 to 1073741824 bytes"),
+        (["--numerals", "python", "a.jsonl"], 2,
+         "unknown numeral policy 'python'; known: default, xval; "
+         "give for example --numerals default,thousands=yes"),
+        (["--scheme", "p11", "a.jsonl"], 2,
+         "unknown scheme 'p11'; did you mean 'p10'? known: b1999, bpe, dice, digits, "
+         "fp15, hamming, nd, numerologic, numgpt, numvalue, p10, p1000, ud, xval"),
+        (["--text-field", "id", "a.jsonl"], 2,
+         "--text-field 'id' is not possible: the field has a meaning of its own (id, targets, "
+         "floors, label, answer_start, group, cluster, split), or no name; name the field that "
+         "holds the text"),
+        (["--split", "test=0.1", "train=a.jsonl"], 2,
+         "--split has no effect here: every input is given as a split already; leave it out, or "
+         "give inputs without split="),
+        (["--on-error", "skip", "bad.jsonl"], 3,
+         "none of the 1 rows can be used; run with --on-error fail to see what is wrong with the "
+         "first"),
+        (["blank.jsonl"], 3,
+         "the input has no rows, only blank lines; give a file with at least one"),
+        (["empty.jsonl"], 3, "empty.jsonl is empty; give a file with at least one row"),
+    ],
+)  # fmt: skip
+def test_errors_are_one_line(
+    tmp_path: Path, numtok: Shell, arguments: list[str], code: int, message: str
+) -> None:
+    texts(tmp_path / "a.jsonl", "[1]")
+    (tmp_path / "bad.jsonl").write_text('{"text": 5}\n')
+    (tmp_path / "blank.jsonl").write_text("\n\n")
+    (tmp_path / "empty.jsonl").write_text("")
+    ran = numtok("profile", *arguments)
+    assert (ran.code, ran.out, ran.err) == (code, "", f"numtok: {message}\n")
+
+
+def test_a_config_is_checked_before_anything_is_read() -> None:
+    with pytest.raises(UsageError, match="--workers 0 is not possible"):
+        Config(("a.jsonl",), workers=0)
+
+
+# --- what is printed ---------------------------------------------------------------------------
+
+_PAGES: dict[str, list[dict[str, object]]] = {
+    "none": [{"text": "no number"}, {"text": ""}],
+    "one": [{"text": "{'a': [1, 2, 3], 'b': {'c': 1.5e300, 'd': 1e400}}"}],
+    "empty strings": [{"text": ""}, {"text": ""}, {"text": "5"}],
+    "wide characters": [
+        {"text": f'{{"測定データ値の名": {{"時刻のデータ列": {(-1) ** k * 1.7e12 + k}}}, "x": 0}}'}
+        for k in range(40)
+    ],
+    "long figures": [
+        {"text": json.dumps({"measurements": {
+            "timestamp_in_ms": 1.7e12 + k, "balance_delta": k % 3 and -1.7e12 - k / 7,
+            "other_delta": k % 4 and 1.3e12 - k / 7}})} for k in range(2000)
+    ],
+    "unicode": [
+        {"text": f'{{"Größe µ": {k}, "日本": {{"x.y": {k}.5, "z\\n": 1}}}}'} for k in range(9)
+    ],
+    "templates": [
+        {"text": f"The {what} of {k} and 7 is {k * 1000}.5"} for k in range(20) for what in "ab"
+    ],
+    "prose": [
+        {"text": " ".join(f"w{chr(97 + (k * j) % 26)} {k}" for j in range(9))} for k in range(30)
+    ],
+    "long names": [
+        {"text": json.dumps({"a" * 60: {"b" * 60: {"c" * k: k for k in range(1, 20)}}})}
+    ],
+    "wide": [
+        {"text": json.dumps({f"g{i}": {f"k{j}": i * j for j in range(9)} for i in range(12)})}
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(_PAGES))
+@pytest.mark.parametrize("limit", [80, 100])
+def test_a_page_fits_the_terminal(
+    tmp_path: Path, numtok: Shell, monkeypatch: pytest.MonkeyPatch, name: str, limit: int
+) -> None:
+    write(tmp_path / "a.jsonl", _PAGES[name])
+    if limit != 80:  # the default
+        monkeypatch.setenv("COLUMNS", str(limit))
+    ran = numtok("profile", "a.jsonl")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[0] == "a.jsonl"
+    tables = lines[: lines.index("what is lost, the worst first")] if name[:4] == "wide" else lines
+    assert [line for line in tables if cell_len(line) > limit] == []
+    assert all(line == line.rstrip() for line in lines)
+    if name == "none":
+        assert lines[1] == "2 rows, and no number in them: there is nothing to encode as numbers"
+        assert len(lines) == 3
+    else:
+        assert lines[-1].startswith("next: numtok encode --scheme ")
+
+
+def test_templates_are_shown_with_an_example(tmp_path: Path, numtok: Shell) -> None:
+    write(tmp_path / "a.jsonl", _PAGES["templates"])
+    lines = numtok("profile", "a.jsonl").out.splitlines()
+    assert "A: The a of 0 and 7 is 0.5" in lines
+    assert "B: The b of 0 and 7 is 0.5" in lines
+
+
+def test_columns_are_left_out_before_a_name_is_cut(
+    tmp_path: Path, numtok: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"Temperature {k % 9}.5 C, pressure {k + 101300} Pa" for k in range(-40, 40)]
+    rows += [f"The sum of {k} and {k + 101300} is {k}" for k in range(-40, 20)]
+    texts(tmp_path / "a.jsonl", *rows)
+    out = numtok("profile", "a.jsonl").out
+    assert '\n  after "pressure"  ' in out
+    assert " top" not in out.splitlines()[5]
+    monkeypatch.setenv("COLUMNS", "100")
+    wide = numtok("profile", "a.jsonl").out
+    assert wide.splitlines()[5].split()[-2:] == ["top", "rows"]
+
+
+def test_more_slots_than_can_be_shown_are_folded_and_said(tmp_path: Path, numtok: Shell) -> None:
+    write(tmp_path / "a.jsonl", _PAGES["wide"])
+    told = json.loads(numtok("profile", "--json", "a.jsonl").out)
+    assert len(told["slots"]) == MOST_SLOTS
+    assert told["slots"][-1]["name"] == "(45 others)"  # 12 * 9 = 108 = 63 + 45
+    assert sum(slot["numbers"] for slot in told["slots"]) == told["numbers"] == 108
+    ran = numtok("profile", "a.jsonl")
+    assert "note: 45 slots with few numbers are in the last one; at most 64 are shown" in ran.out
+
+
+def test_json_has_everything_under_keys_that_stay(tmp_path: Path, numtok: Shell) -> None:
+    texts(tmp_path / "a.jsonl", "[1, 20000.5]", "[3, 30000.5]")
+    told = json.loads(numtok("profile", "--json", "a.jsonl").out)
+    assert told["schema"] == SCHEMA
+    assert list(told) == [
+        "schema", "inputs", "rows", "splits", "rejected", "numbers", "text_bytes", "number_bytes",
+        "slots", "folded", "templates", "text", "schemes", "warnings", "lossless", "notes",
+        "recommended",
+    ]  # fmt: skip
+    assert told["slots"][0] == {
+        "name": "[0]", "numbers": 2, "rows": 2, "rows_exact": True, "low": 1.0, "high": 3.0,
+        "mean": 2.0, "deviation": 1.0, "quartiles": [1.0, 1.0, 3.0], "smallest": 1.0,
+        "largest": 3.0, "decades": pytest.approx(math.log10(3)), "negative": 0.0, "zero": 0.0,
+        "integer": 1.0, "outside": 0, "after_comma": 0.0, "digits_median": 1, "digits_most": 1,
+        "decimals_median": 0, "decimals_most": 0, "distinct": 2, "distinct_exact": True,
+        "common": 1.0, "common_share": 0.5, "common_exact": True, "sampled": 2,
+    }  # fmt: skip
+    p1000 = next(scheme for scheme in told["schemes"] if scheme["scheme"] == "p1000")
+    assert p1000["slots"][1] == {
+        # 20,000 and 30,000 are read back: each is 0.5 off, in a spread of 5,000
+        "slot": "[1]", "tokens_per_number": 3.0, "tokens_exact": True, "clipped": 0,
+        "clipped_exact": True, "error_of_spread": 0.0001, "error_exact": True,
+        "largest_relative_error": 0.5 / 20000.5, "distinct_left": 2, "channel_share": None,
+        "told": None,
+    }  # fmt: skip
+    assert {key: p1000[key] for key in p1000 if key != "slots"} == {
+        "scheme": "p1000", "normalize": "none", "constants": {}, "tokens_per_number": 3.0,
+        "tokens_exact": True, "number_tokens_per_row": 6.0, "tokens_per_row": 9.0,
+        "vocabulary": 926, "clipped": 0, "clipped_exact": True, "problem": "",
+    }  # fmt: skip
+    assert told["text"] == {
+        "tokenizer": "words", "tokens_per_row": 3.0, "exact": True,
+        "vocabulary": told["text"]["vocabulary"],
+    }  # fmt: skip
+    assert set(told["warnings"][0]) == {"kind", "schemes", "slot", "figure", "text"}
+    assert (
+        numtok("profile", "--format", "json", "a.jsonl").out
+        == numtok("profile", "--json", "a.jsonl").out
+    )
+
+
+def test_json_of_numbers_that_are_sampled_is_json(tmp_path: Path, numtok: Shell) -> None:
+    texts(tmp_path / "a.jsonl", *(f"[{k % 3 and k}.5]" for k in range(6000)))
+    (slot,) = json.loads(numtok("profile", "--json", "a.jsonl").out)["slots"]
+    assert (slot["common"], slot["common_exact"], slot["sampled"]) == (0.5, False, 1024)
+    assert slot["common_share"] == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_a_loss_that_is_no_share_of_a_spread_is_not_called_nothing(
+    tmp_path: Path, numtok: Shell
+) -> None:
+    # Squares of differences of 1e-300 are 0 in float64, so the spread is not known.
+    texts(tmp_path / "a.jsonl", *(f"[{k}.3e-300]" for k in range(1, 9)))
+    lines = numtok("profile", "--scheme", "xval", "a.jsonl").out.splitlines()
+    assert lines[3].split() == ["slot", "count", "from", "to", "digits", "values", "top"]
+    assert lines[9].split()[-1] == "unknown"
+    texts(tmp_path / "b.jsonl", *(f"[{k % 9}, 1.2345]" for k in range(9)))
+    assert "digits of [1]" in numtok("profile", "--scheme", "p10", "b.jsonl").out
+
+
+def test_the_legend_and_the_command_say_what_is_there(tmp_path: Path, numtok: Shell) -> None:
+    write(tmp_path / "a.jsonl", [{"text": f"[{k + 1000}]", "split": "test"} for k in range(99)])
+    lines = numtok("profile", "--scheme", "p10", "a.jsonl").out.splitlines()
+    assert "spread: standard deviation; digits: at most; values: distinct; top: commonest" in lines
+    assert lines[lines.index("what is lost, the worst first") - 1] == ""
+    texts(tmp_path / "b.jsonl", *(f"[{k}]" for k in range(300)))
+    out = numtok("profile", "--max-line", "5000", "b.jsonl").out
+    assert "spread: standard deviation; digits: at most; values: distinct\n" in out
+    assert out.splitlines()[-1].endswith(" --max-line 5000 b.jsonl")
+
+
+def test_csv_has_a_row_for_each_slot_and_scheme(tmp_path: Path, numtok: Shell) -> None:
+    texts(tmp_path / "a.jsonl", "[1, 2.5]", "[3, 4.5]")
+    rows = list(csv.DictReader(io.StringIO(numtok("profile", "--format", "csv", "a.jsonl").out)))
+    assert [(row["name"], row["scheme"]) for row in rows[:2]] == [
+        ("[0]", "b1999"),
+        ("[0]", "bpe"),
+    ]
+    assert len(rows) == 2 * sum(not SCHEMES[name].writes_as for name in SCHEMES)
+    assert rows[0]["tokens_per_number"] == "2.0"
+    texts(tmp_path / "b.jsonl", "none")
+    assert numtok("profile", "--format", "csv", "b.jsonl").out == ",".join(rows[0]) + "\n"
+
+
+def test_markdown_has_both_tables_and_the_warnings(tmp_path: Path, numtok: Shell) -> None:
+    texts(tmp_path / "a.jsonl", *(f"[{k}.5]" for k in range(1000, 1099)))
+    out = numtok("profile", "--format", "md", "a.jsonl").out
+    assert "| [0] | 99 | 1,000 | 1,098 | 28.6 | 5 |" in out
+    assert "| p1000 | 3 | 3 |" in out
+    assert "- b1999, fp15, p10 and p1000 keep 3 digits: [0] (1,000 to 1,098) loses 10%" in out
+
+
+def test_the_same_of_several_slots_is_said_once(tmp_path: Path, numtok: Shell) -> None:
+    rows = [f"[{k + 1000}.5, {k + 2000}.5, {k + 3000}.5]" for k in range(99)]
+    texts(tmp_path / "a.jsonl", *rows)
+    out = " ".join(numtok("profile", "a.jsonl").out.split())
+    assert out.count("keep 3 digits") == 1
+    assert "; likewise [" in out
+
+
+@pytest.mark.parametrize(
+    ("value", "step", "text"),
+    [
+        (0.0, 0.0, "0"),
+        (101325.04, 0.0, "101,325"),
+        (101325.04, 10.0, "101,325"),
+        (101325.04, 0.1, "101,325.04"),
+        (-0.98484, 0.0152, "-0.9848"),
+        (5.67e-14, 1e-9, "5.67e-14"),
+        (8.2e11, 1e12, "8.2e11"),
+        (1234567.0, 2.0, "1,234,567"),
+        (1e300, 0.0, "1e300"),
+    ],
+)
+def test_values_are_shown_as_short_as_they_differ(value: float, step: float, text: str) -> None:
+    assert shown(value, step) == text
+
+
+def test_shares_are_shown_short() -> None:
+    shares = (0.0, 0.00001, 0.0004, 0.0672, 0.41, 0.9999, 1.0)
+    assert [percent(share) for share in shares] == [
+        "under 0.01%", "under 0.01%", "0.04%", "6.7%", "41%", "99%", "100%",
+    ]  # fmt: skip
+    assert (part(0.0672), part(1.0), part(27.0)) == ("6.7%", "all", "all")

@@ -1,0 +1,420 @@
+"""``numtok table``: a file of one's own as a table artifact, and what is wrong with one."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from numtok.data.reading.split_rule import SplitRule
+from numtok.data.tables.table import Table, read_table
+from numtok.errors import DataError, NumtokError, UsageError
+from numtok.stages.table import SPLIT, Config, run
+from numtok.store.artifact import verify
+from numtok.store.store import Store
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+
+numtok = test_cli_store.numtok
+
+HOUSES = """id,rooms,garden,street,price
+1,3,true,elm,200.5
+2,,false,oak,310
+3,5,true,,150.25
+4,4,true,elm,99
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def made(config: Config) -> Table:
+    artifact = run(config, Store(Path("store"))).artifact
+    names = [file.path for file in artifact.files() if file.path.endswith(".parquet")]
+    assert verify(artifact).problems == []
+    return read_table(artifact.path, names)
+
+
+def refused(config: Config, kind: type[NumtokError] = DataError) -> str:
+    with pytest.raises(kind) as caught:
+        run(config, Store(Path("store")))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def columns(table: Table) -> dict[str, list[object]]:
+    """The features by name, as they were read."""
+    numbers, categories = iter(table.numbers.T.tolist()), iter(table.categories)
+    return {
+        feature.name: next(numbers) if feature.kind == "number" else next(categories).to_pylist()
+        for feature in table.file.features
+    }
+
+
+# --- what is made ------------------------------------------------------------------------------
+
+
+def test_numbers_booleans_and_strings_become_features(here: Path) -> None:
+    (here / "houses.csv").write_text(HOUSES)
+    table = made(Config("houses.csv", "price", split="test=0.7", drop=("id",)))
+    found = columns(table)
+    assert str(found.pop("rooms")) == "[3.0, nan, 5.0, 4.0]"
+    assert found == {
+        "garden": ["true", "false", "true", "true"],
+        "street": ["elm", "oak", None, "elm"],
+    }
+    assert table.target.tolist() == [200.5, 310, 150.25, 99]
+    assert table.file.notes == []
+
+
+def test_parquet_and_csv_of_the_same_table_are_read_the_same(here: Path) -> None:
+    (here / "houses.csv").write_text(HOUSES)
+    street = pa.array(["elm", "oak", None, "elm"]).dictionary_encode()
+    garden = pa.array([True, False, True, True])
+    rooms = pa.array([3, None, 5, 4], pa.int8())
+    price = pa.array([200.5, 310, 150.25, 99], pa.float32())
+    content = {"id": pa.array(["1"] * 4, pa.large_string()), "rooms": rooms, "garden": garden}
+    pq.write_table(pa.table(content | {"street": street, "price": price}), here / "houses.parquet")
+    first = made(Config("houses.csv", "price", drop=("id",)))
+    second = made(Config("houses.parquet", "price", drop=("id",)))
+    assert str(columns(first)) == str(columns(second))
+    assert first.target.tolist() == second.target.tolist()
+    assert first.file == second.file
+
+
+def test_named_features_are_taken_in_the_order_given(here: Path) -> None:
+    (here / "houses.csv").write_text(HOUSES)
+    table = made(Config("houses.csv", "price", features=("street", "rooms")))
+    assert list(columns(table)) == ["street", "rooms"]
+
+
+def test_rows_are_shared_out_by_a_hash_of_their_number(here: Path) -> None:
+    (here / "a.csv").write_text("x,y\n" + "".join(f"{k},{k % 7}\n" for k in range(2000)))
+    table = made(Config("a.csv", "y"))
+    rule = SplitRule.parse(SPLIT)
+    assert table.assigned[0].to_pylist() == [rule.split_of(str(row)) for row in range(2000)]
+    assert abs(len(table.split("test")) - 400) < 80
+    other = made(Config("a.csv", "y", split="test=0.5,seed=3"))
+    assert abs(len(other.split("test")) - 1000) < 120
+    assert other.file.splits == ["split"]
+
+
+def test_a_split_column_of_the_file_is_kept(here: Path) -> None:
+    (here / "a.csv").write_text("split,x,y\ntest,1,2\ntrain,2,3\n,3,4\nood-far,4,5\n")
+    table = made(Config("a.csv", "y"))
+    assert table.assigned[0].to_pylist() == ["test", "train", None, "ood-far"]
+    assert list(columns(table)) == ["x"]
+
+
+def test_split_columns_with_numbers_are_folds_in_order(here: Path) -> None:
+    rows = [f"{k},{k},train,test,train" for k in range(4)] + ["4,4,test,train,train"]
+    (here / "a.csv").write_text("x,y,split_10,split_2,split_0\n" + "\n".join(rows) + "\n")
+    table = made(Config("a.csv", "y"))
+    assert table.file.splits == ["split_0", "split_2", "split_10"]
+    assert table.split("test", 2).tolist() == [4]
+    assert table.file.notes == ["no row is in the split 'test' of 'split_0'; eval needs another "
+                                "--split"]  # fmt: skip
+
+
+def test_what_a_reader_might_not_expect_is_noted(here: Path) -> None:
+    (here / "a.csv").write_text(
+        ",age,code,none,y,split\n0,1,1,,1,train\n1,?,2,,2,test\n2,3,3,,3,\n"
+    )
+    table = made(Config("a.csv", "y"))
+    assert list(columns(table)) == ["age", "code"]
+    assert table.file.notes == [
+        "column 1 has no name and is left out",
+        "'age' is a category, because '?' in row 2 is no number",
+        "'none' is empty and is left out",
+        "rows that are in no split of 'split': 1",
+    ]
+
+
+def test_numbers_that_are_not_written_as_numbers_are_noted(here: Path) -> None:
+    prices = ['"1,000.50"', "2\u202f001.50", "12%", "\u22125", "7"]
+    lines = [f"{price},2020-01-0{row},10.0.0.{row},{row}" for row, price in enumerate(prices, 1)]
+    (here / "a.csv").write_text("\n".join(["price,day,address,y", *lines]))
+    table = made(Config("a.csv", "y", drop=("day",)))
+    assert table.file.notes[0] == (
+        "'price' is a category, because '1,000.50' in row 1 is no number"
+    )
+    assert not [note for note in table.file.notes if "address" in note]
+
+
+@pytest.mark.parametrize("rows, noted", [(99, False), (100, True)])
+def test_a_category_that_names_rows_is_noted(here: Path, rows: int, noted: bool) -> None:
+    lines = [f"H{row},{'ab'[row % 2]},{row}" for row in range(rows)]
+    told = (
+        f"'house' is a category of {rows:,} values in {rows:,} rows, each of them an input of its "
+        "own; if it names rows, leave it out (--drop house)"
+    )
+    (here / "a.csv").write_text("\n".join(["house,kind,y", *lines]))
+    assert made(Config("a.csv", "y")).file.notes == [told][:noted]
+
+
+def test_codes_that_are_read_as_numbers_are_noted(here: Path) -> None:
+    (here / "a.csv").write_text(
+        "zip,hex,plain,y\n10037,0x1F,0.5,1\n00074,0x20,0,2\n90210,0x21,10,3\n"
+    )
+    table = made(Config("a.csv", "y"))
+    told = "looks like a code; with a letter before it (z00037) it is a category"
+    assert table.file.notes[:2] == [
+        f"'zip' is a number, though '00074' in row 2 {told}",
+        f"'hex' is a number, though '0x1F' in row 1 {told}",
+    ]
+    assert not [note for note in table.file.notes if "plain" in note]
+
+
+def test_integers_that_float64_rounds_are_told_of(here: Path) -> None:
+    large = [2**60 + row for row in range(9)]
+    content = {"x": large, "y": list(range(9)), "none": [float("nan")] * 9}
+    pq.write_table(pa.table(content), here / "a.parquet")
+    table = made(Config("a.parquet", "y"))
+    assert "'x' has integers beyond 2^53, which are rounded" in table.file.notes
+    assert "'none' is empty and is left out" in table.file.notes
+    assert wrong(DataError, "a.parquet", "x") == (
+        "a.parquet: the target 'x' has integers beyond 2^53, which are rounded, to 1.15292e+18 in "
+        "every row; subtract what they have in common"
+    )
+
+
+def test_a_name_with_a_comma_stands_in_quotes(numtok: Shell) -> None:
+    Path("a.csv").write_text('"a,b",c,d,y\n1,2,3,4\n2,3,4,5\n3,4,5,6\n4,5,6,8\n')
+    made = numtok("table", "a.csv", "--target", "y", "--drop", '"a,b",c')
+    assert made.code == 0
+    (file,) = Path("artifacts/table/a").glob("*/table.json")
+    assert [one["name"] for one in json.loads(file.read_text())["features"]] == ["d"]
+
+
+def test_an_index_that_pandas_wrote_is_no_feature(here: Path) -> None:
+    content = {"__index_level_0__": [5, 6], "x": [1, 2], "y": [1.0, 2.0]}
+    pq.write_table(pa.table(content), here / "a.parquet")
+    table = made(Config("a.parquet", "y", split="test=0.001"))
+    assert list(columns(table)) == ["x"]
+    assert "'__index_level_0__' is an index of pandas and is left out" in table.file.notes
+
+
+def test_files_as_spreadsheets_write_them_are_read(here: Path) -> None:
+    text = '\ufeff"the x",y\r\n"a, ""b""",1\r\n"c\nd",2\r\n'
+    (here / "a.csv").write_bytes(text.encode())
+    table = made(Config("a.csv", "y"))
+    assert columns(table) == {"the x": ['a, "b"', "c\nd"]}
+
+
+def test_a_value_far_down_decides_the_type_as_one_at_the_top_does(here: Path) -> None:
+    rows = "".join(f"{k},{k}\n" for k in range(300_000))  # more than Arrow looks at by itself
+    (here / "a.csv").write_text(f"x,y\n{rows}word,1\n")
+    table = made(Config("a.csv", "y"))
+    assert table.file.features[0].kind == "category"
+    assert table.file.notes == ["'x' is a category, because 'word' in row 300001 is no number"]
+
+
+def test_numbers_keep_every_digit(here: Path) -> None:
+    (here / "a.csv").write_text("x,y\n0.1,1e-300\n123456789012345678,-2.5\n")
+    table = made(Config("a.csv", "y", split="test=0.0001"))
+    assert table.numbers[:, 0].tolist() == [0.1, 123456789012345678.0]
+    assert table.target.tolist() == [1e-300, -2.5]
+
+
+def test_the_same_content_and_settings_are_one_artifact(here: Path) -> None:
+    (here / "a.csv").write_text("x,y\n1,2\n2,3\n3,4\n4,5\n5,6\n")
+    (here / "b.csv").write_text((here / "a.csv").read_text())
+    store = Store(here / "store")
+    first = run(Config("a.csv", "y"), store)
+    assert first.made
+    assert not run(Config("a.csv", "y"), store).made
+    same = run(Config("b.csv", "y"), store).artifact.version
+    others = {
+        run(Config("a.csv", target, split=split), store).artifact.version
+        for target, split in (("x", None), ("y", "test=0.2"), ("y", "test=0.2,seed=1"))
+    }
+    assert same == first.artifact.version
+    assert len(others | {same}) == 4
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def test_the_command_prints_the_ref_and_a_table(numtok: Shell) -> None:
+    rows = "".join(f"{k},{k % 3},?\n" for k in range(30))
+    Path("My Houses.csv").write_text("x,y,z\n" + rows)
+    ran = numtok("table", "My Houses.csv", "--target", "y", "--drop", "z")
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("my-houses@")
+    lines = [line.split() for line in ran.err.splitlines()]
+    assert lines[0] == ["a", "table", "with", "the", "target", "'y'"]
+    assert ["rows", "30"] in lines and ["features", "1"] in lines and ["numbers", "1"] in lines
+    command = Store(Path("artifacts")).resolve(ran.out.strip()).manifest.command
+    assert shlex.join(command) == (
+        "numtok table 'My Houses.csv' --target y --drop z --name my-houses"
+    )
+    again = numtok(*command[1:], "--json")
+    told = json.loads(again.out)
+    counts = told.pop("counts")
+    assert told == {"schema": 1, "ref": ran.out.strip(), "made": False, "notes": []}
+    assert (counts["rows"], counts["features"]) == (30, 1)
+    assert sum(counts[key] for key in counts if key.startswith("rows_")) == 30
+
+
+def test_notes_are_told_on_stderr(numtok: Shell) -> None:
+    Path("a.csv").write_text("x,y,split\n1,1,train\n2,2,train\n")
+    ran = numtok("table", "a.csv", "--target", "y")
+    note = "no row is in the split 'test' of 'split'; eval needs another --split"
+    assert ran.err.endswith(f"\nnumtok: {note}\n")
+    assert numtok("-q", "table", "a.csv", "--target", "y").err == ""
+
+
+# --- errors ------------------------------------------------------------------------------------
+
+LEFT = "features are numbers, booleans and strings; write it as one of these, or leave it out"
+BAD_TABLES = [
+    ("x,y\n1,2\n2,three\n3,4\n", "the target 'y' is 'three' in row 2; a target is a number in "
+     "every row; correct it, or name another column by --target", ": "),
+    ("x,y\n1,2\n2,\n3,4\n", "the target 'y' is missing in row 2; a target is a finite number in "
+     "every row; correct or remove the row", ": "),
+    ("x,y\n1,2\n2,-3e307\n3,4\n", "the target 'y' is -3e+307 in row 2; at most 1e+150 can be "
+     "predicted; divide the target by what suits it, or take its logarithm", ": "),
+    ("x,y\n1,2\n2,-inf\n3,4\n", "the target 'y' is -inf in row 2; a target is a finite number in "
+     "every row; correct or remove the row", ": "),
+    ("x,y\n1,2020-01-01\n2,2020-01-02\n", "the target 'y' is of type date32[day]; a target is a "
+     "number in every row; name another column by --target", ": "),
+    ("x,y\n", "no rows; a table needs at least two", " has "),
+    ("x,y\n1,2\n", "one row; a table needs at least two", " has "),
+    ("x,y\n1,2\n2,2\n3,2\n", "the target 'y' is 2 in every row; there is nothing to predict; name "
+     "another column by --target", ": "),
+    ("y\n1\n2\n3\n4\n5\n6\n", "no column is left for a feature; a table needs one beside the "
+     "target 'y'", ": "),
+    ("x,x,y\n1,2,3\n1,2,4\n", "the column 'x' 2 times; give each column a name of its own",
+     " has "),
+    (",,y\n1,2,3\n1,2,4\n", "a column without a name 2 times; give each column a name of its own",
+     " has "),
+    ("when,y\n2020-01-01,1\n2020-01-02,2\n", "the column 'when' is of type date32[day]; "
+     f"{LEFT} (--drop when)", ": "),
+    ("x,y\n1,1\ninf,2\n", "the feature 'x' is inf in row 2; features are finite or missing; "
+     "correct it, or leave the column out (--drop x)", ": "),
+    ("x,y,split\n1,1,test\n2,2,validation\n", "no row is in the split 'train' of 'split'; at least "
+     "one is needed", ": "),
+    ("x,y,split\n1,1,train\n2,2,My Test\n", "the split column 'split' is 'My Test' in row 2; a "
+     "split's name is lower-case letters, digits, - and _, and neither clipped nor rejected", ": "),
+    ("x,y,split\n1,1,0\n2,2,1\n", "the split column 'split' is of type int64; it holds names such "
+     "as train and test; write these, or leave it out (--drop split)", ": "),
+    ("x,y\n1,2\n2\n", "cannot be read as CSV (a header, fields between commas): CSV parse error: "
+     "row 2: "
+     "Expected 2 columns, got 1: 2; write it again", ": "),
+    ("", "empty; a table needs a header and rows", " is "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "message", "join"), BAD_TABLES)
+def test_what_is_wrong_with_a_table_is_told_in_one_line(
+    here: Path, content: str, message: str, join: str
+) -> None:
+    (here / "a.csv").write_text(content)
+    assert refused(Config("a.csv", "y")) == f"a.csv{join}{message}"
+
+
+def test_text_that_is_not_utf8_is_refused(here: Path) -> None:
+    (here / "a.csv").write_bytes(b"x,y\n\xff\xfe,1\nb,2\n")
+    assert refused(Config("a.csv", "y")) == (
+        f"a.csv: the column 'x' holds text that is not UTF-8; {LEFT} (--drop x)"
+    )
+
+
+def test_what_is_no_parquet_is_refused(here: Path) -> None:
+    (here / "a.parquet").write_bytes(b"x,y\n1,2\n")
+    message = refused(Config("a.parquet", "y"))
+    assert message.startswith("a.parquet: cannot be read as Parquet: ")
+    assert message.endswith("; write it again")
+
+
+def test_the_kinds_of_parquet_that_no_feature_has_are_refused(here: Path) -> None:
+    lists = pa.array([[1], [2]])
+    pq.write_table(pa.table({"x": lists, "y": [1.0, 2.0]}), here / "a.parquet")
+    assert refused(Config("a.parquet", "y")).startswith(
+        "a.parquet: the column 'x' is of type list<"
+    )
+    pq.write_table(pa.table({"x": [1, 2], "y": [True, False]}), here / "a.parquet")
+    assert refused(Config("a.parquet", "y")) == (
+        "a.parquet: the target 'y' is of type bool; a target is a number in every row; name "
+        "another column by --target"
+    )
+    pq.write_table(pa.table({"x": [1, 2], "y": [1.0, float("nan")]}), here / "a.parquet")
+    assert refused(Config("a.parquet", "y")).startswith(
+        "a.parquet: the target 'y' is nan in row 2; "
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "config", "told"),
+    [
+        ("x1,x2,y", Config("a.csv", "z"), "unknown target 'z'; known: x1, x2, y"),
+        (
+            "x1,x2,yy",
+            Config("a.csv", "y"),
+            "unknown target 'y'; did you mean 'yy'? known: x1, x2, yy",
+        ),
+        (
+            "x1;x2;y",
+            Config("a.csv", "y"),
+            "unknown target 'y'; known: x1;x2;y; there is one column; are fields separated by "
+            "commas?",
+        ),
+        (
+            "x1,x2,y",
+            Config("a.csv", "y", drop=("x3",)),
+            "unknown column to --drop 'x3'; did you mean 'x2'? known: x1, x2, y",
+        ),
+        ("x1,x2,y", Config("a.csv", "y", features=("z",)), "unknown feature 'z'; known: x1, x2, y"),
+    ],
+)
+def test_a_column_that_is_not_there_is_named(
+    here: Path, header: str, config: Config, told: str
+) -> None:
+    row = header.translate(str.maketrans("xy", "12"))
+    (here / "a.csv").write_text(f"{header}\n{row}\n{row}\n")
+    assert refused(config, UsageError) == f"a.csv: {told}"
+
+
+def test_a_column_called_split_cannot_be_a_feature(here: Path) -> None:
+    (here / "a.csv").write_text("x,split,y\n1,2,3\n2,3,4\n")
+    assert refused(Config("a.csv", "y", features=("split",))) == (
+        "a.csv: the column 'split' would be both the split of each row and the target or a "
+        "feature; rename it"
+    )
+
+
+def wrong(error: type[NumtokError], path: str, target: str, **options: object) -> str:
+    with pytest.raises(error) as caught:
+        run(Config(path, target, **options), Store(Path("store")))  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+def test_options_that_cannot_be_used_are_told(here: Path) -> None:
+    (here / "a.csv").write_text("x,y,split\n1,1,train\n2,2,test\n")
+    assert wrong(UsageError, "a.txt", "y") == (
+        "a.txt: cannot tell what kind of table this is; allowed are .csv and .parquet"
+    )
+    assert wrong(UsageError, "b.csv", "y") == "b.csv: there is no such file; check the path"
+    assert wrong(UsageError, "a.csv", "y", split="test=0.5") == (
+        "--split has no effect here: a.csv has the column 'split'; leave it out, or leave the "
+        "column (--drop split)"
+    )
+    assert wrong(UsageError, "a.csv", "y", features=("x",), drop=("x",)) == (
+        "--features and --drop exclude each other; give one of them"
+    )
+    assert wrong(UsageError, "a.csv", "y", drop=("y",)) == (
+        "--drop names the target 'y'; leave it out there"
+    )
+    (here / "folder.csv").mkdir()
+    assert wrong(UsageError, "folder.csv", "y") == (
+        "folder.csv: this is a folder; name a file in it; check the path"
+    )
+    (here / "cp.csv").write_bytes("größe,y\n1,2\n3,4\n".encode("cp1252"))
+    assert wrong(DataError, "cp.csv", "y") == (
+        "cp.csv: the name of a column is not UTF-8; save the file as UTF-8"
+    )

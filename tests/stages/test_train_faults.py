@@ -1,0 +1,680 @@
+"""Training under faults: whatever fails or dies, the same command goes on and ends in the same
+bytes.
+
+The quick tests strike at some steps and at every n-th file operation; the slow ones at all of
+them. ``pytest -s`` prints points reached over points existing.
+"""
+
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import NoReturn, cast
+
+import pytest
+
+from numtok import files
+from numtok.cli import main
+from numtok.cli.output.train import TrainingBar
+from numtok.errors import NumtokError, StoreError
+from numtok.records import ENCODED, TABLE
+from numtok.stages.train import Config, run
+from numtok.store.artifact import RECEIPTS, Artifact, verify
+from numtok.store.provenance import provenance
+from numtok.store.store import Store
+from numtok.training.loop import Progress, Training, Update
+from tests.cli.test_store_commands import Shell
+from tests.faults import Faults, Plan, installed, points
+from tests.stages import test_train
+from tests.stages.test_train import TINY, contents, tiny, train
+
+ROOT = Path(__file__).resolve().parents[2]
+SLOW = pytest.mark.slow
+
+data, numtok, one_thread = test_train.data, test_train.numtok, test_train.one_thread
+
+
+def silent(note: str) -> None:
+    if not re.fullmatch(r"goes on at step \d+ of \d+", note):
+        raise AssertionError(f"nothing should be said: {note}")
+
+
+def stopped(step: int, steps: int) -> str:
+    return f"numtok: stopped at step {step} of {steps}; the same command goes on\n"
+
+
+# --- one way of training -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A store to train in, and what comes out where nothing fails."""
+
+    config: Config
+    before: Path
+    whole: dict[str, bytes]
+    trace: tuple[str, ...]
+
+    def start(self, root: Path) -> Path:
+        shutil.copytree(self.before, root)
+        return root
+
+    def train(self, root: Path) -> tuple[Artifact, list[Update]]:
+        updates: list[Update] = []
+        return as_commanded(self.config, root, updates.append), updates
+
+
+def as_commanded(config: Config, root: Path, progress: Progress) -> Artifact:
+    """Train with the operations of the command, which first looks whether the data are a table."""
+    Store(root, silent).resolve(config.encoded, kinds={ENCODED, TABLE})
+    return run(config, Store(root, silent), progress).artifact
+
+
+def traced(before: Path, folder: Path, config: Config) -> Scenario:
+    """Train undisturbed, in one thread."""
+    provenance()  # asked for once a process, and not through the seam
+    root = folder / "undisturbed"
+    shutil.copytree(before, root)
+    with pytest.MonkeyPatch.context() as patch, installed(Plan("trace")) as faults:
+        patch.setenv("NUMTOK_THREADS", "1")
+        artifact = as_commanded(config, root, lambda update: None)
+    assert verify(artifact).problems == []
+    return Scenario(config, before, contents(artifact), tuple(faults.trace))
+
+
+def steps_kept(root: Path) -> int:
+    """The step of the checkpoint that a dead run left: 0 where there is none."""
+    receipts = list(root.glob(f"model/*/.draft-*/{RECEIPTS}/checkpoint.json"))
+    assert len(receipts) <= 1
+    return json.loads(receipts[0].read_bytes())["facts"]["step"] if receipts else 0
+
+
+def is_finished(root: Path, name: str | None) -> bool:
+    """Whether a dead run left a whole model, published or not."""
+    places = root.glob(f"model/{name or '*'}/*/")  # drafts too
+    return any((folder / RECEIPTS / "model.json").exists() for folder in places)
+
+
+def check_goes_on(scenario: Scenario, root: Path) -> int:
+    """The same command continues from the last checkpoint and ends in the same bytes.
+
+    The step that it continues from, which is the last one where the whole model is there.
+    Nothing half-made is seen before it, and nothing hidden is left after it.
+    """
+    for artifact in Store(root, silent).artifacts():
+        assert verify(artifact).problems == []
+    kept, steps = steps_kept(root), scenario.config.steps
+    finished = is_finished(root, scenario.config.name)
+    assert steps is not None
+    artifact, updates = scenario.train(root)
+    assert contents(artifact) == scenario.whole
+    assert verify(artifact).problems == []
+    learnt = [update.step for update in updates]
+    assert learnt == ([] if finished else list(range(kept + 1, steps + 1)))
+    Store(root, silent).collect()
+    assert sorted(path.name for path in root.rglob(".*")) == []
+    return steps if finished else kept
+
+
+# --- other processes ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One run of numtok in a process of its own, and what comes over it.
+
+    ``plan`` is a plan of ``tests.faults``. At the end of ``step`` the ``signals`` come, one after
+    the other, and then the disk is full if ``full``. SIGINT is ignored if ``ignoring``.
+    """
+
+    root: str
+    command: tuple[str, ...]
+    plan: str = "trace"
+    step: int = 0
+    signals: tuple[int, ...] = ()
+    full: bool = False
+    ignoring: bool = False
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended: its exit code, the steps that it took, what it printed."""
+
+    code: int
+    steps: list[int]
+    out: str
+    err: str
+
+
+class Forks:
+    """Runs numtok in processes forked from one that is warm: that takes milliseconds, where a
+    start takes seconds."""
+
+    def __init__(self, server: subprocess.Popen[str]) -> None:
+        self._server = server
+
+    def __call__(self, *attempts: Attempt) -> list[Ended]:
+        assert self._server.stdin is not None and self._server.stdout is not None
+        print(json.dumps([asdict(one) for one in attempts]), file=self._server.stdin, flush=True)
+        return [Ended(**one) for one in json.loads(self._server.stdout.readline())]
+
+    def killed(self, config: Config, root: Path, *steps: int) -> None:
+        """Train, and be killed (kill -9) at the end of a step; then go on to the next."""
+        command, signals = command_of(config), (signal.SIGKILL,)
+        for step in steps:
+            (ended,) = self(Attempt(str(root), command, step=step, signals=signals))
+            assert ended.code == -signal.SIGKILL, ended
+            for line in ended.err.splitlines():
+                silent(line.removeprefix("numtok: "))
+            assert ended.steps[-1] == step
+
+
+def command_of(config: Config) -> tuple[str, ...]:
+    """The command line of a configuration."""
+    words = ["train", config.encoded]
+    for key, value in asdict(config).items():
+        if key != "encoded" and value != getattr(Config("x"), key):
+            named = {"checkpoint_steps": "checkpoint-every", "final_rate": "lr-end"}
+            words += [f"--{named.get(key, key.replace('_', '-'))}", str(value)]
+    return tuple(words)
+
+
+@pytest.fixture(scope="module")
+def forks(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    warm = tmp_path_factory.mktemp("forks") / "artifacts"
+    shutil.copytree(data, warm)
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.stages.test_train_faults", str(warm)],
+        cwd=ROOT,
+        env=os.environ | {"NUMTOK_THREADS": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        yield Forks(server)
+
+
+def _serve() -> None:
+    """This file as a program: the other end of ``Forks``."""
+    os.fsync = lambda fd: None
+    os.environ.pop("NUMTOK_STORE", None)
+    sys.argv = ["numtok", "-q", "--store", sys.argv[1], *command_of(tiny())]
+    with suppress(SystemExit), redirect_stdout(io.StringIO()):
+        main.main()  # imports what every run needs
+    provenance()
+    for line in sys.stdin:
+        attempts = [Attempt(**one) for one in json.loads(line)]
+        print(json.dumps([asdict(_forked(attempt)) for attempt in attempts]), flush=True)
+
+
+def _forked(attempt: Attempt) -> Ended:
+    folder = Path(attempt.root).parent
+    streams = [folder / "stdout", folder / "stderr"]
+    child = os.fork()
+    if child == 0:
+        for fd, path in enumerate(streams, 1):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), fd)
+        _run_numtok(attempt)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    out, err = (path.read_text() for path in streams)
+    lines = out.splitlines()
+    steps = [int(line.partition(" ")[2]) for line in lines if line.startswith("step ")]
+    return Ended(code, steps, "\n".join(lines[len(steps) :]), err)
+
+
+def _run_numtok(attempt: Attempt) -> NoReturn:
+    def tell(bar: TrainingBar, update: Update) -> None:
+        print("step", update.step, flush=True)
+        if update.step == attempt.step:
+            for number in attempt.signals:
+                os.kill(os.getpid(), number)
+            if attempt.full:
+                files.system = cast(files.System, Faults(Plan("enospc", 1, onward=True)))
+
+    code = 70
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if attempt.ignoring:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        TrainingBar.__call__ = tell  # type: ignore[assignment, method-assign]
+        sys.argv = ["numtok", "--store", attempt.root, *attempt.command]
+        with installed(Plan.parse(attempt.plan)):
+            main.main()
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else 70
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+# --- kill -9 after some steps ------------------------------------------------------------------
+
+DROPOUT = TINY + ",dropout=0.2"
+CELLS = [
+    (scheme, objective)
+    for scheme in ("xval", "p1000")
+    for objective in ("mlm:targets", "mlm", "mlm:tokens", "ar", "ar:answer")
+]
+QUICK = [("xval", "mlm", (4, 9, 12)), ("p1000", "ar:answer", (3, 8, 11))]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "objective", "steps"),
+    [*QUICK, *(pytest.param(*cell, range(1, 13), marks=SLOW) for cell in CELLS)],
+)
+def test_a_killed_run_ends_in_the_bytes_of_one_that_was_not(
+    data: Path,
+    forks: Forks,
+    tmp_path: Path,
+    scheme: str,
+    objective: str,
+    steps: Sequence[int],
+) -> None:
+    # Eight steps are an epoch.
+    config = tiny(scheme, steps=12, objective=objective, preset=DROPOUT, checkpoint_steps=3)
+    undisturbed = traced(data, tmp_path, config)
+    for step in steps:
+        root = undisturbed.start(tmp_path / f"step {step}" / "artifacts")
+        forks.killed(config, root, step)
+        # The signal comes before the checkpoint of its own step.
+        assert check_goes_on(undisturbed, root) == (step - 1) // 3 * 3
+
+
+@pytest.mark.parametrize(
+    ("scheme", "objective"), [("xval", "ar"), pytest.param("p1000", "mlm", marks=SLOW)]
+)
+def test_a_run_that_is_killed_again_and_again_gets_there(
+    data: Path, forks: Forks, tmp_path: Path, scheme: str, objective: str
+) -> None:
+    config = tiny(scheme, steps=20, objective=objective, preset=DROPOUT, checkpoint_steps=1)
+    undisturbed = traced(data, tmp_path, config)
+    root = undisturbed.start(tmp_path / "artifacts")
+    forks.killed(config, root, 3, 4, 9, 10, 17, 20)
+    assert check_goes_on(undisturbed, root) == 19
+
+
+def test_a_run_that_learns_its_batches_in_parts_goes_on_as_well(
+    data: Path, forks: Forks, tmp_path: Path
+) -> None:
+    config = tiny(steps=12, objective="mlm", preset=DROPOUT, checkpoint_steps=3, accumulate=3)
+    undisturbed = traced(data, tmp_path, config)
+    root = undisturbed.start(tmp_path / "artifacts")
+    forks.killed(config, root, 8)
+    assert check_goes_on(undisturbed, root) == 6
+
+
+@pytest.mark.parametrize(
+    ("embedder", "objective"),
+    [("numvalue:mlp", "numvalue"), ("numvalue:rnn", "numvalue:answer,project=answer")],
+)
+def test_a_run_that_learns_in_two_passes_goes_on_as_well(
+    data: Path, forks: Forks, tmp_path: Path, embedder: str, objective: str
+) -> None:
+    config = tiny(
+        "numvalue",
+        steps=8,
+        objective=objective,
+        embedder=embedder,
+        preset=DROPOUT,
+        checkpoint_steps=3,
+    )
+    undisturbed = traced(data, tmp_path, config)
+    root = undisturbed.start(tmp_path / "artifacts")
+    forks.killed(config, root, 5, 7)
+    assert check_goes_on(undisturbed, root) == 6
+
+
+def test_a_run_under_a_curriculum_goes_on_inside_a_phase(
+    data: Path, forks: Forks, tmp_path: Path
+) -> None:
+    path = tmp_path / "phases.toml"
+    path.write_text(
+        'restart = true\n[[phase]]\nrows = [{ where = { operator = "+" } }]\n'
+        '[[phase]]\nlength = 2\nrows = [{ where = { operator = "*" } }, { weight = 0.5 }]\n'
+    )
+    config = tiny(
+        steps=12, curriculum=str(path), final_rate=1e-5, preset=DROPOUT, checkpoint_steps=3
+    )
+    undisturbed = traced(data, tmp_path, config)
+    root = undisturbed.start(tmp_path / "artifacts")
+    forks.killed(config, root, 2, 8)  # in the first phase and in the second, which begins at 4
+    assert check_goes_on(undisturbed, root) == 6
+
+
+def test_without_a_checkpoint_a_killed_run_starts_anew(
+    data: Path, forks: Forks, tmp_path: Path
+) -> None:
+    undisturbed = traced(data, tmp_path, tiny(steps=6))
+    root = undisturbed.start(tmp_path / "artifacts")
+    forks.killed(undisturbed.config, root, 5)
+    assert check_goes_on(undisturbed, root) == 0
+
+
+def test_the_options_that_change_no_bytes_may_change_on_the_way(
+    data: Path, forks: Forks, tmp_path: Path
+) -> None:
+    config = tiny(steps=12, objective="mlm", preset=DROPOUT)
+    undisturbed = traced(data, tmp_path, config)
+    root = undisturbed.start(tmp_path / "artifacts")
+    forks.killed(replace(config, checkpoint_steps=4), root, 6)
+    other = replace(config, batch_workers=2, checkpoint_steps=1, recompute=True)
+    assert check_goes_on(replace(undisturbed, config=other), root) == 4
+
+
+def test_a_run_from_other_weights_continues_as_well(
+    data: Path, forks: Forks, tmp_path: Path
+) -> None:
+    before = tmp_path / "with a model"
+    shutil.copytree(data, before)
+    first = train(Store(before), tiny(steps=3))
+    config = tiny(steps=6, init=first.ref, name="second", checkpoint_steps=2)
+    undisturbed = traced(before, tmp_path, config)
+    root = undisturbed.start(tmp_path / "artifacts")
+    forks.killed(config, root, 5)
+    assert check_goes_on(undisturbed, root) == 4
+
+
+def test_losses_that_are_means_of_several_steps_survive_as_well(
+    data: Path, forks: Forks, tmp_path: Path
+) -> None:
+    # A loss is written down every second step; the checkpoint is between two of these.
+    size = "nano,layers=1,width=4,heads=2,dropout=0.1"
+    config = tiny(steps=402, preset=size, batch=16, checkpoint_steps=201)
+    undisturbed = traced(data, tmp_path, config)
+    root = undisturbed.start(tmp_path / "artifacts")
+    forks.killed(config, root, 300)
+    assert steps_kept(root) == 201
+    artifact, updates = undisturbed.train(root)
+    assert [update.step for update in updates] == list(range(202, 403, 2))
+    assert contents(artifact) == undisturbed.whole
+
+
+def test_minutes_are_measured_once(
+    data: Path, forks: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny(minutes=0.01, checkpoint_steps=1)
+    root = tmp_path / "artifacts"
+    shutil.copytree(data, root)
+    forks.killed(config, root, 2)
+    (receipt,) = root.glob(f"model/*/.draft-*/{RECEIPTS}/budget.json")
+    steps = json.loads(receipt.read_bytes())["facts"]["steps"]
+    assert steps > 2
+
+    def forbidden(self: Training, budget: float) -> float:
+        raise AssertionError("the time that a step takes is known")
+
+    monkeypatch.setattr(Training, "_seconds_per_step", forbidden)
+    updates: list[Update] = []
+    artifact = run(config, Store(root), updates.append).artifact
+    assert artifact.manifest.counts["steps"] == steps
+    assert {update.steps for update in updates} == {steps}
+    assert updates[0].step > 1
+    straight = train(Store(root), tiny(steps=steps, name="straight"))
+    assert contents(straight)["weights.safetensors"] == contents(artifact)["weights.safetensors"]
+
+
+def test_restart_discards_what_a_killed_run_left(data: Path, forks: Forks, tmp_path: Path) -> None:
+    config = tiny(steps=6, checkpoint_steps=2)
+    undisturbed = traced(data, tmp_path, config)
+    root = undisturbed.start(tmp_path / "artifacts")
+    forks.killed(config, root, 5)
+    assert steps_kept(root) == 4
+    again = replace(undisturbed, config=replace(config, restart=True))
+    artifact, updates = again.train(root)
+    assert [update.step for update in updates] == [1, 2, 3, 4, 5, 6]
+    assert contents(artifact) == undisturbed.whole
+
+
+def test_time_is_added_up_over_runs(data: Path, forks: Forks, tmp_path: Path) -> None:
+    config = tiny(steps=6, checkpoint_steps=3)
+    root = tmp_path / "artifacts"
+    shutil.copytree(data, root)
+    forks.killed(config, root, 4)
+    (receipt,) = root.glob(f"model/*/.draft-*/{RECEIPTS}/checkpoint.json")
+    content = json.loads(receipt.read_bytes())
+    assert content["facts"]["seconds"] > 0
+    content["facts"]["seconds"] = 5000.0
+    receipt.write_text(json.dumps(content))
+    artifact = run(config, Store(root), lambda update: None).artifact
+    timing = json.loads((artifact.path / "timing.json").read_bytes())
+    assert 5000 < timing["seconds"] < 5060
+    tokens = artifact.manifest.counts["tokens"]
+    assert timing["tokens_per_second"] == pytest.approx(tokens / timing["seconds"])
+
+
+# --- file operations that fail -----------------------------------------------------------------
+
+SOME, ALL = "some", "all"  # of the points that there are
+SHARES = [SOME, pytest.param(ALL, marks=SLOW)]
+STRUCK = tiny("xval", steps=5, objective="mlm", preset=DROPOUT, checkpoint_steps=2)
+
+
+@pytest.fixture(scope="module")
+def struck(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    """A short run with two checkpoints."""
+    return traced(data, tmp_path_factory.mktemp("struck"), STRUCK)
+
+
+def chosen(kind: str, struck: Scenario, share: str) -> list[int]:
+    """All points to strike at, or sixteen at equal distances, from another first one a kind."""
+    places = points(kind, list(struck.trace))
+    apart = 1 if share == ALL else max(1, len(places) // 16)
+    return places[sum(kind.encode()) % apart :: apart]
+
+
+# What only tidies up may fail without a word: closing what was read, removing a lock.
+TIDYING = {"close", "unlink"}
+
+
+def told(kind: str, reached: int, struck: Scenario) -> None:
+    print(f"\ntrain, {kind}: {reached} points reached of {len(points(kind, list(struck.trace)))}")
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("kind", ["eio", "enospc", "short", "torn"])
+def test_any_operation_may_fail(tmp_path: Path, struck: Scenario, kind: str, share: str) -> None:
+    places = chosen(kind, struck, share)
+    for at in places:
+        root = struck.start(tmp_path / str(at))
+        problem: NumtokError | None = None
+        with installed(Plan(kind, at)) as faults:
+            try:
+                struck.train(root)
+            except NumtokError as error:
+                problem = error
+        assert faults.reached, at
+        if problem is None:
+            assert kind == "short" or struck.trace[at - 1] in TIDYING, (at, struck.trace[at - 1])
+        else:
+            assert kind != "short", problem
+            assert isinstance(problem, StoreError), repr(problem)
+            assert str(problem).isprintable()
+        check_goes_on(struck, root)
+        shutil.rmtree(root)
+    told(kind, len(places), struck)
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("kind", ["kill", "killtorn"])
+def test_any_operation_may_be_the_last(
+    tmp_path: Path, forks: Forks, struck: Scenario, kind: str, share: str
+) -> None:
+    command, places = command_of(STRUCK), chosen(kind, struck, share)
+    kept = []
+    for at in places:
+        root = struck.start(tmp_path / str(at) / "artifacts")
+        (ended,) = forks(Attempt(str(root), command, f"{kind}@{at}"))
+        assert (ended.code, ended.err) == (-signal.SIGKILL, ""), at
+        kept.append(check_goes_on(struck, root))
+        shutil.rmtree(root)
+    # The later a run dies, the more of it is kept; at last the whole model.
+    assert kept == sorted(kept)
+    assert {0, 2, 4, 5} == set(kept)
+    told(kind, len(places), struck)
+
+
+def test_a_full_disk_is_told_in_one_line_and_the_same_command_goes_on(
+    numtok: Shell, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "artifacts"
+    shutil.copytree(data, root)
+    command = command_of(tiny(steps=4, checkpoint_steps=1))
+    with installed(Plan("trace")) as faults:
+        straight = numtok(*command)
+    writes = points("torn", faults.trace)
+    shutil.rmtree(root / "model")
+    with installed(Plan("torn", at=writes[5])):  # after budget and two checkpoints with receipts
+        ran = numtok(*command)
+    assert ran.code == 4
+    assert ran.err.count("\n") == 1
+    assert ran.err.endswith(
+        "/checkpoint-000000003.safetensors: No space left on device; free some space, then run the "
+        "same command again: what is finished is kept\n"
+    )
+    assert steps_kept(root) == 2
+    again = numtok(*command)
+    assert (again.code, again.out) == (0, straight.out)
+
+
+# --- signals -----------------------------------------------------------------------------------
+
+INTERRUPTED = [
+    (signal.SIGINT, 130, "numtok: interrupted\n"),
+    (signal.SIGTERM, 143, "numtok: terminated\n"),
+]
+# There is no --checkpoint-every, and no minute passes: a signal is what makes a checkpoint.
+LONG = tiny(steps=12, preset=DROPOUT, objective="mlm")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    """``LONG`` where nothing happens."""
+    return traced(data, tmp_path_factory.mktemp("undisturbed"), LONG)
+
+
+@pytest.mark.parametrize(("number", "code", "line"), INTERRUPTED)
+def test_an_interrupt_is_answered_by_a_checkpoint(
+    undisturbed: Scenario, forks: Forks, tmp_path: Path, number: int, code: int, line: str
+) -> None:
+    root = undisturbed.start(tmp_path / "artifacts")
+    (ended,) = forks(Attempt(str(root), command_of(LONG), step=5, signals=(number,)))
+    assert ended == Ended(code, [1, 2, 3, 4, 5], "", stopped(5, 12) + line)
+    assert steps_kept(root) == 5
+    assert check_goes_on(undisturbed, root) == 5
+
+
+def test_the_same_command_goes_on_after_an_interrupt(
+    undisturbed: Scenario, forks: Forks, tmp_path: Path
+) -> None:
+    root = undisturbed.start(tmp_path / "artifacts")
+    first = Attempt(str(root), command_of(LONG), step=4, signals=(signal.SIGINT,))
+    second = replace(first, step=12, signals=(signal.SIGTERM,))
+    third = replace(first, step=0)
+    ended = forks(first, second, third)
+    assert [(one.code, one.steps) for one in ended] == [
+        (130, [1, 2, 3, 4]), (143, list(range(5, 13))), (0, []),
+    ]  # fmt: skip
+    assert contents(Store(root).resolve(ended[2].out)) == undisturbed.whole
+    assert ended[2].err.startswith("numtok: goes on at step 12 of 12\ntrained\n")
+
+
+def test_what_follows_the_last_step_can_be_cut_short(
+    undisturbed: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = undisturbed.start(tmp_path / "artifacts")
+
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("numtok.stages.train._calibration", cut)
+        with pytest.raises(KeyboardInterrupt):
+            run(LONG, Store(root), lambda update: None)
+    assert check_goes_on(undisturbed, root) == 12
+
+
+def test_a_second_signal_ends_the_process_at_once(
+    undisturbed: Scenario, forks: Forks, tmp_path: Path
+) -> None:
+    root = undisturbed.start(tmp_path / "artifacts")
+    twice = (signal.SIGINT, signal.SIGINT)
+    (ended,) = forks(Attempt(str(root), command_of(LONG), step=5, signals=twice))
+    assert ended == Ended(-signal.SIGINT, [1, 2, 3, 4, 5], "", "")
+    assert check_goes_on(undisturbed, root) == 0
+
+
+def test_a_signal_that_is_ignored_does_not_end_training_early(
+    undisturbed: Scenario, forks: Forks, tmp_path: Path
+) -> None:
+    """As in the background of a shell script."""
+    root = undisturbed.start(tmp_path / "artifacts")
+    interrupted = Attempt(str(root), command_of(LONG), step=5, signals=(signal.SIGINT,))
+    (ended,) = forks(replace(interrupted, ignoring=True))
+    assert (ended.code, ended.steps) == (0, list(range(1, 13)))
+    assert contents(Store(root).resolve(ended.out)) == undisturbed.whole
+
+
+def test_a_checkpoint_that_fails_is_told_rather_than_the_interrupt(
+    undisturbed: Scenario, forks: Forks, tmp_path: Path
+) -> None:
+    root = undisturbed.start(tmp_path / "artifacts")
+    signals = (signal.SIGTERM,)
+    (ended,) = forks(Attempt(str(root), command_of(LONG), step=5, signals=signals, full=True))
+    assert (ended.code, ended.steps, ended.out) == (4, [1, 2, 3, 4, 5], "")
+    assert ended.err.count("\n") == 1
+    assert ".checkpoint-000000005.safetensors.part: No space left on device; " in ended.err
+    assert check_goes_on(undisturbed, root) == 0
+
+
+def test_restart_discards_the_checkpoint_of_an_interrupt(
+    undisturbed: Scenario, forks: Forks, tmp_path: Path
+) -> None:
+    root = undisturbed.start(tmp_path / "artifacts")
+    first = Attempt(str(root), command_of(LONG), step=5, signals=(signal.SIGINT,))
+    again = Attempt(str(root), (*command_of(LONG), "--restart"))
+    interrupted, ended = forks(first, again)
+    assert interrupted.code == 130
+    assert (ended.code, ended.steps) == (0, list(range(1, 13)))
+    assert contents(Store(root).resolve(ended.out)) == undisturbed.whole
+
+
+@SLOW
+@pytest.mark.parametrize(("number", "code", "line"), INTERRUPTED)
+def test_an_interrupt_from_outside_is_answered_at_any_time(
+    data: Path, tmp_path: Path, number: int, code: int, line: str
+) -> None:
+    config = tiny(steps=1500, batch=16, preset=DROPOUT, checkpoint_steps=500)
+    undisturbed = traced(data, tmp_path, config)
+    root = undisturbed.start(tmp_path / "artifacts")
+    program = "import signal, sys; sys.path.insert(0, sys.argv.pop(1)); "
+    # Where the tests run in the background, interrupts are ignored by what they start as well.
+    program += "signal.signal(signal.SIGINT, signal.default_int_handler); "
+    program += "from numtok.cli.main import main; main()"
+    command = [sys.executable, "-c", program, str(ROOT), "--store", str(root), *command_of(config)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        until = time.monotonic() + 60
+        while not steps_kept(root) and time.monotonic() < until:
+            time.sleep(0.01)
+        running.send_signal(number)
+        out, err = running.communicate(timeout=60)
+    kept = steps_kept(root)
+    told = stopped(kept, 1500).replace("1500", "1,500")
+    told = told.replace(f"step {kept}", f"step {kept:,}")
+    assert (running.returncode, out, err.decode()) == (code, b"", told + line)
+    assert 500 < kept < 1500  # not the one that was seen: the signal made another
+    artifact, updates = undisturbed.train(root)
+    assert updates[0].step > kept
+    assert contents(artifact) == undisturbed.whole
+
+
+if __name__ == "__main__":
+    _serve()

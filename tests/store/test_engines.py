@@ -1,0 +1,170 @@
+"""The engine: the same results from one process and from several, and what it says of failures."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from numtok.errors import DataError, StoreError
+from numtok.store.engines.local import Workers, run_units
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Called with a unit: who did it and with which copy of the work, and what came out."""
+
+    factor: int
+
+    @cached_property
+    def copy(self) -> float:
+        return time.monotonic()
+
+    def __call__(self, unit: int) -> tuple[int, float, int]:
+        if unit < 0:
+            raise DataError(f"unit {unit} cannot be")
+        if unit == 13:
+            os._exit(1)
+        return os.getpid(), self.copy, self.factor * unit
+
+
+@dataclass(frozen=True)
+class Large:
+    """A work that holds much."""
+
+    factor: int
+    content: bytes
+
+    def __call__(self, unit: int) -> int:
+        return len(self.content) + self.factor * unit
+
+
+def children() -> list[int]:
+    """Worker processes of this one."""
+    # Python may list one that has ended, where two threads waited for it.
+    pids = [child.pid or 0 for child in multiprocessing.active_children()]
+    return sorted(filter(psutil.pid_exists, pids))
+
+
+@pytest.fixture
+def two() -> Iterator[Workers]:
+    with Workers(2) as workers:
+        yield workers
+    assert not children()
+
+
+@pytest.mark.parametrize("count, units", [(1, 5), (2, 1), (2, 0)])
+def test_one_worker_or_one_unit_starts_no_process(count: int, units: int) -> None:
+    found = list(run_units(Work(3), range(units), count))
+    assert [out for *_, out in found] == [3 * unit for unit in range(units)]
+    assert {pid for pid, *_ in found} <= {os.getpid()}
+
+
+def test_workers_that_are_started_early_do_all_works_that_follow(two: Workers) -> None:
+    two.start(Work, 5)
+    started = children()
+    assert len(started) == 2
+    for factor in (3, 4):
+        found = list(two.run(Work(factor), range(12)))
+        assert sorted(out for *_, out in found) == [factor * unit for unit in range(12)]
+        # The work is unpickled once a process, so it keeps what it has read.
+        copies = {(pid, copy) for pid, copy, _ in found}
+        assert {pid for pid, _ in copies} <= set(started) and len(copies) <= 2
+    assert children() == started
+
+
+def test_a_work_goes_to_each_worker_once_however_many_units_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Workers(2) as workers:
+        sent: list[int] = []
+        usual = ProcessPoolExecutor.submit
+
+        def submit(self: ProcessPoolExecutor, call: Any, *arguments: Any) -> Any:
+            sent.append(len(pickle.dumps(arguments)))
+            return usual(self, call, *arguments)
+
+        monkeypatch.setattr(ProcessPoolExecutor, "submit", submit)
+        for factor in (3, 4):  # the second with workers that know another work
+            work = Large(factor, bytes(10_000))
+            found = list(workers.run(work, range(8)))
+            assert sorted(found) == [10_000 + factor * unit for unit in range(8)]
+        assert max(sent[:8]) < 200 and min(sent[8:]) > 10_000
+
+
+@pytest.mark.parametrize("units", [0, 1])
+def test_none_is_started_early_for_what_may_be_one_unit(two: Workers, units: int) -> None:
+    two.start(Work, units)
+    assert children() == []
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_failing_unit_ends_the_work(two: Workers, early: bool) -> None:
+    if early:
+        two.start(Work, 2)
+    with pytest.raises(DataError, match=r"^unit -1 cannot be$"):
+        list(two.run(Work(1), [1, -1, 2]))
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_worker_that_dies_is_told_in_a_line(two: Workers, early: bool) -> None:
+    if early:
+        two.start(Work, 2)
+    with pytest.raises(StoreError, match=r"^a worker process died \(killed, or out of memory\)"):
+        list(two.run(Work(1), [13, 1, 2]))
+
+
+def test_workers_that_die_while_work_is_planned_are_told_of_by_the_work(two: Workers) -> None:
+    two.start(Work, 2)
+    for pid in children():
+        os.kill(pid, signal.SIGKILL)
+    with pytest.raises(StoreError, match=r"^a worker process died"):
+        list(two.run(Work(1), range(4)))
+
+
+def test_no_thread_is_left_that_python_would_wake_at_its_exit() -> None:
+    before = threading.enumerate()
+    with Workers(2) as workers:
+        workers.start(Work, 2)
+        assert threading.enumerate() != before
+    assert threading.enumerate() == before
+
+
+def test_a_lock_that_a_library_makes_in_a_worker_is_no_warning_at_the_exit(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        """
+import multiprocessing
+from numtok.store.engines.local import run_units
+
+locks = []
+
+def lock(unit):  # as numcodecs does, when it first reads a field
+    locks.append(multiprocessing.Lock())
+    return unit
+
+if __name__ == "__main__":
+    print(sorted(run_units(lock, range(4), 2)))
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 1, 2, 3]\n", "")

@@ -1,0 +1,1057 @@
+"""The store: complete or absent, found again by what went in, and honest about damage."""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok import files
+from numtok.errors import NegativeVerdict, NumtokError, StoreError, UsageError
+from numtok.records import Natural
+from numtok.store import artifact as on_disk
+from numtok.store import draft as drafts
+from numtok.store.artifact import (
+    FILES,
+    MANIFEST,
+    TIMING,
+    Artifact,
+    Output,
+    Parent,
+    read_receipt,
+    verify,
+    version_of,
+    write_receipt,
+)
+from numtok.store.provenance import Provenance, provenance
+from numtok.store.store import Absent, Store
+from tests import fakestage
+from tests.fakestage import make
+from tests.faults import Plan, installed, points
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def silent(note: str) -> None:
+    raise AssertionError(f"nothing should be said: {note}")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store", silent)
+
+
+def hidden(store: Store) -> list[str]:
+    return sorted(path.name for path in store.root.rglob(".*"))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All of an artifact that has to come out the same each time."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def no_receipts(draft: drafts.Draft | Artifact) -> drafts.Draft:
+    assert isinstance(draft, drafts.Draft)
+    return draft
+
+
+# --- versions ----------------------------------------------------------------------------------
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+settings_dicts = st.dictionaries(st.text(), values, max_size=5)
+
+
+def reordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: reordered(value[key]) for key in reversed(list(value))}
+    return [reordered(item) for item in value] if isinstance(value, list) else value
+
+
+@given(settings_dicts)
+def test_a_version_does_not_depend_on_the_order_of_keys(settings: dict[str, Any]) -> None:
+    assert version_of("k", reordered(settings), []) == version_of("k", settings, [])
+
+
+@given(settings_dicts)
+def test_a_version_survives_being_written_as_json(settings: dict[str, Any]) -> None:
+    again = json.loads(json.dumps(settings, indent=2))
+    assert version_of("k", again, []) == version_of("k", settings, [])
+
+
+@given(settings_dicts, settings_dicts)
+def test_different_settings_have_different_versions(a: dict[str, Any], b: dict[str, Any]) -> None:
+    same = json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
+    assert (version_of("k", a, []) == version_of("k", b, [])) == same
+
+
+def test_a_version_is_of_digests_and_never_of_places() -> None:
+    def parent(where: str, digest: str) -> Parent:
+        return Parent("file", where, digest, 1)
+
+    one = version_of("k", {}, [parent("a", "11"), parent("b", "22")])
+    assert one == version_of("k", {}, [parent("x", "11"), parent("y", "22")])
+    assert one != version_of("k", {}, [parent("a", "22"), parent("b", "11")])
+    assert one != version_of("other", {}, [parent("a", "11"), parent("b", "22")])
+    assert re.fullmatch("[0-9a-f]{16}", one)
+
+
+def test_versions_do_not_change_between_releases() -> None:
+    settings = {"scheme": {"name": "p10", "exponents": "-8..7"}, "seed": 0, "x": [1.5, None, "é"]}
+    assert version_of("encoded", settings, [Parent("file", "a", "ab" * 32, 3)]) == GOLDEN_VERSION
+
+
+GOLDEN_VERSION = "f5895bebf6b1531a"
+
+
+@pytest.mark.parametrize("settings", [{1: "a"}, {"a": {2: 3}}, {"a": [{None: 1}]}])
+def test_a_key_that_is_no_string_is_refused(settings: Any) -> None:
+    with pytest.raises(TypeError, match="is not a string"):
+        version_of("k", settings, [])
+
+
+def test_a_value_that_is_not_a_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        version_of("k", {"a": float("nan")}, [])
+
+
+# --- making ------------------------------------------------------------------------------------
+
+
+def test_an_artifact_says_what_it_is(store: Store) -> None:
+    artifact = make(store)
+    assert artifact.ref == f"toy@{artifact.version}"
+    manifest = json.loads((artifact.path / MANIFEST).read_bytes())
+    assert manifest["schema"] == 1
+    assert (manifest["kind"], manifest["name"]) == ("fake", "toy")
+    assert manifest["settings"] == fakestage.SETTINGS
+    assert manifest["seed"] == 7
+    assert manifest["counts"] == {"rows": 9}
+    assert manifest["command"] == fakestage.COMMAND
+    assert manifest["parents"][0]["digest"] == "ab" * 32
+    assert manifest["made_by"]["libraries"]["msgspec"]
+    assert [output.path for output in artifact.files()] == [
+        *(f"part/unit-{number}.txt" for number in range(3)),
+        "scheme.json",
+    ]
+    assert json.loads((artifact.path / "timing.json").read_bytes()) == {"seconds": 0.5}
+    assert verify(artifact).problems == []
+    assert hidden(store) == []
+
+
+def test_facts_are_in_the_manifest_and_not_in_those_that_have_none(store: Store) -> None:
+    facts = {"mean": 280.5, "periods": {"train": "2019"}}
+    with store.draft("fake", "told", {}, [], ["numtok", "fake"]) as draft:
+        told = no_receipts(draft).publish({}, {}, facts)
+    assert told.manifest.facts == facts
+    assert json.loads((told.path / MANIFEST).read_bytes())["facts"] == facts
+    assert verify(told).problems == []
+    edit(told.path / MANIFEST, facts={"mean": 0.0})
+    assert verify(told).problems[0].startswith("manifest.json was edited: its digest")
+    silent = make(store)
+    assert silent.manifest.facts == {}
+    assert "facts" not in json.loads((silent.path / MANIFEST).read_bytes())
+
+
+def test_made_again_it_is_found_and_not_made(store: Store) -> None:
+    first, done = make(store), list[str]()
+    assert make(store, done=done) == first
+    assert make(store, done=done, restart=True) == first
+    assert done == []
+
+
+def test_a_draft_left_by_an_exception_is_continued(store: Store) -> None:
+    done: list[str] = []
+    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
+        make(store, done=done)
+    assert 0 < len(done) < 3
+    assert store.artifacts() == []
+    more: list[str] = []
+    assert verify(make(store, done=more)).problems == []
+    assert done + more == list(fakestage.UNITS)
+
+
+def test_restart_discards_the_draft(store: Store) -> None:
+    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
+        make(store)
+    done: list[str] = []
+    make(store, restart=True, done=done)
+    assert done == list(fakestage.UNITS)
+
+
+def test_a_draft_begun_by_other_versions_is_not_continued(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
+        make(store)
+    other = Provenance("9.9", None, None, {})
+    monkeypatch.setattr(drafts, "provenance", lambda: other)
+    notes: list[str] = []
+    done: list[str] = []
+    make(Store(store.root, notes.append), done=done)
+    assert done == list(fakestage.UNITS)
+    assert len(notes) == 1
+    assert notes[0].startswith("beginning again: other versions of numtok or its libraries began")
+    assert hidden(store) == []
+
+
+def test_what_no_receipt_vouches_for_is_removed_before_a_draft_is_continued(store: Store) -> None:
+    with store.draft("k", "n", {}, [], []) as begun:
+        begun = no_receipts(begun)
+        (begun.path / "stray.txt").write_bytes(b"half")
+        (begun.path / MANIFEST).write_bytes(b"{}")
+        (begun.path / "receipts" / ".u.json.part").write_bytes(b"{")
+        (begun.path / "receipts" / "bad.json").write_bytes(b"{")
+        with files.Sink(begun.path / "good.txt") as sink:
+            sink.write(b"whole")
+        outputs = [Output("good.txt", sink.bytes, sink.sha256)]
+        write_receipt(begun.path, "u", input="i", settings="s", outputs=outputs, facts={})
+    with store.draft("k", "n", {}, [], []) as draft:
+        draft = no_receipts(draft)
+        assert draft.continued
+        assert draft.path != begun.path
+        assert {path for path, _ in on_disk.walk(draft.path)} == {"good.txt"}
+        assert not (draft.path / MANIFEST).exists()
+        assert draft.receipt("bad", input="i", settings="s") is None
+        artifact = draft.publish({}, {})
+    assert sorted(os.listdir(artifact.path / "receipts")) == ["u.json"]
+
+
+def test_a_worker_that_outlived_its_parent_cannot_write_into_the_continued_draft(
+    store: Store,
+) -> None:
+    with store.draft("k", "n", {}, [], []) as draft:
+        old = no_receipts(draft).path
+        late = files.Sink(old / "late.txt")
+    with store.draft("k", "n", {}, [], []) as draft:
+        draft = no_receipts(draft)
+        late.write(b"late")
+        with pytest.raises(StoreError, match="No such file"):
+            late.close()
+        with pytest.raises(StoreError, match="No such file"):
+            write_receipt(old, "u", input="i", settings="s", outputs=[], facts={})
+        assert draft.publish({}, {}).files() == []
+
+
+def test_scratch_files_are_not_published(store: Store) -> None:
+    with store.draft("k", "n", {}, [], []) as draft:
+        draft = no_receipts(draft)
+        (draft.path / ".scratch").write_bytes(b"x")
+        assert draft.publish({}, {}).files() == []
+    assert hidden(store) == []
+
+
+def test_a_link_is_not_published(store: Store) -> None:
+    with store.draft("k", "n", {}, [], []) as draft:
+        draft = no_receipts(draft)
+        (draft.path / "link").symlink_to("/etc/passwd")
+        with pytest.raises(StoreError, match="link is not a plain file; run the command with"):
+            draft.publish({}, {})
+
+
+def test_a_file_that_changed_after_its_receipt_is_not_published(store: Store) -> None:
+    with store.draft("k", "n", {}, [], []) as draft:
+        draft = no_receipts(draft)
+        (draft.path / "a").write_bytes(b"1")
+        outputs = [Output("a", 2, "00"), Output("gone", 1, "00")]
+        write_receipt(draft.path, "u", input="i", settings="s", outputs=outputs, facts={})
+        with pytest.raises(StoreError, match=r"a, gone in .* changed after a receipt was written"):
+            draft.publish({}, {})
+
+
+@pytest.mark.parametrize(("kind", "name"), [("K", "n"), ("k", "N"), ("k", "../n"), ("k", ".n")])
+def test_a_name_that_cannot_be_one_is_refused(store: Store, kind: str, name: str) -> None:
+    with (
+        pytest.raises(UsageError, match="cannot be used; allowed are"),
+        store.draft(kind, name, {}, [], []),
+    ):
+        pass
+    assert not store.root.exists()
+
+
+def test_a_manifest_that_nobody_could_read_is_refused_before_any_work(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numtok.store.store.SMALL", 1000)
+    with (
+        pytest.raises(UsageError, match=r"have [0-9]+ bytes, at most 900 are kept; join"),
+        store.draft("k", "n", {"a": "x" * 1000}, [], []),
+    ):
+        pass
+
+
+def test_a_store_finds_what_is_to_be_made_under_any_name(store: Store) -> None:
+    first = make(store, name="mine")
+    open_minded = Store(store.root, silent, any_name=True)
+    assert make(open_minded, name="yours") == first
+    assert make(store, name="yours").ref != first.ref  # under its own name it was not there
+    assert make(open_minded, name="yours").name == "yours"  # which comes first
+
+
+def test_a_store_that_makes_nothing_tells_what_is_absent(store: Store) -> None:
+    looking = Store(store.root, silent, make=False)
+    with pytest.raises(Absent, match="fake/toy@"):
+        make(looking)
+    assert not store.root.exists()
+    assert make(store) == make(looking)
+
+
+# --- receipts ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def drafted(tmp_path: Path) -> Path:
+    (tmp_path / "receipts").mkdir()
+    (tmp_path / "a.txt").write_bytes(b"abc")
+    digest, size = files.sha256_file(tmp_path / "a.txt")
+    outputs = [Output("a.txt", size, digest)]
+    write_receipt(tmp_path, "u", input="i", settings="s", outputs=outputs, facts={"rows": 3})
+    return tmp_path
+
+
+def test_a_receipt_is_read_back_with_its_facts(drafted: Path) -> None:
+    receipt = read_receipt(drafted, "u", input="i", settings="s")
+    assert receipt is not None
+    assert receipt.facts == {"rows": 3}
+    assert receipt.outputs[0].path == "a.txt"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda folder: (folder / "a.txt").write_bytes(b"abd"),
+        lambda folder: (folder / "a.txt").write_bytes(b"abcd"),
+        lambda folder: (folder / "a.txt").unlink(),
+        lambda folder: (folder / "receipts" / "u.json").write_bytes(b"{"),
+        lambda folder: (folder / "receipts" / "u.json").unlink(),
+    ],
+)
+def test_a_receipt_counts_only_while_all_it_lists_is_there(
+    drafted: Path, harm: Callable[[Path], object]
+) -> None:
+    harm(drafted)
+    assert read_receipt(drafted, "u", input="i", settings="s") is None
+    assert not (drafted / "receipts" / "u.json").exists()
+
+
+class _Counted(msgspec.Struct):
+    rows: Natural
+
+
+@pytest.mark.parametrize("facts", [{"rows": "3"}, {"rows": -1}, {"rows": None}, {}])
+def test_a_receipt_with_facts_of_another_type_is_as_good_as_none(
+    drafted: Path, facts: dict[str, Any]
+) -> None:
+    asked = partial(read_receipt, drafted, "u", input="i", settings="s", facts=_Counted)
+    assert asked() is not None
+    write_receipt(drafted, "u", input="i", settings="s", outputs=[], facts=facts)
+    assert asked() is None
+    assert not (drafted / "receipts" / "u.json").exists()
+
+
+@pytest.mark.parametrize(("input", "settings"), [("other", "s"), ("i", "other")])
+def test_a_receipt_for_something_else_is_removed_with_its_files(
+    drafted: Path, input: str, settings: str
+) -> None:
+    assert read_receipt(drafted, "u", input=input, settings=settings) is None
+    assert os.listdir(drafted / "receipts") == []
+    assert not (drafted / "a.txt").exists()
+
+
+@pytest.mark.parametrize("path", ["/a", "../a", "a/../../b", "", "a//b", "./a", "a\0"])
+def test_a_receipt_lists_nothing_outside_the_folder(drafted: Path, path: str) -> None:
+    with pytest.raises(ValueError, match="leaves the artifact's folder"):
+        write_receipt(
+            drafted, "v", input="i", settings="s", outputs=[Output(path, 0, "")], facts={}
+        )
+
+
+def test_a_unit_is_a_name(drafted: Path) -> None:
+    with pytest.raises(ValueError, match="is not a name"):
+        read_receipt(drafted, "../u", input="i", settings="s")
+
+
+# --- force -------------------------------------------------------------------------------------
+
+
+def test_forced_and_identical_the_old_one_is_kept_and_said_to_be_the_same(store: Store) -> None:
+    notes: list[str] = []
+    first = make(store)
+    inode = first.path.stat().st_ino
+    done: list[str] = []
+    assert make(Store(store.root, notes.append), force=True, done=done) == first
+    assert notes == [f"made again, {first.ref} is the same to the byte"]
+    assert done == list(fakestage.UNITS)
+    assert first.path.stat().st_ino == inode
+    assert hidden(store) == []
+
+
+def test_forced_where_a_file_was_lost_it_is_named(store: Store) -> None:
+    first = make(store)
+    (first.path / "part" / "unit-1.txt").unlink()
+    with pytest.raises(NegativeVerdict, match=r"differs in part/unit-1\.txt; "):
+        make(store, force=True)
+    assert hidden(store) == []
+
+
+def test_forced_and_different_the_files_are_named_and_the_old_one_is_kept(store: Store) -> None:
+    first = make(store)
+    before = contents(first.path)
+    with pytest.raises(NegativeVerdict) as caught:
+        make(store, force=True, salt="!")
+    assert str(caught.value).startswith(
+        f"made again, {first.ref} differs in part/unit-0.txt, part/unit-1.txt, part/unit-2.txt; "
+        "the one in the store is kept: "
+    )
+    assert contents(first.path) == before
+    assert hidden(store) == []
+
+
+# --- references --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shelf(store: Store) -> Store:
+    """data/sea, data/both, encoded/both, encoded/sea in two versions."""
+    for kind, name, seed in [
+        ("data", "sea", 0),
+        ("data", "both", 1),
+        ("encoded", "both", 2),
+        ("encoded", "land", 3),
+        ("encoded", "land", 4),
+    ]:
+        with store.draft(kind, name, {"seed": seed}, [], []) as draft:
+            no_receipts(draft).publish({}, {})
+    return store
+
+
+def test_artifacts_are_listed_in_order(shelf: Store) -> None:
+    assert [(item.kind, item.name) for item in shelf.artifacts()] == [
+        ("data", "both"),
+        ("data", "sea"),
+        ("encoded", "both"),
+        ("encoded", "land"),
+        ("encoded", "land"),
+    ]
+
+
+def test_every_form_of_a_reference_finds_its_artifact(shelf: Store) -> None:
+    for item in shelf.artifacts():
+        for ref in (
+            item.ref,
+            f"{item.kind}/{item.ref}",
+            item.version,
+            item.version[:8],
+            f"{item.name}@{item.version[:8]}",
+            str(item.path),
+            f"{item.path}/",
+        ):
+            assert shelf.resolve(ref) == item, ref
+    assert shelf.resolve("sea").kind == "data"
+    assert shelf.resolve("data/both").kind == "data"
+    assert shelf.resolve("both", kinds=["encoded"]).kind == "encoded"
+
+
+def test_listing_and_resolving_look_at_no_file_of_an_artifact(shelf: Store) -> None:
+    with installed(Plan("trace")) as traced:
+        shelf.resolve("sea")
+    # One for the root, one to see that it is there, one a kind, one a name.
+    assert traced.trace == ["scandir"] * (2 + 2 + 4)
+
+
+@pytest.mark.parametrize(
+    ("ref", "kinds", "message"),
+    [
+        ("se", None, "no artifact 'se' in STORE; did you mean 'sea'? `numtok ls` lists them all"),
+        ("", None, "no artifact '' in STORE; `numtok ls` lists them all"),
+        ("xyzzyxyz", None, "no artifact 'xyzzyxyz' in STORE; `numtok ls` lists them all"),
+        ("data/xyzzyxyz", None, "no artifact 'data/xyzzyxyz' in STORE; "),
+        ("sea@0000", None, "no artifact 'sea@0000' in STORE; did you mean "),
+        ("both", None, "'both' stands for several artifacts; name one of data/both@"),
+        ("land", ["encoded"], "'land' stands for several artifacts; name one of encoded/land@"),
+        ("sea", ["model", "encoded"], "'sea' is of kind data; here it must be encoded or model"),
+        ("nokind/sea", None, "'nokind/sea' is not an artifact's folder (it has no manifest.json)"),
+        ("./sea", None, "'sea' is not an artifact's folder (it has no manifest.json); "),
+        ("/", None, "'/' is not an artifact's folder (it has no manifest.json); "),
+    ],
+)
+def test_a_reference_to_none_or_several_is_explained(
+    shelf: Store, ref: str, kinds: list[str] | None, message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        shelf.resolve(ref, kinds)
+    assert str(caught.value).startswith(message.replace("STORE", str(shelf.root)))
+    assert "\n" not in str(caught.value)
+
+
+def test_three_characters_of_a_version_are_too_few(shelf: Store) -> None:
+    version = shelf.artifacts()[0].version
+    with pytest.raises(UsageError, match="no artifact"):
+        shelf.resolve(version[:3])
+
+
+def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"there is no store at .*; a command that makes"):
+        Store(tmp_path / "none").artifacts()
+    with pytest.raises(
+        StoreError, match=r"cannot write to .*/no/store: No such file or directory; check"
+    ):
+        make(Store(tmp_path / "no" / "store"))
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StoreError, match="Not a directory; check the path"):
+        make(Store(tmp_path / "file"))
+    with pytest.raises(StoreError, match=r"cannot list .*file: Not a directory"):
+        Store(tmp_path / "file").artifacts()
+
+
+def test_a_store_behind_a_symbolic_link_works(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    store = Store(tmp_path / "link")
+    artifact = make(store)
+    assert store.resolve("toy") == artifact
+    store.remove(artifact)
+    assert os.listdir(tmp_path / "real") == []
+
+
+# --- verify ------------------------------------------------------------------------------------
+
+
+def edit(path: Path, **changes: Any) -> None:
+    data = json.loads(path.read_bytes()) | changes
+    path.write_bytes((json.dumps(data, sort_keys=True, indent=1) + "\n").encode())
+
+
+def append(path: Path, text: str) -> None:
+    path.write_bytes(path.read_bytes() + text.encode())
+
+
+def swap_for_link(path: Path) -> None:
+    path.rename(path.parent.parent.parent / "elsewhere")
+    path.symlink_to(path.parent.parent.parent / "elsewhere")
+
+
+def list_outside(folder: Path) -> None:
+    """A whole, consistent artifact whose listing points out of its folder."""
+    (folder / FILES).write_bytes(on_disk.listing([Output("../../../secret", 3, "00" * 32)]))
+    digest = files.sha256_file(folder / FILES)[0]
+    manifest = on_disk.read_manifest(folder)
+    changed = type(manifest)(
+        **{name: getattr(manifest, name) for name in manifest.__struct_fields__}
+        | {"content": digest, "files": 1, "bytes": 3}
+    )
+    (folder / MANIFEST).write_bytes(on_disk.manifest_bytes(changed))
+
+
+HARM: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a changed byte": (
+        lambda folder: (folder / "scheme.json").write_bytes(b"[]\n"),
+        "'scheme.json' was changed: its sha256 is",
+    ),
+    "a longer file": (
+        lambda folder: append(folder / "scheme.json", "x"),
+        "'scheme.json' has 4 bytes, files.jsonl says 3",
+    ),
+    "a missing file": (
+        lambda folder: (folder / "part" / "unit-1.txt").unlink(),
+        "'part/unit-1.txt' is missing",
+    ),
+    "an extra file": (
+        lambda folder: (folder / "part" / "extra\n").write_bytes(b""),
+        "'part/extra\\n' is not listed in files.jsonl",
+    ),
+    "a link for a file": (
+        lambda folder: swap_for_link(folder / "part" / "unit-1.txt"),
+        "'part/unit-1.txt' is not a plain file",
+    ),
+    "a link for a folder": (
+        lambda folder: swap_for_link(folder / "part"),
+        "'part/unit-0.txt' is missing",
+    ),
+    "an edited count": (
+        lambda folder: edit(folder / MANIFEST, counts={"rows": 10}),
+        "manifest.json was edited: its digest does not belong to its fields",
+    ),
+    "an edited setting": (
+        lambda folder: edit(folder / MANIFEST, settings={"seed": 8}),
+        "manifest.json was edited: its settings and parents have the version",
+    ),
+    "another name": (
+        lambda folder: edit(folder / MANIFEST, name="joy"),
+        "manifest.json is that of fake/joy@",
+    ),
+    "spaces in the manifest": (
+        lambda folder: append(folder / MANIFEST, " "),
+        "manifest.json was edited",
+    ),
+    "an unknown field": (
+        lambda folder: edit(folder / MANIFEST, more=1),
+        "is damaged: Object contains unknown field `more`",
+    ),
+    "a field of the wrong type": (
+        lambda folder: edit(folder / MANIFEST, files="4"),
+        "is damaged: Expected `int`, got `str`",
+    ),
+    "a newer format": (
+        lambda folder: edit(folder / MANIFEST, schema=2, more=1),
+        "has store format 2, this numtok knows up to 1; use the numtok that made it",
+    ),
+    "an older format": (
+        lambda folder: edit(folder / MANIFEST, schema=0),
+        "there is no store format 0",
+    ),
+    "no manifest": (
+        lambda folder: (folder / MANIFEST).unlink(),
+        "manifest.json: No such file or directory",
+    ),
+    "half a manifest": (
+        lambda folder: (folder / MANIFEST).write_bytes((folder / MANIFEST).read_bytes()[:99]),
+        "manifest.json is damaged: it is not JSON",
+    ),
+    "a manifest that is a list": (
+        lambda folder: (folder / MANIFEST).write_bytes(b"[]"),
+        "manifest.json is damaged: Expected `object`, got `array`",
+    ),
+    "a manifest nested without end": (
+        lambda folder: (folder / MANIFEST).write_bytes(b"[" * 100_000),
+        "manifest.json is damaged: it is not JSON",
+    ),
+    "NaN in the manifest": (
+        lambda folder: edit(folder / MANIFEST, settings={"a": float("nan")}),
+        "NaN is not a JSON number",
+    ),
+    "a number that is none in the manifest": (
+        lambda folder: (folder / MANIFEST).write_bytes(
+            (folder / MANIFEST).read_bytes().replace(b'"seed": 7', b'"seed": 1e999')
+        ),
+        "1e999 is not a JSON number that float64 holds",
+    ),
+    "settings nested beyond measure": (
+        lambda folder: edit(folder / MANIFEST, settings=nested(200)),
+        "manifest.json is damaged: it is not JSON (it is nested too deep)",
+    ),
+    "a count below 0": (
+        lambda folder: edit(folder / MANIFEST, counts={"rows": -1}),
+        "is damaged: Expected `int` >= 0 - at `$.counts[...]`",
+    ),
+    "a size beyond all disks": (
+        lambda folder: edit(folder / MANIFEST, bytes=10**30),
+        "is damaged: Expected `int` <= 9223372036854775807",
+    ),
+    "a name that leads elsewhere": (
+        lambda folder: edit(folder / MANIFEST, name="../joy"),
+        "is damaged: Expected `str` matching regex",
+    ),
+    "a file that grew beyond all disks": (
+        lambda folder: os.truncate(folder / "scheme.json", 1 << 42),
+        "'scheme.json' has 4398046511104 bytes, files.jsonl says 3",
+    ),
+    "a manifest without end": (
+        lambda folder: (folder / MANIFEST).write_bytes(b" " * (9 << 20)),
+        "manifest.json has 9437184 bytes; at most 8388608 are read",
+    ),
+    "a line more in the listing": (
+        lambda folder: append(folder / FILES, "{}\n"),
+        "files.jsonl is damaged: its sha256 is",
+    ),
+    "a path out of the folder": (
+        list_outside,
+        "files.jsonl is damaged: '../../../secret' leaves the artifact's folder",
+    ),
+}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+def test_what_a_manifest_lacks_is_damage_where_it_is_needed(store: Store) -> None:
+    artifact = make(store)
+    edit(artifact.path / MANIFEST, counts={}, parents=[])
+    found = Artifact(artifact.path, artifact.kind, artifact.name, artifact.version)
+    with pytest.raises(StoreError, match=r"manifest\.json is damaged: its counts lack 'rows'"):
+        found.manifest.counts["rows"]
+    with pytest.raises(StoreError, match=r"manifest\.json is damaged: it names no artifact"):
+        found.made_from("encoded")
+    (found.path / TIMING).write_text("{}")
+    with pytest.raises(StoreError, match=r"timing\.json is damaged: .* `seconds`"):
+        _ = found.seconds
+
+
+@pytest.mark.parametrize("case", HARM)
+def test_verify_finds_and_names(store: Store, case: str) -> None:
+    artifact = make(store)
+    harm, message = HARM[case]
+    harm(artifact.path)
+    found = verify(Artifact(artifact.path, artifact.kind, artifact.name, artifact.version))
+    assert any(message in problem for problem in found.problems), found.problems
+
+
+def test_verify_counts_what_it_read(store: Store) -> None:
+    check = verify(make(store))
+    assert (check.problems, check.files) == ([], 4)
+    assert check.bytes == 3 + 3 * 3 * len("unit-0 0\n")
+
+
+def test_a_sample_is_other_files_each_time_and_a_missing_file_is_always_noticed(
+    store: Store,
+) -> None:
+    artifact = make(store)
+    paths = [output.path for output in artifact.files()]
+    (artifact.path / paths[0]).write_bytes(b"!")
+    found = {bool(verify(artifact, 1).problems) for _ in range(200)}
+    assert found == {True, False}
+    (artifact.path / paths[0]).unlink()
+    for _ in range(20):
+        assert any("is missing" in problem for problem in verify(artifact, 1).problems)
+
+
+def test_verify_reports_a_file_that_cannot_be_read(store: Store) -> None:
+    artifact = make(store)
+    with installed(Plan("trace")) as traced:
+        verify(artifact)
+    for at in points("eio", traced.trace):
+        with installed(Plan("eio", at=at)):
+            found = verify(Artifact(artifact.path, artifact.kind, artifact.name, artifact.version))
+        assert len(found.problems) >= 1, traced.trace[at - 1]
+
+
+# --- removing and sweeping ---------------------------------------------------------------------
+
+
+def child_of(store: Store, parent: Artifact) -> Artifact:
+    with store.draft("model", "child", {}, [parent.as_parent()], []) as draft:
+        return no_receipts(draft).publish({}, {})
+
+
+def test_an_artifact_is_removed_whole(store: Store) -> None:
+    store.remove(make(store))
+    assert os.listdir(store.root) == []
+
+
+def test_a_parent_is_removed_only_by_force(store: Store) -> None:
+    parent = make(store)
+    child = child_of(store, parent)
+    assert store.children(parent) == [child]
+    with pytest.raises(UsageError) as caught:
+        store.remove(parent)
+    assert str(caught.value) == (
+        f"{parent.ref} is a parent of {child.ref}; remove those first, or use --force"
+    )
+    store.remove(parent, force=True)
+    assert store.artifacts() == [child]
+
+
+def test_a_damaged_artifact_keeps_no_other_one_from_being_removed(tmp_path: Path) -> None:
+    told: list[str] = []
+    store = Store(tmp_path, note=told.append)
+    other = make(store)
+    child = child_of(store, other)
+    (child.path / "manifest.json").write_text("{")
+    store.remove(other)
+    assert store.artifacts() == [child]
+    assert len(told) == 1 and told[0].endswith("; it cannot tell what it was made from")
+
+
+def test_a_damaged_artifact_can_be_removed(store: Store) -> None:
+    artifact = make(store)
+    (artifact.path / MANIFEST).write_bytes(b"{")
+    store.remove(store.resolve("toy"))
+    assert store.artifacts() == []
+
+
+def test_an_artifact_elsewhere_is_not_removed(store: Store, tmp_path: Path) -> None:
+    artifact = make(store)
+    shutil.copytree(artifact.path, tmp_path / "copy")
+    with pytest.raises(UsageError, match="copy is not in the store"):
+        store.remove(store.resolve(f"{tmp_path}/copy"))
+
+
+def test_what_a_sweep_would_take_is_only_named(store: Store) -> None:
+    place = make(store).path.parent
+    (place / ".lock-0123456789abcdef").write_bytes(b"")
+    before = hidden(store)
+    for _ in range(2):
+        named = [one.path.name for one in store.collect(remove=False)]
+        assert named == [".lock-0123456789abcdef"]
+        assert hidden(store) == before
+    assert [one.path.name for one in store.collect()] == named
+
+
+def test_a_sweep_takes_what_no_process_holds_and_nothing_else(store: Store) -> None:
+    artifact = make(store)
+    place = artifact.path.parent
+    (place / f".trash-{artifact.version}.1").mkdir()
+    (place / f".trash-{artifact.version}.1" / "a").write_bytes(b"12345")
+    (place / ".lock-0123456789abcdef").write_bytes(b"")
+    (store.root / ".spool-0123456789abcdef").mkdir()
+    (place / ".not-ours").write_bytes(b"")
+    with store.draft("k", "n", {}, [], []) as draft, store.spool() as spool:
+        draft = no_receipts(draft)
+        swept = {one.path.name: one.bytes for one in store.collect()}
+        assert draft.path.is_dir()
+        assert spool.is_dir()
+    assert swept == {
+        f".trash-{artifact.version}.1": 5,
+        ".lock-0123456789abcdef": 0,
+        ".spool-0123456789abcdef": 0,
+    }
+    assert [one.path.name for one in store.collect()] == [draft.path.name]
+    assert hidden(store) == [".not-ours"]
+    assert verify(artifact).problems == []
+
+
+def test_a_spool_is_gone_after_its_block(store: Store) -> None:
+    with pytest.raises(KeyError), store.spool() as folder:
+        (folder / "stdin").write_bytes(b"x")
+        raise KeyError
+    assert os.listdir(store.root) == []
+
+
+@pytest.mark.parametrize("kind", ["eio", "enospc"])
+def test_a_spool_that_fails_leaves_nothing_for_long(tmp_path: Path, kind: str) -> None:
+    def spool(store: Store) -> None:
+        with store.spool() as folder:
+            files.write_atomic(folder / "stdin", b"x")
+
+    for at in points(kind, traced(lambda: spool(Store(tmp_path / "trial")))):
+        store = Store(tmp_path / str(at))
+        with installed(Plan(kind, at)) as faults, suppress(StoreError):
+            spool(store)
+        assert faults.reached
+        if store.root.exists():
+            store.collect()
+            assert os.listdir(store.root) == []
+
+
+# --- other processes ---------------------------------------------------------------------------
+
+
+def launch(*plans: str, program: tuple[str, ...]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.faults", *plans, "--", *program],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_processes_make_the_same_artifact_and_one_copy_stands(store: Store) -> None:
+    both = [launch("trace", program=("tests.fakestage", str(store.root))) for _ in range(4)]
+    answers = [process.communicate(timeout=60) for process in both]
+    assert [process.returncode for process in both] == [0] * 4, answers
+    assert len({out for out, _ in answers}) == 1
+    (artifact,) = store.artifacts()
+    assert verify(artifact).problems == []
+    assert hidden(store) == []
+
+
+def test_a_process_that_waits_says_so_once_and_finds_the_artifact(store: Store) -> None:
+    settings, parents = fakestage.SETTINGS, fakestage.PARENTS
+    with store.draft("fake", "toy", settings, parents, fakestage.COMMAND) as draft:
+        draft = no_receipts(draft)
+        process = launch("trace", program=("tests.fakestage", str(store.root)))
+        assert process.stderr is not None
+        note = process.stderr.readline()
+        artifact = draft.publish({}, {})
+    out, rest = process.communicate(timeout=60)
+    assert note == f"numtok: waiting for another process that works on fake/{artifact.ref}\n"
+    assert (out, rest) == (f"{artifact.ref}\n", "")
+
+
+def test_one_lock_is_held_once_although_lock_files_come_and_go(store: Store) -> None:
+    inside, most, done = [0], [0], [0]
+    guard = threading.Lock()
+
+    def work() -> None:
+        for _ in range(30):
+            with store._locked(store.root / "k" / "n", "0" * 16, "it"):
+                with guard:
+                    inside[0] += 1
+                    most[0] = max(most[0], inside[0])
+                time.sleep(random.random() / 2000)
+                with guard:
+                    inside[0] -= 1
+                    done[0] += 1
+            store.collect()
+
+    store.note = lambda note: None
+    # Locks belong to open files, so threads exclude each other as processes do.
+    with ThreadPoolExecutor(4) as pool:
+        for result in [pool.submit(work) for _ in range(4)]:
+            result.result()
+    assert (most, done) == ([1], [120])
+    assert hidden(store) == []
+
+
+# --- faults ------------------------------------------------------------------------------------
+
+
+def traced(action: Callable[[], object]) -> list[str]:
+    with installed(Plan("trace")) as faults:
+        action()
+    return faults.trace
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, bytes], list[str]]:
+    """The fake artifact as it comes out undisturbed, and the operations that make it."""
+    provenance()  # asked for once a process, and not through the seam
+    store = Store(tmp_path_factory.mktemp("whole"))
+    trace = traced(lambda: make(store))
+    return contents(store.artifacts()[0].path), trace
+
+
+def check_after_fault(store: Store, whole: dict[str, bytes]) -> None:
+    """Nothing half-made is visible, and run again it comes out as if nothing had happened."""
+    for artifact in store.artifacts():
+        assert verify(artifact).problems == []
+    artifact = make(store)
+    assert contents(artifact.path) == whole
+    assert verify(artifact).problems == []
+    store.collect()
+    assert hidden(store) == []
+
+
+@pytest.mark.parametrize("onward", [False, True])
+@pytest.mark.parametrize("kind", ["eio", "enospc", "short", "torn"])
+def test_any_operation_may_fail(
+    tmp_path: Path, whole: tuple[dict[str, bytes], list[str]], kind: str, onward: bool
+) -> None:
+    expected, trace = whole
+    reached = 0
+    places = points(kind, trace)
+    for at in places:
+        store = Store(tmp_path / str(at))
+        before = len(os.listdir("/dev/fd"))
+        failed = False
+        with installed(Plan(kind, at, onward)) as faults:
+            try:
+                make(store)
+            except StoreError as error:
+                failed = True
+                assert "\n" not in str(error)
+        reached += faults.reached
+        assert not (failed and kind == "short")
+        assert len(os.listdir("/dev/fd")) == before
+        if store.root.exists():
+            check_after_fault(store, expected)
+    print(f"{kind}: {reached} points reached of {len(places)}")
+    assert reached == len(places)
+
+
+@pytest.mark.parametrize("kind", ["kill", "killtorn"])
+def test_any_operation_may_be_the_last(
+    tmp_path: Path, whole: tuple[dict[str, bytes], list[str]], kind: str
+) -> None:
+    expected, trace = whole
+    plans = [f"{kind}@{at}" for at in points(kind, trace)]
+    with launch(*plans, program=("tests.fakestage", str(tmp_path))) as process:
+        out, err = process.communicate(timeout=300)
+    codes = json.loads(out)
+    print(f"{kind}: {codes.count(-9)} points reached of {len(plans)}")
+    assert (codes, err) == ([-9] * len(plans), "")
+    for plan in plans:
+        store = Store(tmp_path / plan)
+        if store.root.exists():
+            check_after_fault(store, expected)
+
+
+@pytest.mark.parametrize("kind", ["eio", "enospc"])
+def test_a_removal_that_fails_leaves_the_artifact_whole_or_gone(tmp_path: Path, kind: str) -> None:
+    trial = Store(tmp_path / "trial")
+    artifact = make(trial)
+    places = points(kind, traced(lambda: trial.remove(artifact)))
+    for at in places:
+        store = Store(tmp_path / str(at))
+        artifact = make(store)
+        with installed(Plan(kind, at)) as faults, suppress(StoreError):
+            store.remove(artifact)
+        assert faults.reached
+        for left in store.artifacts():
+            assert verify(left).problems == []
+        store.collect()
+        assert hidden(store) == []
+
+
+def interrupted_store(root: Path) -> Store:
+    store = Store(root)
+    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
+        make(store)
+    (root / ".spool-0123456789abcdef").mkdir()
+    return store
+
+
+def test_a_sweep_that_fails_is_finished_by_the_next(tmp_path: Path) -> None:
+    trial = interrupted_store(tmp_path / "trial")
+    places = points("eio", traced(trial.collect))
+    for at in places:
+        store = interrupted_store(tmp_path / str(at))
+        with installed(Plan("eio", at)) as faults, suppress(StoreError):
+            store.collect()
+        assert faults.reached
+        store.collect()
+        assert hidden(store) == []
+        assert verify(make(store)).problems == []
+
+
+# --- what made it ------------------------------------------------------------------------------
+
+
+def test_provenance_never_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    provenance.cache_clear()
+    try:
+        made_by = provenance()
+        assert (made_by.git_commit, made_by.git_dirty) == (None, None)
+        assert made_by.libraries["python"]
+    finally:
+        provenance.cache_clear()
+
+
+def test_a_commit_is_recorded_only_of_numtok_itself() -> None:
+    made_by = provenance()
+    if (ROOT / ".git").exists() and made_by.git_commit is not None:
+        assert re.fullmatch("[0-9a-f]{40,64}", made_by.git_commit)
+        assert isinstance(made_by.git_dirty, bool)
+
+
+@pytest.fixture(autouse=True)
+def _no_fault_is_left_behind() -> Iterator[None]:
+    yield
+    assert isinstance(files.system, files.System)
+
+
+def test_store_errors_are_errors_that_a_user_can_cause() -> None:
+    assert issubclass(StoreError, NumtokError)

@@ -1,0 +1,519 @@
+"""The file of a sweep: axes and points, changes from the command line, what is refused."""
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok.errors import UsageError
+from numtok.evaluation.tables import TableOptions
+from numtok.models.distributions.sampling import Sampling
+from numtok.stages import eval_table, fetch, fit, gen, table, train
+from numtok.sweeps.file import read_sweep
+from numtok.sweeps.plan import Sweep, label_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "sweep.toml"
+    path.write_text(text)
+    return path
+
+
+ENCODE = 'data = "a.jsonl"\n[encode]\nscheme = "p10"\n'
+
+
+def test_a_list_is_an_axis_and_every_combination_a_point(tmp_path: Path) -> None:
+    sweep = read_sweep(
+        written(
+            tmp_path,
+            '[gen]\ntask = "arithmetic"\noperands = [2, 3]\nlow = 1.00\nsamples = 50\n'
+            '[encode]\nscheme = ["p10", "xval"]\n'
+            "[train]\nsteps = 3\nlr = [1e-3, 2e-3]\nseed = [0, 1, 2]\n",
+        )
+    )
+    assert [point for point, _ in sweep.data] == [{"operands": "2"}, {"operands": "3"}]
+    assert [point["scheme"] for point, _ in sweep.encode] == ["p10", "xval"]
+    assert [(one.learning_rate, one.seed) for _, one in sweep.train] == list(
+        product((1e-3, 2e-3), (0, 1, 2))
+    )
+    assert [point for point, _ in sweep.eval] == [{}]
+    assert sweep.size == 24
+    first = sweep.data[0][1]
+    # A number keeps its decimals: of 1.00 a task takes two.
+    assert isinstance(first, gen.Config) and first.task == "arithmetic,operands=2,low=1.00"
+
+
+def test_what_a_task_reads_is_named_in_the_file(tmp_path: Path) -> None:
+    text = '[gen]\ntask = "temperature"\nfrom = ["uk", "alps"]\nstations = "8..12"\n[encode]\n'
+    sweep = read_sweep(written(tmp_path, text + 'scheme = "p10"\n[train]\nsteps = 3\n'))
+    assert [point for point, _ in sweep.data] == [{"from": "uk"}, {"from": "alps"}]
+    first = sweep.data[0][1]
+    assert isinstance(first, gen.Config)
+    assert (first.task, first.from_) == ("temperature,stations=8..12", "uk")
+
+
+def test_ways_of_their_own_are_combined_with_nothing_else(tmp_path: Path) -> None:
+    sweep = read_sweep(
+        written(
+            tmp_path,
+            'data = ["a", "b"]\n[encode]\nscheme = ["p10", "xval"]\n'
+            '[train]\nsteps = 3\nseed = [0, 1]\n[[also]]\nencode.scheme = "xval"\n'
+            'train.head = ["mdn:2", "mdn:5"]\n[[also]]\nencode.scheme = "fp15"\ntrain.lr = 3e-3\n',
+        )
+    )
+    assert sweep.size == 2 * (2 * 2 + 2 * 2 + 2)
+    (encodings, trainings), (_, fast) = sweep.also
+    assert [(point, one and one.scheme) for point, one in encodings] == [
+        ({"scheme": "xval"}, "xval")
+    ]
+    assert [point for point, _ in trainings] == [
+        {"seed": seed, "head": head} for seed in "01" for head in ("mdn:2", "mdn:5")
+    ]
+    assert [(one.steps, one.learning_rate) for _, one in fast if isinstance(one, train.Config)] == [
+        (3, 3e-3),
+        (3, 3e-3),
+    ]
+
+
+def test_an_axis_of_two_stages_is_told_by_its_stage(tmp_path: Path) -> None:
+    sweep = read_sweep(
+        written(
+            tmp_path,
+            '[gen]\ntask = "arithmetic"\nseed = [1, 2]\n[encode]\nscheme = "p10"\n'
+            "[train]\nseed = [3, 4]\n",
+        )
+    )
+    assert list(sweep.data[0][0]) == ["gen.seed"]
+    assert sweep.seeds == ["train.seed"]
+
+
+def test_inputs_that_belong_together_are_a_list_within_the_list(tmp_path: Path) -> None:
+    sweep = read_sweep(
+        written(
+            tmp_path,
+            'data = [["train=a.jsonl", "test=b.jsonl"], "c.jsonl"]\n[encode]\nscheme = "p10"\n',
+        )
+    )
+    assert [inputs for _, inputs in sweep.data] == [
+        ("train=a.jsonl", "test=b.jsonl"),
+        ("c.jsonl",),
+    ]
+    assert [label_of(point) for point, _ in sweep.data] == [
+        "data=train=a.jsonl test=b.jsonl",
+        "data=c.jsonl",
+    ]
+
+
+def test_several_metrics_are_those_of_one_evaluation(tmp_path: Path) -> None:
+    sweep = read_sweep(
+        written(
+            tmp_path,
+            f'{ENCODE}[eval]\nmetric = ["mse", "mae"]\nfill = ["parallel", "left-to-right"]\n'
+            '[compare]\nmetric = "mse"\n',
+        )
+    )
+    assert [one.metrics for _, one in sweep.eval] == [("mse", "mae")] * 2
+    assert sweep.compare.metrics == ("mse",)
+
+
+def test_the_examples_of_the_guide_are_sweeps(tmp_path: Path) -> None:
+    guide = (ROOT / "docs/guide/sweep.md").read_text("utf-8")
+    example = guide.partition("```toml\n")[2].partition("```")[0]
+    sweep = read_sweep(written(tmp_path, example), ["train.steps=[250, 500]", "select.reach=0.05"])
+    assert sweep.size == 2 * 2 * 3 * 3
+    of_tables = guide.partition("is of tables.")[2].partition("```toml\n")[2].partition("```")[0]
+    assert read_sweep(written(tmp_path, of_tables)).size == 2 * 4 * 2
+    assert sweep.select is not None
+    assert (sweep.select.over, sweep.select.reach) == (("lr",), 0.05)
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def test_budgets_are_climbed_beside_an_option_of_the_same_name(tmp_path: Path) -> None:
+    text = (
+        '[gen]\ntask = "orbits"\nsteps = ["0.3/0.4", "public"]\n[encode]\nscheme = "xval"\n'
+        '[train]\nsteps = [10, 20]\n[select]\nmetric = "mse"\nreach = 0.1\n'
+    )
+    sweep = read_sweep(written(tmp_path, text))
+    assert sweep.climbed == ["train.steps"]
+    assert all(sweep.climbed[0] in point for point, _ in sweep.train)
+
+
+def test_a_file_without_encode_is_of_tables(tmp_path: Path) -> None:
+    sweep = read_sweep(
+        written(
+            tmp_path,
+            '[gen]\ntask = "curves"\ncurve = ["sine", "kink"]\nsamples = 50\n'
+            '[train]\nhead = ["riemann:8", "decoder:ud,base=4"]\nfold = 0\nrows = 20\n'
+            'normalize = "unit"\nlr = [1e-4, 5e-4]\n'
+            '[eval]\ndraws = [1, 8]\npoint = "mean"\ntop-k = 3\nmetric = ["mse", "mae"]\n',
+        )
+    )
+    assert [point for point, _ in sweep.encode] == [{}]
+    assert sweep.size == 2 * 4 * 2
+    assert sweep.train[3][1] == fit.Config(
+        "", head="decoder:ud,base=4", normalize="unit", fold=0, rows=20, learning_rate=5e-4
+    )
+    options = TableOptions("mean", 8, Sampling(top_k=3))
+    assert sweep.eval[1] == (
+        {"draws": "8"},
+        eval_table.Config("", "", options=options, metrics=("mse", "mae")),
+    )
+    assert (sweep.timed, sweep.budget, sweep.seeds) == (False, None, [])
+
+
+def test_tables_are_refs_or_files_with_a_target(tmp_path: Path) -> None:
+    text = 'data = ["houses@1234", "a.csv"]\n[table]\ntarget = "y"\n'
+    sweep = read_sweep(
+        written(tmp_path, text + 'drop = ["a", "b"]\nsplit = ["test=0.2", "test=0.5"]\n')
+    )
+    assert sweep.data == (
+        ({"data": "houses@1234"}, ("houses@1234",)),
+        *(
+            (
+                {"data": "a.csv", "split": share},
+                table.Config("a.csv", "y", share, drop=("a", "b")),
+            )
+            for share in ("test=0.2", "test=0.5")
+        ),
+    )
+
+
+def test_public_sets_are_an_axis(tmp_path: Path) -> None:
+    sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "uci"\nset = ["yacht", "wine"]\n'))
+    assert [point for point, _ in sweep.data] == [{"set": "yacht"}, {"set": "wine"}]
+    assert sweep.data[1][1] == fetch.Config("uci", {"set": "wine"})
+    sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "openml"\ntask = [3, 5]\n'))
+    assert [point for point, _ in sweep.data] == [{"task": "3"}, {"task": "5"}]
+    sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "openml"\nsuite = 353\n'))
+    assert sweep.data == (({}, fetch.Config("openml", {"suite": 353})),)
+
+
+@pytest.mark.parametrize(
+    ("budget", "timed"),
+    [("steps = [2, 3]", False), ("tokens = 9", False), ("minutes = 0.5", True), ("", True)],
+)
+def test_a_budget_is_steps_tokens_or_minutes(budget: str, timed: bool, tmp_path: Path) -> None:
+    """Without one a training has five minutes."""
+    sweep = read_sweep(written(tmp_path, f"{ENCODE}[train]\n{budget}\n"))
+    assert sweep.timed is timed
+    assert sweep.budget == ("steps" if "[" in budget else None)
+
+
+# --- changes -----------------------------------------------------------------------------------
+
+
+def changed(folder: Path, *changes: str) -> Sweep:
+    return read_sweep(written(folder, f"{ENCODE}[train]\nsteps = 3\n"), changes)
+
+
+def test_changes_take_the_place_of_what_the_file_says(tmp_path: Path) -> None:
+    sweep = changed(
+        tmp_path,
+        "train.steps=[4, 5]",
+        'encode.scheme = ["xval", "p1000"]',
+        "data=b.jsonl",
+        "train.preset=nano,layers=1",
+        "eval.rows=7",
+        "train.lr=1e-3",
+    )
+    assert [one.steps for _, one in sweep.train if isinstance(one, train.Config)] == [4, 5]
+    assert [one and one.scheme for _, one in sweep.encode] == ["xval", "p1000"]
+    assert sweep.data == (({}, ("b.jsonl",)),)
+    assert {one.preset for _, one in sweep.train} == {"nano,layers=1"}
+    assert [one.rows for _, one in sweep.eval] == [7]
+    assert {one.learning_rate for _, one in sweep.train} == {0.001}
+
+
+@given(
+    st.lists(st.integers(1, 10**6), min_size=1, unique=True),
+    st.lists(st.floats(1e-6, 0.5), min_size=1, unique=True),
+)
+def test_a_change_says_what_a_line_of_the_file_says(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[int], rates: list[float]
+) -> None:
+    folder = tmp_path_factory.mktemp("sweep")
+    whole = written(folder, f"{ENCODE}[train]\nsteps = {steps}\nlr = {rates}\n")
+    assert read_sweep(whole) == changed(folder, f"train.steps={steps}", f"train.lr={rates}")
+
+
+@pytest.mark.parametrize(
+    "word", ["1..4", "0.1..1", "nano,layers=1", "inf,2", "a b", "-3..", "true.jsonl"]
+)
+def test_what_is_no_value_of_a_file_is_a_word(word: str, tmp_path: Path) -> None:
+    assert changed(tmp_path, f"data= {word} ").data == (({}, (word,)),)
+
+
+def test_a_budget_takes_the_place_of_another(tmp_path: Path) -> None:
+    whole = written(tmp_path, f"{ENCODE}[train]\nsteps = 5\n")
+    (((_, found), *_),) = [read_sweep(whole, ["train.minutes=2"]).train]
+    assert isinstance(found, train.Config)
+    assert (found.steps, found.minutes) == (None, 2)
+
+
+@pytest.mark.parametrize(
+    "change", ["train.steps", "=3", "train.steps=", "train.steps=[p10, 3", "train.seed=[a, b]"]
+)
+def test_a_change_that_is_not_understood_is_told(change: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        changed(tmp_path, change)
+    assert str(caught.value) == (
+        f"--set {change!r} is not understood; write TABLE.KEY=VALUE with the value as in the "
+        "file, such as train.steps=2000 or 'train.seed=[0, 1]'"
+    )
+
+
+def test_a_change_of_what_is_no_table_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        changed(tmp_path, "data.file=3")
+    assert str(caught.value).startswith("--set 'data.file=3' is not understood; write TABLE.KEY")
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+TABLES = 'data = "houses"\n'
+RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("data = ", "FILE cannot be read: Invalid value (at end of document)"),
+        (
+            "[encod]\n",
+            "unknown table in FILE 'encod'; did you mean 'encode'? known: also, compare, data, "
+            "encode, eval, fetch, gen, select, table, train",
+        ),
+        (
+            f"{ENCODE}[also]\ntrain.seed = 3\n",
+            "FILE: also = {'train': {'seed': 3}} is no list of ways; write [[also]] and below it "
+            'options such as encode.scheme = "xval"',
+        ),
+        (
+            f"{ENCODE}[[also]]\neval.rows = 3\n",
+            "unknown table in [[also]] of FILE 'eval'; known: encode, train",
+        ),
+        (
+            f"{TABLES}[[also]]\nencode.scheme = 3\n",
+            "unknown table in [[also]] of FILE 'encode'; known: train",
+        ),
+        (
+            f"{ENCODE}[[also]]\ntrain.step = 3\n",
+            "unknown key in [train] of FILE 'step'; did you mean 'steps'? known: ",
+        ),
+        (
+            'encode = "p10"\n',
+            "FILE: encode = 'p10' is no table; write [encode] and its options below it",
+        ),
+        (
+            '[encode]\nscheme = "p10"\n',
+            "FILE needs data = INPUT, a table [gen] or a table [fetch], one of them: what is "
+            "learnt from",
+        ),
+        (
+            f"{ENCODE}[gen]\n",
+            "FILE needs data = INPUT, a table [gen] or a table [fetch], one of them: what is "
+            "learnt from",
+        ),
+        (
+            'data = [3]\n[encode]\nscheme = "p10"\n',
+            "FILE: data is an input, a list of them, or a list of lists of inputs that belong "
+            "together, got 3",
+        ),
+        (
+            'data = []\n[encode]\nscheme = "p10"\n',
+            "FILE: data = [] is no axis; it needs values, each of them once",
+        ),
+        (
+            'data = ["a", "a"]\n[encode]\nscheme = "p10"\n',
+            "FILE: data = ['a', 'a'] is no axis; it needs values, each of them once",
+        ),
+        ("[gen]\nsamples = 3\n", "FILE: [gen] needs task, the name of what makes the data"),
+        (
+            '[gen]\ntask = "arithmetic"\noperand = 2\n[encode]\nscheme = "p10"\n',
+            "FILE: [gen] unknown setting of 'arithmetic' 'operand'; did you mean 'operands'? ",
+        ),
+        (
+            'data = "a"\n[encode]\n',
+            "FILE: [encode] encode needs --scheme SPEC or --like REF, one of the two; "
+            "`numtok schemes` lists the schemes",
+        ),
+        (
+            'data = "a"\n[encode]\nscheme = ["p10", "p100"]\n',
+            "FILE: [encode] unknown scheme 'p100'; did you mean 'p1000'? known: ",
+        ),
+        (
+            f"{ENCODE}[train]\nstep = 3\n",
+            "unknown key in [train] of FILE 'step'; did you mean 'steps'? known: accumulate, "
+            "batch, clip, compile, curriculum, device, embedder, head, lr, lr-end, minutes, "
+            "objective, precision, preset, recompute, seed, steps, tokens, warmup, weight-decay",
+        ),
+        (
+            f'{ENCODE}[train]\nname = "mine"\n',
+            "unknown key in [train] of FILE 'name'; known: accumulate, ",
+        ),
+        (
+            f'{ENCODE}[train]\nsteps = "many"\n',
+            "FILE: [train] steps = 'many' cannot be used: Expected int, got str",
+        ),
+        (
+            f'{ENCODE}[train]\nlr = ["fast", 1e-3]\n',
+            "FILE: [train] lr = 'fast' cannot be used: Expected float, got str",
+        ),
+        (
+            f"{ENCODE}[train]\nlr = 3\n",
+            "FILE: [train] --lr 3.0 is not possible; it is above 0 and below 1",
+        ),
+        (
+            f"{ENCODE}[train]\nsteps = 3\ntokens = 9\n",
+            "FILE: [train] --steps and --tokens are two budgets; give one of --steps, --tokens "
+            "and --minutes",
+        ),
+        (
+            f'{ENCODE}[train]\nhead = ["token", "scaler"]\n',
+            "FILE: [train] unknown head 'scaler'; did you mean 'scalar'? known: ",
+        ),
+        (
+            f'{ENCODE}[train]\npreset = "huge"\n',
+            "FILE: [train] unknown preset 'huge'; known: ",
+        ),
+        (
+            f"{ENCODE}[train]\nseed = []\n",
+            "FILE: [train] seed = [] is no axis; it needs values, each of them once",
+        ),
+        (
+            f"{ENCODE}[train]\nseed = [1, 1]\n",
+            "FILE: [train] seed = [1, 1] is no axis; it needs values, each of them once",
+        ),
+        (
+            f'{ENCODE}[eval]\nmetric = ["mse", "msee"]\n',
+            "FILE: [eval] unknown metric 'msee'; did you mean 'mse'? known: ",
+        ),
+        (
+            f'{ENCODE}[compare]\nby = ["operator"]\n',
+            "FILE: [compare] by = ['operator'] cannot be used: Expected str, got array",
+        ),
+        (
+            f'{ENCODE}[compare]\nagainst = "xval/table9"\n',
+            "FILE: [compare] unknown published table 'xval/table9'; did you mean 'xval/table",
+        ),
+        (
+            f'{ENCODE}[compare]\nagainst = "xval/table3"\ncolumn = "nine"\n',
+            "FILE: [compare] unknown column 'nine'; ",
+        ),
+        (
+            '[gen]\ntask = "arithmetic"\n',
+            "FILE: [gen] task = 'arithmetic' makes texts, which need [encode] with a scheme",
+        ),
+        (
+            '[gen]\ntask = "curves"\n[encode]\nscheme = "p10"\n',
+            "FILE: [gen] task = 'curves' makes tables, which are not encoded; leave [encode] out",
+        ),
+        (
+            f'{ENCODE}[table]\ntarget = "y"\n',
+            "FILE: [table] makes tables, which are not encoded; leave [encode] out",
+        ),
+        (
+            '[gen]\ntask = "curves"\n[table]\ntarget = "y"\n',
+            "FILE: [table] says how files are read; name them as data = FILE",
+        ),
+        (
+            'data = "a.csv"\n',
+            "FILE: a.csv needs a table [table] with target, the column that is predicted",
+        ),
+        (
+            'data = [["a", "b"]]\n',
+            "FILE: of tables data is a REF, a file, or a list of these, got ['a', 'b']",
+        ),
+        ("[fetch]\n", "FILE: [fetch] needs source, one of era5, numeracy600k, nupa, openml, uci"),
+        (
+            '[fetch]\nsource = "era5"\n',
+            "FILE: [fetch] era5 brings a field, and a sweep is of tables or texts",
+        ),
+        ('[fetch]\nsource = "ucl"\n', "FILE: [fetch] unknown source 'ucl'; did you mean 'uci'?"),
+        ('[fetch]\nsource = "uci"\n', "FILE: [fetch] uci needs set"),
+        (
+            '[fetch]\nsource = "uci"\nset = "yaht"\n',
+            "FILE: [fetch] unknown set 'yaht'; did you mean 'yacht'? known: ",
+        ),
+        (
+            f"{TABLES}[train]\nsteps = 3\n",
+            "unknown key in [train] of FILE 'steps'; did you mean 'epochs'? known: batch, "
+            "device, epochs, fold, head, lr, normalize, patience, preset, rows, seed, validation, "
+            "weight-decay",
+        ),
+        (
+            f'{TABLES}[train]\npreset = "nano"\n',
+            "FILE: [train] preset 'nano' is of texts; a table takes mlp",
+        ),
+        (
+            f'{TABLES}[eval]\nfill = "parallel"\n',
+            "unknown key in [eval] of FILE 'fill'; known: device, draws, metric, point, rows, "
+            "split, temperature, top-k, top-p",
+        ),
+        (
+            f'{TABLES}[eval]\ntop-k = "all"\ndraws = 3\n',
+            "FILE: [eval] top-k = 'all' cannot be used: Expected int, got str",
+        ),
+        (
+            f'{TABLES}[eval]\npoint = "middle"\n',
+            "FILE: [eval] --point 'middle' is not possible for a table; allowed are median, ",
+        ),
+        (
+            f'{TABLES}[train]\nlr = [1e-3, 2e-3]\n[select]\nmetric = "mse"\nover = ["lr"]\n'
+            "reach = 0.1\n",
+            "FILE: [select] reach is for budgets, which models of tables have not: they end when "
+            "their loss falls no more; leave it out",
+        ),
+        (f"{RATES}[select]\n", "FILE: [select] needs metric, the figure that decides"),
+        (
+            f'{RATES}[select]\nmetric = "r3"\nover = ["lr"]\n',
+            "FILE: [select] unknown metric 'r3'; did you mean 'r2'? known: ",
+        ),
+        (
+            f'{RATES}[select]\nmetric = "coverage"\nover = ["lr"]\n',
+            "FILE: [select] metric = 'coverage' cannot decide, neither more nor less of it is "
+            "better; choose by another",
+        ),
+        (
+            f'{RATES}[select]\nmetric = "r2"\nover = ["rate"]\n',
+            "unknown axis in [select] over of FILE 'rate'; known: lr",
+        ),
+        (
+            f'{RATES}[select]\nmetric = "r2"\nover = "seed"\n',
+            "unknown axis in [select] over of FILE 'seed'; known: lr",
+        ),
+        (
+            f'{RATES}[select]\nmetric = "r2"\nreach = 0.9\n',
+            "FILE: [select] reach needs several budgets to try; give [train] steps, tokens or "
+            "minutes as a list",
+        ),
+        (
+            f'{RATES}[select]\nmetric = "r2"\n',
+            "FILE: [select] needs over, the axes of which the best is taken, or reach",
+        ),
+        (
+            f'{RATES}[eval]\nsplit = "validation"\n[select]\nmetric = "r2"\nover = ["lr"]\n',
+            "FILE: [eval] split = 'validation' is what [select] chooses on; what is chosen is "
+            "evaluated on another split",
+        ),
+    ],
+)
+def test_what_is_not_understood_is_told(text: str, told: str, tmp_path: Path) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError) as caught:
+        read_sweep(path)
+    message = str(caught.value).replace(str(path), "FILE")
+    assert message.startswith(told)
+    assert "\n" not in message
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_sweep(tmp_path / "no.toml")
+    assert str(caught.value) == f"{tmp_path}/no.toml: there is no such file; check the path"

@@ -1,0 +1,571 @@
+"""``numtok sweep``: runs are made once and found again, what fails is kept apart, what is shown."""
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numtok.cli.output.sweep import Runs
+from numtok.evaluation.comparison.experiments import Spent
+from numtok.evaluation.report_files import read
+from numtok.records import DATA, ENCODED, MODEL
+from numtok.reports import REPORT
+from numtok.stages import train
+from numtok.store.store import Store
+from numtok.sweeps.file import read_sweep
+from numtok.sweeps.runs import Side, Update, side_by_side
+from numtok.sweeps.sweep import Config, Result, run
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+
+numtok = test_cli_store.numtok  # the fixture
+
+DATASET = '[gen]\ntask = "arithmetic"\noperands = 2\nsamples = 400\n'
+TINY = 'preset = "nano,layers=1,width=16,heads=2"\nbatch = 32\n'
+XVAL = f'{DATASET}[encode]\nscheme = "xval"\n[train]\n{TINY}'
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last digits of a loss depend on the number of threads."""
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "sweep.toml"
+    path.write_text(text)
+    return path
+
+
+def swept(folder: Path, text: str, jobs: int = 1, *changes: str) -> Result:
+    return run(Config(str(written(folder, text)), changes, jobs), store_of(folder), lambda _: None)
+
+
+def store_of(folder: Path) -> Store:
+    return Store(folder / "artifacts")
+
+
+def made(folder: Path) -> list[str]:
+    """Every artifact of the store, by kind."""
+    return sorted(f"{one.kind}/{one.ref}" for one in store_of(folder).artifacts())
+
+
+def of_kind(folder: Path, kind: str) -> int:
+    return sum(one.startswith(f"{kind}/") for one in made(folder))
+
+
+def costs(result: Result) -> dict[str, Spent]:
+    return {one.label: one.spent for one in result.tables[0].comparison.experiments}
+
+
+# --- runs --------------------------------------------------------------------------------------
+
+GRID = f'{DATASET}[encode]\nscheme = ["p1000", "xval"]\n[train]\n{TINY}steps = 2\nseed = [0, 1]\n'
+
+
+def test_every_run_is_made_once_and_found_again(tmp_path: Path) -> None:
+    first = swept(tmp_path, GRID)
+    assert first.failed == [] and first.choices == []
+    assert [of_kind(tmp_path, kind) for kind in (DATA, ENCODED, MODEL, REPORT)] == [1, 2, 4, 4]
+    (table,) = first.tables
+    assert table.label == ""
+    assert [(one.label, one.seeds) for one in table.comparison.experiments] == [
+        ("p1000", [0, 1]),
+        ("xval", [0, 1]),
+    ]
+    before = made(tmp_path)
+    assert swept(tmp_path, GRID) == first
+    assert made(tmp_path) == before
+
+
+def test_ways_of_their_own_stand_in_the_same_table(tmp_path: Path) -> None:
+    also = '[[also]]\nencode.scheme = "xval"\ntrain.head = "mdn:2"\n'
+    (table,) = swept(tmp_path, GRID + also).tables
+    assert [(one.label, one.seeds) for one in table.comparison.experiments] == [
+        ("p1000", [0, 1]),
+        ("xval", [0, 1]),
+        ("xval, head=mdn:2", [0, 1]),
+    ]
+    assert [of_kind(tmp_path, kind) for kind in (DATA, ENCODED, MODEL)] == [1, 2, 6]
+
+
+def test_points_that_are_one_experiment_are_compared_once(tmp_path: Path) -> None:
+    also = '[[also]]\nencode.scheme = "xval"\ntrain.embedder = "scaled"\n'  # as it is
+    result = swept(tmp_path, GRID + also)
+    assert result.failed == []
+    (table,) = result.tables
+    assert [one.seeds for one in table.comparison.experiments] == [[0, 1], [0, 1]]
+
+
+def test_models_come_before_further_evaluations_of_one(tmp_path: Path) -> None:
+    """So that runs side by side do not wait for one model."""
+    splits = '[eval]\nsplit = ["test", "validation"]\n'
+    text = XVAL + "steps = 2\nseed = [0, 1]\n" + splits
+    told: list[str] = []
+    run(
+        Config(str(written(tmp_path, text)), (), 1),
+        store_of(tmp_path),
+        lambda one: told.append(one.what),
+    )
+    assert [what for what in told if what.startswith("seed=")] == [
+        "seed=0, split=test",
+        "seed=1, split=test",
+        "seed=0, split=validation",
+        "seed=1, split=validation",
+    ]
+
+
+def test_what_is_there_under_other_names_is_found(tmp_path: Path, numtok: Shell) -> None:
+    """The commands, with names of their own, make what the sweep then finds."""
+    data = numtok("gen", "arithmetic", "--operands", "2", "--samples", "400", "--name", "mine")
+    encoded = numtok("encode", "--scheme", "xval", data.out.strip(), "--name", "his").out.strip()
+    options = ["--preset", "nano,layers=1,width=16,heads=2", "--batch", "32", "--steps", "2"]
+    model = numtok("train", encoded, *options, "--name", "hers").out.strip()
+    report = numtok("eval", model, encoded, "--name", "theirs").out.strip()
+    before = made(tmp_path)
+    result = swept(tmp_path, XVAL + "steps = 2\n")
+    assert made(tmp_path) == before
+    assert result.tables[0].comparison.experiments[0].reports == [report]
+
+
+def test_jobs_make_what_one_makes(tmp_path: Path) -> None:
+    contents = []
+    for folder, jobs in ((tmp_path / "one", 1), (tmp_path / "two", 2)):
+        folder.mkdir()
+        swept(folder, XVAL + "steps = 2\nseed = [0, 1]\n", jobs)
+        store = store_of(folder)
+        contents.append({one.ref: one.manifest.content for one in store.artifacts()})
+    assert contents[0] == contents[1]
+
+
+def test_a_look_at_what_is_there_makes_no_process_and_reads_no_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = XVAL + "steps = 2\nseed = [0, 1]\n"
+    swept(tmp_path, text)
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise AssertionError("not needed")
+
+    monkeypatch.setattr("numtok.stages.eval.read_model", refuse)
+    monkeypatch.setattr("numtok.store.engines.local.ProcessPoolExecutor", refuse)
+    assert swept(tmp_path, text, jobs=2).failed == []
+
+
+# --- budgets -----------------------------------------------------------------------------------
+
+BOTH = f'{DATASET}[encode]\nscheme = ["p1000", "xval"]\n[train]\n{TINY}'
+
+
+def test_equal_steps_are_equal_samples(tmp_path: Path) -> None:
+    spent = costs(swept(tmp_path, BOTH + "steps = 4\n"))
+    assert {one.samples for one in spent.values()} == {4 * 32}
+    assert spent["p1000"].tokens > spent["xval"].tokens
+
+
+def test_equal_tokens_are_within_one_batch(tmp_path: Path) -> None:
+    spent = costs(swept(tmp_path, BOTH + "tokens = 2000\n"))
+    longest = 20  # tokens of a row
+    assert all(2000 <= one.tokens < 2000 + 32 * longest for one in spent.values())
+    assert spent["p1000"].samples < spent["xval"].samples
+
+
+def test_equal_minutes_are_measured_for_each_scheme(tmp_path: Path) -> None:
+    spent = costs(swept(tmp_path, BOTH + "minutes = 0.005\n"))
+    assert all(one.steps >= 1 for one in spent.values())
+
+
+def side(folder: Path, budget: str, asked: int | None = None) -> Side:
+    path = written(folder, f"{XVAL}{budget}\nseed = [0, 1, 2]\n")
+    return side_by_side(read_sweep(path), asked)
+
+
+def test_jobs_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMTOK_THREADS", "8")
+    assert side(tmp_path, "steps = 2") == Side(3, 2)  # of three runs no more than three
+    assert side(tmp_path, "steps = 2", 2) == Side(2, 4)
+    assert side(tmp_path, "steps = 2", 1) == Side(1, None)
+    assert side(tmp_path, "steps = 2", 20) == Side(20, 1)
+
+
+def test_runs_whose_budget_is_a_time_are_alone_unless_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMTOK_THREADS", "8")
+    assert side(tmp_path, "minutes = 3") == Side(1, None, ", as their budget is a time")
+    assert side(tmp_path, "minutes = 3", 2) == Side(
+        2, 4, ", which makes each of them slower: their budget is a time, better --jobs 1"
+    )
+
+
+def test_what_is_under_way_is_told(tmp_path: Path) -> None:
+    told: list[Update] = []
+    path = written(tmp_path, XVAL + "minutes = 0.001\nseed = [0, 1]\n")
+    run(Config(str(path)), store_of(tmp_path), told.append)
+    assert [(one.what, one.done, one.total) for one in told] == [
+        ("data", 0, 0),
+        ("encoding", 0, 0),
+        ("2 runs on test; one at a time, as their budget is a time", 0, 2),
+        ("seed=0", 1, 2),
+        ("seed=1", 2, 2),
+        ("comparing", 0, 0),
+    ]
+    assert told[3].seconds_left is not None and told[3].seconds_left > 0
+    told.clear()
+    run(Config(str(path), ("train.seed=1",)), store_of(tmp_path), told.append)
+    assert told[2] == Update("1 run on test, 1 of them there already", 1, 1)
+    told.clear()
+    changes = ("train.seed=1", "train.warmup=[2, 0.05, 3]")
+    run(Config(str(path), changes), store_of(tmp_path), told.append)
+    assert told[2].what == "3 runs on test, 1 of them there already, 2 cannot be"
+    assert [one.what for one in told[3:5]] == [
+        f"warmup={rate}: --warmup {rate}.0 is not possible; it is 0 or more, below 1"
+        for rate in (2, 3)
+    ]
+
+
+# --- choosing ----------------------------------------------------------------------------------
+
+RATES = "steps = 3\nlr = [1e-5, 1e-2]\nseed = [0, 1]\n"
+SELECT = '[select]\nmetric = "signed-log-r2"\nover = ["lr"]\n'
+
+
+def test_only_what_is_chosen_is_evaluated_on_the_test_split(tmp_path: Path) -> None:
+    result = swept(tmp_path, XVAL + RATES + SELECT)
+    figures: dict[str, dict[float, list[float]]] = {"validation": {}, "test": {}}
+    for artifact in store_of(tmp_path).artifacts():
+        if artifact.kind == REPORT:
+            report = read(artifact).report
+            rate = float(str(report.configuration["learning_rate"]))
+            value = report.metrics["signed-log-r2"].value
+            assert value is not None
+            figures[report.split].setdefault(rate, []).append(value)
+    mean = {rate: sum(values) / 2 for rate, values in figures["validation"].items()}
+    assert len(mean) == 2
+    best = max(mean, key=lambda rate: mean[rate])
+    assert list(figures["test"]) == [best]
+    (choice,) = result.choices
+    assert choice.chosen == f"lr={'1e-5' if best == 1e-5 else '1e-2'}"
+    assert choice.figure == pytest.approx(mean[best])
+    assert len(result.tables[0].comparison.experiments) == 1
+
+
+def test_a_sweep_ends_in_the_cost_to_reach_an_error(tmp_path: Path) -> None:
+    text = XVAL + RATES.replace("steps = 3", "steps = [2, 4, 6]") + SELECT
+    (choice,) = swept(tmp_path, text + "reach = -100\n").choices
+    assert choice.reached and choice.spent is not None
+    assert (choice.spent.steps, choice.spent.samples) == (2, 64)
+    assert of_kind(tmp_path, MODEL) == 4  # two rates, two seeds
+    (choice,) = swept(tmp_path, text + "reach = 0.99999\n").choices
+    assert choice.reached is False and choice.spent is not None
+    assert choice.spent.steps == 6
+    assert of_kind(tmp_path, MODEL) == 8  # and of the better rate two seeds at two budgets
+
+
+# --- what fails --------------------------------------------------------------------------------
+
+
+def test_a_training_that_fails_stops_no_other(tmp_path: Path) -> None:
+    """Numbers too large for a loss, unless they are scaled."""
+    rows = [
+        {"text": f"at {row}.5e35 m", "split": "test" if row % 5 == 0 else "train"}
+        for row in range(1, 20)
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    text = (
+        f'data = "{tmp_path}/rows.jsonl"\n[encode]\nscheme = "xval"\n'
+        f'normalize = ["none", "scale:5"]\n[train]\n{TINY}steps = 20\nseed = [0, 1]\nlr = 0.01\n'
+    )
+    result = swept(tmp_path, text)
+    assert [one.label for one in result.failed] == [
+        "normalize=none, seed=0",
+        "normalize=none, seed=1",
+    ]
+    assert {one.problem.exit_code for one in result.failed} == {5}
+    assert str(result.failed[0].problem).startswith("the loss is not finite at step ")
+    assert result.tables[0].comparison.experiments[0].seeds == [0, 1]
+
+
+def test_a_run_that_cannot_be_stops_no_other(tmp_path: Path) -> None:
+    result = swept(tmp_path, XVAL + "steps = 2\nwarmup = [3, 0.1]\n")
+    assert [one.label for one in result.failed] == ["warmup=3"]
+    assert str(result.failed[0].problem) == (
+        "--warmup 3.0 is not possible; it is 0 or more, below 1"
+    )
+    assert of_kind(tmp_path, REPORT) == 1
+
+
+def test_a_head_that_cannot_read_a_scheme_costs_no_training(tmp_path: Path) -> None:
+    text = BOTH + 'steps = 2\nhead = ["token", "scalar"]\n'
+    result = swept(tmp_path, text)
+    assert [(one.label, one.problem.exit_code) for one in result.failed] == [
+        ("scheme=xval, head=token", 2)
+    ]
+    assert len(result.tables[0].comparison.experiments) == of_kind(tmp_path, MODEL) == 3
+
+
+def test_a_bug_in_one_run_loses_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numtok: Shell
+) -> None:
+    real = train.run
+
+    def faulty(config: train.Config, *others: Any) -> train.Result:
+        if config.seed == 1:
+            raise ZeroDivisionError("oh")
+        return real(config, *others)
+
+    monkeypatch.setattr(train, "run", faulty)
+    written(tmp_path, XVAL + "steps = 2\nseed = [0, 1, 2]\n")
+    ran = numtok("sweep", "sweep.toml", "--jobs", "1")
+    assert ran.code == 70
+    assert "xval (2 seeds)" in ran.out
+    assert "Traceback (most recent call last)" in ran.err
+    assert ran.err.splitlines()[-1] == (
+        "numtok: seed=1 failed: this is a bug; please report it with its traceback: "
+        "ZeroDivisionError('oh')"
+    )
+
+
+PRODUCTS = XVAL.replace("operands = 2", 'kind = "product"\ndigits = [1, 3]') + "steps = 2\n"
+
+
+def test_data_that_cannot_be_made_are_kept_apart(tmp_path: Path) -> None:
+    result = swept(tmp_path, PRODUCTS)
+    assert [one.label for one in result.failed] == ["digits=1"]
+    assert str(result.failed[0].problem).startswith("arithmetic,kind=product,digits=1 has only ")
+    assert [one.label for one in result.tables] == ["digits=3"]
+
+
+def test_an_encoding_that_cannot_be_made_is_kept_apart(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"text": "5 1e400"}\n' * 9)
+    text = f"""data = "{tmp_path}/rows.jsonl"
+        [encode]
+        scheme = "p1000"
+        on-clip = ["error", "count"]
+        [train]
+        {TINY}
+        steps = 2
+        [eval]
+        split = "train"
+    """
+    result = swept(tmp_path, text)
+    assert [one.label for one in result.failed] == ["on-clip=error"]
+    assert len(result.tables) == 1
+
+
+def test_a_split_that_is_not_there_is_told_before_anything_is_trained(tmp_path: Path) -> None:
+    text = XVAL.replace("samples = 400\n", 'samples = 400\nsplit = "test=0.1"\n')
+    result = swept(tmp_path, text + RATES + SELECT)
+    assert re.sub("@[0-9a-f]+", "@V", str(result.failed[0].problem)) == (
+        "unknown split of arithmetic-xval@V 'validation'; known: test, train"
+    )
+    assert result.tables == [] and of_kind(tmp_path, MODEL) == 0
+
+
+def test_a_comparison_that_fails_is_told_and_reports_stay(tmp_path: Path) -> None:
+    text = XVAL + 'steps = 2\n[compare]\nby = "colour"\n'
+    result = swept(tmp_path, text)
+    assert [(one.label, one.problem.exit_code) for one in result.failed] == [("", 2)]
+    assert str(result.failed[0].problem).startswith("unknown group 'colour'; known: ")
+    assert of_kind(tmp_path, REPORT) == 1
+    assert swept(tmp_path, text, 1, "compare.by=operator").failed == []
+
+
+def test_splits_that_are_an_axis_have_tables_of_their_own(tmp_path: Path) -> None:
+    result = swept(tmp_path, XVAL + 'steps = 2\n[eval]\nsplit = ["test", "validation"]\n')
+    assert [(one.label, one.comparison.split) for one in result.tables] == [
+        ("split=test", "test"),
+        ("split=validation", "validation"),
+    ]
+    assert of_kind(tmp_path, MODEL) == 1
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def test_the_command_shows_a_table_a_data_set(tmp_path: Path, numtok: Shell) -> None:
+    written(tmp_path, GRID.replace("operands = 2", "operands = [2, 3]"))
+    ran = numtok("sweep", "sweep.toml", "--jobs", "1", "--set", "encode.scheme=xval")
+    assert ran.code == 0
+    assert re.findall("^== .*", ran.out, re.M) == ["== operands=2", "== operands=3"]
+    assert "xval (2 seeds)" in ran.out and "standard deviation over seeds" in ran.out
+    assert ran.err.splitlines() == [
+        "data operands=2",
+        "encoding operands=2",
+        "data operands=3",
+        "encoding operands=3",
+        "4 runs on test; one at a time",
+        *(
+            f"{index + 1}/4 operands={operands}, seed={seed}"
+            for index, (operands, seed) in enumerate([(2, 0), (2, 1), (3, 0), (3, 1)])
+        ),
+        "comparing",
+    ]
+    assert max(map(len, ran.out.splitlines())) <= 80
+    quiet = numtok("sweep", "sweep.toml", "-q", "--jobs", "1", "--set", "encode.scheme=xval")
+    assert (quiet.code, quiet.out, quiet.err) == (0, ran.out, "")
+    marked = numtok("sweep", "sweep.toml", "--format", "md", "--set", "encode.scheme=xval")
+    assert re.findall("^## .*", marked.out, re.M) == ["## operands=2", "## operands=3"]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_terminal_has_a_bar_below_the_lines(monkeypatch: pytest.MonkeyPatch, quiet: bool) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "stderr", stream := _Terminal())
+    with Runs(quiet) as show:
+        show(Update("data"))
+        show(Update("8 runs on test", 0, 8))
+        show(Update("scheme=[xval]", 1, 8, 3725.5))
+    if quiet:
+        assert stream.getvalue() == ""
+        return
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue())
+    assert [line for line in ("data\n", "8 runs on test\n") if line not in shown] == []
+    assert "1/8 scheme=[xval]\n" in shown
+    assert re.search(r"runs ━+╸?╺?━+ 1/8 about 1.03 h left", shown)
+
+
+def test_what_is_chosen_is_shown_in_every_format(tmp_path: Path, numtok: Shell) -> None:
+    written(tmp_path, XVAL + RATES.replace("3", "[2, 4]") + SELECT + "reach = 0.99999\n")
+    ran = numtok("sweep", "sweep.toml", "--jobs", "1")
+    assert ran.code == 0
+    assert ran.out.startswith(
+        "cost to reach signed-log-r2 0.99999 (validation split, mean over seeds)\n"
+    )
+    assert re.search(r"^all +lr=1e-[25], steps=4 .* NO ", ran.out, re.M)
+    rows = list(csv.DictReader(io.StringIO(numtok("sweep", "sweep.toml", "--format", "csv").out)))
+    assert [row["kind"] for row in rows[:5]] == ["chosen", *["cost, not reached"] * 4]
+    assert [row["metric"] for row in rows[:5]] == [
+        *("signed-log-r2", "samples", "tokens", "flops", "train-seconds")
+    ]
+    assert rows[1]["figure"] == "128.0" and rows[1]["value"].endswith("steps=4")
+    assert {row["kind"] for row in rows[5:]} == {"experiment", "floor", "cost"}
+    found = json.loads(numtok("sweep", "sweep.toml", "--json").out)
+    assert found["schema"] == 1
+    assert found["select"]["reach"] == 0.99999
+    assert found["chosen"][0]["reached"] is False
+    assert found["chosen"][0]["spent"]["samples"] == 128
+    assert found["tables"][0]["comparison"]["numbers"] == 40
+    assert found["failed"] == []
+
+
+def test_the_best_is_shown_without_anything_to_reach(tmp_path: Path, numtok: Shell) -> None:
+    written(tmp_path, XVAL + RATES + SELECT)
+    ran = numtok("sweep", "sweep.toml", "--jobs", "1")
+    assert ran.out.startswith("the best (validation split, mean over seeds)\n")
+    rows = csv.DictReader(io.StringIO(numtok("sweep", "sweep.toml", "--format", "csv").out))
+    assert [row["kind"] for row in rows][:2] == ["chosen", "cost"]
+
+
+def test_failures_are_told_and_the_exit_code_is_theirs(tmp_path: Path, numtok: Shell) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"text": "from 3 to 5"}\n' * 40)
+    written(
+        tmp_path,
+        f'data = "rows.jsonl"\n[encode]\nscheme = "xval"\nsplit = "validation=0.3,test=0.3"\n'
+        f'[train]\n{TINY}steps = 2\nobjective = ["mlm", "mlm:targets"]\nseed = [0, 1]\n',
+    )
+    ran = numtok("sweep", "sweep.toml", "--jobs", "1")
+    assert ran.code == 3
+    assert "xval (2 seeds)" in ran.out
+    assert re.sub("@[0-9a-f]+", "@V", ran.err.splitlines()[-1]) == (
+        "numtok: objective=mlm:targets, seed=0 and 1 more failed: --objective mlm:targets needs "
+        "targets in every row, rows-xval@V has rows without; encode data with targets, or give "
+        "another --objective"
+    )
+    found = json.loads(numtok("sweep", "sweep.toml", "--jobs", "1", "--json", "-q").out)
+    assert [(one["label"], one["code"]) for one in found["failed"]] == [
+        ("objective=mlm:targets, seed=0", 3),
+        ("objective=mlm:targets, seed=1", 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["no.toml"], "no.toml: there is no such file; check the path"),
+        (["sweep.toml", "--jobs", "0"], "--jobs 0 is not possible; at least 1 is needed"),
+        (["sweep.toml", "--set", "x"], "--set 'x' is not understood; write TABLE.KEY=VALUE with"),
+        (
+            ["sweep.toml", "--set", "train.step=3"],
+            "unknown key in [train] of sweep.toml 'step'; did you mean 'steps'? known: ",
+        ),
+    ],
+)
+def test_what_is_not_understood_is_one_line(
+    words: list[str], told: str, tmp_path: Path, numtok: Shell
+) -> None:
+    written(tmp_path, XVAL)
+    ran = numtok("sweep", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"numtok: {told}") and ran.err.count("\n") == 1
+
+
+def test_a_sweep_where_all_failed_shows_no_table(tmp_path: Path, numtok: Shell) -> None:
+    written(tmp_path, PRODUCTS)
+    ran = numtok("sweep", "sweep.toml", "--set", "gen.digits=1")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.splitlines()[-1].startswith("numtok: the data failed: ")
+
+
+def figures_in(text: str) -> list[str]:
+    """The lines of the table but for clocks."""
+    return [line for line in text.splitlines() if "seconds" not in line]
+
+
+#: Eight fits of rows.csv.
+TABLES = """
+data = "rows.csv"
+[table]
+target = "y"
+[train]
+preset = "mlp,layers=1,width=8"
+head = ["riemann:8", "mdn:2"]
+epochs = [100, 200]
+patience = 0
+seed = [0, 1]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", [GRID.replace("steps = 2", "steps = [150, 300]"), TABLES])
+def test_a_sweep_killed_ten_times_ends_in_the_same_table(tmp_path: Path, file: str) -> None:
+    rows = [f"{x},{x * x % 37},{'train' if x % 3 else 'test'}" for x in range(600)]
+    straight, killed = tmp_path / "straight", tmp_path / "killed"
+    words = [sys.executable, "-m", "numtok", "sweep", "sweep.toml", "--jobs", "2", "--format=csv"]
+    for folder in (straight, killed):
+        folder.mkdir()
+        written(folder, file)
+        (folder / "rows.csv").write_text("\n".join(["x,y,split", *rows]) + "\n")
+    began = time.monotonic()
+    wanted = subprocess.run(words, cwd=straight, capture_output=True, text=True)
+    whole = time.monotonic() - began
+    for kill in range(10):
+        process = subprocess.Popen(
+            words,
+            cwd=killed,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(whole * (kill + 2) / 16)
+        # With its workers, or alone: then they end themselves.
+        (os.killpg if kill % 2 else os.kill)(process.pid, signal.SIGKILL)
+        process.wait()
+    done = subprocess.run(words, cwd=killed, capture_output=True, text=True)
+    assert wanted.returncode == done.returncode == 0, done.stderr
+    assert figures_in(done.stdout) == figures_in(wanted.stdout)
+    assert "r2" in done.stdout

@@ -1,0 +1,248 @@
+"""``numtok sweep`` over tables: folds, what is chosen on rows held back, what is shown."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from numtok.errors import UsageError
+from numtok.evaluation.comparison.seeds import Over
+from numtok.evaluation.report_files import Evaluation, read
+from numtok.records import MODEL
+from numtok.reports import PREDICTIONS_FILE, REPORT
+from numtok.stages import eval_table, fit, table
+from numtok.store.store import Store
+from numtok.sweeps.averages import averages
+from numtok.sweeps.file import read_sweep
+from numtok.sweeps.runs import Run
+from numtok.sweeps.sweep import Config, Result, run
+from numtok.training.fitting import held_back
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+
+numtok = test_cli_store.numtok  # the fixture
+
+SMALL = 'preset = "mlp,layers=1,width=4"\nepochs = 2\n'
+FOLDS = f'data = "rows.csv"\n[table]\ntarget = "y"\n[train]\n{SMALL}'
+CHOOSE = '[select]\nmetric = "mae"\nover = ["head"]\n[compare]\nmetric = ["mse", "mae"]\n'
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a table of two folds, and one thread."""
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+    monkeypatch.chdir(tmp_path)
+    lines = ["x,y,split_0,split_1"]
+    for row in range(60):
+        first, second = ("test" if row % 6 == fold else "train" for fold in (0, 1))
+        lines.append(f"{row},{row * row % 37},{first},{second}")
+    Path("rows.csv").write_text("\n".join(lines) + "\n")
+
+
+def store() -> Store:
+    return Store(Path("artifacts"))
+
+
+def swept(text: str) -> Result:
+    Path("sweep.toml").write_text(text)
+    return run(Config("sweep.toml", (), 1), store(), lambda _: None)
+
+
+def evaluations() -> list[Evaluation]:
+    return [read(one) for one in store().artifacts() if one.kind == REPORT]
+
+
+def ids(of: Evaluation, fold: int) -> list[int]:
+    rows = pq.read_table(of.folder / PREDICTIONS_FILE).to_pylist()
+    return [int(row["id"]) for row in rows if row["position"] == fold]
+
+
+def test_the_best_head_of_each_kind_is_chosen_and_found_again() -> None:
+    text = f'{FOLDS}head = ["riemann:4", "riemann:8", "pointwise"]\n{CHOOSE}'
+    result = swept(text)
+    assert [one.group for one in result.choices] == ["head=riemann", "head=pointwise"]
+    looked_at = {
+        one.report.scheme: one.report.metrics["mae"].value
+        for one in evaluations()
+        if one.report.split == "validation"
+    }
+    assert set(looked_at) == {"riemann:4", "riemann:8", "pointwise"}
+    best = min(("riemann:4", "riemann:8"), key=lambda head: looked_at[head] or 0)
+    assert [one.chosen for one in result.choices] == [f"head={best}", "head=pointwise"]
+    assert result.choices[0].figure == pytest.approx(looked_at[best])
+    tested = {one.report.scheme for one in evaluations() if one.report.split == "test"}
+    assert tested == {best, "pointwise"}
+    made = [one.ref for one in store().artifacts()]
+    assert swept(text).tables == result.tables
+    assert [one.ref for one in store().artifacts()] == made
+
+
+def test_folds_are_one_report_whose_mean_and_deviation_are_shown(numtok: Shell) -> None:
+    text = f'{FOLDS}head = ["riemann:4", "pointwise"]\nseed = [0, 1]\n[compare]\nmetric = "mse"\n'
+    ((label, comparison),) = swept(text).tables
+    assert (label, comparison.numbers, comparison.parts[0].numbers) == ("", 20, 20)
+    folds = [
+        [one.report.groups["fold"][fold]["mse"].value or 0.0 for fold in ("0", "1")]
+        for one in evaluations()
+        if one.report.scheme == "pointwise"
+    ]
+    each = np.mean(folds, axis=0)
+    over = comparison.over_folds["pointwise"]["mse"]
+    assert over.mean == pytest.approx(each.mean())
+    assert over.count == 2
+    assert over.deviation == pytest.approx(each.std(ddof=1))
+    shown = numtok("sweep", "sweep.toml", "--jobs", "1").out
+    assert "over 2 folds: mean +- standard deviation\n" in shown
+    assert re.search(rf"^pointwise \(2 seeds\) +{over.mean:.4g} \+- ", shown, re.M)
+    rows = csv.DictReader(io.StringIO(numtok("sweep", "sweep.toml", "--format", "csv").out))
+    found = [row for row in rows if (row["kind"], row["label"]) == ("over folds", "pointwise")]
+    assert [(float(row["figure"]), row["n"]) for row in found] == [(over.mean, "2")]
+
+
+def test_what_cannot_be_fitted_stops_nothing_else() -> None:
+    result = swept(f'{FOLDS}head = ["token", "pointwise"]\nfold = [0, 1]\n')
+    assert {one.label for one in result.failed} == {"head=token, fold=0", "head=token, fold=1"}
+    assert str(result.failed[0].problem).startswith("--head token reads tokens of a text, which a ")
+    assert [one.label for one in result.tables] == ["fold=0", "fold=1"]
+    assert [one.comparison.over_folds for one in result.tables] == [{}, {}]
+
+
+def test_tables_that_are_made_are_data_sets_and_draws_experiments(numtok: Shell) -> None:
+    text = f"""
+        [gen]
+        task = "curves"
+        curve = ["line", "kink"]
+        samples = 60
+        split = "test=0.5"
+        [train]
+        {SMALL}
+        head = "decoder:ud,base=4,mantissa=2"
+        [eval]
+        draws = [2, 4]
+        point = "mean"
+    """
+    Path("sweep.toml").write_text(text)
+    found = json.loads(numtok("sweep", "sweep.toml", "--jobs", "1", "--json").out)
+    assert [one["label"] for one in found["tables"]] == ["curve=line", "curve=kink"]
+    (first, second) = found["tables"][0]["comparison"]["experiments"]
+    assert [one["settings"]["decoding.draws"] for one in (first, second)] == ["2", "4"]
+    assert first["label"] == "decoder:ud,base=4,mantissa=2, decoding.draws=2"
+    assert sum(one.kind == MODEL for one in store().artifacts()) == 2
+
+
+def test_every_way_has_its_mean_over_the_data_sets(numtok: Shell) -> None:
+    text = (
+        '[gen]\ntask = "curves"\ncurve = ["line", "kink"]\nsamples = 60\n'
+        f'[train]\n{SMALL}head = ["riemann:4", "riemann:8", "pointwise"]\nlr = [1e-3, 1e-2]\n'
+        + CHOOSE.replace('["head"]', '["head", "lr"]')
+    )
+    result = swept(text)
+    assert [one.label for one in result.averages] == ["head=riemann", "head=pointwise"]
+    figures = [
+        one.comparison.parts[0].standings[one.comparison.experiments[1].label]["mse"].figure.value
+        for one in result.tables
+    ]
+    assert [one.scheme for table in result.tables for one in table.comparison.experiments][
+        1::2
+    ] == ["pointwise", "pointwise"]
+    over = result.averages[1].metrics["mse"]
+    assert (over.count, over.mean) == (2, sum(value or 0.0 for value in figures) / 2)
+    shown = numtok("sweep", "sweep.toml", "--jobs", "1").out
+    assert "\nover the data sets: mean +- standard deviation\n" in shown
+    assert re.search(rf"^head=pointwise +2 +{over.mean:.4g} \+- ", shown, re.M)
+    rows = csv.DictReader(io.StringIO(numtok("sweep", "sweep.toml", "--format", "csv").out))
+    found = [row for row in rows if row["kind"] == "over data sets" and row["metric"] == "mse"]
+    assert [row["label"] for row in found] == ["head=riemann", "head=pointwise"]
+    found = json.loads(numtok("sweep", "sweep.toml", "--json").out)["averages"]
+    assert found[1]["metrics"]["mse"]["mean"] == over.mean
+
+
+def test_a_metric_that_a_data_set_lacks_is_undefined_over_all() -> None:
+    text = (
+        '[gen]\ntask = "curves"\ncurve = ["line", "kink"]\nsamples = 60\n'
+        f'[train]\n{SMALL}head = ["riemann:4", "pointwise"]\n'
+    )
+    found = swept(text)
+    comparisons = [one.comparison for one in found.tables]
+    standings = [standing for one in comparisons for standing in one.parts[0].standings.values()]
+    lost, kept = list(standings[0])[:2]
+    for standing in standings[-2:]:
+        del standing[lost]
+    sweep = read_sweep(Path("sweep.toml"))
+    points = [{**data, **way} for data, _ in sweep.data for way, _ in sweep.train]
+    runs = [
+        Run(index, "", point, fit.Config(""), eval_table.Config("", ""))
+        for index, point in enumerate(points)
+    ]
+    refs = [one.reports[0] for comparison in comparisons for one in comparison.experiments]
+    reports = {index: Path("report", *ref.split("@")) for index, ref in enumerate(refs)}
+    averaged = averages(sweep, runs, reports, comparisons)
+    assert [one.metrics[lost] for one in averaged] == [Over(None, None, 2)] * 2
+    assert all(one.metrics[kept].mean is not None for one in averaged)
+
+
+def test_a_split_that_is_not_there_is_told_before_anything_is_fitted() -> None:
+    result = swept(f'{FOLDS}[eval]\nsplit = "other"\n')
+    assert re.sub("@[0-9a-f]+", "@V", str(result.failed[0].problem)) == (
+        "unknown split of rows@V 'other'; known: test, train"
+    )
+    assert all(one.kind != MODEL for one in store().artifacts())
+
+
+def test_texts_are_no_table() -> None:
+    Path("rows.jsonl").write_text('{"text": "5"}\n')
+    Path("sweep.toml").write_text('data = "rows.jsonl"\n')
+    with pytest.raises(UsageError) as caught:
+        run(Config("sweep.toml"), store(), lambda _: None)
+    assert str(caught.value) == (
+        "sweep.toml: rows.jsonl is no table (.csv or .parquet), and texts need [encode] with a "
+        "scheme"
+    )
+
+
+# --- rows held back ----------------------------------------------------------------------------
+
+
+def validated(*, rows: int | None = None, seed: int = 0, other: bool = False) -> Evaluation:
+    """A report on the split validation, which the table has not."""
+    source = table.run(table.Config("rows.csv", "y"), store()).ref
+    config = fit.Config(
+        source, "mlp,layers=1,width=4", rows=rows, epochs=1, validation=0.2, seed=seed
+    )
+    model = fit.run(config, store(), lambda _: None).artifact
+    if other:
+        Path("others.csv").write_text(Path("rows.csv").read_text().replace("59,", "60,"))
+        source = table.run(table.Config("others.csv", "y"), store()).ref
+    asked = eval_table.Config(model.ref, source, "validation")
+    return read(eval_table.run(asked, store(), lambda *_: None).artifact)
+
+
+def test_without_a_validation_split_it_is_the_rows_that_were_held_back() -> None:
+    evaluation = validated(seed=3)
+    train = np.array([row for row in range(60) if row % 6 != 1])
+    assert ids(evaluation, 1) == train[held_back(50, 0.2, 3)[1]].tolist()
+    assert evaluation.report.floors == {}
+    assert evaluation.report.notes[-1].startswith("These rows were held back from the train split")
+
+
+def test_of_fewer_rows_some_are_held_back_and_another_seed_draws_others() -> None:
+    first, second = (ids(validated(rows=20, seed=seed), 0) for seed in (0, 1))
+    assert len(first) == len(second) == 4
+    assert first != second
+    assert all(row % 6 for row in first)
+
+
+def test_another_table_has_no_rows_that_were_held_back() -> None:
+    with pytest.raises(UsageError, match="unknown split of fold 0 'validation'; known: test, trai"):
+        validated(other=True)
+
+
+def test_one_row_is_too_few_to_learn_from() -> None:
+    with pytest.raises(UsageError) as caught:
+        fit.Config("rows", rows=1)
+    assert str(caught.value) == "--rows 1 is not possible; at least 2, one of them to look at"
