@@ -29,12 +29,12 @@ from rich.table import Table
 from torch import Tensor
 
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
-from numtok.models.distributions.decoded import Decoded
+from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.heads._decoder import DecoderReader
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.trunks.mlp import Mlp
 from numtok.training.device import MatmulRate, keep_freed_memory
-from numtok.training.features import Columns
+from numtok.training.features import Features
 from numtok.training.fitted import Preparation
 from numtok.training.fitting import FittingRecipe
 
@@ -80,12 +80,12 @@ def naive(reader: DecoderReader, parameters: Tensor, count: int) -> NDArray[np.f
     return reader.values(tokens)
 
 
-def small_table() -> tuple[Columns, NDArray[np.float64]]:
+def small_table() -> tuple[Features, NDArray[np.float64]]:
     """1,500 rows of 10 features, and a target that depends on two of them."""
     random = np.random.default_rng(0)
     numbers = random.standard_normal((1500, 10))
     target = numbers[:, 0] ** 2 + numbers[:, 1] + random.standard_normal(1500) / 5
-    return Columns(numbers, []), target
+    return Features(numbers, []), target
 
 
 def prepared(spec: str, recipe: FittingRecipe) -> Preparation:
@@ -121,7 +121,7 @@ def drawing(options: argparse.Namespace) -> Table:
         learnt = fitted.model.reader, fitted.parameters(fitted.inputs.of(features))
         for weights, (reader, parameters) in (("fitted", learnt), ("random", (random, made))):
             assert isinstance(reader, DecoderReader)
-            one = Decoded(reader, parameters, PLAIN)
+            one = DecoderDistribution(reader, parameters, PLAIN)
             draw = partial(one.sample, options.draws, np.random.default_rng(0))
             seconds = best(draw, options.tries)
             row, all_draws = parameters[:1], options.rows * options.draws

@@ -52,9 +52,9 @@ from numtok.encoding.splits import read_codec, read_split
 from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options, Predictor
 from numtok.models.batches import Batch
 from numtok.models.model import Model, ModelSettings
-from numtok.models.objectives.base import Example, masked, moved
+from numtok.models.objectives.base import TrainingBatch, masked, moved
 from numtok.models.presets import preset
-from numtok.models.steps import Steps
+from numtok.models.steps import DecodingStates
 from numtok.models.vocabulary import Vocabulary
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
@@ -191,7 +191,7 @@ class Plain:
                 self.read(batch, chosen)  # what was read for one token is not kept for the next
         return self.read(batch, chosen)
 
-    def _hidden(self, example: Example) -> torch.Tensor:
+    def _hidden(self, example: TrainingBatch) -> torch.Tensor:
         given = self.model.given(example)
         return self.model.hidden(given.tokens, given.values, given.real)
 
@@ -293,11 +293,11 @@ class Cached(Plain):
         return trunk.norm(x_BLD[:, -1:]), grown
 
 
-def seen(tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Example:
+def seen(tokens: NDArray[np.int64], values: NDArray[np.float32]) -> TrainingBatch:
     """Rows of which everything is looked at."""
     none = np.zeros(0, np.int64)
     real = np.ones(tokens.shape, np.bool_)
-    return Example(tokens, values, real, none, none, none, np.zeros(0, np.float32))
+    return TrainingBatch(tokens, values, real, none, none, none, np.zeros(0, np.float32))
 
 
 def by_hand(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:
@@ -336,7 +336,7 @@ def by_prompts(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:
     return places.tolist(), literals
 
 
-def without_score(steps: Steps, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+def without_score(steps: DecodingStates, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
     """NaN in place of each number's probability."""
     return np.full(len(tokens), np.nan)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from numtok.data.tasks.base import SHARES, TASKS, Split, TextTask
+from numtok.data.tasks.base import SHARES, TASKS, TaskSplit, TextTask
 from numtok.records import Row
 
 # By task, what is seen: whether the template and the object are, and which of the numbers.
@@ -50,7 +50,7 @@ SPECS = (
 )
 
 
-def drawn(task: TextTask, split: Split, seed: int) -> list[Row]:
+def drawn(task: TextTask, split: TaskSplit, seed: int) -> list[Row]:
     """All rows of a split."""
     units = range(-(-split.rows // task.unit_rows))
     lines = b"".join(task.unit(seed, split, index).rows for index in units)
@@ -79,8 +79,8 @@ def accuracies(spec: str, seed: int) -> list[tuple[str, ...]]:
     assert isinstance(task, TextTask)
     edge = SHARES * 4 // 5
     splits = (
-        Split("train", task.samples * 4 // 5, 0, edge),
-        Split("test", task.samples // 5, edge, SHARES),
+        TaskSplit("train", task.samples * 4 // 5, 0, edge),
+        TaskSplit("test", task.samples // 5, edge, SHARES),
     )
     train, test = (drawn(task, split, seed) for split in splits)
     kinds = {name: k for k, name in enumerate(sorted({str(row.group) for row in train}))}

@@ -25,7 +25,7 @@ import torch  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
-from numtok.encoding.dataset import Samples  # noqa: E402
+from numtok.encoding.dataset import EncodedSplit  # noqa: E402
 from numtok.encoding.splits import read_codec, splits  # noqa: E402
 from numtok.models.model import Model, ModelSettings  # noqa: E402
 from numtok.models.objectives.base import OBJECTIVES  # noqa: E402
@@ -36,7 +36,7 @@ from numtok.stages.encode import run as encode  # noqa: E402
 from numtok.stages.gen import Config as GenConfig  # noqa: E402
 from numtok.stages.gen import run as gen  # noqa: E402
 from numtok.store.store import Store  # noqa: E402
-from numtok.training.loop import Split  # noqa: E402
+from numtok.training.loop import SplitExamples  # noqa: E402
 from numtok.training.trainer import Execution, Recipe, Trainer  # noqa: E402
 
 
@@ -74,10 +74,10 @@ def main() -> None:
             encoded = encode(config, store, lambda *_: None).artifact
             assert encoded is not None
             codec, shards = read_codec(encoded), splits(encoded)["train"]
-            seconds, samples = timed(partial(Samples.read, shards, codec.ids))
+            seconds, samples = timed(partial(EncodedSplit.read, shards, codec.ids))
             spill = folder / f"spill-{scheme}"
             spill.mkdir()
-            mapped, _ = timed(partial(Samples.read, shards, codec.ids, spill))
+            mapped, _ = timed(partial(EncodedSplit.read, shards, codec.ids, spill))
             for objective in options.objectives.split(","):
                 table.add_row(
                     scheme,
@@ -92,9 +92,11 @@ def main() -> None:
     Console().print("millions of tokens a second of one core; nano: on two cores, by the clock")
 
 
-def measure(samples: Samples, codec: Any, objective: str, options: argparse.Namespace) -> list[str]:
+def measure(
+    samples: EncodedSplit, codec: Any, objective: str, options: argparse.Namespace
+) -> list[str]:
     """Batches, examples and training of one objective."""
-    split = Split(samples, codec, OBJECTIVES.build(objective), options.batch, 0)
+    split = SplitExamples(samples, codec, OBJECTIVES.build(objective), options.batch, 0)
     split.batches.at(0, 0)  # the order of the epoch is made once
     steps = range(options.steps)
     batching, batches = timed(lambda: [split.batches.at(0, step) for step in steps])

@@ -38,7 +38,7 @@ from numtok.cli.output.printing import Size
 from numtok.models.batches import Batch
 from numtok.models.heads.base import projection
 from numtok.models.model import Model, ModelSettings
-from numtok.models.objectives.base import OBJECTIVES, Example
+from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
 from numtok.models.presets import preset
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
@@ -147,7 +147,7 @@ def batch(scheme: str, rows: int, length: int, step: int) -> Batch:
     )
 
 
-def plainly(example: Example, device: torch.device) -> tuple[Tensor, Tensor | None, Tensor]:
+def plainly(example: TrainingBatch, device: torch.device) -> tuple[Tensor, Tensor | None, Tensor]:
     """What the plain model is given."""
     everything = len(example.where) == example.tokens.size
     tokens, where, labels = (
@@ -173,7 +173,7 @@ def measure(scheme: str, objective: str, options: argparse.Namespace) -> list[st
     length = options.tokens - int(made.causal)  # one token goes before a row that is moved by one
     batches = [batch(scheme, options.batch, length, step) for step in range(options.steps)]
 
-    def example(step: int) -> Example:
+    def example(step: int) -> TrainingBatch:
         return made.example(batches[step], generator("masks", step))
 
     def trainer(embedder: str, head: str) -> Trainer:

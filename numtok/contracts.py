@@ -18,7 +18,7 @@ class ContractBreak(AssertionError):
     """A thing does not do what the contract of its registry promises."""
 
 
-class Result(NamedTuple):
+class CheckResult(NamedTuple):
     """What one check found; the message is empty where it passed."""
 
     name: str
@@ -26,17 +26,19 @@ class Result(NamedTuple):
     message: str
 
 
-def results(checks: Mapping[str, Callable[[T, int], None]], thing: T, seed: int) -> list[Result]:
+def results(
+    checks: Mapping[str, Callable[[T, int], None]], thing: T, seed: int
+) -> list[CheckResult]:
     """Run every check, each to its end or to its first break."""
     found = []
     for name, run in checks.items():
         try:
             run(thing, seed)
         except ContractBreak as broken:
-            found.append(Result(name, False, str(broken)))
+            found.append(CheckResult(name, False, str(broken)))
         except Exception as error:
             told = f"{spec_of(thing)}: {name}: raised {type(error).__name__}: {error}"
-            found.append(Result(name, False, told))
+            found.append(CheckResult(name, False, told))
         else:
-            found.append(Result(name, True, ""))
+            found.append(CheckResult(name, True, ""))
     return found

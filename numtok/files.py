@@ -32,7 +32,7 @@ PIECE = 1 << 20  # bytes in one read
 
 
 @final
-class System:
+class FileSystem:
     """The operations themselves; file descriptors are plain integers.
 
     Each method is one system call and raises ``OSError`` as that call does.
@@ -118,7 +118,7 @@ class System:
         return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
 
 
-system = System()
+system = FileSystem()
 
 
 _AGAIN = "then run the same command again: what is finished is kept"

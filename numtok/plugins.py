@@ -154,7 +154,7 @@ def _place(error: Exception) -> str | None:
 
 
 @dataclass
-class Asked:
+class MemberCall:
     """One member of a watched object was asked.
 
     given
@@ -223,7 +223,7 @@ class Asked:
 
 
 #: Looks at an answer and gives it on; raises ``asked.wrong(...)``.
-Check = Callable[[Asked, Any], Any]
+Check = Callable[[MemberCall, Any], Any]
 
 
 def told(answer: Any) -> str:
@@ -272,7 +272,7 @@ def _watch(
             # Past __setattr__, which frozen dataclasses refuse.
             vars(thing)[member] = _Watched(thing, member, check, file, contract, sizes)
         elif hasattr(thing, member):
-            check(Asked(thing, member, (), file, contract, sizes), getattr(thing, member))
+            check(MemberCall(thing, member, (), file, contract, sizes), getattr(thing, member))
 
 
 @dataclass(eq=False)
@@ -292,7 +292,7 @@ class _Watched:
         except (AttributeError, IndexError, ValueError) as error:
             raise fault_of(error) or self._failed(error) from error
         together = (*given, *named.values())
-        asked = Asked(self.thing, self.member, together, self.file, self.contract, self.sizes)
+        asked = MemberCall(self.thing, self.member, together, self.file, self.contract, self.sizes)
         answer = self.check(asked, answer)
         if not asked.again:
             with suppress(KeyError):  # asked within itself, or by two threads
@@ -315,5 +315,5 @@ def a(*kinds: type) -> Check:
 class _A:
     kinds: tuple[type, ...]
 
-    def __call__(self, asked: Asked, answer: Any) -> Any:
+    def __call__(self, asked: MemberCall, answer: Any) -> Any:
         return asked.one_of(answer, *self.kinds)

@@ -81,7 +81,7 @@ class Labels(msgspec.Struct, frozen=True):
     complete: bool
 
 
-class Texts(msgspec.Struct, frozen=True):
+class AnswerTexts(msgspec.Struct, frozen=True):
     """What a report of answers has besides: after how many tokens answers were stopped that had
     not ended (``longest``), and how many that were (``stopped``)."""
 
@@ -148,7 +148,7 @@ class Report(msgspec.Struct, frozen=True):
     target_means: dict[str, float] = {}
     target_floors: dict[str, dict[str, Figures]] = {}
     labels: Labels | None = None
-    texts: Texts | None = None
+    texts: AnswerTexts | None = None
     learnt: str | None = None
 
     @property

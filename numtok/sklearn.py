@@ -21,8 +21,8 @@ from numtok.errors import DataError, TrainingFailed, UsageError, unknown
 from numtok.models.distributions.base import Predictive
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.presets import trunk
-from numtok.training.features import Columns
-from numtok.training.fitted import Fitted, Preparation
+from numtok.training.features import Features
+from numtok.training.fitted import FittedTable, Preparation
 from numtok.training.fitting import FittingRecipe
 from numtok.training.trainer import device_of, naming_memory
 
@@ -99,7 +99,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     not finite or memory runs out.
     """
 
-    fitted_: Fitted
+    fitted_: FittedTable
     is_categorical_: NDArray[np.bool_]
 
     def __init__(
@@ -154,7 +154,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 self.fitted_ = preparation.finished()
         return self
 
-    def _prepared(self, columns: Columns, target: NDArray[np.float64]) -> Preparation:
+    def _prepared(self, columns: Features, target: NDArray[np.float64]) -> Preparation:
         head = HEADS.build(self.head)
         if not isinstance(head, ValueHead) or not head.of_tables:
             raise UsageError(
@@ -224,7 +224,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self._answers(columns, lambda predictive, part: predictive.log_density(target[part]))
 
     def _answers(
-        self, columns: Columns, answer: Callable[[Predictive, slice], NDArray[np.float64]]
+        self, columns: Features, answer: Callable[[Predictive, slice], NDArray[np.float64]]
     ) -> NDArray[np.float64]:
         """What is answered of the rows' distributions, some rows at a time."""
         with _named_as_here():
@@ -238,12 +238,12 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     # --- what comes in ----------------------------------------------------------------------------
 
-    def _known(self, X: Any) -> Columns:
+    def _known(self, X: Any) -> Features:
         """Rows of the kind that it was fitted to; NotFittedError before."""
         check_is_fitted(self, "fitted_")
         return self._columns(X, "no_validation", reset=False)
 
-    def _columns(self, X: Any, y: Any, *, reset: bool) -> Columns:
+    def _columns(self, X: Any, y: Any, *, reset: bool) -> Features:
         """X as columns, checked by scikit-learn; ``reset``: what is to be known of them is kept."""
         checked = partial(
             check_array,
@@ -258,7 +258,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             columns, categorical = _of_frame(X, None if reset else self.is_categorical_)
             checked(columns.numbers, ensure_min_features=0 if columns.categories else 1)
         else:
-            columns = Columns(checked(X), [])
+            columns = Features(checked(X), [])
             validate_data(self, X, y, reset=reset, skip_check_array=True)
             categorical = np.zeros(self.n_features_in_, np.bool_)
         if reset:
@@ -272,7 +272,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         return columns
 
-    def _target(self, y: ArrayLike, columns: Columns) -> NDArray[np.float64]:
+    def _target(self, y: ArrayLike, columns: Features) -> NDArray[np.float64]:
         """float64[n], finite, one for each row of the columns."""
         checked = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y", estimator=self)
         target: NDArray[np.float64] = column_or_1d(checked, warn=True)
@@ -280,7 +280,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return target
 
 
-def _of_frame(frame: Any, known: NDArray[np.bool_] | None) -> tuple[Columns, NDArray[np.bool_]]:
+def _of_frame(frame: Any, known: NDArray[np.bool_] | None) -> tuple[Features, NDArray[np.bool_]]:
     """The columns of a data frame, and which of them are categories (bool[features]).
 
     A column of nothing but missing values is of the kind that is ``known``, else a number.
@@ -311,7 +311,7 @@ def _of_frame(frame: Any, known: NDArray[np.bool_] | None) -> tuple[Columns, NDA
                 "category; convert it, or leave it out"
             )
         categorical.append(is_category)
-    return Columns(np.concatenate(numbers, axis=1), categories), np.array(categorical, np.bool_)
+    return Features(np.concatenate(numbers, axis=1), categories), np.array(categorical, np.bool_)
 
 
 def _seed(random_state: int | np.random.RandomState | None) -> int:

@@ -28,15 +28,15 @@ import torch
 from numpy.typing import NDArray
 
 from numtok.analysis.figures._drawing import image
-from numtok.analysis.figures._picture import Axis, Line, Mark, Panel, Picture
+from numtok.analysis.figures._picture import Axis, LineMark, Mark, Panel, Picture
 from numtok.cli.output.figures import number
 from numtok.cli.output.printing import print_table
-from numtok.data.tasks.base import Split
+from numtok.data.tasks.base import TaskSplit
 from numtok.data.tasks.truncated_gaussian import TruncatedGaussian
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.trunks.mlp import Mlp
-from numtok.training.features import Columns
-from numtok.training.fitted import Fitted, Preparation
+from numtok.training.features import Features
+from numtok.training.fitted import FittedTable, Preparation
 from numtok.training.fitting import FittingRecipe
 
 TASK = TruncatedGaussian()
@@ -70,7 +70,7 @@ def formula(bits: int, rows: int) -> float:
 
 def drawn(rows: int, seed: int) -> NDArray[np.float64]:
     """float64[rows] draws."""
-    return TASK.unit(seed, Split("train", rows), 0)[1]
+    return TASK.unit(seed, TaskSplit("train", rows), 0)[1]
 
 
 def histogram(values: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
@@ -79,9 +79,9 @@ def histogram(values: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
     return np.asarray(counts * (2**bits / len(values)))
 
 
-def fitted(values: NDArray[np.float64], head: ValueHead, seed: int, epochs: int) -> Fitted:
+def fitted(values: NDArray[np.float64], head: ValueHead, seed: int, epochs: int) -> FittedTable:
     """A head on one constant feature, its target not scaled: it lies in [0, 1] as it is."""
-    columns = Columns(np.zeros((len(values), 1)), [])
+    columns = Features(np.zeros((len(values), 1)), [])
     recipe = FittingRecipe(
         epochs, 0, batch=min(1024, len(values) // 8), learning_rate=1e-3, seed=seed
     )
@@ -100,17 +100,17 @@ def fitted(values: NDArray[np.float64], head: ValueHead, seed: int, epochs: int)
     return preparation.finished()
 
 
-def estimated(fit: Fitted, bits: int) -> NDArray[np.float64]:
+def estimated(fit: FittedTable, bits: int) -> NDArray[np.float64]:
     """float64[2^bits]: the density in the middle of each cell."""
     centres = (np.arange(2**bits) + 0.5) / 2**bits
-    columns = Columns(np.zeros((2**bits, 1)), [])
+    columns = Features(np.zeros((2**bits, 1)), [])
     return np.exp(fit.predictive(columns).log_density(centres))
 
 
-def levels(fit: Fitted, bits: int) -> list[NDArray[np.float64]]:
+def levels(fit: FittedTable, bits: int) -> list[NDArray[np.float64]]:
     """Of one distribution its density with 1, 2, ... ``bits`` bits: float64[2^k] each."""
     found = []
-    one = fit.predictive(Columns(np.zeros((1, 1)), []))
+    one = fit.predictive(Features(np.zeros((1, 1)), []))
     for level in range(1, bits + 1):
         edges = np.linspace(0, 1, 2**level + 1)
         cumulative = np.concatenate([one.cdf(np.array([edge])) for edge in edges])
@@ -129,9 +129,9 @@ def figure3(rows: int, bits: int, epochs: int) -> Picture:
     for level, density in enumerate(levels(fitted(values, head, 0, epochs), bits), 1):
         edges = np.linspace(0, 1, 2**level + 1)
         marks: list[Mark] = [
-            Line("truth", (x[1:] + x[:-1]) / 2, truth),
-            Line("draws", np.repeat(edges, 2)[1:-1], np.repeat(histogram(values, level), 2), 1),
-            Line("decoder", np.repeat(edges, 2)[1:-1], np.repeat(density, 2), 0),
+            LineMark("truth", (x[1:] + x[:-1]) / 2, truth),
+            LineMark("draws", np.repeat(edges, 2)[1:-1], np.repeat(histogram(values, level), 2), 1),
+            LineMark("decoder", np.repeat(edges, 2)[1:-1], np.repeat(density, 2), 0),
         ]
         title = f"{level} bits" if level > 1 else "1 bit"
         panels.append(Panel(title, Axis("y"), Axis("density", low=0, high=2), marks))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from numtok.cli.output.figures import figure
 from numtok.cli.output.printing import Format, print_table
 from numtok.evaluation.comparison.seeds import spread
-from numtok.evaluation.report_files import Predictions, read
+from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.metrics.base import means
 from numtok.reports import REPORT
 from numtok.store.store import Store
@@ -42,7 +42,7 @@ def within(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     return ((np.abs(values) >= low) & (np.abs(values) < high)).astype(np.float64)
 
 
-def rows(told: Sequence[Predictions], schemes: Sequence[str]) -> Iterator[tuple[object, ...]]:
+def rows(told: Sequence[ReportPredictions], schemes: Sequence[str]) -> Iterator[tuple[object, ...]]:
     """Of each scheme a row of percentages and how many different predictions there are, the mean
     over its seeds; the truths last."""
     for scheme in dict.fromkeys(schemes):
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     store = Store(Path(os.environ.get("NUMTOK_STORE", "artifacts")))
     found = [read(store.resolve(ref, {REPORT})) for ref in options.reports]
-    told = [Predictions.of_numbers(one) for one in found]
+    told = [ReportPredictions.of_numbers(one) for one in found]
     for one in told[1:]:
         told[0].check_pairs(one)
     title = f"numbers said of {len(told[0].answers.truth):,}"

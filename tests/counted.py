@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.analysis.profiling.slot_profile import SlotProfile, slot_profile
-from numtok.analysis.profiling.slot_statistics import Tally
+from numtok.analysis.profiling.slot_statistics import NumberStatistics
 from numtok.analysis.profiling.unit import Counted, Counting, merged
-from numtok.data.reading.rows import Categories, Rows, Targets
+from numtok.data.reading.rows import Categories, RowColumns, Targets
 from numtok.encoding.codec import Spans, Texts
 from numtok.encoding.targets import resolve
 from numtok.numerals.policy import NumeralPolicy
@@ -56,7 +56,7 @@ def _add(
     ]
     owners, names, starts, ends = zip(*marked, strict=True) if marked else ((),) * 4
     named = pa.array(ids, pa.string())
-    rows = Rows(
+    rows = RowColumns(
         named,
         column,
         Targets(
@@ -90,7 +90,7 @@ def values(counted: Counted) -> dict[str, Counter[float]]:
     return found
 
 
-def tally(counted: Counted) -> Tally:
+def tally(counted: Counted) -> NumberStatistics:
     """The statistics of the one slot there is."""
     (only,) = counted.tallies.values()
     return only

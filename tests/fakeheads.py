@@ -12,8 +12,8 @@ from numtok.encoding.automaton import automaton
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Scaling
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.models.distributions.base import Predictive
-from numtok.models.distributions.samples import Samples
-from numtok.models.heads._decoder import Beginnings, DecoderReader
+from numtok.models.distributions.samples import Empirical
+from numtok.models.heads._decoder import DecoderBeginnings, DecoderReader
 from numtok.models.heads.base import Calibration, ValueReader
 from numtok.models.trunks.transformer import Shape
 
@@ -29,7 +29,7 @@ def draws_alone(
     """The ``predictive`` of a head that knows nine draws of each number and no density: its point,
     and four to each side. Put in the place of a reader's own."""
     around = np.clip(reader.point(parameters_NP)[:, None] + np.linspace(-0.04, 0.04, 9), 0, 1)
-    return Samples(scaling.inverse(around))
+    return Empirical(scaling.inverse(around))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +123,11 @@ class Told(DecoderReader):
         ]
         return torch.from_numpy(np.array(made))
 
-    def begun(self, parameters_NP: Tensor) -> Beginnings:
+    def begun(self, parameters_NP: Tensor) -> DecoderBeginnings:
         return ToldBeginnings(self, parameters_NP)
 
 
-class ToldBeginnings(Beginnings):
+class ToldBeginnings(DecoderBeginnings):
     """Its beginnings."""
 
     def __init__(self, reader: Told, parameters_NP: Tensor) -> None:

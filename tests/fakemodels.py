@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from numtok.encoding.codec import Codec, Texts
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import learnt_values
@@ -53,7 +53,7 @@ def samples(
     answers: Sequence[int] | None = None,
     targets: Sequence[int] = (),
     labels: Sequence[str | None] | None = None,
-) -> Samples:
+) -> EncodedSplit:
     """Texts of ASCII as ``encode`` would write them.
 
     ``answers`` are where each answer begins in its text, -1 if nowhere; ``targets`` are numbers,
@@ -66,7 +66,7 @@ def samples(
     encoded = one.encode(column, one.find(column), marks)
     number_rows = encoded.number_rows.astype(np.int64)
     wanted = np.array(targets, np.int64)
-    return Samples(
+    return EncodedSplit(
         ids=pa.array(list(map(str, range(len(texts))))),
         tokens=encoded.tokens,
         token_rows=encoded.token_rows.astype(np.int64),
@@ -85,7 +85,7 @@ def samples(
     )
 
 
-def batches(of: Samples, size: int, classes: Sequence[str] = ()) -> Batches:
+def batches(of: EncodedSplit, size: int, classes: Sequence[str] = ()) -> Batches:
     """A value head learns the channel where there is one, and else the numbers themselves."""
     values = of.numbers.astype(np.float32) if of.channel is None else of.channel
     return Batches(of, lambda numbers: values[numbers], size, classes)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from numtok import files
-from numtok.metrics.base import METRICS, Answers, figures
+from numtok.metrics.base import METRICS, Predictions, figures
 from numtok.reports import (
     PREDICTIONS_FILE,
     QUANTILES,
@@ -109,7 +109,7 @@ class Fake:
         valid = np.array(table["valid"].to_pylist())
         mean = 0.0 if self.train_mean is None else self.train_mean
         prediction = np.array(table["prediction"].fill_null(mean).to_pylist())
-        answers = Answers(np.array(table["truth"].to_pylist()), prediction, valid)
+        answers = Predictions(np.array(table["truth"].to_pylist()), prediction, valid)
         constant = answers._replace(prediction=np.full(self.count, mean))
         operands = np.array(table["group_operands"].to_pylist())
         by_operands = {
@@ -141,7 +141,7 @@ class Fake:
             notes=["The operands were drawn as the task says, not as the paper did."],
         )
 
-    def _figures(self, answers: Answers) -> Figures:
+    def _figures(self, answers: Predictions) -> Figures:
         return figures([METRICS.build(name) for name in self.metrics], answers, resamples=100)
 
 

@@ -81,7 +81,7 @@ class Faults:
     trace: list[str] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        operation = getattr(files.System(), name)
+        operation = getattr(files.FileSystem(), name)
 
         def call(*arguments: Any) -> Any:
             return self._step(name, operation, arguments)
@@ -126,7 +126,7 @@ class Faults:
 def installed(plan: Plan, who: str = "main") -> Iterator[Faults]:
     """``files.system`` fails as planned while the block runs."""
     real, faults = files.system, Faults(plan, who)
-    files.system = cast(files.System, faults)
+    files.system = cast(files.FileSystem, faults)
     try:
         yield faults
     finally:
@@ -173,4 +173,4 @@ def _forked(plan: str, module: Any, arguments: list[str]) -> int:
 if __name__ == "__main__":
     _launch()
 elif __name__ == "__mp_main__" and _PLAN in os.environ:
-    files.system = cast(files.System, Faults(Plan.parse(os.environ[_PLAN]), "worker"))
+    files.system = cast(files.FileSystem, Faults(Plan.parse(os.environ[_PLAN]), "worker"))

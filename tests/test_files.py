@@ -200,10 +200,10 @@ def test_a_file_that_may_not_be_read_is_no_matter_of_the_store() -> None:
 def test_a_folder_that_cannot_be_synced_is_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(system: files.System, fd: int) -> None:
+    def refuse(system: files.FileSystem, fd: int) -> None:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
-    monkeypatch.setattr(files.System, "fsync", refuse)
+    monkeypatch.setattr(files.FileSystem, "fsync", refuse)
     files.fsync_path(tmp_path)
 
 

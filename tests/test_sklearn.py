@@ -31,7 +31,7 @@ from numtok.errors import TrainingFailed
 from numtok.sklearn import NumericRegressor
 from numtok.stages import fit, table
 from numtok.store.store import Store
-from numtok.training.features import Columns
+from numtok.training.features import Features
 from numtok.training.regressor_files import read_regressor
 
 HEADS = (
@@ -198,7 +198,7 @@ def test_the_point_may_be_chosen_after_fitting() -> None:
     x, y = data()
     model = small("riemann:16").fit(x, y)
     points = {point: model.set_params(point=point).predict(x) for point in module.POINTS}
-    distribution = model.fitted_.predictive(Columns(x, []))
+    distribution = model.fitted_.predictive(Features(x, []))
     for point, made in points.items():
         np.testing.assert_array_equal(made, getattr(distribution, point)())
     assert not np.array_equal(points["mode"], points["mean"])

@@ -24,8 +24,8 @@ from numtok.data.tasks._templates import Templates
 from numtok.data.tasks.base import TASKS
 from numtok.data.weather.field import Field
 from numtok.encoding import splits
-from numtok.encoding.dataset import Samples, bytes_of
-from numtok.encoding.schemes.bpe import BPE
+from numtok.encoding.dataset import EncodedSplit, bytes_of
+from numtok.encoding.schemes.bpe import BpeScheme
 from numtok.encoding.text_tokenizers.file import File
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.records import TokenIds
@@ -93,7 +93,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "bytes": lambda path: files.read_bytes(path, 1000),
     "digest": files.sha256_file,
     "open": files.open_regular,
-    "samples": lambda path: Samples.read([path], IDS),
+    "samples": lambda path: EncodedSplit.read([path], IDS),
     "size of samples": lambda path: bytes_of([path], IDS),
     "weights": lambda path: model_files.load_weights(path, path, {}, nn.Module),
 }
@@ -245,7 +245,7 @@ class Disk:
         self.free, self.whole = free, whole
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(files.System(), name)
+        return getattr(files.FileSystem(), name)
 
     def room(self, folder: Path) -> tuple[int, int]:
         return self.free, self.whole
@@ -315,7 +315,7 @@ NAMED: dict[str, Callable[[Path], object]] = {
     "sweep": read_sweep,
     "templates": lambda path: Templates(str(path), ""),
     "tokenizer.json": File.read,
-    "bpe": BPE.read,
+    "bpe": BpeScheme.read,
 }
 named = pytest.mark.parametrize("what", NAMED)
 
@@ -419,9 +419,9 @@ def test_rows_are_counted_beyond_two_to_the_31(
 def test_rows_of_parquet_are_counted_beyond_two_to_the_31() -> None:
     from numtok.data.reading import parquet
     from numtok.data.reading.checksum import Checksum
-    from numtok.data.reading.file_part import Part, Stamp
+    from numtok.data.reading.file_part import FilePart, Stamp
 
-    part = Part(0, Path("a"), "a", None, "parquet", 0, 1, 0, Checksum(), 1, Stamp(1, 0))
+    part = FilePart(0, Path("a"), "a", None, "parquet", 0, 1, 0, Checksum(), 1, Stamp(1, 0))
     late = (1 << 31) - 1
     rows = pa.RecordBatch.from_pydict({"text": ["it is 7", None, "8"]})
     batch = parquet._parquet_batch(part, rows, "text", [], late)

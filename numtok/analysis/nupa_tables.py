@@ -58,7 +58,7 @@ class Means(msgspec.Struct, frozen=True):
     of_strata: Figure
 
 
-class Part(msgspec.Struct, frozen=True):
+class AnswerGroup(msgspec.Struct, frozen=True):
     """Some answers, by a digit key, a group of tasks or a stratum: the mean of each measure."""
 
     name: str
@@ -66,7 +66,7 @@ class Part(msgspec.Struct, frozen=True):
     means: dict[str, float]
 
 
-class Task(msgspec.Struct, frozen=True):
+class TaskScores(msgspec.Struct, frozen=True):
     """One task: exact match in each range of digits, None where there are no answers.
 
     inside, outside
@@ -90,10 +90,10 @@ class Tables(msgspec.Struct, frozen=True):
     """All tables of some answers."""
 
     means: list[Means]
-    digits: list[Part]
-    operations: list[Part]
-    tasks: list[Task]
-    strata: list[Part]
+    digits: list[AnswerGroup]
+    operations: list[AnswerGroup]
+    tasks: list[TaskScores]
+    strata: list[AnswerGroup]
 
 
 def tables(scored: Scored) -> Tables:
@@ -115,9 +115,11 @@ def tables(scored: Scored) -> Tables:
     )
 
 
-def _part(name: str, scored: Scored, rows: "NDArray[np.bool_] | NDArray[np.int64]") -> Part:
+def _part(name: str, scored: Scored, rows: "NDArray[np.bool_] | NDArray[np.int64]") -> AnswerGroup:
     scores = scored.scores[rows]
-    return Part(name, len(scores), dict(zip(MEASURES, scores.mean(axis=0).tolist(), strict=True)))
+    return AnswerGroup(
+        name, len(scores), dict(zip(MEASURES, scores.mean(axis=0).tolist(), strict=True))
+    )
 
 
 def _means(scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]) -> Iterator[Means]:
@@ -155,7 +157,9 @@ def _variances(groups: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.array([group.var(axis=0, ddof=1) if len(group) > 1 else together for group in groups])
 
 
-def _task(key: Key, scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]) -> Task:
+def _task(
+    key: Key, scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]
+) -> TaskScores:
     own = {digit: rows for (name, digit), rows in strata.items() if name == key.name}
     is_far = key.tested[1] >= _FAR
 
@@ -169,7 +173,7 @@ def _task(key: Key, scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.
         return float(scored.scores[np.concatenate(inside), _EXACT].mean())
 
     every = np.concatenate(list(own.values()))
-    return Task(
+    return TaskScores(
         key.name,
         len(every),
         float(scored.scores[every, _EXACT].mean()),

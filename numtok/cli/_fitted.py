@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
     from numtok.evaluation.tables import TableOptions
-    from numtok.stages.fit import Result, Update
+    from numtok.stages.fit import FitProgress, Result
     from numtok.store.artifact import Artifact
     from numtok.store.store import Store
 
 
-class _Timing(msgspec.Struct):
+class _FitTiming(msgspec.Struct):
     seconds: float
     samples_per_second: float
     mfu: float
@@ -117,7 +117,7 @@ class _FittingBar(Live):
 
         return [TextColumn("{task.fields[told]}")]
 
-    def __call__(self, update: "Update") -> None:
+    def __call__(self, update: "FitProgress") -> None:
         epoch = update.epoch
         told = (
             f"fold {update.fold}  epoch {epoch.epoch} of at most {update.epochs}  "
@@ -137,7 +137,7 @@ def _print_result(result: "Result", format: Format, quiet: bool) -> None:
         told = {"counts": counts, "timing": artifact.decoded(TIMING, dict[str, Scalar])}
         print_json({"ref": artifact.ref, "made": result.made} | told)
         return
-    timing = artifact.decoded(TIMING, _Timing)
+    timing = artifact.decoded(TIMING, _FitTiming)
     fits = [fold.fit for fold in read_regressor_file(artifact).folds]
     kept = [fit.best_epoch for fit in fits]
     rows: list[tuple[str, object]] = [

@@ -70,7 +70,7 @@ def command(
     from numtok.cli._fitted import options_of, predicted_rows
     from numtok.cli.output.progress import Count
     from numtok.records import MODEL
-    from numtok.stages.predict import Asked, Config, outgoing, read_rows, run
+    from numtok.stages.predict import Config, Query, outgoing, read_rows, run
     from numtok.training.regressor_files import is_regressor
 
     if (file is None) == (not text):
@@ -84,7 +84,7 @@ def command(
         lines = predicted_rows(store, model, str(file), fold, options, device)
     else:
         refuse(context, _OF_TABLES, "a model of texts")
-        rows = map(Asked.of_text, text) if text else read_rows(str(file), text_field)
+        rows = map(Query.of_text, text) if text else read_rows(str(file), text_field)
         config = Config(model, fill, decode, point or "mode", draws, batch, device)
         lines = (outgoing(row, said) for row, said in run(config, store, rows, store.note))
     # In a terminal the lines are progress enough, and a bar would stand among them.

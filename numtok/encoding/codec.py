@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.encoding.normalizers.base import Constants, FittedNormalizer, stored_normalizer
-from numtok.encoding.schemes.base import SCHEMES, Decoded, Encoded, Scheme
+from numtok.encoding.schemes.base import SCHEMES, DecodedNumbers, Encoded, Scheme
 from numtok.encoding.text_tokenizers.base import (
     TEXT_TOKENIZERS,
-    Fitted,
+    FittedTokenizer,
     NumberTokens,
     Pieces,
     Segments,
@@ -55,7 +55,7 @@ _HELD = 10**6  # digits, read as one number, that float32 holds whatever they ar
 _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
 
 
-class _Format(msgspec.Struct):
+class _SchemeFileFormat(msgspec.Struct):
     format: Value = None
 
 
@@ -137,7 +137,7 @@ class Codec:
     policy: NumeralPolicy
     normalizer: FittedNormalizer
     text_tokenizer: TextTokenizer
-    text: Fitted
+    text: FittedTokenizer
 
     @cached_property
     def number_first(self) -> int:
@@ -334,12 +334,12 @@ class Codec:
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
-    ) -> Decoded:
+    ) -> DecodedNumbers:
         """Numbers from the scheme's local ids, the normalisation undone."""
         decoded = self.scheme.decode(tokens, lengths, channel)
         if self.normalizer.normalizer.identity:
             return decoded
-        return Decoded(self.normalizer.inverse(decoded.values), decoded.failures)
+        return DecodedNumbers(self.normalizer.inverse(decoded.values), decoded.failures)
 
     def written_number(self, tokens: NDArray[np.uint32]) -> str:
         """A number's tokens as ``tokenizer.json`` reads them: ``[NUM:-][NUM:602][NUM:E-1]``."""
@@ -390,7 +390,7 @@ class Codec:
         codec wrote.
         """
         try:
-            if (found := decode(content, _Format).format) != FORMAT:
+            if (found := decode(content, _SchemeFileFormat).format) != FORMAT:
                 raise UsageError(
                     f"{path} has format {found!r}, this numtok reads {FORMAT}; "
                     "use a newer numtok, or encode the data again"

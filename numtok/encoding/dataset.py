@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class EncodedSplit:
     """``n`` rows with ``t`` tokens and ``m`` numbers in all; ``*_rows`` are offsets [n + 1]."""
 
     ids: "pa.Array[Any]"  # [n] strings
@@ -93,13 +93,13 @@ class Samples:
         found = pc.index_in(self.labels, value_set=pa.array(classes, pa.string()))
         return np.asarray(found.fill_null(-1).to_numpy(), np.int64)
 
-    def head(self, rows: int | None) -> "Samples":
+    def head(self, rows: int | None) -> "EncodedSplit":
         """The first ``rows`` rows; all of them for None or more than there are."""
         if rows is None or rows >= len(self):
             return self
         tokens, numbers = int(self.token_rows[rows]), int(self.number_rows[rows])
         targets = int(np.searchsorted(self.target_row, rows))
-        return Samples(
+        return EncodedSplit(
             ids=self.ids[:rows],
             tokens=self.tokens[:tokens],
             token_rows=self.token_rows[: rows + 1],
@@ -120,7 +120,9 @@ class Samples:
         )
 
     @classmethod
-    def read(cls, shards: Sequence[Path], ids: TokenIds, spill: Path | None = None) -> "Samples":
+    def read(
+        cls, shards: Sequence[Path], ids: TokenIds, spill: Path | None = None
+    ) -> "EncodedSplit":
         """All rows of a split's shards, in order.
 
         ids

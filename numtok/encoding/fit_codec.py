@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from numtok.data.reading.batches import Batch
+from numtok.data.reading.batches import RowBatch
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.units import Unit
 from numtok.encoding.codec import Codec, Spans, Texts, cut
 from numtok.encoding.normalizers.base import Moments, Normalizer, fit
 from numtok.encoding.schemes.base import Scheme
-from numtok.encoding.text_tokenizers.base import NO_PIECES, Fitted, Pieces, TextTokenizer
+from numtok.encoding.text_tokenizers.base import NO_PIECES, FittedTokenizer, Pieces, TextTokenizer
 from numtok.encoding.train_numbers import MeasureUnit, NumberSample, SampleUnit, in_train
 from numtok.encoding.unit import Screening
 from numtok.errors import DataError
@@ -29,7 +29,7 @@ Advance = Callable[[int, int], None]  # told the bytes and the rows of each unit
 SAMPLE = 16 << 20  # bytes of train text that a text tokenizer is fitted on
 
 
-class Fit(NamedTuple):
+class FittedCodec(NamedTuple):
     """A codec, the columns of groups and floors that rows of the sample have, and from how many
     of the train split's numbers the scheme learnt (nothing where it did not)."""
 
@@ -46,7 +46,7 @@ class Unfitted:
     policy: NumeralPolicy
     normalizer: Normalizer
     text_tokenizer: TextTokenizer
-    text: Fitted | None
+    text: FittedTokenizer | None
 
     def settings(self) -> dict[str, Any]:
         """What versions are taken over."""
@@ -63,7 +63,7 @@ class Unfitted:
         screening: Screening,
         workers: Workers,
         advance: Callable[[str], Advance],
-    ) -> "Fit":
+    ) -> "FittedCodec":
         """A pure function of the input: texts are learnt from the first 16 MiB of train text, what
         is measured is merged in the order of the units, and numbers are sampled by their rows.
         ``advance`` begins a pass over all units, by its name, which is told the bytes and the rows
@@ -91,7 +91,7 @@ class Unfitted:
             scheme = scheme.fit(sample.literals())
             learnt_from = {"numbers_train": sample.count, "numbers_learnt_from": sample.sampled}
         codec = Codec(scheme, self.policy, normalizer, self.text_tokenizer, text)
-        return Fit(codec, more, learnt_from)
+        return FittedCodec(codec, more, learnt_from)
 
 
 def _moments(
@@ -149,6 +149,6 @@ def no_rows(rejected: int) -> DataError:
     )
 
 
-def _batches(units: Sequence[Unit], screening: Screening) -> Iterator[tuple[Batch, Categories]]:
+def _batches(units: Sequence[Unit], screening: Screening) -> Iterator[tuple[RowBatch, Categories]]:
     for unit in units:
         yield from screening.batches(unit)

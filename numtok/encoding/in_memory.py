@@ -5,10 +5,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok.encoding.codec import Codec, EncodedTexts, Texts
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 
 
-def rows_of(encoded: EncodedTexts, targets: NDArray[np.int64] | None = None) -> Samples:
+def rows_of(encoded: EncodedTexts, targets: NDArray[np.int64] | None = None) -> EncodedSplit:
     """Encoded texts, a row each.
 
     targets
@@ -18,7 +18,7 @@ def rows_of(encoded: EncodedTexts, targets: NDArray[np.int64] | None = None) -> 
     data, starts, ends = encoded.literals
     bounds = zip(starts[chosen].tolist(), ends[chosen].tolist(), strict=True)
     n = len(encoded.text)
-    return Samples(
+    return EncodedSplit(
         ids=pa.array(map(str, range(n)), pa.string()),
         tokens=encoded.tokens,
         token_rows=encoded.token_rows.astype(np.int64),
@@ -37,7 +37,7 @@ def rows_of(encoded: EncodedTexts, targets: NDArray[np.int64] | None = None) -> 
     )
 
 
-def row_of(text: str, codec: Codec) -> Samples:
+def row_of(text: str, codec: Codec) -> EncodedSplit:
     """One text as a row."""
     texts = Texts.of(pa.array([text], pa.string()))
     return rows_of(codec.encode(texts, codec.find(texts)))

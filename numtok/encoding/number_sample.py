@@ -129,7 +129,7 @@ def no_sample() -> Sample:
     )
 
 
-class Samples:
+class NodeSamples:
     """The sample of each node of a unit; chosen numbers are sorted in when many have come."""
 
     def __init__(self) -> None:

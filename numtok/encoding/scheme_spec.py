@@ -15,9 +15,9 @@ def scheme_of(spec: str) -> Scheme:
     Raises UsageError where the spec or the file cannot serve, StoreError where it cannot be read.
     """
     if spec.startswith(_GIVEN):  # the rest is a path, whatever commas it has
-        from numtok.encoding.schemes.bpe import BPE
+        from numtok.encoding.schemes.bpe import BpeScheme
 
-        return BPE.read(Path(spec.removeprefix(_GIVEN)))
+        return BpeScheme.read(Path(spec.removeprefix(_GIVEN)))
     name, _, options = parse_spec(spec, "scheme")
     if name == "bpe" and "file" in options:
         raise UsageError(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.encoding.codec import LARGEST, Codec, unescape
-from numtok.encoding.dataset import Samples, Values, bytes_of, opened_shard, read_group
+from numtok.encoding.dataset import EncodedSplit, Values, bytes_of, opened_shard, read_group
 from numtok.errors import UsageError, unknown
 from numtok.records import ENCODED, RESERVED, SCHEME_FILE, TRAIN, TokenIds
 from numtok.store.artifact import Artifact, Find
@@ -60,7 +60,7 @@ def splits(artifact: Artifact) -> dict[str, list[Path]]:
 
 def read_split(
     artifact: Artifact, split: str, hint: str = "", spill: Callable[[], Path] | None = None
-) -> Samples:
+) -> EncodedSplit:
     """All rows of a split; UsageError where there is none of that name.
 
     ``spill`` gives a folder for what is too large for memory, and is asked only then.
@@ -72,7 +72,7 @@ def read_split(
         raise unknown(f"split of {artifact.ref}", split, there, hint)
     shards, ids = there[split], _ids(artifact)
     too_large = spill is not None and bytes_of(shards, ids) > _MEMORY * memory()
-    return Samples.read(shards, ids, spill() if spill and too_large else None)
+    return EncodedSplit.read(shards, ids, spill() if spill and too_large else None)
 
 
 def _ids(artifact: Artifact) -> TokenIds:
@@ -88,7 +88,7 @@ def _ids_in(content: bytes, path: Path) -> TokenIds:
 
 def read_learnt(
     model: Artifact, encoded: Artifact, find: Find, split: str = TRAIN
-) -> Samples | None:
+) -> EncodedSplit | None:
     """The rows that a model learnt from, or another split of them, which may be of other data than
     ``encoded``; None where they are no longer in the store."""
     found = learnt_data(model, encoded, find)
@@ -161,7 +161,7 @@ def _opened(artifact: Artifact, split: str) -> "Generator[tuple[Path, pq.Parquet
             yield shard, file
 
 
-def learnt_values(samples: Samples, codec: Codec) -> Values:
+def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
     """Each number as a value head learns it: the channel, or else normalised.
 
     NaN where there is none: float32 cannot hold it, or the token says all of it, as xVal's

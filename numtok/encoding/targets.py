@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.data.reading.rows import NO_ANSWER, NO_TARGETS, Categories, Rows, Targets, outside
+from numtok.data.reading.rows import NO_ANSWER, NO_TARGETS, Categories, RowColumns, Targets, outside
 from numtok.data.reading.values import byte_places
 from numtok.encoding.codec import Spans, Texts
 from numtok.numerals.scan import policy_for
@@ -13,7 +13,7 @@ from numtok.numerals.scan import policy_for
 _SHOWN = 40  # characters of a text in a message
 
 
-class Resolved(NamedTuple):
+class ResolvedTargets(NamedTuple):
     """The targets and answer starts of ``n`` rows, ``k`` targets in all."""
 
     counts: NDArray[np.int32]  # [n] targets of each row
@@ -24,7 +24,7 @@ class Resolved(NamedTuple):
     problems: dict[int, str]  # by row
 
 
-def resolve(rows: Rows, texts: Texts, spans: Spans) -> Resolved:
+def resolve(rows: RowColumns, texts: Texts, spans: Spans) -> ResolvedTargets:
     """Find every target among the numbers, and where each answer starts.
 
     A span that is not exactly one number, or an answer that starts within one, is a problem of
@@ -37,7 +37,7 @@ def resolve(rows: Rows, texts: Texts, spans: Spans) -> Resolved:
     if rows.answer_starts is not None:
         answers = _answers(rows.answer_starts, texts, spans, problems)
     first_number = np.cumsum(spans.counts) - spans.counts
-    return Resolved(
+    return ResolvedTargets(
         np.bincount(targets.rows, minlength=len(rows)).astype(np.int32),
         (at - first_number[targets.rows]).astype(np.int32),
         targets.names,

@@ -113,7 +113,7 @@ class SampleUnit:
         return unit.index, sample, rows
 
 
-class _Found(NamedTuple):
+class _TrainRows(NamedTuple):
     """Rows of the train split with their numbers, of so many rows of all splits."""
 
     ids: Texts
@@ -123,7 +123,7 @@ class _Found(NamedTuple):
     rows: int
 
 
-def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterator[_Found]:
+def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterator[_TrainRows]:
     """The train numbers of some rows at a time."""
     for batch, splits in screening.batches(unit):
         ids, texts = (
@@ -131,7 +131,7 @@ def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterato
         )
         spans = Spans(*scan(texts.data, texts.rows, policy))
         numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
-        yield _Found(ids, texts, spans, numerals, len(batch))
+        yield _TrainRows(ids, texts, spans, numerals, len(batch))
 
 
 def in_train(rows: "pa.Array[Any]", splits: Categories) -> "pa.Array[Any]":

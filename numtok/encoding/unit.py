@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from numtok import files
 from numtok.data.reading.arrow import column, lists, slices, strings
-from numtok.data.reading.batches import Batch, Reading, Rejected
+from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
 from numtok.data.reading.file_part import place_of
 from numtok.data.reading.rows import NO_TARGETS, Categories
 from numtok.data.reading.split_rule import SplitRule
@@ -22,7 +22,7 @@ from numtok.data.reading.units import Unit, read
 from numtok.encoding.codec import Codec, EncodedTexts, Spans, Texts, offsets
 from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
 from numtok.encoding.shards import Shards, beside
-from numtok.encoding.targets import Resolved, resolve
+from numtok.encoding.targets import ResolvedTargets, resolve
 from numtok.errors import DataError
 from numtok.records import (
     BEYOND_SIGHT,
@@ -63,31 +63,31 @@ class UnitFacts(TypedDict):
     unseen_columns: list[str]
 
 
-class Found(NamedTuple):
+class NumberedRows(NamedTuple):
     """Rows with their splits, numbers and targets."""
 
-    batch: Batch
+    batch: RowBatch
     splits: Categories
     texts: Texts
     spans: Spans
-    targets: Resolved
+    targets: ResolvedTargets
 
 
-def _found(batch: Batch, splits: Categories, find: Callable[[Texts], Spans]) -> Found:
+def _found(batch: RowBatch, splits: Categories, find: Callable[[Texts], Spans]) -> NumberedRows:
     texts = Texts.of(batch.rows.texts)
     spans = find(texts)
-    return Found(batch, splits, texts, spans, resolve(batch.rows, texts, spans))
+    return NumberedRows(batch, splits, texts, spans, resolve(batch.rows, texts, spans))
 
 
 @dataclass(frozen=True)
 class Screening:
     """Which rows are taken, and into which split."""
 
-    reading: Reading
+    reading: ReadingOptions
     rule: SplitRule | None
     skip: bool  # rows that cannot be used are kept aside, else they end the run
 
-    def batches(self, unit: Unit) -> Iterator[tuple[Batch, Categories]]:
+    def batches(self, unit: Unit) -> Iterator[tuple[RowBatch, Categories]]:
         """The usable rows of a unit, each with its split; DataError unless ``skip``."""
         for batch in read(unit, self.reading):
             if batch.rows.splits is not None:
@@ -95,7 +95,7 @@ class Screening:
             self.refuse(batch.rejected)
             yield batch, self._splits(batch)
 
-    def _well_named(self, batch: Batch, splits: Categories) -> Batch:
+    def _well_named(self, batch: RowBatch, splits: Categories) -> RowBatch:
         """The batch without the rows whose split cannot be, which are rejected."""
         given = batch.part.split
         problems = {}
@@ -112,7 +112,7 @@ class Screening:
             batch.rejected.append(batch.reject(index, problems[int(splits.codes[index])]))
         return batch.take(np.flatnonzero(~bad)) if bad.any() else batch
 
-    def _splits(self, batch: Batch) -> Categories:
+    def _splits(self, batch: RowBatch) -> Categories:
         """The split of each row: what the file is given as, what the row says, or the rule."""
         everywhere = np.zeros(len(batch), np.int32)
         if batch.part.split is not None:
@@ -131,14 +131,16 @@ class Screening:
             ]
         )
 
-    def resolved(self, unit: Unit, find: Callable[[Texts], Spans]) -> Iterator[Found]:
+    def resolved(self, unit: Unit, find: Callable[[Texts], Spans]) -> Iterator[NumberedRows]:
         """The usable rows of a unit with their numbers and targets; a row with a target that is no
         number is none."""
         for batch, splits in self.batches(unit):
             # Not held here while it is worked on: its texts are given up in the midst of that.
             yield self._resolved(batch, splits, find)
 
-    def _resolved(self, batch: Batch, splits: Categories, find: Callable[[Texts], Spans]) -> Found:
+    def _resolved(
+        self, batch: RowBatch, splits: Categories, find: Callable[[Texts], Spans]
+    ) -> NumberedRows:
         found = _found(batch, splits, find)
         if not (problems := found.targets.problems):
             return found
@@ -148,7 +150,7 @@ class Screening:
         keep = np.setdiff1d(np.arange(len(batch)), list(problems))
         return _found(batch.take(keep), splits.take(keep), find)
 
-    def refuse(self, rejected: list[Rejected]) -> None:
+    def refuse(self, rejected: list[RejectedRow]) -> None:
         """Raise the error of the first rejected row, unless rows are skipped."""
         if rejected and not self.skip:
             raise min(rejected, key=lambda bad: bad.row).error()
@@ -232,7 +234,9 @@ class EncodeUnit:
         )
         return unit.index, result
 
-    def _table(self, batch: Batch, encoded: EncodedTexts, targets: Resolved) -> "pa.Table":
+    def _table(
+        self, batch: RowBatch, encoded: EncodedTexts, targets: ResolvedTargets
+    ) -> "pa.Table":
         rows, target_rows = encoded.number_rows, offsets(targets.counts)
         data, starts, ends = encoded.literals
         literals = slices(data, starts[targets.spans], ends[targets.spans])
@@ -270,7 +274,7 @@ class EncodeUnit:
         return pa.table(columns, schema=self.schema)
 
 
-def _losses(batch: Batch, encoded: EncodedTexts) -> "pa.Table":
+def _losses(batch: RowBatch, encoded: EncodedTexts) -> "pa.Table":
     """The numbers that the scheme clips or flushes."""
     lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))
     rows = np.searchsorted(encoded.number_rows, lost, side="right") - 1
@@ -285,7 +289,7 @@ def _losses(batch: Batch, encoded: EncodedTexts) -> "pa.Table":
     return pa.table(columns, schema=_CLIPPED)
 
 
-def _clip_error(batch: Batch, encoded: EncodedTexts, losses: "pa.Table") -> DataError:
+def _clip_error(batch: RowBatch, encoded: EncodedTexts, losses: "pa.Table") -> DataError:
     first = losses.slice(0, 1).to_pylist()[0]
     lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))[0]
     row = batch.numbers[np.searchsorted(encoded.number_rows, lost, side="right") - 1]
@@ -308,7 +312,7 @@ class RejectedRows:
         self._sink: files.Sink | None = None
         self.count = 0
 
-    def write(self, rejected: list[Rejected]) -> None:
+    def write(self, rejected: list[RejectedRow]) -> None:
         """Add the rejected rows of one batch."""
         if rejected and self._sink is None:
             self._name = beside(self._folder, REJECTED, self._unit, "jsonl")

@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 
 from numtok.data.nupa.notation import DIGITS_OF_FLOAT32, in_notation
 from numtok.encoding.codec import Codec
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar
 from numtok.encoding.splits import learnt_values
 from numtok.errors import DataError
-from numtok.evaluation.batch_size import Room
-from numtok.evaluation.evaluated import Evaluated
+from numtok.evaluation.batch_size import BatchSizer
+from numtok.evaluation.evaluated import EvaluatedSplit
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import Progress, floor_figures, score
-from numtok.metrics.base import METRICS, Answers, Metric
+from numtok.metrics.base import METRICS, Metric, Predictions
 from numtok.models.batches import Batches
-from numtok.models.generation import Writer, Written
+from numtok.models.generation import Writer, WrittenAnswers
 from numtok.models.trunks.transformer import Cache
-from numtok.reports import Report, Texts, answer_predictions_schema
+from numtok.reports import AnswerTexts, Report, answer_predictions_schema
 from numtok.training.model_files import LoadedModel
 
 ANSWERS = "answers"  # what --fill is called
@@ -49,13 +49,13 @@ def answer_metrics() -> list[Metric]:
 
 def written_answers(
     loaded: LoadedModel,
-    samples: Samples,
+    samples: EncodedSplit,
     asked: NDArray[np.int64],
     constrained: bool,
     longest: int,
     batch: int,
     note: Callable[[str], None],
-) -> Iterator[tuple[NDArray[np.int64], Written]]:
+) -> Iterator[tuple[NDArray[np.int64], WrittenAnswers]]:
     """What a model writes behind the ``answer_start`` of some rows, with their places in ``asked``;
     ``longest`` as in :class:`Writer`. Where memory is out, fewer are read at a time."""
     codec = loaded.codec
@@ -63,7 +63,7 @@ def written_answers(
     batches = Batches(samples, learnt_values(samples, codec), batch)
     memory: Cache | None = None  # serves all batches
 
-    def write(places: NDArray[np.int64]) -> Written:
+    def write(places: NDArray[np.int64]) -> WrittenAnswers:
         nonlocal memory
         written, memory = writer.write(batches.of(asked[places]), memory)
         return written
@@ -73,21 +73,21 @@ def written_answers(
         memory = None
 
     lengths = samples.answer_start[asked].astype(np.int64) + 1 + longest
-    yield from Room.of(loaded.model, batch, _TOKENS).batches(lengths, write, note, forget)
+    yield from BatchSizer.of(loaded.model, batch, _TOKENS).batches(lengths, write, note, forget)
 
 
 @dataclass(frozen=True)
 class AnswerEvaluation:
     """Of a model that writes answers. ``more`` are metrics that were asked for."""
 
-    evaluated: Evaluated
+    evaluated: EvaluatedSplit
     constrained: bool
     batch: int
     more: Sequence[Metric]
 
     @classmethod
     def of(
-        cls, evaluated: Evaluated, constrained: bool, batch: int, more: Sequence[Metric]
+        cls, evaluated: EvaluatedSplit, constrained: bool, batch: int, more: Sequence[Metric]
     ) -> "AnswerEvaluation":
         """Raises DataError where no row has an answer."""
         if (evaluated.samples.answer_start < 0).all():
@@ -98,7 +98,7 @@ class AnswerEvaluation:
         return cls(evaluated, constrained, batch, more)
 
     @property
-    def samples(self) -> Samples:
+    def samples(self) -> EncodedSplit:
         return self.evaluated.samples
 
     @property
@@ -137,7 +137,7 @@ class AnswerEvaluation:
             progress(done, count)
         return self._table(texts, ended)
 
-    def _texts(self, written: Written, rows: NDArray[np.int64]) -> list[str]:
+    def _texts(self, written: WrittenAnswers, rows: NDArray[np.int64]) -> list[str]:
         """What was written, as text."""
         found = []
         for place, row in enumerate(rows.tolist()):
@@ -212,10 +212,10 @@ class AnswerEvaluation:
             decoding={"fill": ANSWERS, "decode": "constrained" if self.constrained else "free"},
             numbers=table.num_rows,
             invalid=0.0 if answered is None else 1 - answered,
-            texts=Texts(self.longest, int(pc.sum(pc.invert(table.column("ended"))).as_py())),
+            texts=AnswerTexts(self.longest, int(pc.sum(pc.invert(table.column("ended"))).as_py())),
         )
 
-    def _floors(self, answers: Answers) -> Iterator[tuple[str, Answers]]:
+    def _floors(self, answers: Predictions) -> Iterator[tuple[str, Predictions]]:
         """What a model would write that makes no mistake: less than the truth where the scheme
         rounds. The table is in the order of ``asked``."""
         perfect = []
@@ -225,7 +225,7 @@ class AnswerEvaluation:
             beside = None if channel is None else channel[numbers]
             perfect.append(self._text(tokens, starts, lengths, beside, literals))
         truth = list(answers.truth_literal or ())
-        yield "quantisation", Answers.of_texts(truth, perfect, sample=answers.sample)
+        yield "quantisation", Predictions.of_texts(truth, perfect, sample=answers.sample)
 
     def _notes(self) -> Iterator[str]:
         if lacking := len(self.samples) - len(self.asked):

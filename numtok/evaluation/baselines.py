@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 
 from numtok.config import threads
 from numtok.encoding.codec import Codec
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure
-from numtok.evaluation.predict import AUTOREGRESSIVE, Asked, target_names
+from numtok.evaluation.predict import AUTOREGRESSIVE, Queries, target_names
 from numtok.evaluation.seen_values import SeenValues
 from numtok.models.batches import ranges
 from numtok.seeds import generator
@@ -47,15 +47,15 @@ _FITTED_ON = 200_000  # targets of one name in the train split, at most
 _MOST_FEATURES = 256
 _MOST_BEFORE = 16  # numbers before a target
 _MOST_BOOSTED = 16
-_Targets = tuple[Samples, NDArray[np.int64]]  # some of its targets, by their indices
+_Targets = tuple[EncodedSplit, NDArray[np.int64]]  # some of its targets, by their indices
 _boosted: dict[bytes, NDArray[np.float64]] = {}  # predictions, by what they were made of
 
 
 def floors(
     codec: Codec,
-    samples: Samples,
-    asked: Asked,
-    train: Samples | None,
+    samples: EncodedSplit,
+    asked: Queries,
+    train: EncodedSplit | None,
     train_mean: float | None,
     fill: str,
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
@@ -89,7 +89,7 @@ def floors(
             yield floor, values
 
 
-def _by_place(train: Samples, samples: Samples, asked: Asked) -> NDArray[np.float64]:
+def _by_place(train: EncodedSplit, samples: EncodedSplit, asked: Queries) -> NDArray[np.float64]:
     """The mean at each number's place of its row; NaN where no row to learn from has as many."""
     finite = np.isfinite(train.numbers)
     values, places = train.numbers[finite], _places(train)[finite]
@@ -100,14 +100,18 @@ def _by_place(train: Samples, samples: Samples, asked: Asked) -> NDArray[np.floa
     return np.append(means, np.nan)[np.minimum(wanted, len(means))]
 
 
-def _places(samples: Samples) -> NDArray[np.int64]:
+def _places(samples: EncodedSplit) -> NDArray[np.int64]:
     """int64[n]: which number of its row each one is."""
     counts = np.diff(samples.number_rows)
     return np.arange(len(samples.numbers)) - np.repeat(samples.number_rows[:-1], counts)
 
 
 def _fitted(
-    fits: Sequence[Fit], train: Samples, samples: Samples, name: str, asked: NDArray[np.int64]
+    fits: Sequence[Fit],
+    train: EncodedSplit,
+    samples: EncodedSplit,
+    name: str,
+    asked: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """float64[fits, n]: what each fit to the targets of one name predicts for those ``asked``."""
     values = np.full((len(fits), len(asked)), np.nan)
@@ -148,7 +152,7 @@ def _beside(*sides: _Targets) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     return first, second
 
 
-def _gaps(samples: Samples, targets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _gaps(samples: EncodedSplit, targets: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many numbers of its row stand between each of some targets and the one before it."""
     numbers, every = samples.targets[targets], np.unique(samples.targets)
     place = np.searchsorted(every, numbers)
@@ -157,13 +161,13 @@ def _gaps(samples: Samples, targets: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(numbers - np.maximum(before + 1, first))
 
 
-def _before(samples: Samples, targets: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+def _before(samples: EncodedSplit, targets: NDArray[np.int64], count: int) -> NDArray[np.float64]:
     """float64[n, count]: the numbers before each of some targets."""
     places = samples.targets[targets][:, None] - np.arange(count, 0, -1)
     return np.asarray(samples.numbers[places])
 
 
-def _quantised(codec: Codec, samples: Samples, asked: Asked) -> NDArray[np.float64]:
+def _quantised(codec: Codec, samples: EncodedSplit, asked: Queries) -> NDArray[np.float64]:
     rows = asked.rows[asked.queries]
     starts = samples.token_rows[rows] + samples.number_start[asked.numbers]
     lengths = samples.number_length[asked.numbers]
@@ -173,7 +177,7 @@ def _quantised(codec: Codec, samples: Samples, asked: Asked) -> NDArray[np.float
     return np.where(decoded.failures == Failure.NONE, decoded.values, np.nan)
 
 
-def target_means(train: Samples) -> dict[str, float]:
+def target_means(train: EncodedSplit) -> dict[str, float]:
     """The mean of the finite targets of each name; empty where all have one name."""
     names = np.array(train.target_name.to_pylist(), object)
     values = train.numbers[train.targets]
@@ -186,7 +190,7 @@ def target_means(train: Samples) -> dict[str, float]:
 
 
 def _by_length(
-    train: Samples, names: NDArray[np.object_], lengths: NDArray[np.int32]
+    train: EncodedSplit, names: NDArray[np.object_], lengths: NDArray[np.int32]
 ) -> NDArray[np.float64]:
     """The mean of the same target in the train split by its number of tokens, of all where it has
     none of that length; of any number where it has no such target."""
@@ -207,7 +211,7 @@ def _by_length(
 
 
 def _nearest(
-    train: Samples, names: NDArray[np.object_], truth: NDArray[np.float64]
+    train: EncodedSplit, names: NDArray[np.object_], truth: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The nearest value of the same target in the train split, or of any number of it where it has
     no such target."""
@@ -220,7 +224,7 @@ def _nearest(
     return found
 
 
-def _others(samples: Samples, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _others(samples: EncodedSplit, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """float64[n, k]: the numbers of some rows that are no target; k is 0 unless all of these have
     the same, small number of them."""
     begin = samples.number_rows[rows]

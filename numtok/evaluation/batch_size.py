@@ -15,10 +15,10 @@ Result = TypeVar("Result")
 
 
 @dataclass
-class Room:
+class BatchSizer:
     """What a batch may have, for as long as memory is enough: rows, and tokens with their pads.
 
-    >>> room = Room(256, 4096)
+    >>> room = BatchSizer(256, 4096)
     >>> room.rows(10), room.rows(1000), room.rows(10_000)
     (256, 4, 1)
     """
@@ -27,7 +27,7 @@ class Room:
     tokens: int
 
     @classmethod
-    def of(cls, model: Model, most: int, tokens: Mapping[str, int]) -> "Room":
+    def of(cls, model: Model, most: int, tokens: Mapping[str, int]) -> "BatchSizer":
         """On the model's device; ``tokens`` by its type, such as "cpu"."""
         return cls(most, tokens[next(model.parameters()).device.type])
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_values
 from numtok.evaluation.predict import Options, Predictor, number_names
 from numtok.models.heads.base import Calibration, ValueHead
@@ -19,7 +19,9 @@ from numtok.training.model_files import LoadedModel
 _MOST = 2000  # rows: what a deviation is measured on
 
 
-def spreads(loaded: LoadedModel, samples: Samples, options: Options) -> Mapping[str, Calibration]:
+def spreads(
+    loaded: LoadedModel, samples: EncodedSplit, options: Options
+) -> Mapping[str, Calibration]:
     """What a calibrated head's distribution needs for each target, by name, from predictions of a
     split that was not learnt; empty for other heads, and where all targets have one name."""
     head, reader = loaded.model.head, loaded.model.value_head

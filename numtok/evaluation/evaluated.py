@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_split
 from numtok.evaluation.scoring import Scores
 from numtok.records import CLUSTER, GROUP
@@ -18,18 +18,18 @@ from numtok.training.model_files import LoadedModel, check_reads
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class EvaluatedSplit:
     """One model on the first rows of one split, in memory."""
 
     loaded: LoadedModel
     encoded: Artifact
     split: str
-    samples: Samples
+    samples: EncodedSplit
 
     @classmethod
     def of(
         cls, loaded: LoadedModel, encoded: Artifact, split: str, rows: int | None
-    ) -> "Evaluated":
+    ) -> "EvaluatedSplit":
         """``rows`` of the split, or all for None. Raises DataError for rows that are too long."""
         one = cls(loaded, encoded, split, read_split(encoded, split).head(rows))
         check_reads(loaded, one.samples, str(one))

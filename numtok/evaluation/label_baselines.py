@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from numtok.config import threads
 from numtok.encoding.splits import read_labels, read_words
-from numtok.metrics.base import Answers
+from numtok.metrics.base import Predictions
 from numtok.records import TRAIN
 from numtok.seeds import generator
 from numtok.store.artifact import Artifact
@@ -54,7 +54,7 @@ class Guesses(NamedTuple):
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-class Words(NamedTuple):
+class RowWords(NamedTuple):
     """Which rows (int64, rising) of a split of some encoded data are meant."""
 
     encoded: Artifact
@@ -67,8 +67,12 @@ class Words(NamedTuple):
 
 
 def label_floors(
-    answers: Answers, asked: Words, learnt: Artifact, classes: Sequence[str], progress: Progress
-) -> Iterator[tuple[str, Answers]]:
+    answers: Predictions,
+    asked: RowWords,
+    learnt: Artifact,
+    classes: Sequence[str],
+    progress: Progress,
+) -> Iterator[tuple[str, Predictions]]:
     """Each floor that can be had, by name: the answers with other predictions. ``asked`` are the
     rows that they are of, in this order, ``learnt`` is the data whose train split is learnt."""
     codes = _codes(read_labels(learnt, TRAIN), classes)
@@ -82,7 +86,7 @@ def label_floors(
     rows = fitted_on(len(codes))
     if len(np.unique(codes[rows])) < 2:  # there is nothing to tell
         return
-    guesses = _tfidf(Words(learnt, TRAIN, rows), codes[rows], asked, true, shares, progress)
+    guesses = _tfidf(RowWords(learnt, TRAIN, rows), codes[rows], asked, true, shares, progress)
     if guesses is not None:
         yield "tfidf", _answers(answers, classes, guesses)
 
@@ -104,9 +108,9 @@ def _at(shares: NDArray[np.float64], true: NDArray[np.int64]) -> NDArray[np.floa
     return np.where(true < 0, np.nan, shares[true])
 
 
-def _answers(answers: Answers, classes: Sequence[str], guesses: Guesses) -> Answers:
+def _answers(answers: Predictions, classes: Sequence[str], guesses: Guesses) -> Predictions:
     """The same truths with other predictions."""
-    return Answers.of_labels(
+    return Predictions.of_labels(
         list(answers.truth_literal or ()),
         [classes[index] for index in guesses.best.tolist()],
         log_probability=guesses.log_true,
@@ -115,9 +119,9 @@ def _answers(answers: Answers, classes: Sequence[str], guesses: Guesses) -> Answ
 
 
 def _tfidf(
-    learnt: Words,
+    learnt: RowWords,
     codes: NDArray[np.int64],
-    asked: Words,
+    asked: RowWords,
     true: NDArray[np.int64],
     shares: NDArray[np.float64],
     progress: Progress,
@@ -131,7 +135,7 @@ def _tfidf(
 
     done, total = 0, len(learnt.rows) + len(asked.rows)
 
-    def told(rows: Words) -> Iterator[tuple[str, ...]]:
+    def told(rows: RowWords) -> Iterator[tuple[str, ...]]:
         nonlocal done
         for row in rows.read():
             done += 1

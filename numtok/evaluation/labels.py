@@ -11,15 +11,15 @@ import torch
 from numpy.typing import NDArray
 
 from numtok.data.reading.arrow import nullable
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_data, learnt_values
 from numtok.errors import DataError
-from numtok.evaluation.batch_size import Room
-from numtok.evaluation.evaluated import Evaluated
-from numtok.evaluation.label_baselines import FITTED_ON, Guesses, Words, label_floors
+from numtok.evaluation.batch_size import BatchSizer
+from numtok.evaluation.evaluated import EvaluatedSplit
+from numtok.evaluation.label_baselines import FITTED_ON, Guesses, RowWords, label_floors
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import Progress, floor_figures, score
-from numtok.metrics.base import METRICS, Answers, Metric
+from numtok.metrics.base import METRICS, Metric, Predictions
 from numtok.models.batches import Batches
 from numtok.models.objectives.base import ended
 from numtok.reports import (
@@ -44,7 +44,7 @@ def label_metrics() -> list[Metric]:
 
 
 def log_probabilities(
-    loaded: LoadedModel, samples: Samples, batch: int, note: Callable[[str], None]
+    loaded: LoadedModel, samples: EncodedSplit, batch: int, note: Callable[[str], None]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
     """Some rows at a time, and the log-probabilities [rows, classes] of their labels. Where memory
     is out, fewer are read at a time."""
@@ -57,21 +57,21 @@ def log_probabilities(
             log_BC: NDArray[np.float32] = model.class_log_probabilities(example).cpu().numpy()
         return log_BC
 
-    yield from Room.of(model, batch, _TOKENS).batches(samples.lengths, labels, note)
+    yield from BatchSizer.of(model, batch, _TOKENS).batches(samples.lengths, labels, note)
 
 
 @dataclass(frozen=True)
 class LabelEvaluation:
     """Of a model of labels. ``more`` are metrics that were asked for."""
 
-    evaluated: Evaluated
+    evaluated: EvaluatedSplit
     learnt: Artifact | None  # what the model learnt from
     batch: int
     more: Sequence[Metric]
 
     @classmethod
     def of(
-        cls, evaluated: Evaluated, find: Find, batch: int, more: Sequence[Metric]
+        cls, evaluated: EvaluatedSplit, find: Find, batch: int, more: Sequence[Metric]
     ) -> "LabelEvaluation":
         """Raises DataError where no row has a label."""
         if evaluated.samples.labels.null_count == len(evaluated.samples):
@@ -80,7 +80,7 @@ class LabelEvaluation:
         return cls(evaluated, learnt, batch, more)
 
     @property
-    def samples(self) -> Samples:
+    def samples(self) -> EncodedSplit:
         return self.evaluated.samples
 
     @property
@@ -128,10 +128,12 @@ class LabelEvaluation:
             labels=Labels(list(self.classes), len(unseen), scores.left_out, confusion, complete),
         )
 
-    def _floors(self, answers: Answers, progress: Progress) -> Iterator[tuple[str, Answers]]:
+    def _floors(
+        self, answers: Predictions, progress: Progress
+    ) -> Iterator[tuple[str, Predictions]]:
         if self.learnt is not None:
             labelled = np.flatnonzero(self.samples.labels.is_valid().to_numpy(False))
-            asked = Words(self.evaluated.encoded, self.evaluated.split, labelled)
+            asked = RowWords(self.evaluated.encoded, self.evaluated.split, labelled)
             yield from label_floors(answers, asked, self.learnt, self.classes, progress)
 
     def _unseen(self) -> list[str]:
@@ -162,7 +164,7 @@ def _rows(number: int) -> str:
     return "1 row" if number == 1 else f"{number:,} rows"
 
 
-def _confusion(answers: Answers, classes: Sequence[str]) -> tuple[list[Confused], bool]:
+def _confusion(answers: Predictions, classes: Sequence[str]) -> tuple[list[Confused], bool]:
     """Pairs of truth and prediction with how many rows have them, and whether these are all."""
     pairs = Counter(zip(answers.truth_literal or (), answers.prediction_literal or (), strict=True))
     known = {label: index for index, label in enumerate(classes)}

@@ -10,7 +10,7 @@ from math import exp, lgamma
 from typing import NamedTuple
 
 from numtok.errors import UsageError
-from numtok.metrics.base import Answers
+from numtok.metrics.base import Predictions
 from numtok.numerals.literals import round_literal
 
 _MOST = {"digits": 17, "top": 200}
@@ -24,7 +24,7 @@ def check_shown(digits: int, top: int) -> None:
             raise UsageError(f"--{name} {value} is not possible; allowed are 1 to {_MOST[name]}")
 
 
-class Written(NamedTuple):
+class NumberParts(NamedTuple):
     """A number in parts, without zeros that only fill; zero itself has no parts."""
 
     sign: str
@@ -32,10 +32,10 @@ class Written(NamedTuple):
     exponent: str
 
     @classmethod
-    def of(cls, literal: str, digits: int) -> "Written":
+    def of(cls, literal: str, digits: int) -> "NumberParts":
         """Rounded half to even to ``digits`` significant digits.
 
-        >>> tuple(Written.of("-0.06025", 3))
+        >>> tuple(NumberParts.of("-0.06025", 3))
         ('-', '602', 'E-4')
         """
         negative, mantissa, exponent = round_literal(literal, digits)
@@ -54,37 +54,41 @@ class Written(NamedTuple):
         return int(self.exponent[1:] or 0)
 
 
-def written(answers: Answers, digits: int) -> tuple[list[Written], list[Written | None]]:
+def written(
+    answers: Predictions, digits: int
+) -> tuple[list[NumberParts], list[NumberParts | None]]:
     """Truths and predictions in parts; None for what is no number."""
     assert answers.truth_literal is not None and answers.prediction_literal is not None
     found = [
-        None if literal is None or not valid else Written.of(literal, digits)
+        None if literal is None or not valid else NumberParts.of(literal, digits)
         for literal, valid in zip(answers.prediction_literal, answers.valid.tolist(), strict=True)
     ]
-    return [Written.of(one, digits) for one in answers.truth_literal], found
+    return [NumberParts.of(one, digits) for one in answers.truth_literal], found
 
 
-def kind(truth: Written, found: Written | None) -> str:
+def kind(truth: NumberParts, found: NumberParts | None) -> str:
     """Which of :data:`KINDS` a prediction is: one part is wrong, or several, or none.
 
     The two numbers on either side of a power of ten are a unit of the last digit apart and have no
     part in common; one for the other is right. Further across it, both parts are wrong.
 
-    >>> one = Written.of("1.00", 3)
-    >>> [kind(one, Written.of(other, 3)) for other in ("0.999", "1.01", "0.998", "0.1", "0")]
+    >>> one = NumberParts.of("1.00", 3)
+    >>> [kind(one, NumberParts.of(other, 3)) for other in ("0.999", "1.01", "0.998", "0.1", "0")]
     ['right', 'mantissa', 'several', 'exponent', 'several']
     """
     if found is None:
         return "no number"
     wrong = [
-        part for part, one, other in zip(Written._fields, truth, found, strict=True) if one != other
+        part
+        for part, one, other in zip(NumberParts._fields, truth, found, strict=True)
+        if one != other
     ]
     if not wrong or _carried(truth, found):
         return "right"
     return wrong[0] if len(wrong) == 1 else "several"
 
 
-def _carried(one: Written, other: Written) -> bool:
+def _carried(one: NumberParts, other: NumberParts) -> bool:
     """Whether these are ``999E-3`` and ``100E-2``."""
     low, high = sorted((one, other), key=lambda number: number.power)
     nines, tens = "9" * len(low.mantissa), "1".ljust(len(low.mantissa), "0")
@@ -95,7 +99,7 @@ def _carried(one: Written, other: Written) -> bool:
     )
 
 
-class Shares(NamedTuple):
+class PartShares(NamedTuple):
     """The shares of all mantissas, exponents and numbers without sign that there are."""
 
     mantissa: Mapping[str, float]
@@ -103,10 +107,10 @@ class Shares(NamedTuple):
     number: Mapping[str, float]
 
     @classmethod
-    def of(cls, numbers: Sequence[Written]) -> "Shares":
+    def of(cls, numbers: Sequence[NumberParts]) -> "PartShares":
         """Those among some numbers.
 
-        >>> Shares.of([Written.of("0.1", 1), Written.of("-0.2", 1)]).exponent
+        >>> PartShares.of([NumberParts.of("0.1", 1), NumberParts.of("-0.2", 1)]).exponent
         {'E-1': 1.0}
         """
 

@@ -20,22 +20,22 @@ from numpy.typing import NDArray
 
 from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
 from numtok.encoding.automaton import automaton
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import MOST_NUMBERS, Grammar, Support
 from numtok.encoding.normalizers.base import Chained, Scaling
 from numtok.encoding.schemes.base import Failure, Scheme
 from numtok.encoding.splits import learnt_values
 from numtok.errors import UsageError
-from numtok.evaluation.batch_size import Room
+from numtok.evaluation.batch_size import BatchSizer
 from numtok.models.batches import Batch, Batches, positions, ranges
-from numtok.models.decoding import LONGEST, Reader, Reading
+from numtok.models.decoding import LONGEST, NumberReadings, Reader
 from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.multiples import Multiples
-from numtok.models.distributions.samples import Samples as Drawn
+from numtok.models.distributions.samples import Empirical as Drawn
 from numtok.models.distributions.tailed import Tailed
 from numtok.models.heads.base import Calibration, ValueHead
-from numtok.models.steps import LeftToRight, Parallel, Prompts, Steps
+from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
 from numtok.models.trunks.transformer import Cache
 from numtok.numerals.literals import resolution
 from numtok.reports import QUANTILES
@@ -77,7 +77,7 @@ class Options:
     batch: int
 
 
-class Asked(NamedTuple):
+class Queries(NamedTuple):
     """``q`` queries, each a row and the numbers that are asked for in it together."""
 
     rows: NDArray[np.int64]  # [q]
@@ -102,7 +102,7 @@ class Predicted(NamedTuple):
     token_nll: NDArray[np.float64]
 
 
-def asked_for(samples: Samples, causal: bool) -> Asked:
+def asked_for(samples: EncodedSplit, causal: bool) -> Queries:
     """The targets of each row, or each number in turn.
 
     A ``causal`` model sees none of them before it says it, so all of a row are one query.
@@ -120,16 +120,16 @@ def asked_for(samples: Samples, causal: bool) -> Asked:
     together = np.zeros(len(rows), np.bool_)
     together[1:] = (rows[1:] == rows[:-1]) & (causal | (targets[1:] >= 0))
     queries = np.cumsum(~together) - 1
-    return Asked(rows[~together], numbers, queries, targets)
+    return Queries(rows[~together], numbers, queries, targets)
 
 
-def target_names(samples: Samples, asked: Asked) -> NDArray[np.object_]:
+def target_names(samples: EncodedSplit, asked: Queries) -> NDArray[np.object_]:
     """[a] the name of each target; ``number`` for a number that is none."""
     names = np.array([*samples.target_name.to_pylist(), "number"], object)
     return names[asked.targets]  # -1 is the last one
 
 
-def number_names(samples: Samples) -> NDArray[np.object_]:
+def number_names(samples: EncodedSplit) -> NDArray[np.object_]:
     """[n] of every number the name of the target that it is; ``number`` where it is none."""
     names = np.full(len(samples.numbers), "number", object)
     names[samples.targets] = samples.target_name.to_pylist()
@@ -147,7 +147,7 @@ class Predictor:
     def __init__(
         self,
         loaded: LoadedModel,
-        samples: Samples,
+        samples: EncodedSplit,
         options: Options,
         learnt_from: int | None = None,
         spreads: Mapping[str, Calibration] | None = None,
@@ -166,7 +166,7 @@ class Predictor:
         self.asked = asked_for(samples, options.fill == AUTOREGRESSIVE)
         self._resolutions = _resolutions(samples)
         self._cache: Cache | None = None  # its memory serves all batches
-        self.room = Room.of(loaded.model, options.batch, _TOKENS)
+        self.room = BatchSizer.of(loaded.model, options.batch, _TOKENS)
         self.support = self._support()
         if options.point != "mode" and not self.has_distribution:
             raise UsageError(
@@ -265,7 +265,7 @@ class Predictor:
         chosen = np.isin(every, wanted)
         return batch, chosen, np.searchsorted(every[chosen], wanted)
 
-    def passes(self) -> Iterator[tuple[NDArray[np.int64], Steps]]:
+    def passes(self) -> Iterator[tuple[NDArray[np.int64], DecodingStates]]:
         """All numbers that are asked for, by their indices in the split, some at a time, with the
         steps that read them: for who asks more of the model than a prediction."""
         size = self.room.rows(self.samples.longest)
@@ -276,23 +276,25 @@ class Predictor:
             for part, steps in self._steps(batch, chosen):
                 yield batch.number[chosen][part], steps
 
-    def _steps(self, batch: Batch, chosen: NDArray[np.bool_]) -> Iterator[tuple[slice, Steps]]:
+    def _steps(
+        self, batch: Batch, chosen: NDArray[np.bool_]
+    ) -> Iterator[tuple[slice, DecodingStates]]:
         """The chosen numbers; where they do not depend on each other, some at a time."""
         model, width = self.loaded.model, self.loaded.codec.scheme.tokens_per_number
         size = max(len(batch.tokens), self.room.rows(batch.tokens.shape[1]))
         parts = [slice(first, first + size) for first in range(0, int(chosen.sum()), size)]
         if self.options.fill == AUTOREGRESSIVE:
-            prompts = Prompts(model, batch, chosen, width or self.longest, self._cache)
+            prompts = Prefill(model, batch, chosen, width or self.longest, self._cache)
             self._cache = prompts.cache
             yield from ((part, prompts.steps(part)) for part in parts)
         elif self.options.fill == LEFT_TO_RIGHT and width != 1:
-            yield slice(None), LeftToRight(model, batch, chosen)
+            yield slice(None), SequentialFill(model, batch, chosen)
         else:
-            masked = Parallel.masked(model, batch, chosen)
+            masked = ParallelFill.masked(model, batch, chosen)
             yield from ((part, masked.part(part)) for part in parts)
 
     def _predicted(
-        self, steps: Steps, numbers: NDArray[np.int64], tokens: NDArray[np.int64]
+        self, steps: DecodingStates, numbers: NDArray[np.int64], tokens: NDArray[np.int64]
     ) -> Predicted:
         """Of numbers of the split, by their indices; ``tokens`` are the true ones."""
         splits = self.loaded.codec.scheme.splits
@@ -349,7 +351,7 @@ class Predictor:
         return Tailed(exact, low, high, 1 / (self._learnt_from + 1)) if low < high else exact
 
     def _read_off(
-        self, reading: Reading
+        self, reading: NumberReadings
     ) -> tuple[NDArray[np.float64], NDArray[np.object_], NDArray[np.bool_]]:
         """Values, literals and validity of what was read."""
         codec, model = self.loaded.codec, self.loaded.model
@@ -391,7 +393,7 @@ class Predictor:
         return self.loaded.model.value_head is None and self.support is None
 
     def _distributions(
-        self, steps: Steps, numbers: NDArray[np.int64], reading: Reading
+        self, steps: DecodingStates, numbers: NDArray[np.int64], reading: NumberReadings
     ) -> Iterator[tuple[slice | NDArray[np.int64], Predictive]]:
         """The distributions of a part of the numbers at a time."""
         model = self.loaded.model
@@ -455,7 +457,7 @@ class Predictor:
             densities[index] = log_mass[index] - (0.0 if atom else np.log(high - low))
         return densities
 
-    def _drawn(self, steps: Steps, numbers: NDArray[np.int64]) -> Predictive:
+    def _drawn(self, steps: DecodingStates, numbers: NDArray[np.int64]) -> Predictive:
         """Numbers drawn from the model, again and again."""
         draws = []
         for draw in range(self.draws):
@@ -491,7 +493,7 @@ def multiples(
     return Multiples(mantissa, scheme.factors, atoms, log_weights, normalizer)
 
 
-def _resolutions(samples: Samples) -> NDArray[np.float64]:
+def _resolutions(samples: EncodedSplit) -> NDArray[np.float64]:
     """Of each number of a split that is a target, what a unit of its last written digit is worth;
     NaN for the others, whose digits are not kept, and where float64 holds no value."""
     found = np.full(len(samples.numbers), np.nan)

@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.evaluation.seen_values import SeenValues
 
 
 def outside(
-    values: NDArray[np.float64], names: NDArray[np.object_], train: Samples
+    values: NDArray[np.float64], names: NDArray[np.object_], train: EncodedSplit
 ) -> NDArray[np.bool_]:
     """bool[n]: whether each value, float64[n], is below the least or above the greatest finite
     target of its name in the train split; where that has no such target, of all its numbers."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.encoding.dataset import clustered
 from numtok.errors import DataError, StoreError, UsageError, unknown
-from numtok.metrics.base import METRICS, Answers, Metric
+from numtok.metrics.base import METRICS, Metric, Predictions
 from numtok.records import CLUSTER, ENCODED, GROUP, NUMERAL, TABLE, in_order
 from numtok.registry import spec_of
 from numtok.reports import (
@@ -129,15 +129,15 @@ class TrainMeans:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class ReportPredictions:
     """The ``n`` predictions of a report that can be scored, sorted by id, target and position."""
 
     ref: str
     table: "pa.Table"  # columns of reports.predictions_schema, of labels or of answers, [n]
-    answers: Answers
+    answers: Predictions
 
     @classmethod
-    def read(cls, evaluation: Evaluation) -> "Predictions":
+    def read(cls, evaluation: Evaluation) -> "ReportPredictions":
         """Raises StoreError for a damaged file, DataError for repeated keys."""
         report = evaluation.report
         table = _read_predictions(evaluation.folder / PREDICTIONS_FILE, report)
@@ -155,7 +155,7 @@ class Predictions:
         return cls(evaluation.ref, kept, found)
 
     @classmethod
-    def of_numbers(cls, evaluation: Evaluation) -> "Predictions":
+    def of_numbers(cls, evaluation: Evaluation) -> "ReportPredictions":
         """As :meth:`read`; UsageError where they are of labels or of answers."""
         if (measures := evaluation.report.measures) != "numbers":
             raise UsageError(f"{evaluation.ref} is of {measures}; name a report of numbers")
@@ -180,7 +180,7 @@ class Predictions:
         """As :func:`cluster_count` of some of them."""
         return cluster_count(self.table, self.answers.take(rows))
 
-    def check_pairs(self, other: "Predictions") -> None:
+    def check_pairs(self, other: "ReportPredictions") -> None:
         """DataError unless both are of the same numbers or labels, with the first that differs."""
         mine, others = _keys(self.table), _keys(other.table)
         if mine != others:
@@ -203,7 +203,7 @@ class Predictions:
             "evaluate both models on one split of the same data"
         )
 
-    def _check_clusters(self, other: "Predictions") -> None:
+    def _check_clusters(self, other: "ReportPredictions") -> None:
         mine, others = (
             one.table.column(CLUSTER) if has_clusters(one.table) else None for one in (self, other)
         )
@@ -293,7 +293,7 @@ def _told(key: tuple[Any, ...]) -> str:
     return f"id {key[0]!r}" + (f" (target {key[1]!r}, number {key[2]})" if key[1:] else "")
 
 
-def _truth(answers: Answers) -> "NDArray[Any]":
+def _truth(answers: Predictions) -> "NDArray[Any]":
     if answers.measures == "numbers":
         return answers.truth
     return np.array([repr(label) for label in answers.truth_literal or ()], object)
@@ -308,10 +308,10 @@ def scored(table: "pa.Table") -> "pa.Table":
     return table.filter(pc.is_finite(table.column("truth"))).combine_chunks()
 
 
-def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Answers:
+def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
     """Predictions as metrics take them."""
     if LABEL in table.column_names:
-        return Answers.of_labels(
+        return Predictions.of_labels(
             table.column(LABEL).to_pylist(),
             table.column("prediction").to_pylist(),
             log_probability=_numbers(table, "log_probability"),
@@ -319,7 +319,7 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Answers:
         )
     if ANSWER in table.column_names:
         texts = (table.column(name).to_pylist() for name in (ANSWER, "prediction"))
-        return Answers.of_texts(*texts, sample=_samples(table))
+        return Predictions.of_texts(*texts, sample=_samples(table))
     valid = _numbers(table, "valid").astype(np.bool_)
     prediction = np.where(valid, _numbers(table, "prediction"), means.at(table))
     if np.isnan(prediction[~valid]).any():
@@ -334,7 +334,7 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Answers:
     if outside is not None and np.isnan(outside).any():
         outside = None
     levels = [_optional(table, quantile_column(level)) for level in QUANTILES]
-    return Answers(
+    return Predictions(
         truth=_numbers(table, "truth"),
         prediction=prediction,
         valid=valid,
@@ -377,7 +377,7 @@ def has_clusters(table: "pa.Table") -> bool:
     return CLUSTER in table.column_names
 
 
-def cluster_count(table: "pa.Table", answers: Answers) -> int | None:
+def cluster_count(table: "pa.Table", answers: Predictions) -> int | None:
     """How many clusters some answers of a table are of; None where rows stand for themselves."""
     if answers.sample is None or not has_clusters(table):
         return None
@@ -394,7 +394,7 @@ def clusters_told(count: int) -> str:
     return f"Intervals are over {count:,} clusters of rows that belong together{rough}."
 
 
-def answers_of(predictions: Predictions, target: str | None) -> Answers:
+def answers_of(predictions: ReportPredictions, target: str | None) -> Predictions:
     """Those of one target, or all; UsageError if it is unknown."""
     if target is None:
         return predictions.answers

@@ -17,7 +17,7 @@ from numtok.evaluation.report_files import (
     scored,
 )
 from numtok.evaluation.report_files import answers as answers_of
-from numtok.metrics.base import Answers, Metric, figures
+from numtok.metrics.base import Metric, Predictions, figures
 from numtok.records import GROUP
 from numtok.registry import spec_of
 from numtok.reports import Figures
@@ -44,7 +44,7 @@ class Scores(NamedTuple):
         What a reader must know.
     """
 
-    answers: Answers
+    answers: Predictions
     targets: NDArray[np.object_]
     fallback: NDArray[np.float64]
     left_out: int
@@ -120,7 +120,7 @@ def _too_many(kept: "pa.Table") -> Iterator[str]:
             )
 
 
-def _unknown(metrics: Sequence[Metric], answers: Answers) -> Iterator[str]:
+def _unknown(metrics: Sequence[Metric], answers: Predictions) -> Iterator[str]:
     """Which metrics of a distribution are of some numbers alone, since the others have none."""
     if answers.measures != "numbers":
         return
@@ -139,7 +139,7 @@ def _unknown(metrics: Sequence[Metric], answers: Answers) -> Iterator[str]:
 def floor_figures(
     few: Sequence[Metric],
     scores: Scores,
-    floors: Iterable[tuple[str, Answers]],
+    floors: Iterable[tuple[str, Predictions]],
     partial: Collection[str] = (),
 ) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
     """The figures of answers that need no model, by name. And the same for each target, where
@@ -160,14 +160,14 @@ def floor_figures(
 
 def number_floors(
     scores: Scores, floors: Iterable[tuple[str, NDArray[np.float64]]]
-) -> Iterator[tuple[str, Answers]]:
+) -> Iterator[tuple[str, Predictions]]:
     """Answers of numbers that need no model, float64[n]; NaN is invalid."""
     for name, values in floors:
         valid = np.isfinite(values)
         told = [repr(v) if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
         yield (
             name,
-            Answers(  # of columns of a distribution it has none
+            Predictions(  # of columns of a distribution it has none
                 scores.answers.truth,
                 np.where(valid, values, np.nan_to_num(scores.fallback)),
                 valid,

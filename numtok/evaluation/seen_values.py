@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.numerals.literals import round_literal
 
 Floats = NDArray[np.float64]
@@ -26,13 +26,13 @@ class SeenValues:
     values: Floats
 
     @classmethod
-    def of(cls, train: Samples, target: str) -> "SeenValues | None":
+    def of(cls, train: EncodedSplit, target: str) -> "SeenValues | None":
         """Those of a split; None where it has none."""
         named = pc.fill_null(pc.equal(train.target_name, target), False)
         return cls._finite(train.numbers[train.targets[named.to_numpy(zero_copy_only=False)]])
 
     @classmethod
-    def nearby(cls, train: Samples, target: str) -> "SeenValues | None":
+    def nearby(cls, train: EncodedSplit, target: str) -> "SeenValues | None":
         """As :meth:`of`, but all numbers of the split where it has no such target."""
         return cls.of(train, target) or cls._finite(train.numbers)
 

@@ -26,9 +26,9 @@ from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import Progress, floor_figures, number_floors, score
 from numtok.metrics.base import Metric
 from numtok.models.distributions.base import Predictive
-from numtok.models.distributions.decoded import Decoded
+from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.harrell_davis import harrell_davis
-from numtok.models.distributions.samples import Samples
+from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.sampling import Sampling
 from numtok.models.distributions.tailed import Tailed
 from numtok.models.heads.base import HEADS, Head
@@ -37,8 +37,8 @@ from numtok.registry import spec_of
 from numtok.reports import QUANTILES, Costs, Report, predictions_schema, quantile_column
 from numtok.seeds import generator
 from numtok.store.artifact import Artifact
-from numtok.training.features import Columns
-from numtok.training.fitted import Fitted, LearntFrom
+from numtok.training.features import Features
+from numtok.training.fitted import FittedTable, LearntFrom
 from numtok.training.fitting import held_back
 from numtok.training.regressor_files import LoadedRegressor
 
@@ -96,14 +96,14 @@ class TableOptions:
         if not self.draws:
             return exact
         random, sampling = generator(0, "draws", fold, first), self.sampling
-        if isinstance(exact, Decoded):
-            return Samples(exact.drawn(self.draws, random, sampling))
+        if isinstance(exact, DecoderDistribution):
+            return Empirical(exact.drawn(self.draws, random, sampling))
         if sampling != Sampling():
             raise UsageError(
                 "--temperature, --top-k and --top-p change the tokens that a decoder draws; "
                 f"{model} has none, so leave them out"
             )
-        return Samples(exact.sample(self.draws, random))
+        return Empirical(exact.sample(self.draws, random))
 
     def values(self, used: Predictive, n: int, learnt_from: LearntFrom) -> NDArray[np.float64]:
         """float64[n]: the points of ``n`` rows."""
@@ -116,24 +116,24 @@ class TableOptions:
                     "median, mean or mode"
                 )
             return points
-        if self.point == "median" and isinstance(used, Samples):
+        if self.point == "median" and isinstance(used, Empirical):
             return harrell_davis(used.values)
         values: NDArray[np.float64] = getattr(used, self.point)()
         return values
 
     def quantiles(self, used: Predictive) -> NDArray[np.float64]:
         """float64[n, levels]: those that are kept, ``QUANTILES``."""
-        if isinstance(used, Samples):
+        if isinstance(used, Empirical):
             return np.stack([harrell_davis(used.values, level) for level in QUANTILES], axis=1)
         return used.quantiles(QUANTILES)
 
 
-class _Part(NamedTuple):
+class _TablePart(NamedTuple):
     """The rows of the split in one fold."""
 
     fold: int
     rows: NDArray[np.int64]
-    fitted: Fitted
+    fitted: FittedTable
 
 
 @dataclass(frozen=True)
@@ -151,14 +151,14 @@ class TableEvaluation:
     of_floors: Sequence[Metric]
     most: int | None  # rows at most
 
-    def parts(self) -> Iterator[_Part]:
+    def parts(self) -> Iterator[_TablePart]:
         """Fold by fold."""
         left = len(self.table) * len(self.loaded.fitted) if self.most is None else self.most
         for fold, fitted in self.loaded.fitted.items():
             rows = self._rows(fold)[:left]
             left -= len(rows)
             if len(rows):
-                yield _Part(fold, rows, fitted)
+                yield _TablePart(fold, rows, fitted)
 
     def _rows(self, fold: int) -> NDArray[np.int64]:
         if not self._is_held_back(fold):
@@ -220,9 +220,9 @@ class TableEvaluation:
             schema=schema,
         )
 
-    def _predicted(self, part: _Part, rows: NDArray[np.int64], first: int) -> dict[str, Any]:
+    def _predicted(self, part: _TablePart, rows: NDArray[np.int64], first: int) -> dict[str, Any]:
         fitted, truth = part.fitted, self.table.target[rows]
-        inputs = fitted.inputs.of(Columns(self.table.numbers, self.table.categories).take(rows))
+        inputs = fitted.inputs.of(Features(self.table.numbers, self.table.categories).take(rows))
         parameters = fitted.parameters(inputs)
         exact = fitted.model.reader.predictive(parameters, fitted.calibration, fitted.scaling)
         used = self.options.used(exact, self.loaded.artifact.ref, part.fold, first)
@@ -248,7 +248,7 @@ class TableEvaluation:
         }
 
     def _likelihoods(
-        self, fitted: Fitted, exact: Predictive, parameters: Tensor, truth: NDArray[np.float64]
+        self, fitted: FittedTable, exact: Predictive, parameters: Tensor, truth: NDArray[np.float64]
     ) -> dict[str, NDArray[np.float64]]:
         """Always those of the exact distribution, whatever is drawn; NaN where there is none."""
         learnt_from, model = fitted.learnt_from, fitted.model
@@ -347,7 +347,7 @@ class TableEvaluation:
         )
         if not self._is_learnt:
             return
-        columns = Columns(self.table.numbers, self.table.categories)
+        columns = Features(self.table.numbers, self.table.categories)
         for name, of in fits.items():
             made = []
             for part in parts:

@@ -13,7 +13,7 @@ from numtok.training.model_files import is_causal, says_labels
 _USUAL = {"fill": None, "decode": "constrained", "point": "mode", "draws": 0}
 
 
-class Way(Protocol):
+class PredictionMode(Protocol):
     """What a stage was asked for.
 
     ``fill`` is for masked models ``parallel`` (None means that) or ``left-to-right``; ``answers``,
@@ -34,7 +34,7 @@ class Way(Protocol):
     def batch(self) -> int: ...
 
 
-def check_way(way: Way) -> None:
+def check_way(way: PredictionMode) -> None:
     """Raise UsageError for what no model can be asked in."""
     for option, allowed in (
         ("fill", (None, PARALLEL, LEFT_TO_RIGHT, ANSWERS)),
@@ -52,7 +52,7 @@ def check_way(way: Way) -> None:
             raise UsageError(f"--{option} {value} is not possible; at least {least}")
 
 
-def measures_of(way: Way, model: Artifact) -> Measures:
+def measures_of(way: PredictionMode, model: Artifact) -> Measures:
     """What is predicted; UsageError for options that are for something else."""
     if says_labels(model):
         _check_unused(way, ("fill", "decode", "point", "draws"), f"{model.ref} predicts labels")
@@ -68,7 +68,7 @@ def measures_of(way: Way, model: Artifact) -> Measures:
     return "answers"
 
 
-def options_of(way: Way, model: Artifact) -> Options:
+def options_of(way: PredictionMode, model: Artifact) -> Options:
     """How numbers are read off; UsageError for a ``fill`` that the model cannot do."""
     fill = way.fill or PARALLEL
     if is_causal(model):
@@ -81,7 +81,7 @@ def options_of(way: Way, model: Artifact) -> Options:
     return Options(fill, way.decode == "constrained", way.point, way.draws, way.batch)
 
 
-def _check_unused(way: Way, options: Sequence[str], told: str) -> None:
+def _check_unused(way: PredictionMode, options: Sequence[str], told: str) -> None:
     """UsageError for what says how numbers are read, where none are."""
     for option in options:
         value = getattr(way, option)

@@ -1,10 +1,10 @@
 """The scores of answers that are whole texts (``nupa.answers`` says what each is)."""
 
 from numtok.data.nupa.answers import Score, score
-from numtok.metrics.base import Answers
+from numtok.metrics.base import Predictions
 
 
-def scores(answers: Answers, rule: str) -> list[Score]:
+def scores(answers: Predictions, rule: str) -> list[Score]:
     """The score of each answer; what is not valid was not generated."""
     assert answers.truth_literal is not None and answers.prediction_literal is not None
     every = zip(

@@ -12,12 +12,12 @@ truth that has one is not a failure: it lacks the decimals, and nothing more.
 from collections.abc import Iterator
 
 from numtok.metrics._literals import numerals
-from numtok.metrics.base import Answers
+from numtok.metrics.base import Predictions
 
 Parts = tuple[str, str, str]  # before the point, after it, exponent
 
 
-def parts(answers: Answers) -> Iterator[tuple[Parts, Parts | None]]:
+def parts(answers: Predictions) -> Iterator[tuple[Parts, Parts | None]]:
     """The parts of each truth, and of its prediction or None where that is not valid."""
     for truth, prediction in numerals(answers):
         yield truth.parts, prediction and prediction.written_like(truth).parts

@@ -4,13 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.metrics._weighted import Floats
-from numtok.metrics.base import Answers
+from numtok.metrics.base import Predictions
 
 
-def hits(answers: Answers) -> Floats:
+def hits(answers: Predictions) -> Floats:
     """float64[n]: 1 where the label is right.
 
-    >>> hits(Answers.of_labels(["a", "b"], ["a", "a"]))
+    >>> hits(Predictions.of_labels(["a", "b"], ["a", "a"]))
     array([1., 0.])
     """
     return np.asarray(answers.truth == answers.prediction, np.float64)

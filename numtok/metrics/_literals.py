@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
 
-from numtok.metrics.base import Answers
+from numtok.metrics.base import Predictions
 
 _NUMERAL = re.compile(
     r"(?P<sign>[-+\u2212]?)(?P<whole>[0-9,]*)(?:\.(?P<decimals>[0-9]*))?"
@@ -152,7 +152,7 @@ def _scientific(number: Exact, before: int) -> Numeral:
     return Numeral(negative, whole, digits[before:], str(exponent + len(digits) - before), False)
 
 
-def numerals(answers: Answers) -> Iterator[tuple[Numeral, Numeral | None]]:
+def numerals(answers: Predictions) -> Iterator[tuple[Numeral, Numeral | None]]:
     """The truth and the prediction of each number; None for a prediction that is not valid, or
     not written as a decimal number. ValueError for such a truth."""
     assert answers.truth_literal is not None and answers.prediction_literal is not None

@@ -3,10 +3,10 @@
 import numpy as np
 
 from numtok.metrics._weighted import Floats
-from numtok.metrics.base import Answers
+from numtok.metrics.base import Predictions
 
 
-def relative_errors(answers: Answers) -> Floats:
+def relative_errors(answers: Predictions) -> Floats:
     """float64[n]; where the truth is 0, 0 if the prediction is 0 as well and infinity if not."""
     truth, prediction = answers.truth, answers.prediction
     errors = np.abs(prediction - truth)

@@ -6,14 +6,14 @@ from typing import ClassVar, Literal
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._labels import hits
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
 class Accuracy(Metric):
     """The share of rows whose predicted label is the true one.
 
-    >>> Accuracy().plain(Answers.of_labels(["a", "b", "b"], ["a", "b", "a"]))
+    >>> Accuracy().plain(Predictions.of_labels(["a", "b", "b"], ["a", "b", "a"]))
     0.6666666666666666
     """
 
@@ -25,5 +25,5 @@ class Accuracy(Metric):
     share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no labels"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         return mean(hits(answers))

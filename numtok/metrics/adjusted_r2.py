@@ -10,7 +10,7 @@ from numtok.errors import UsageError
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._squares import relative_mse
 from numtok.metrics._weighted import Floats
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class AdjustedR2(Metric):
         1, as in a regression of the truth on the prediction. From a few thousand numbers on,
         it hardly matters.
 
-    >>> AdjustedR2().plain(Answers.of([1, 3, 5, 7], [1, 3, 5, 8]))  # R2 is 0.95
+    >>> AdjustedR2().plain(Predictions.of([1, 3, 5, 7], [1, 3, 5, 8]))  # R2 is 0.95
     0.925
     """
 
@@ -43,7 +43,7 @@ class AdjustedR2(Metric):
                 "more; for none give r2"
             )
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         unexplained = relative_mse(answers.truth, answers.prediction)
 
         def adjusted(weights: Floats) -> Floats:

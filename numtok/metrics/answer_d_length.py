@@ -10,7 +10,7 @@ from numtok.data.nupa.answers import check_rule
 from numtok.metrics._answers import scores
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class AnswerDLength(Metric):
         before the point and one too few behind it cancel. ``yes``, as in the code for models
         trained from scratch: of each part by itself, then summed.
 
-    >>> answers = Answers.of_texts(["10.5", "12"], ["1.25", "no"])
+    >>> answers = Predictions.of_texts(["10.5", "12"], ["1.25", "no"])
     >>> AnswerDLength().plain(answers), AnswerDLength(parts=True).plain(answers)
     (1.0, 2.0)
     """
@@ -41,7 +41,7 @@ class AnswerDLength(Metric):
     def __post_init__(self) -> None:
         check_rule("answer-d-length", self.rule)
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         found = scores(answers, self.rule)
         off = [one.d_length_parts if self.parts else one.d_length for one in found]
         return mean(np.array(off, np.float64))

@@ -9,7 +9,7 @@ from numtok.data.nupa.answers import check_rule
 from numtok.metrics._answers import scores
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class AnswerDigitMatch(Metric):
     cost nothing, and where there is no answer none is matched. ``rule`` as of
     ``answer-exact-match``.
 
-    >>> answers = Answers.of_texts(["1287", "10.5", "7/13"], ["387", "0.15", "17 of 13"])
+    >>> answers = Predictions.of_texts(["1287", "10.5", "7/13"], ["387", "0.15", "17 of 13"])
     >>> AnswerDigitMatch().plain(answers)  # 2 of 4, 1 of 3, and no fraction
     0.27777777777777773
     """
@@ -37,5 +37,5 @@ class AnswerDigitMatch(Metric):
     def __post_init__(self) -> None:
         check_rule("answer-digit-match", self.rule)
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         return mean(np.array([one.digit_match for one in scores(answers, self.rule)]))

@@ -10,7 +10,7 @@ from numtok.errors import UsageError
 from numtok.metrics._answers import scores
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class AnswerExactMatch(Metric):
         is not 1.5 and 2/4 not 1/2. ``value``: they are the same number, as in the code for models
         trained from scratch.
 
-    >>> answers = Answers.of_texts(["12", "1/2", "1.5e3"], ["12.5", "2/4", "1.5e-3"])
+    >>> answers = Predictions.of_texts(["12", "1/2", "1.5e3"], ["12.5", "2/4", "1.5e-3"])
     >>> [AnswerExactMatch(*of).plain(answers) for of in (("published",), ("strict",))]
     [0.6666666666666666, 0.0]
     >>> AnswerExactMatch(by="value").plain(answers)
@@ -50,7 +50,7 @@ class AnswerExactMatch(Metric):
                 f"answer-exact-match: by={self.by} is not possible; allowed are text and value"
             )
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         found = scores(answers, self.rule)
         same = [one.exact if self.by == "text" else one.equal for one in found]
         return mean(np.array(same, np.float64))

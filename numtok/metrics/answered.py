@@ -9,7 +9,7 @@ from numtok.data.nupa.answers import check_rule
 from numtok.metrics._answers import scores
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Answered(Metric):
     """The share of generated texts in which an answer is found, right or wrong; the others are
     wrong in all other metrics, and never left out. ``rule`` as of ``answer-exact-match``.
 
-    >>> answers = Answers.of_texts(["12", "10.4"], ["12.5", "10"])
+    >>> answers = Predictions.of_texts(["12", "10.4"], ["12.5", "10"])
     >>> Answered().plain(answers), Answered(rule="strict").plain(answers)
     (0.5, 0.0)
     """
@@ -35,5 +35,5 @@ class Answered(Metric):
     def __post_init__(self) -> None:
         check_rule("answered", self.rule)
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         return mean(np.array([one.valid for one in scores(answers, self.rule)], np.float64))

@@ -21,7 +21,7 @@ from numtok.metrics._weighted import mean
 from numtok.metrics._wilson import Z as Z
 from numtok.metrics._wilson import ends as ends
 from numtok.metrics._wilson import share as share
-from numtok.plugins import Asked, told
+from numtok.plugins import MemberCall, told
 from numtok.registry import Registry, spec_of
 from numtok.reports import Figure, Measures
 
@@ -31,7 +31,7 @@ _RESAMPLES, _LEVEL = 1000, 0.95  # of every interval, unless said
 _quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
 
 
-class Answers(NamedTuple):
+class Predictions(NamedTuple):
     """n numbers that were asked for, or the labels of n rows, or n whole answers, and what was
     predicted.
 
@@ -83,7 +83,7 @@ class Answers(NamedTuple):
     measures: Measures = "numbers"
 
     @classmethod
-    def of(cls, truth: ArrayLike, prediction: ArrayLike, **columns: Any) -> "Answers":
+    def of(cls, truth: ArrayLike, prediction: ArrayLike, **columns: Any) -> "Predictions":
         """Answers that are all valid, from anything like an array."""
         made: dict[str, Any] = {
             name: column if name.endswith("literal") else np.asarray(column)
@@ -96,7 +96,7 @@ class Answers(NamedTuple):
     @classmethod
     def of_labels(
         cls, truth: Sequence[str], prediction: Sequence[str], **columns: Any
-    ) -> "Answers":
+    ) -> "Predictions":
         """Labels. The number that stands for a true one depends on the true ones alone, so it is
         the same whatever was predicted."""
         known = sorted(set(truth))
@@ -114,7 +114,7 @@ class Answers(NamedTuple):
     @classmethod
     def of_texts(
         cls, truth: Sequence[str], generated: Sequence[str | None], **columns: Any
-    ) -> "Answers":
+    ) -> "Predictions":
         """Whole answers as texts, such as a fraction; None is no answer. The number that stands for
         a true one is the same for the same text, and there is none for what was generated."""
         place = {text: float(index) for index, text in enumerate(sorted(set(truth)))}
@@ -129,7 +129,7 @@ class Answers(NamedTuple):
         )
         return made._replace(valid=valid, measures="answers")
 
-    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Answers":
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Predictions":
         """A part of the numbers, by a mask or by indices."""
         indices = np.arange(len(self.truth))[rows]
 
@@ -140,7 +140,7 @@ class Answers(NamedTuple):
                 return column[indices]
             return [column[index] for index in indices.tolist()]
 
-        return Answers(*map(part, self))
+        return Predictions(*map(part, self))
 
 
 class Metric(ABC):
@@ -165,7 +165,7 @@ class Metric(ABC):
     known: ClassVar[str] = ""
 
     @abstractmethod
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         """The metric of at least one number, with the columns in ``needs``, all of them counted, as
         a function of float64[resamples, n] weights that returns float64[resamples].
 
@@ -174,7 +174,7 @@ class Metric(ABC):
         """
 
     @final
-    def missing(self, answers: Answers) -> str | None:
+    def missing(self, answers: Predictions) -> str | None:
         """What the metric lacks before it can be computed at all; None if nothing."""
         if not len(answers.truth):
             return f"there are no {answers.measures}"
@@ -186,7 +186,7 @@ class Metric(ABC):
         return f"there is no {lacks[0].replace('_', ' ')}" if lacks else None
 
     @final
-    def is_known(self, answers: Answers) -> NDArray[np.bool_]:
+    def is_known(self, answers: Predictions) -> NDArray[np.bool_]:
         """bool[n]: of which numbers, or labels, the column ``known`` says something."""
         column = getattr(answers, self.known) if self.known else None
         if column is None:
@@ -194,12 +194,12 @@ class Metric(ABC):
         unknown: NDArray[np.bool_] = np.isnan(column).reshape(len(column), -1).any(axis=1)
         return ~unknown
 
-    def counted(self, answers: Answers) -> NDArray[np.bool_]:
+    def counted(self, answers: Predictions) -> NDArray[np.bool_]:
         """bool[n]: which of them have a part in the figure, those that are known."""
         return self.is_known(answers)
 
     @final
-    def of_counted(self, answers: Answers) -> Statistic:
+    def of_counted(self, answers: Predictions) -> Statistic:
         """:meth:`statistic` of those that are counted, as a function of the weights of all."""
         counted = self.counted(answers)
         if counted.all():
@@ -211,29 +211,29 @@ class Metric(ABC):
 
     @final
     @_quiet
-    def compute(self, answers: Answers, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def compute(self, answers: Predictions, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The metric of each of float64[resamples, n] weights: float64[resamples]."""
         return self.of_counted(answers)(weights)
 
     @final
-    def plain(self, answers: Answers) -> float:
+    def plain(self, answers: Predictions) -> float:
         """The metric with every number counted once; not finite where it is undefined."""
         return float(self.compute(answers, np.ones((1, len(answers.truth))))[0])
 
     @final
-    def why_undefined(self, answers: Answers) -> str | None:
+    def why_undefined(self, answers: Predictions) -> str | None:
         """Why there is no figure for these answers; None if there is one."""
         if reason := self.missing(answers):
             return reason
         return None if np.isfinite(self.plain(answers)) else self.undefined
 
 
-def _counted_by(asked: Asked, answer: Any) -> Any:
+def _counted_by(asked: MemberCall, answer: Any) -> Any:
     [answers] = asked.given
     return asked.array(answer, "ndarray bool[n]", n=len(answers.truth))
 
 
-def _statistic(asked: Asked, found: Any) -> Any:
+def _statistic(asked: MemberCall, found: Any) -> Any:
     if not callable(found):
         raise asked.wrong(told(found), "a function of float64[R, n] weights")
     asked.again = True
@@ -250,7 +250,7 @@ METRICS: Registry[Metric] = Registry(
 )
 
 
-class Difference(NamedTuple):
+class PairedDifference(NamedTuple):
     """Two experiments compared. ``share_better``: the share of resamples in which the first is
     the better one, a tie counted half; None where neither direction is better."""
 
@@ -261,7 +261,7 @@ class Difference(NamedTuple):
 @_quiet
 def figures(
     metrics: Sequence[Metric],
-    answers: Answers,
+    answers: Predictions,
     *,
     resamples: int = _RESAMPLES,
     seed: int = 0,
@@ -273,7 +273,7 @@ def figures(
     interval. A share of 0 or 1 has Wilson's, of as many as there are samples. An undefined metric
     has no value, and one sample gives no interval.
 
-    >>> figures([METRICS.build("mae")], Answers.of([1, 2, 3], [1, 2, 4]))
+    >>> figures([METRICS.build("mae")], Predictions.of([1, 2, 3], [1, 2, 4]))
     {'mae': Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)}
     """
     _check(resamples, level)
@@ -309,13 +309,13 @@ def _counted(
 
 
 def means(
-    columns: Sequence[NDArray[np.float64]], answers: Answers, *, shares: bool = False
+    columns: Sequence[NDArray[np.float64]], answers: Predictions, *, shares: bool = False
 ) -> list[Figure]:
     """The mean of each column, float64[n], with its 95% bootstrap interval: ``shares``, or
     differences of shares. All see the same resamples, which are those of the metrics of these
     answers.
 
-    >>> means([np.array([1.0, 0.0, 0.0])], Answers.of([1, 2, 3], [1, 2, 4]))
+    >>> means([np.array([1.0, 0.0, 0.0])], Predictions.of([1, 2, 3], [1, 2, 4]))
     [Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)]
     """
     found = _bootstrapped([mean(column) for column in columns], answers, _RESAMPLES, 0, _LEVEL)
@@ -327,13 +327,13 @@ def means(
 
 def paired(
     metric: Metric,
-    first: Answers,
-    second: Answers,
+    first: Predictions,
+    second: Predictions,
     *,
     resamples: int = _RESAMPLES,
     seed: int = 0,
     level: float = _LEVEL,
-) -> Difference:
+) -> PairedDifference:
     """The metric of ``first`` minus that of ``second``, on the same resampled numbers.
 
     Both answer the same questions in the same order; ValueError if their truths differ. What is
@@ -345,13 +345,13 @@ def paired(
 @_quiet
 def paired_over_seeds(
     metric: Metric,
-    first: Sequence[Answers],
-    second: Sequence[Answers],
+    first: Sequence[Predictions],
+    second: Sequence[Predictions],
     *,
     resamples: int = _RESAMPLES,
     seed: int = 0,
     level: float = _LEVEL,
-) -> Difference:
+) -> PairedDifference:
     """As :func:`paired`, for experiments of several seeds: in each resample, the metric's mean
     over the seeds of one minus that of the other. The interval is for these seeds, on other
     numbers; it does not say what other seeds would give."""
@@ -366,7 +366,7 @@ def paired_over_seeds(
         first, second = ([one.take(counted) for one in side] for side in (first, second))
         every = [*first, *second]
     if any(metric.missing(answers) for answers in every):
-        return Difference(Figure(None, None, None, len(truth)), None)
+        return PairedDifference(Figure(None, None, None, len(truth)), None)
     ours, theirs = ([metric.statistic(answers) for answers in side] for side in (first, second))
 
     def difference(weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -378,7 +378,7 @@ def paired_over_seeds(
     if figure.value is not None and metric.better != "neither" and len(found):
         gain = found if metric.better == "higher" else -found
         share = float(np.mean((np.sign(gain) + 1) / 2))
-    return Difference(figure, share)
+    return PairedDifference(figure, share)
 
 
 def _check(resamples: int, level: float) -> None:
@@ -390,7 +390,7 @@ def _check(resamples: int, level: float) -> None:
 
 
 def _bootstrapped(
-    statistics: Sequence[Statistic], answers: Answers, resamples: int, seed: int, level: float
+    statistics: Sequence[Statistic], answers: Predictions, resamples: int, seed: int, level: float
 ) -> list[tuple[Figure, NDArray[np.float64]]]:
     """Each statistic's figure, and its replicates in the resamples that define it."""
     n = len(answers.truth)

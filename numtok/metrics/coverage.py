@@ -8,7 +8,7 @@ import numpy as np
 from numtok.errors import UsageError
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 from numtok.reports import QUANTILES
 
 # The central intervals between two quantiles that are kept: 0.9 and 0.5.
@@ -28,7 +28,7 @@ class Coverage(Metric):
         0.9, from the quantile 0.05 to 0.95, or 0.5, from 0.25 to 0.75.
 
     >>> quantiles = [[-2, -1, 0, 1, 2], [-2, -1, 0, 1, 2]]
-    >>> answers = Answers.of([1.5, 0.5], [0, 0], quantiles=quantiles)
+    >>> answers = Predictions.of([1.5, 0.5], [0, 0], quantiles=quantiles)
     >>> Coverage().plain(answers), Coverage(level=0.5).plain(answers)
     (1.0, 0.5)
     """
@@ -50,7 +50,7 @@ class Coverage(Metric):
                 f"{' and '.join(map(str, sorted(_LEVELS)))}, whose quantiles are kept"
             )
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         assert answers.quantiles is not None
         low, high = answers.quantiles[:, _LEVELS[self.level]].T
         inside = (low <= answers.truth) & (answers.truth <= high)

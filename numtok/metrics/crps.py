@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Crps(Metric):
     a distribution that is one point, the absolute error. Each predictive distribution computes
     its own.
 
-    >>> Crps().plain(Answers.of([0, 0], [0, 0], crps=[0.25, 0.75]))
+    >>> Crps().plain(Predictions.of([0, 0], [0, 0], crps=[0.25, 0.75]))
     0.5
     """
 
@@ -27,6 +27,6 @@ class Crps(Metric):
     needs: ClassVar[tuple[str, ...]] = ("crps",)
     known: ClassVar[str] = "crps"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         assert answers.crps is not None
         return mean(answers.crps)

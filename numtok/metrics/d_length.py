@@ -9,7 +9,7 @@ import numpy as np
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._digits import Parts, parts
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class DLength(Metric):
         decimals and exponent each by itself, then summed.
 
     >>> literals = {"truth_literal": ["10.5"], "prediction_literal": ["1.25"]}
-    >>> answers = Answers.of([10.5], [1.25], **literals)
+    >>> answers = Predictions.of([10.5], [1.25], **literals)
     >>> DLength().plain(answers), DLength(parts=True).plain(answers)
     (0.0, 2.0)
     """
@@ -38,7 +38,7 @@ class DLength(Metric):
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
     parts: bool = False
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         return mean(np.array([self._distance(*pair) for pair in parts(answers)], np.float64))
 
     def _distance(self, truth: Parts, prediction: Parts | None) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._digits import Parts, parts
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 def _matched(truth: Parts, prediction: Parts | None) -> float:
@@ -34,7 +34,7 @@ class DigitMatch(Metric):
     numbers, whatever their notation; ``answer-digit-match`` is of whole answers as published.
 
     >>> literals = {"truth_literal": ["1287", "10.5"], "prediction_literal": ["1387", "0.15"]}
-    >>> DigitMatch().plain(Answers.of([1287, 10.5], [1387, 0.15], **literals))  # 3 of 4, 1 of 3
+    >>> DigitMatch().plain(Predictions.of([1287, 10.5], [1387, 0.15], **literals))  # 3 of 4, 1 of 3
     0.5416666666666666
     """
 
@@ -45,5 +45,5 @@ class DigitMatch(Metric):
     undefined: ClassVar[str] = "there are no numbers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         return mean(np.array([_matched(*pair) for pair in parts(answers)]))

@@ -9,7 +9,7 @@ from numtok.errors import UsageError
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._literals import numerals
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class ExactMatch(Metric):
         schemes that keep few digits do; 0 compares them as written.
 
     >>> literals = {"truth_literal": ["1.50", "12.34"], "prediction_literal": ["15e-1", "12.3"]}
-    >>> answers = Answers.of([1.5, 12.34], [1.5, 12.3], **literals)
+    >>> answers = Predictions.of([1.5, 12.34], [1.5, 12.3], **literals)
     >>> ExactMatch().plain(answers), ExactMatch(digits=3).plain(answers)
     (0.5, 1.0)
     """
@@ -44,7 +44,7 @@ class ExactMatch(Metric):
                 "digits, or 0 to compare numbers as written"
             )
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         matches = [
             prediction is not None and prediction.exact(self.digits) == truth.exact(self.digits)
             for truth, prediction in numerals(answers)

@@ -7,7 +7,7 @@ import numpy as np
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import Floats, mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 _POWERS = np.array([float(f"1e{power}") for power in range(-323, 309)])
 
@@ -23,7 +23,7 @@ class ExponentAccuracy(Metric):
     sign. The paper's numbers are positive; here a wrong sign, or a 0 for another number, is an
     error. 9.99 and 10.01 have different exponents, however close they are.
 
-    >>> ExponentAccuracy().plain(Answers.of([1000, 9.99], [1999, 10.01]))
+    >>> ExponentAccuracy().plain(Predictions.of([1000, 9.99], [1999, 10.01]))
     0.5
     """
 
@@ -34,7 +34,7 @@ class ExponentAccuracy(Metric):
     share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no numbers"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         truth, prediction = answers.truth, answers.prediction
         right = _exponents(truth) == _exponents(prediction)
         return mean((right & (np.sign(truth) == np.sign(prediction))).astype(np.float64))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class InSupportNll(Metric):
     of the train split. What it leaves out is the ``outside`` share: read the two together.
 
     >>> columns = {"log_density": [-1, -np.inf, -2], "outside": [False, True, False]}
-    >>> InSupportNll().plain(Answers.of([0, 9, 0], [0, 0, 0], **columns))
+    >>> InSupportNll().plain(Predictions.of([0, 9, 0], [0, 0, 0], **columns))
     1.5
     """
 
@@ -30,10 +30,10 @@ class InSupportNll(Metric):
     needs: ClassVar[tuple[str, ...]] = ("log_density", "outside")
     known: ClassVar[str] = "log_density"
 
-    def counted(self, answers: Answers) -> NDArray[np.bool_]:
+    def counted(self, answers: Predictions) -> NDArray[np.bool_]:
         known = self.is_known(answers)
         return known if answers.outside is None else known & ~answers.outside
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         assert answers.log_density is not None
         return mean(-answers.log_density)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class IntervalNll(Metric):
     was recorded at. A probability has no unit, and is never below 0: so it is fair also where
     truths are few values again and again, whose density can be made as high as one likes.
 
-    >>> IntervalNll().plain(Answers.of([0, 0], [0, 0], log_interval=[-1, -2]))
+    >>> IntervalNll().plain(Predictions.of([0, 0], [0, 0], log_interval=[-1, -2]))
     1.5
     """
 
@@ -29,6 +29,6 @@ class IntervalNll(Metric):
     needs: ClassVar[tuple[str, ...]] = ("log_interval",)
     known: ClassVar[str] = "log_interval"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         assert answers.log_interval is not None
         return mean(-answers.log_interval)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import Floats, dot
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 _ALL_PAIRS = 500  # up to here all pairs are kept, as three matrices
 _FEW, _BY_CLUSTERS = 64, 1 << 20  # clusters, and numbers times them, up to which pairs are kept
@@ -72,7 +72,7 @@ class KendallTau(Metric):
     Hajek projection of a U-statistic): of n numbers or clusters that are drawn it leaves out what
     is of order 1/n, against an interval of order 1/sqrt(n).
 
-    >>> KendallTau().plain(Answers.of([1, 2, 3, 4], [1, 3, 2, 4]))  # 5 pairs in order, 1 not
+    >>> KendallTau().plain(Predictions.of([1, 2, 3, 4], [1, 3, 2, 4]))  # 5 pairs in order, 1 not
     0.6666666666666666
     """
 
@@ -82,7 +82,7 @@ class KendallTau(Metric):
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     undefined: ClassVar[str] = "the truth or the prediction is constant"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         x, y = _ranks(answers.truth), _ranks(answers.prediction)
         cluster = None if answers.sample is None else _ranks(answers.sample)
         concordance, in_x, in_y = (_pair_sums(*both, cluster) for both in ((x, y), (x, x), (y, y)))

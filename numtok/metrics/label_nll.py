@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -15,9 +15,9 @@ class LabelNll(Metric):
     To give all of k labels the same probability costs log k. A row whose label the model does not
     know (its log-probability is NaN) has none and is left out; ``n`` says how many are not.
 
-    >>> LabelNll().plain(Answers.of_labels(["a", "b"], ["a", "b"], log_probability=[-1, -2]))
+    >>> LabelNll().plain(Predictions.of_labels(["a", "b"], ["a", "b"], log_probability=[-1, -2]))
     1.5
-    >>> some = Answers.of_labels(["a", "c"], ["a", "b"], log_probability=[-1, float("nan")])
+    >>> some = Predictions.of_labels(["a", "c"], ["a", "b"], log_probability=[-1, float("nan")])
     >>> LabelNll().counted(some)
     array([ True, False])
     """
@@ -31,6 +31,6 @@ class LabelNll(Metric):
     needs: ClassVar[tuple[str, ...]] = ("log_probability",)
     known: ClassVar[str] = "log_probability"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         assert answers.log_probability is not None
         return mean(-answers.log_probability)

@@ -8,7 +8,7 @@ import numpy as np
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Lmae(Metric):
     compared by their magnitudes, and two zeros are equal; but nothing else has a logarithm to
     compare, and one such number leaves the metric undefined rather than being dropped.
 
-    >>> Lmae().plain(Answers.of([1, -5], [100, -5]))
+    >>> Lmae().plain(Predictions.of([1, -5], [100, -5]))
     1.0
     """
 
@@ -29,7 +29,7 @@ class Lmae(Metric):
         "a prediction is 0 where the truth is not, or the other way round, or has the other sign"
     )
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         truth, prediction = answers.truth, answers.prediction
         distances = np.abs(np.log10(np.abs(prediction)) - np.log10(np.abs(truth)))
         distances = np.where(np.sign(truth) == np.sign(prediction), distances, np.inf)

@@ -8,7 +8,7 @@ import numpy as np
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._labels import counts, hits
 from numtok.metrics._weighted import Floats
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class MacroF1(Metric):
     a label that is never predicted, or never right, has 0. (There is another macro-F1, of the mean
     precision and the mean recall; Opitz & Burst (2019) compare them.)
 
-    >>> MacroF1().plain(Answers.of_labels(["a", "b", "b", "b"], ["a", "b", "b", "a"]))
+    >>> MacroF1().plain(Predictions.of_labels(["a", "b", "b", "b"], ["a", "b", "b", "a"]))
     0.7333333333333334
     """
 
@@ -28,7 +28,7 @@ class MacroF1(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     undefined: ClassVar[str] = "there are no labels"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         right = hits(answers)
         both = np.concatenate([answers.truth, answers.prediction])
         codes = np.unique(both, return_inverse=True)[1].astype(np.int64)

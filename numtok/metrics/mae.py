@@ -8,14 +8,14 @@ import numpy as np
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
 class Mae(Metric):
     """The mean of |prediction - truth|, in the units of the numbers.
 
-    >>> Mae().plain(Answers.of([1, 2], [1, 5]))
+    >>> Mae().plain(Predictions.of([1, 2], [1, 5]))
     1.5
     """
 
@@ -25,5 +25,5 @@ class Mae(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "an error is larger than float64 can hold"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         return mean(np.abs(answers.prediction - answers.truth))

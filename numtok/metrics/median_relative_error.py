@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._relative import relative_errors
 from numtok.metrics._weighted import median
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class MedianRelativeError(Metric):
     """The median of |prediction - truth| / |truth|. A truth of 0 counts as infinitely wrong
     unless 0 is predicted.
 
-    >>> MedianRelativeError().plain(Answers.of([1, 2, 0], [1.5, 2, 1]))
+    >>> MedianRelativeError().plain(Predictions.of([1, 2, 0], [1.5, 2, 1]))
     0.5
     """
 
@@ -25,5 +25,5 @@ class MedianRelativeError(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "half of the errors are infinite, their truth being 0 or tiny"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         return median(relative_errors(answers))

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._labels import hits
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class MicroF1(Metric):
     has one label and is predicted one: what is wrong is a false positive of one label and a false
     negative of another, so this is the accuracy. It is there because papers print it.
 
-    >>> MicroF1().plain(Answers.of_labels(["a", "b", "b"], ["a", "b", "a"]))
+    >>> MicroF1().plain(Predictions.of_labels(["a", "b", "b"], ["a", "b", "a"]))
     0.6666666666666666
     """
 
@@ -27,5 +27,5 @@ class MicroF1(Metric):
     share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no labels"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         return mean(hits(answers))

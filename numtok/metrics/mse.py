@@ -6,14 +6,14 @@ from typing import ClassVar, Literal
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._squares import mean_square
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
 class Mse(Metric):
     """The mean of (prediction - truth)^2, in the square of the units of the numbers.
 
-    >>> Mse().plain(Answers.of([1, 2], [1, 5]))
+    >>> Mse().plain(Predictions.of([1, 2], [1, 5]))
     4.5
     """
 
@@ -23,6 +23,6 @@ class Mse(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "a squared error is larger than float64 can hold; rmse may do"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         squares = mean_square(answers.prediction - answers.truth)
         return lambda weights: squares(weights).value

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class Nll(Metric):
     """The mean of -log density of the truth, in nats, for numbers in the units of the text: a
     density per unit, so it may be negative, and in other units it differs by a constant.
 
-    >>> Nll().plain(Answers.of([0, 0], [0, 0], log_density=[-1, -2]))
+    >>> Nll().plain(Predictions.of([0, 0], [0, 0], log_density=[-1, -2]))
     1.5
     """
 
@@ -24,6 +24,6 @@ class Nll(Metric):
     needs: ClassVar[tuple[str, ...]] = ("log_density",)
     known: ClassVar[str] = "log_density"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         assert answers.log_density is not None
         return mean(-answers.log_density)

@@ -7,14 +7,14 @@ import numpy as np
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
 class NumberGenerationRatio(Metric):
     """NGR: the share of predictions that are one finite number, right or wrong.
 
-    >>> answers = Answers.of([1, 2], [1, 1.5])._replace(valid=np.array([True, False]))
+    >>> answers = Predictions.of([1, 2], [1, 1.5])._replace(valid=np.array([True, False]))
     >>> NumberGenerationRatio().plain(answers)
     0.5
     """
@@ -26,5 +26,5 @@ class NumberGenerationRatio(Metric):
     share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no numbers"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         return mean(answers.valid.astype(np.float64))

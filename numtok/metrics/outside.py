@@ -7,7 +7,7 @@ import numpy as np
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Outside(Metric):
     """The share of truths below the least or above the greatest number of their target in the train
     split. It is a property of the data: no prediction changes it.
 
-    >>> Outside().plain(Answers.of([1, 9], [0, 0], outside=[False, True]))
+    >>> Outside().plain(Predictions.of([1, 9], [0, 0], outside=[False, True]))
     0.5
     """
 
@@ -27,6 +27,6 @@ class Outside(Metric):
     undefined: ClassVar[str] = "it is not known of a truth"
     needs: ClassVar[tuple[str, ...]] = ("outside",)
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         assert answers.outside is not None
         return mean(answers.outside.astype(np.float64))

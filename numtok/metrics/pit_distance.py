@@ -8,7 +8,7 @@ import numpy as np
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import Floats
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class PitDistance(Metric):
     zero, few different draws) puts its truths at their upper ends: it has more than 0 though it be
     calibrated, up to 0.5 where it is sure and right.
 
-    >>> PitDistance().plain(Answers.of([0, 0], [0, 0], pit=[0.5, 0.5]))
+    >>> PitDistance().plain(Predictions.of([0, 0], [0, 0], pit=[0.5, 0.5]))
     0.25
     """
 
@@ -35,7 +35,7 @@ class PitDistance(Metric):
     needs: ClassVar[tuple[str, ...]] = ("pit",)
     known: ClassVar[str] = "pit"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         assert answers.pit is not None
         order = np.argsort(answers.pit)
         ordered = answers.pit[order]

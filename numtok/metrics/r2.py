@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._squares import relative_mse
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class R2(Metric):
     """1 - sum (y - prediction)^2 / sum (y - mean y)^2. No line is fitted: a prediction that is
     biased or scaled loses by it, and a bad one is below 0.
 
-    >>> R2().plain(Answers.of([1, 3], [1, 4]))
+    >>> R2().plain(Predictions.of([1, 3], [1, 4]))
     0.5
     """
 
@@ -24,6 +24,6 @@ class R2(Metric):
     bounds: ClassVar[tuple[float, float]] = (-math.inf, 1.0)
     undefined: ClassVar[str] = "the truth is constant, or its spread is nothing next to the errors"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         unexplained = relative_mse(answers.truth, answers.prediction)
         return lambda weights: 1 - unexplained(weights)

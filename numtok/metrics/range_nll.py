@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class RangeNll(Metric):
     uniform distribution over that range has, and data sets of different units compare.
 
     >>> columns = {"log_density": [-1, -3], "log_range": [2, 2], "outside": [False, False]}
-    >>> RangeNll().plain(Answers.of([0, 0], [0, 0], **columns))
+    >>> RangeNll().plain(Predictions.of([0, 0], [0, 0], **columns))
     0.0
     """
 
@@ -30,10 +30,10 @@ class RangeNll(Metric):
     needs: ClassVar[tuple[str, ...]] = ("log_density", "log_range", "outside")
     known: ClassVar[str] = "log_density"
 
-    def counted(self, answers: Answers) -> NDArray[np.bool_]:
+    def counted(self, answers: Predictions) -> NDArray[np.bool_]:
         known = self.is_known(answers)
         return known if answers.outside is None else known & ~answers.outside
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         assert answers.log_density is not None and answers.log_range is not None
         return mean(-(answers.log_density + answers.log_range))

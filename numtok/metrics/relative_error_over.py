@@ -9,7 +9,7 @@ from numtok.errors import UsageError
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._relative import relative_errors
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class RelativeErrorOver(Metric):
     """The share of numbers with |prediction - truth| / |truth| above ``limit``. A truth of 0
     is above any limit unless 0 is predicted.
 
-    >>> RelativeErrorOver().plain(Answers.of([1, 2], [1.05, 3]))
+    >>> RelativeErrorOver().plain(Predictions.of([1, 2], [1.05, 3]))
     0.5
     """
 
@@ -36,5 +36,5 @@ class RelativeErrorOver(Metric):
                 "truth, 0 or more, such as 0.1"
             )
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         return mean((relative_errors(answers) > self.limit).astype(np.float64))

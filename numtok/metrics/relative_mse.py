@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._squares import relative_mse
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class RelativeMse(Metric):
     """MSE / Var(y), the variance being that of these truths as a population: 1 - R2. To predict
     the mean of the truths gives 1.
 
-    >>> RelativeMse().plain(Answers.of([1, 3], [1, 4]))
+    >>> RelativeMse().plain(Predictions.of([1, 3], [1, 4]))
     0.5
     """
 
@@ -24,5 +24,5 @@ class RelativeMse(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "the truth is constant, or its spread is nothing next to the errors"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         return relative_mse(answers.truth, answers.prediction)

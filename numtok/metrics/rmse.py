@@ -6,14 +6,14 @@ from typing import ClassVar, Literal
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._squares import mean_square
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
 class Rmse(Metric):
     """The square root of the mean squared error, in the units of the numbers.
 
-    >>> Rmse().plain(Answers.of([1, 2], [2, 9]))
+    >>> Rmse().plain(Predictions.of([1, 2], [2, 9]))
     5.0
     """
 
@@ -23,6 +23,6 @@ class Rmse(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "an error is larger than float64 can hold"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         squares = mean_square(answers.prediction - answers.truth)
         return lambda weights: squares(weights).root

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._literals import numerals
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ class RoundedMatch(Metric):
 
     >>> literals = {"truth_literal": ["1302", "1.30e3", "0.10", "0.10"]}
     >>> literals["prediction_literal"] = ["1301.98", "1304.9", "0.0951", "0.11"]
-    >>> answers = Answers.of([1302, 1300, 0.1, 0.1], [1301.98, 1304.9, 0.0951, 0.11], **literals)
+    >>> answers = Predictions.of([1302, 1300, 0.1, 0.1], [1301.98, 1304.9, 0.0951, 0.11], **literals)
     >>> RoundedMatch().plain(answers)
     0.75
     """
@@ -46,7 +46,7 @@ class RoundedMatch(Metric):
     undefined: ClassVar[str] = "there are no numbers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         matches, open_ = _by_floats(answers)
         left = answers.take(np.flatnonzero(open_))
         matches[open_] = [
@@ -56,7 +56,7 @@ class RoundedMatch(Metric):
         return mean(matches.astype(np.float64))
 
 
-def _by_floats(answers: Answers) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _by_floats(answers: Predictions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which match, bool[n], and which floats cannot tell, bool[n]: those at the edge of rounding,
     with more digits than a float has, or not written plainly."""
     assert answers.truth_literal is not None and answers.prediction_literal is not None

@@ -9,7 +9,7 @@ import numpy as np
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._squares import relative_mse
 from numtok.metrics._weighted import Floats
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 def _signed_log(values: Floats) -> Floats:
@@ -23,7 +23,7 @@ class SignedLogR2(Metric):
     largest numbers, here each order of magnitude above 1 counts alike; below 1 the transform is
     linear, so small numbers count little.
 
-    >>> round(SignedLogR2().plain(Answers.of([0, 99], [9, 99])), 12)
+    >>> round(SignedLogR2().plain(Predictions.of([0, 99], [9, 99])), 12)
     0.5
     """
 
@@ -33,6 +33,6 @@ class SignedLogR2(Metric):
     bounds: ClassVar[tuple[float, float]] = (-math.inf, 1.0)
     undefined: ClassVar[str] = "the truth is constant"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         unexplained = relative_mse(_signed_log(answers.truth), _signed_log(answers.prediction))
         return lambda weights: 1 - unexplained(weights)

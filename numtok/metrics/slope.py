@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import dot
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Slope(Metric):
     """Cov(truth, prediction) / Var(truth): 1 where predictions follow the truth, 0 where they do
     not move with it.
 
-    >>> Slope().plain(Answers.of([0, 1, 2], [5, 5.5, 6]))
+    >>> Slope().plain(Predictions.of([0, 1, 2], [5, 5.5, 6]))
     0.5
     """
 
@@ -25,7 +25,7 @@ class Slope(Metric):
     better: ClassVar[Literal["neither"]] = "neither"
     undefined: ClassVar[str] = "all truths are the same, or float64 cannot hold their squares"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         # In units of their size, from their middle: little is lost and nothing overflows.
         x, y = answers.truth, answers.prediction
         size_x, size_y = (max(float(np.abs(one).max()), 1e-300) for one in (x, y))

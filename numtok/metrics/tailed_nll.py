@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class TailedNll(Metric):
     lying outside the range of the train split (``distributions.tailed``): so it is defined, and
     compares, where a histogram or a normalised decoder gives a truth no probability at all.
 
-    >>> TailedNll().plain(Answers.of([0, 0], [0, 0], log_density_tailed=[-1, -2]))
+    >>> TailedNll().plain(Predictions.of([0, 0], [0, 0], log_density_tailed=[-1, -2]))
     1.5
     """
 
@@ -25,6 +25,6 @@ class TailedNll(Metric):
     needs: ClassVar[tuple[str, ...]] = ("log_density_tailed",)
     known: ClassVar[str] = "log_density_tailed"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         assert answers.log_density_tailed is not None
         return mean(-answers.log_density_tailed)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Answers, Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class TokenNll(Metric):
     make it small, and no width of an interval is in it. The published likelihoods of the decoders
     in Decoding-based Regression agree with this figure.
 
-    >>> TokenNll().plain(Answers.of([0, 0], [0, 0], token_nll=[0.5, 0.75]))
+    >>> TokenNll().plain(Predictions.of([0, 0], [0, 0], token_nll=[0.5, 0.75]))
     0.625
     """
 
@@ -30,6 +30,6 @@ class TokenNll(Metric):
     needs: ClassVar[tuple[str, ...]] = ("token_nll",)
     known: ClassVar[str] = "token_nll"
 
-    def statistic(self, answers: Answers) -> Statistic:
+    def statistic(self, answers: Predictions) -> Statistic:
         assert answers.token_nll is not None
         return mean(answers.token_nll)

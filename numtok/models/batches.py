@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.dataset import Samples, Values
+from numtok.encoding.dataset import EncodedSplit, Values
 from numtok.seeds import generator
 
 PAD = 0  # the id of records.SPECIALS[0]
@@ -81,7 +81,7 @@ def ranges(starts: NDArray[np.int64], lengths: NDArray[np.signedinteger]) -> NDA
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
 
 
-class Order:
+class EpochSampler:
     """Some rows of a split in batches of ``size``: shuffled anew each epoch, rows of like length
     together. ``lengths`` are those of all rows of the split. What lacks in the last batch of an
     epoch is left out, or, with ``filled``, rows of that epoch that come a second time."""
@@ -151,7 +151,7 @@ class Batches:
     """
 
     def __init__(
-        self, samples: Samples, values: Values, size: int, classes: Sequence[str] = ()
+        self, samples: EncodedSplit, values: Values, size: int, classes: Sequence[str] = ()
     ) -> None:
         self._samples = samples
         self._values = values
@@ -159,7 +159,7 @@ class Batches:
         self._is_target[samples.targets] = True
         self._label = samples.class_of(classes) if classes else None
         #: All rows, in the order in which training meets them.
-        self.order = Order(np.arange(len(samples)), samples.lengths, size)
+        self.order = EpochSampler(np.arange(len(samples)), samples.lengths, size)
 
     def __len__(self) -> int:
         """Batches in one pass over the rows."""

@@ -3,8 +3,8 @@
 Scores stay on the model's device. Of the whole vocabulary a number can only go on
 with the scheme's own tokens or end, so all other tokens count as one: the end.
 
-Token ids are those of the whole vocabulary for ``Steps``, and local ones in
-``Grammar`` and :class:`Reading`.
+Token ids are those of the whole vocabulary for ``DecodingStates``, and local ones in
+``Grammar`` and :class:`NumberReadings`.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar, Paths
 from numtok.models.model import Model
 from numtok.models.objectives.base import MASK
-from numtok.models.steps import Steps
+from numtok.models.steps import DecodingStates
 
 LONGEST = 64  # tokens of a number where nothing says how many
 
@@ -28,7 +28,7 @@ Draw = Callable[[int], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class NumberReadings:
     """``n`` numbers as read from a model; a number of W tokens at most."""
 
     tokens: NDArray[np.int64]  # [n, W], local ids, -1 behind a number's end
@@ -59,13 +59,15 @@ class Reader:
     grammar: Grammar
     constrained: bool
     longest: int = LONGEST
-    _rules: "Rules" = field(init=False)
+    _rules: "GrammarMasks" = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_rules", Rules(self.grammar))
+        object.__setattr__(self, "_rules", GrammarMasks(self.grammar))
 
     @torch.no_grad()
-    def read(self, steps: Steps, draw: Draw | None = None, keep_logits: bool = False) -> Reading:
+    def read(
+        self, steps: DecodingStates, draw: Draw | None = None, keep_logits: bool = False
+    ) -> NumberReadings:
         """The most probable token each time, or one drawn by its probability.
 
         ``keep_logits``: at all places, those behind a number's end too. Takes
@@ -110,10 +112,10 @@ class Reader:
         if fixed is None and steps.lengths is None:
             tokens[numbers[going]] = -1  # a number that does not end is none
         logits = torch.stack(kept, dim=1).cpu().numpy() if kept else None
-        return Reading(tokens, on_grammar, logits, parameters)
+        return NumberReadings(tokens, on_grammar, logits, parameters)
 
     @torch.no_grad()
-    def score(self, steps: Steps, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+    def score(self, steps: DecodingStates, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
         """float64[n]: the log-probability of given numbers, in nats.
 
         tokens
@@ -188,7 +190,7 @@ class _Scores:
     others: Tensor  # [n, vocabulary], -inf for the tokens of numbers
 
 
-class Rules:
+class GrammarMasks:
     """What a grammar allows in each state that was met so far, on a device."""
 
     def __init__(self, grammar: Grammar) -> None:

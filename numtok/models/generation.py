@@ -16,7 +16,7 @@ from torch import Tensor
 from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar, Paths
 from numtok.models.batches import PAD, Batch
-from numtok.models.decoding import Rules
+from numtok.models.decoding import GrammarMasks
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK, moved
 from numtok.models.trunks.transformer import Cache
@@ -24,7 +24,7 @@ from numtok.models.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class WrittenAnswers:
     """``n`` answers as a model wrote them, W tokens at most."""
 
     tokens: NDArray[np.int64]  # [n, W], ids of the whole vocabulary, -1 behind an answer's end
@@ -62,15 +62,15 @@ class Writer:
     grammar: Grammar
     constrained: bool
     longest: int
-    _rules: Rules = field(init=False)
+    _rules: GrammarMasks = field(init=False)
     _valued: NDArray[np.int64] = field(init=False)  # the tokens that have a value beside them
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_rules", Rules(self.grammar))
+        object.__setattr__(self, "_rules", GrammarMasks(self.grammar))
         object.__setattr__(self, "_valued", Vocabulary.of(self.codec).numbers)
 
     @torch.no_grad()
-    def write(self, batch: Batch, memory: Cache | None = None) -> tuple[Written, Cache]:
+    def write(self, batch: Batch, memory: Cache | None = None) -> tuple[WrittenAnswers, Cache]:
         """The answers of the rows, each of which has an ``answer_start``.
 
         ``memory``, the cache of an earlier batch, gives its memory to this one's, which comes back.
@@ -82,7 +82,7 @@ class Writer:
         ended = np.zeros(n, np.bool_)
         room = self.model.settings.context - batch.answer_start
         rows, going = np.arange(n), np.ones(n, np.bool_)  # those gone on with; not yet ended
-        numbers = _Numbers(self.grammar, n)
+        numbers = _AnswerNumbers(self.grammar, n)
         for place in range(self.longest):
             going &= place < room[rows]
             if not going.any():
@@ -106,7 +106,7 @@ class Writer:
                 state = self.model.extend_written(
                     _moved(chosen, state.device), _moved(beside, state.device), cache, state
                 )
-        return Written(tokens, begins, self._ends(tokens, begins), values, ended), whole
+        return WrittenAnswers(tokens, begins, self._ends(tokens, begins), values, ended), whole
 
     def _read(self, batch: Batch, memory: Cache | None) -> tuple[Tensor, Cache]:
         """The states [n, D] that predict each answer's first token; a cache of what is before."""
@@ -137,7 +137,7 @@ class Writer:
             values[valued] = self.model.value_point(parameters).astype(np.float32)
         return values
 
-    def _choose(self, state: Tensor, numbers: "_Numbers") -> NDArray[np.int64]:
+    def _choose(self, state: Tensor, numbers: "_AnswerNumbers") -> NDArray[np.int64]:
         """The next token of each answer, of the whole vocabulary."""
         scores = self.model.token_head(state).float()
         scores[:, [PAD, MASK]] = -torch.inf
@@ -163,7 +163,7 @@ class Writer:
         return inside & ~goes_on
 
 
-class _Numbers:
+class _AnswerNumbers:
     """Which number each of ``n`` answers is in, and how far."""
 
     def __init__(self, grammar: Grammar, n: int) -> None:

@@ -8,12 +8,12 @@ from torch import Tensor
 from numtok.errors import UsageError
 from numtok.models.heads.base import ValueHead
 from numtok.models.model import Model
-from numtok.models.objectives.base import Example
+from numtok.models.objectives.base import TrainingBatch
 from numtok.registry import spec_of
 
 
 @torch.no_grad()
-def log_likelihoods(model: Model, example: Example) -> NDArray[np.float64]:
+def log_likelihoods(model: Model, example: TrainingBatch) -> NDArray[np.float64]:
     """float64[B], nats: log p of all that an example asks for in each row.
 
     Of an autoregressive model that is log p of the row. With the head ``numgpt`` it is Equation 12

@@ -29,7 +29,7 @@ from numtok.models.batches import PAD
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.gated import Gated
 from numtok.models.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
-from numtok.models.objectives.base import OBJECTIVES, Example, Objective
+from numtok.models.objectives.base import OBJECTIVES, Objective, TrainingBatch
 from numtok.models.prefixed import Prefixed
 from numtok.models.presets import Preset
 from numtok.models.trunks.bigru import BidirectionalGru, Bigru
@@ -279,7 +279,7 @@ class Model(nn.Module):
         """What is always there: the head of the classes where there are some, else of tokens."""
         return self.class_head if self.settings.classes else self.token_head
 
-    def class_log_probabilities(self, example: Example) -> Tensor:
+    def class_log_probabilities(self, example: TrainingBatch) -> Tensor:
         """[B, C], float32: of each class, for a batch whose rows are all asked (``ended``)."""
         given = self.given(example)
         hidden = self.hidden(given.tokens, given.values, given.real, given.asked)
@@ -326,7 +326,7 @@ class Model(nn.Module):
         assert isinstance(self.embedder, Prefixed)
         return self.embedder.prefix
 
-    def losses(self, given: "Given") -> Losses:
+    def losses(self, given: "ModelInputs") -> Losses:
         """Token and value losses of a batch.
 
         Only the hidden states that predict something go through the heads.
@@ -336,7 +336,7 @@ class Model(nn.Module):
         hidden = self.hidden(given.tokens, given.values, given.real, given.asked)
         return self.losses_of(hidden, given)
 
-    def _losses_of_two_passes(self, given: "Given") -> Losses:
+    def _losses_of_two_passes(self, given: "ModelInputs") -> Losses:
         passes, at_P = self.objective.passes, given.projected
         assert passes is not None and self.projection is not None and at_P is not None
         embedded_BLD = self.embedder(given.tokens, given.values)
@@ -367,7 +367,7 @@ class Model(nn.Module):
             total = total + passes.total(losses.projected.token, losses.projected.reconstruction)
         return total
 
-    def losses_of(self, hidden: Tensor, given: "Given") -> Losses:
+    def losses_of(self, hidden: Tensor, given: "ModelInputs") -> Losses:
         """As :meth:`losses`, of the states [B, Q, D] that :meth:`hidden` gave."""
         flat = hidden.flatten(0, 1)
         # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
@@ -386,20 +386,20 @@ class Model(nn.Module):
                 value = sum((0 * p.sum() for p in self.value_head.parameters()), parameters.sum())
         return Losses(token, value)
 
-    def given(self, example: Example) -> "Given":
+    def given(self, example: TrainingBatch) -> "ModelInputs":
         """An example on the model's device."""
         return self.on_host(example).to(self._table.device)
 
-    def on_host(self, example: Example) -> "Given":
+    def on_host(self, example: TrainingBatch) -> "ModelInputs":
         """An example with its numbers as the value head learns them, not yet on a device."""
         values, learnt = example.number_values, example.number_values[:, None]
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.learnt(self.head_values(values, example.number_raw))
         if self.projection is None or example.projects_from is None:
-            return Given.on_host(example, learnt)
+            return ModelInputs.on_host(example, learnt)
         prefixes = example.tokens == self.prefix
         projected = prefixes & (np.arange(prefixes.shape[1]) >= example.projects_from[:, None])
-        return Given.on_host(example, learnt, np.flatnonzero(projected & example.real))
+        return ModelInputs.on_host(example, learnt, np.flatnonzero(projected & example.real))
 
     def head_values(
         self, values: NDArray[np.float32], raw: NDArray[np.float64] | None
@@ -432,7 +432,7 @@ class Model(nn.Module):
             tables += cast(Tensor, self.trunk.positions).numel()
         return total, tables
 
-    def flops(self, example: Example) -> int:
+    def flops(self, example: TrainingBatch) -> int:
         """Of one forward pass, or of two where there is a second: multiplications and additions of
         matrix products.
 
@@ -455,7 +455,7 @@ class Model(nn.Module):
         trunk = self.trunk.flops(rows, length, length if asked is None else asked.shape[1])
         return embedder + trunk + heads + self.second_flops(example)
 
-    def second_flops(self, example: Example) -> int:
+    def second_flops(self, example: TrainingBatch) -> int:
         """Of :meth:`flops` those of the second pass; 0 where there is none."""
         passes = self.objective.passes
         if passes is None or not passes.second:
@@ -465,8 +465,8 @@ class Model(nn.Module):
         return self.trunk.flops(rows, length, length) + heads
 
 
-class Given(NamedTuple):
-    """An :class:`Example` as tensors; ``real`` is None where no token is padding.
+class ModelInputs(NamedTuple):
+    """An :class:`TrainingBatch` as tensors; ``real`` is None where no token is padding.
 
     ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
     names, [B, Q], or of all, [B, L]; ``where`` is None where a token is predicted at each of these.
@@ -491,10 +491,10 @@ class Given(NamedTuple):
     @classmethod
     def on_host(
         cls,
-        example: Example,
+        example: TrainingBatch,
         learnt_NW: NDArray[Any],
         projected: NDArray[np.int64] | None = None,
-    ) -> "Given":
+    ) -> "ModelInputs":
         """Not yet on a device: on the CPU nothing is copied. With ``projected`` all states are
         asked for."""
         asked, where, number_where = example.asked
@@ -514,7 +514,7 @@ class Given(NamedTuple):
         )
         return cls._make(None if one is None else torch.from_numpy(one) for one in arrays)
 
-    def widened(self, length: int) -> "Given":
+    def widened(self, length: int) -> "ModelInputs":
         """With pads behind each row, ``length`` tokens in all, and none but all states asked for.
 
         So of all batches of as many rows the trunk sees the same shapes, whatever is predicted.
@@ -535,17 +535,17 @@ class Given(NamedTuple):
             number_where=places[self.number_where],
         )
 
-    def pinned(self) -> "Given":
+    def pinned(self) -> "ModelInputs":
         """In memory of the host that stays in place: a GPU copies from it when it comes to it,
         and :meth:`to` does not wait, as it does for other memory until all before is done."""
         return self._each(Tensor.pin_memory)
 
-    def to(self, device: torch.device) -> "Given":
+    def to(self, device: torch.device) -> "ModelInputs":
         """On ``device``. PyTorch keeps pinned memory for as long as it is copied from."""
         return self._each(lambda one: one.to(device, non_blocking=True))
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> "Given":
-        return Given._make(None if one is None else change(one) for one in self)
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "ModelInputs":
+        return ModelInputs._make(None if one is None else change(one) for one in self)
 
 
 def _cross_entropy(logits_KV: Tensor, labels_K: Tensor) -> Tensor:

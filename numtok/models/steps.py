@@ -3,11 +3,11 @@
 Reading ``n`` numbers is the same loop whatever the objective (``nn.decoding``);
 what differs is how the state that predicts a number's next token is come by:
 
-- :class:`Parallel`: all tokens of a number from one pass, as in the xVal paper;
-- :class:`LeftToRight`: a masked number token by token, each filled in before the
+- :class:`ParallelFill`: all tokens of a number from one pass, as in the xVal paper;
+- :class:`SequentialFill`: a masked number token by token, each filled in before the
   next is read, with one pass over the rows a token;
 - :class:`Autoregressive`: a number after the text before it, with a cache of keys
-  and values; :class:`Prompts` are the rows, read once for all of their numbers.
+  and values; :class:`Prefill` are the rows, read once for all of their numbers.
 
 States stay on the model's device. The same numbers can be read again and again:
 what does not depend on the tokens chosen is worked out once.
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from numtok.models.batches import Batch, ranges
 from numtok.models.model import Model
-from numtok.models.objectives.base import Example, masked, moved
+from numtok.models.objectives.base import TrainingBatch, masked, moved
 from numtok.models.trunks.transformer import Cache
 
 
@@ -39,7 +39,7 @@ def compile_passes(model: Model) -> None:
     model.extend_written = written  # type: ignore[method-assign]
 
 
-class Steps(ABC):
+class DecodingStates(ABC):
     """The hidden states [n, D] that predict the tokens of ``n`` numbers, one after the other."""
 
     #: How many tokens each number has, where the number of masks says so; int64[n].
@@ -61,11 +61,11 @@ class Steps(ABC):
         """Go on with these alone (indices into those gone on with so far)."""
 
     @abstractmethod
-    def true(self) -> "Steps":
+    def true(self) -> "DecodingStates":
         """The steps to take if all tokens are the true ones: here these may be known already."""
 
 
-class Parallel(Steps):
+class ParallelFill(DecodingStates):
     """Numbers all of whose tokens are predicted by one pass, whatever is chosen for them."""
 
     def __init__(self, states_TD: Tensor, lengths: NDArray[np.int64]) -> None:
@@ -77,16 +77,16 @@ class Parallel(Steps):
         self._place = 0
 
     @classmethod
-    def masked(cls, model: Model, batch: Batch, chosen: NDArray[np.bool_]) -> "Parallel":
+    def masked(cls, model: Model, batch: Batch, chosen: NDArray[np.bool_]) -> "ParallelFill":
         """The chosen numbers (bool[M]) of a batch, all masked."""
         example = masked(batch, batch.number_tokens(chosen))
         return cls(_states(model, example), batch.number_length[chosen])
 
-    def part(self, numbers: slice) -> "Parallel":
+    def part(self, numbers: slice) -> "ParallelFill":
         """Some of the numbers."""
         lengths = self.lengths[numbers]
         first = int(self._begin[numbers][0])
-        return Parallel(self._states_TD[first : first + int(lengths.sum())], lengths)
+        return ParallelFill(self._states_TD[first : first + int(lengths.sum())], lengths)
 
     def first(self) -> Tensor:
         self._open, self._place = np.arange(len(self.lengths)), 0
@@ -99,7 +99,7 @@ class Parallel(Steps):
     def keep(self, numbers: NDArray[np.int64]) -> None:
         self._open = self._open[numbers]
 
-    def true(self) -> Steps:
+    def true(self) -> DecodingStates:
         return self
 
     def _read(self) -> Tensor:
@@ -107,7 +107,7 @@ class Parallel(Steps):
         return self._states_TD[_moved(places[self._open], self._states_TD.device)]
 
 
-class LeftToRight(Steps):
+class SequentialFill(DecodingStates):
     """Masked numbers; each token is put into the rows before the next is read."""
 
     def __init__(self, model: Model, batch: Batch, chosen: NDArray[np.bool_]) -> None:
@@ -138,7 +138,7 @@ class LeftToRight(Steps):
     def keep(self, numbers: NDArray[np.int64]) -> None:
         self._open = self._open[numbers]
 
-    def true(self) -> Steps:
+    def true(self) -> DecodingStates:
         return self
 
     def _read(self) -> Tensor:
@@ -150,7 +150,7 @@ class LeftToRight(Steps):
         return _states(self._model, _seen(self._tokens[rows], self._values[rows], real, where))
 
 
-class Prompts:
+class Prefill:
     """Rows as an autoregressive model reads them: once, whatever is then said of them.
 
     All that is asked for in a row is seen with the true text before it, so one pass over the row
@@ -185,12 +185,12 @@ class Prompts:
             shape, like = model.transformer.shape, next(model.parameters())
             size = len(tokens), min(longest + room, shape.context)
             self.cache = cache.resized(*size) if cache else Cache(shape, *size, like)
-        self.true = Parallel(_states(model, example, self.cache), lengths)
+        self.true = ParallelFill(_states(model, example, self.cache), lengths)
         if self.cache is not None:
             everything = torch.full((len(tokens),), longest, device=self.cache.length.device)
             self.cache.rewind(everything, longest)
 
-    def steps(self, numbers: slice) -> Steps:
+    def steps(self, numbers: slice) -> DecodingStates:
         """Of some of the numbers."""
         true = self.true.part(numbers)
         if self.cache is None:
@@ -205,7 +205,7 @@ class Prompts:
         return Autoregressive(self.model, true, base, _moved(starts + 1, base.length.device))
 
 
-class Autoregressive(Steps):
+class Autoregressive(DecodingStates):
     """Numbers after the true text before them, each token after those chosen before it.
 
     ``length`` int64[n]: how much of each row of the cache is the text before its number.
@@ -213,7 +213,7 @@ class Autoregressive(Steps):
 
     lengths = None
 
-    def __init__(self, model: Model, true: Parallel, base: Cache, length: Tensor) -> None:
+    def __init__(self, model: Model, true: ParallelFill, base: Cache, length: Tensor) -> None:
         self._model = model
         self._true = true
         self._base = self._cache = base
@@ -241,7 +241,7 @@ class Autoregressive(Steps):
         if self._said is not None:
             self._said = self._said[at]
 
-    def true(self) -> Steps:
+    def true(self) -> DecodingStates:
         # The states behind a true prefix know the number, unless that is projected, step by step.
         return self if self._model.projection is not None else self._true
 
@@ -251,14 +251,14 @@ def _seen(
     values: NDArray[np.float32],
     real: NDArray[np.bool_],
     where: NDArray[np.int64],
-) -> Example:
+) -> TrainingBatch:
     """Rows with places whose states are wanted (flat indices, rising); nothing is learnt."""
     none = np.zeros(0, np.int64)
-    return Example(tokens, values, real, where, none, none, np.zeros(0, np.float32))
+    return TrainingBatch(tokens, values, real, where, none, none, np.zeros(0, np.float32))
 
 
 @torch.no_grad()
-def _states(model: Model, example: Example, cache: Cache | None = None) -> Tensor:
+def _states(model: Model, example: TrainingBatch, cache: Cache | None = None) -> Tensor:
     """[K, D] the states at the places where something is predicted; rows go into the cache."""
     given = model.given(example)
     if cache is None:

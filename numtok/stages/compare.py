@@ -17,20 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import UsageError, unknown
-from numtok.evaluation.comparison.against import Against, against
+from numtok.evaluation.comparison.against import PublishedComparison, against
 from numtok.evaluation.comparison.experiments import Experiment, described, grouped, shared_size
-from numtok.evaluation.comparison.requirements import Requirement, Verdict
-from numtok.evaluation.comparison.seeds import LEVEL, Over, Spread, spread, t_test
-from numtok.evaluation.comparison.tokens_to_target import Level, Until, until
+from numtok.evaluation.comparison.requirements import Requirement, RequirementResult
+from numtok.evaluation.comparison.seeds import LEVEL, FoldStatistics, SeedStatistics, spread, t_test
+from numtok.evaluation.comparison.tokens_to_target import Level, TokensToTarget, until
 from numtok.evaluation.report_files import (
     TARGET,
     Evaluation,
-    Predictions,
+    ReportPredictions,
     check_measures,
     clusters_told,
     read,
 )
-from numtok.metrics.base import METRICS, Answers, Metric, figures, paired_over_seeds
+from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired_over_seeds
 from numtok.records import FOLD
 from numtok.registry import spec_of
 from numtok.reports import REPORT, Figure, Figures
@@ -81,7 +81,7 @@ class Difference(msgspec.Struct, frozen=True):
 class Standing(msgspec.Struct, frozen=True):
     """One metric of one experiment; ``difference`` is None for the reference itself."""
 
-    figure: Spread
+    figure: SeedStatistics
     difference: Difference | None
 
 
@@ -93,7 +93,7 @@ class Floor(msgspec.Struct, frozen=True):
     figures: Figures
 
 
-class Part(msgspec.Struct, frozen=True):
+class SampleGroup(msgspec.Struct, frozen=True):
     """All test samples (``value`` is None), or those with one value of the group.
 
     ``standings`` are by label and metric. ``reference`` is the label of the
@@ -126,12 +126,12 @@ class Comparison(msgspec.Struct, frozen=True):
     metrics: dict[str, str]
     group: str | None
     experiments: list[Experiment]
-    parts: list[Part]
-    over_folds: dict[str, dict[str, Over]]
-    verdicts: list[Verdict]
-    against: Against | None
+    parts: list[SampleGroup]
+    over_folds: dict[str, dict[str, FoldStatistics]]
+    verdicts: list[RequirementResult]
+    against: PublishedComparison | None
     measures: str
-    until: list[Until]
+    until: list[TokensToTarget]
     notes: list[str]
     reference: str | None = None
 
@@ -141,7 +141,7 @@ class _Measured:
     """One experiment: its label, and the predictions of each of its seeds."""
 
     label: str
-    predictions: list[Predictions]
+    predictions: list[ReportPredictions]
 
 
 def run(config: Config, store: Store) -> Comparison:
@@ -159,7 +159,7 @@ def run(config: Config, store: Store) -> Comparison:
     groups = grouped(evaluations)
     experiments = described(groups)
     measured = [
-        _Measured(experiment.label, [Predictions.read(evaluation) for evaluation in group])
+        _Measured(experiment.label, [ReportPredictions.read(evaluation) for evaluation in group])
         for experiment, group in zip(experiments, groups, strict=True)
     ]
     first = measured[0].predictions[0]
@@ -249,7 +249,7 @@ def _part(
     metrics: Sequence[Metric],
     chosen: int | None,
     floors: list[Floor],
-) -> Part:
+) -> SampleGroup:
     answers = [[one.answers.take(rows) for one in each.predictions] for each in measured]
     spreads = []
     for seeds in answers:
@@ -283,30 +283,30 @@ def _part(
     }
     reference = None if base is None else measured[base].label
     clusters = measured[0].predictions[0].clusters(rows)
-    return Part(value, len(rows), clusters, reference, standings, floors)
+    return SampleGroup(value, len(rows), clusters, reference, standings, floors)
 
 
 def _over_folds(
     measured: Sequence[_Measured], metrics: Sequence[Metric]
-) -> dict[str, dict[str, Over]]:
+) -> dict[str, dict[str, FoldStatistics]]:
     first = measured[0].predictions[0]
     folds = list(first.groups(FOLD).values()) if FOLD in first.group_names else []
     if len(folds) < 2:
         return {}
-    found: dict[str, dict[str, Over]] = {}
+    found: dict[str, dict[str, FoldStatistics]] = {}
     for each in measured:
         seeds = [
             [figures(metrics, one.answers.take(rows), resamples=1) for one in each.predictions]
             for rows in folds
         ]
         found[each.label] = {
-            name: Over.of([spread([one[name] for one in fold]).value for fold in seeds])
+            name: FoldStatistics.of([spread([one[name] for one in fold]).value for fold in seeds])
             for name in map(spec_of, metrics)
         }
     return found
 
 
-def _best(metric: Metric, spreads: Sequence[Mapping[str, Spread]]) -> int | None:
+def _best(metric: Metric, spreads: Sequence[Mapping[str, SeedStatistics]]) -> int | None:
     """The first of the experiments with the best figure."""
     sign = {"higher": 1, "lower": -1, "neither": 0}[metric.better]
     values = {
@@ -318,7 +318,7 @@ def _best(metric: Metric, spreads: Sequence[Mapping[str, Spread]]) -> int | None
 
 
 def _apart(
-    metric: Metric, first: Sequence[Answers], second: Sequence[Answers], p: float | None
+    metric: Metric, first: Sequence[Predictions], second: Sequence[Predictions], p: float | None
 ) -> Difference:
     figure, better = paired_over_seeds(metric, first, second, level=LEVEL)
     low, high = figure.low, figure.high
@@ -361,7 +361,9 @@ def _floors(
     return found
 
 
-def _verdicts(requirements: Sequence[Requirement], measured: Sequence[_Measured]) -> list[Verdict]:
+def _verdicts(
+    requirements: Sequence[Requirement], measured: Sequence[_Measured]
+) -> list[RequirementResult]:
     metrics = [METRICS.build(name) for name in dict.fromkeys(one.metric for one in requirements)]
     if not metrics:
         return []

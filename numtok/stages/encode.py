@@ -19,14 +19,14 @@ from typing import Any, NotRequired, TypedDict
 import msgspec
 
 from numtok import files
-from numtok.data.reading.batches import Reading
+from numtok.data.reading.batches import ReadingOptions
 from numtok.data.reading.options import check_reading
 from numtok.data.reading.sources import check_rule, find_sources
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.encoding.codec import Codec
-from numtok.encoding.fit_codec import Fit, Unfitted, first_columns, no_rows
+from numtok.encoding.fit_codec import FittedCodec, Unfitted, first_columns, no_rows
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import Scheme
@@ -116,7 +116,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class EncodeEstimate:
     """What a dry run expects, from the first unit of the input."""
 
     input_bytes: int
@@ -132,7 +132,7 @@ class Result:
     ref: str
     artifact: Artifact | None
     made: bool
-    estimate: Estimate | None = None
+    estimate: EncodeEstimate | None = None
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
@@ -145,7 +145,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     encoding, encoding_parents = _encoding(config, store)
     rule = SplitRule.parse(config.split) if config.split else None
     screening = Screening(
-        Reading(config.text_field, config.max_line), rule, config.on_error == "skip"
+        ReadingOptions(config.text_field, config.max_line), rule, config.on_error == "skip"
     )
     with ExitStack() as stack:
         spool = Spool(lambda: stack.enter_context(store.spool()), Quota.parse(config.disk_limit))
@@ -216,7 +216,7 @@ class _Job:
         """Bytes of input."""
         return sum(unit.size for unit in self.units)
 
-    def fit(self, encoding: Unfitted | Codec) -> Fit:
+    def fit(self, encoding: Unfitted | Codec) -> FittedCodec:
         """The codec and the columns seen so far, from an earlier run of this draft or made now."""
         receipt = self.draft.receipt(
             _FIT, input=self._whole, settings=self.draft.version, facts=_FitFacts
@@ -224,9 +224,11 @@ class _Job:
         if receipt is not None:
             codec = Codec.read(self.draft.path / SCHEME_FILE)
             # Receipts did not always say what was learnt from.
-            return Fit(codec, list(receipt.facts["columns"]), receipt.facts.get("learnt_from", {}))
+            return FittedCodec(
+                codec, list(receipt.facts["columns"]), receipt.facts.get("learnt_from", {})
+            )
         if isinstance(encoding, Codec):
-            fit = Fit(encoding, first_columns(self.units, self.screening), {})
+            fit = FittedCodec(encoding, first_columns(self.units, self.screening), {})
         else:
             self.progress("fitting", 0, 0, 0)
             fit = encoding.fit(self.units, self.screening, self.workers, self._advance)
@@ -239,7 +241,7 @@ class _Job:
         content = msgspec.json.encode([unit.input for unit in self.units])
         return hashlib.sha256(content).hexdigest()
 
-    def _keep(self, fit: Fit) -> None:
+    def _keep(self, fit: FittedCodec) -> None:
         """Write down what the units are encoded with, for a run that continues this one."""
         write_receipt(
             self.draft.path,
@@ -250,7 +252,7 @@ class _Job:
             facts={"columns": fit.columns, "learnt_from": fit.learnt_from},
         )
 
-    def encode(self, fit: Fit) -> dict[str, int]:
+    def encode(self, fit: FittedCodec) -> dict[str, int]:
         """Encode every unit that has no receipt yet; the counts of all.
 
         All shards have a column for every group and floor. One that first appears late makes
@@ -263,7 +265,7 @@ class _Job:
             if not unseen:
                 break
             more = sorted({*more, *unseen})
-            self._keep(Fit(codec, more, learnt_from))
+            self._keep(FittedCodec(codec, more, learnt_from))
         counts = Counter({"rows": 0, "numbers": 0, "tokens": 0, "rejected": 0})
         for fact in facts:
             for split, rows in fact["rows"].items():
@@ -319,7 +321,7 @@ class _Job:
 
 def _estimate(
     folder: Path, units: Sequence[Unit], encoding: Unfitted | Codec, screening: Screening
-) -> Estimate:
+) -> EncodeEstimate:
     """Encode the first unit into a folder that is thrown away, and multiply."""
     if isinstance(encoding, Codec):
         codec, more = encoding, first_columns(units, screening)
@@ -335,7 +337,7 @@ def _estimate(
     total = sum(unit.size for unit in units)
     share = total / units[0].size
     rows = sum(facts["rows"].values())
-    return Estimate(
+    return EncodeEstimate(
         total, round(rows * share), round(facts["tokens"] * share), round(fixed + shards * share)
     )
 

@@ -24,15 +24,15 @@ from numpy.typing import NDArray
 from numtok.evaluation.comparison.experiments import labels, told
 from numtok.evaluation.number_parts import (
     KINDS,
-    Shares,
-    Written,
+    NumberParts,
+    PartShares,
     by_chance,
     check_shown,
     kind,
     written,
 )
-from numtok.evaluation.report_files import Evaluation, Predictions, answers_of, read
-from numtok.metrics.base import Answers, means
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, answers_of, read
+from numtok.metrics.base import Predictions, means
 from numtok.reports import REPORT, Figure
 from numtok.store.store import Store
 
@@ -69,7 +69,7 @@ class Distance(msgspec.Struct, frozen=True):
     by_chance: float | None
 
 
-class Size(msgspec.Struct, frozen=True):
+class NumberFrequency(msgspec.Struct, frozen=True):
     """How often one number comes, whatever its sign: among truths, among predictions, and among
     predictions if their mantissa told nothing of their exponent (None of zero, which has none);
     ``of_squares`` is the share that predicting it has of the sum of squared errors."""
@@ -81,7 +81,7 @@ class Size(msgspec.Struct, frozen=True):
     of_squares: float | None
 
 
-class Faults(msgspec.Struct, frozen=True):
+class ReportErrors(msgspec.Struct, frozen=True):
     """Of one report.
 
     commonest
@@ -96,11 +96,11 @@ class Faults(msgspec.Struct, frozen=True):
     numbers: int
     faults: list[Fault]
     distances: list[Distance]
-    commonest: Size | None
-    surplus: list[Size]
+    commonest: NumberFrequency | None
+    surplus: list[NumberFrequency]
 
 
-class Difference(msgspec.Struct, frozen=True):
+class ErrorDifference(msgspec.Struct, frozen=True):
     """Two reports of one model, by their labels: the share of one kind in ``label`` less that in
     ``reference``, of the same numbers, with a 95% bootstrap interval over samples."""
 
@@ -110,23 +110,23 @@ class Difference(msgspec.Struct, frozen=True):
     share: Figure
 
 
-class Found(msgspec.Struct, frozen=True):
+class ErrorAnalysis(msgspec.Struct, frozen=True):
     """The faults of each report, in order, and the differences of each from the first report of
     the same model on the same rows."""
 
-    faults: list[Faults]
-    differences: list[Difference]
+    faults: list[ReportErrors]
+    differences: list[ErrorDifference]
 
 
-def run(config: Config, store: Store) -> Found:
+def run(config: Config, store: Store) -> ErrorAnalysis:
     """Raises UsageError for an unknown target and for a report of labels."""
     evaluations = [read(store.resolve(ref, {REPORT})) for ref in config.reports]
     settings = [told(one) | {"seed": str(one.report.seed)} for one in evaluations]
     names = labels([one.report.scheme for one in evaluations], settings)
     found, differences = [], []
-    firsts: dict[tuple[object, ...], tuple[str, Predictions]] = {}
+    firsts: dict[tuple[object, ...], tuple[str, ReportPredictions]] = {}
     for name, evaluation in zip(names, evaluations, strict=True):
-        predictions = Predictions.of_numbers(evaluation)
+        predictions = ReportPredictions.of_numbers(evaluation)
         own = answers_of(predictions, config.target)
         found.append(faults(config, name, predictions.ref, own))
         reference, first = firsts.setdefault(_same_rows(evaluation), (name, predictions))
@@ -134,7 +134,7 @@ def run(config: Config, store: Store) -> Found:
             first.check_pairs(predictions)
             other = answers_of(first, config.target)
             differences += _differences(config, (reference, other), (name, own))
-    return Found(found, differences)
+    return ErrorAnalysis(found, differences)
 
 
 def _same_rows(evaluation: Evaluation) -> tuple[object, ...]:
@@ -142,7 +142,7 @@ def _same_rows(evaluation: Evaluation) -> tuple[object, ...]:
     return report.model, report.data, report.split, report.rows
 
 
-def faults(config: Config, label: str, ref: str, answers: Answers) -> Faults:
+def faults(config: Config, label: str, ref: str, answers: Predictions) -> ReportErrors:
     """What is wrong with some answers."""
     truths, found = written(answers, config.digits)
     kinds = _kinds(truths, found)
@@ -155,16 +155,16 @@ def faults(config: Config, label: str, ref: str, answers: Answers) -> Faults:
         return float(squares[rows].sum()) / whole if whole else None
 
     valid = [one for one in found if one is not None]
-    true, predicted = Shares.of(truths), Shares.of(valid)
+    true, predicted = PartShares.of(truths), PartShares.of(valid)
     # Zero has no parts that could be combined.
-    parts = Shares.of([one for one in truths if one.exponent])
+    parts = PartShares.of([one for one in truths if one.exponent])
     combined = [one for one in valid if one.exponent]
-    of_combined, not_zero = Shares.of(combined), len(combined) / max(1, len(valid))
+    of_combined, not_zero = PartShares.of(combined), len(combined) / max(1, len(valid))
 
-    def size(mantissa: str, exponent: str) -> Size:
+    def size(mantissa: str, exponent: str) -> NumberFrequency:
         name = mantissa + exponent
         unrelated = of_combined.mantissa.get(mantissa, 0.0) * of_combined.exponent.get(exponent, 0)
-        return Size(
+        return NumberFrequency(
             name,
             true.number.get(name, 0.0),
             predicted.number.get(name, 0.0),
@@ -174,7 +174,7 @@ def faults(config: Config, label: str, ref: str, answers: Answers) -> Faults:
 
     surplus = {one: share - true.number.get(one, 0.0) for one, share in predicted.number.items()}
     worst = sorted(surplus, key=lambda one: (-surplus[one], one))[: config.top]
-    return Faults(
+    return ReportErrors(
         label,
         ref,
         len(truths),
@@ -184,7 +184,9 @@ def faults(config: Config, label: str, ref: str, answers: Answers) -> Faults:
         ],
         [
             _distance(part, *pair, len(truths), len(valid))
-            for part, pair in zip(Shares._fields, zip(true, predicted, strict=True), strict=True)
+            for part, pair in zip(
+                PartShares._fields, zip(true, predicted, strict=True), strict=True
+            )
         ],
         size(_commonest(parts.mantissa), _commonest(parts.exponent)) if parts.number else None,
         [size(*_split(one)) for one in worst if surplus[one] > 0],
@@ -192,18 +194,20 @@ def faults(config: Config, label: str, ref: str, answers: Answers) -> Faults:
 
 
 def _differences(
-    config: Config, reference: tuple[str, Answers], other: tuple[str, Answers]
-) -> list[Difference]:
+    config: Config, reference: tuple[str, Predictions], other: tuple[str, Predictions]
+) -> list[ErrorDifference]:
     (first, before), (second, after) = reference, other
     both = [_columns(_kinds(*written(one, config.digits))) for one in (before, after)]
     columns = [now - then for then, now in zip(*both, strict=True)]
     return [
-        Difference(second, first, one, share)
+        ErrorDifference(second, first, one, share)
         for one, share in zip(KINDS, means(columns, after), strict=True)
     ]
 
 
-def _kinds(truths: Sequence[Written], found: Sequence[Written | None]) -> "NDArray[np.str_]":
+def _kinds(
+    truths: Sequence[NumberParts], found: Sequence[NumberParts | None]
+) -> "NDArray[np.str_]":
     return np.array([kind(*pair) for pair in zip(truths, found, strict=True)])
 
 

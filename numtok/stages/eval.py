@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.data.reading.arrow import nullable
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure
 from numtok.encoding.splits import check_codec, read_learnt, read_split, splits
 from numtok.errors import DataError, UsageError
@@ -28,14 +28,14 @@ from numtok.evaluation.answers import ANSWERS, AnswerEvaluation, answer_metrics
 from numtok.evaluation.baselines import floors as all_floors
 from numtok.evaluation.baselines import target_means
 from numtok.evaluation.calibration import spreads
-from numtok.evaluation.evaluated import Evaluated
+from numtok.evaluation.evaluated import EvaluatedSplit
 from numtok.evaluation.labels import LabelEvaluation, label_metrics
 from numtok.evaluation.predict import (
     AUTOREGRESSIVE,
-    Asked,
     Options,
     Predicted,
     Predictor,
+    Queries,
     target_names,
 )
 from numtok.evaluation.ranges import outside
@@ -170,7 +170,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         loaded = read_model(model, device)  # only now: a report that is there needs no weights
         if config.compile:
             compile_passes(loaded.model)
-        evaluated = Evaluated.of(loaded, encoded, config.split, config.rows)
+        evaluated = EvaluatedSplit.of(loaded, encoded, config.split, config.rows)
         evaluation: LabelEvaluation | AnswerEvaluation | _Evaluation
         if options is not None:
             evaluation = _Evaluation.of(evaluated, config, store, options, metrics)
@@ -223,16 +223,16 @@ def _command(
 class _Evaluation:
     """Of a model of numbers."""
 
-    evaluated: Evaluated
+    evaluated: EvaluatedSplit
     config: Config
-    train: Samples | None  # where the floors are fitted
+    train: EncodedSplit | None  # where the floors are fitted
     predictor: Predictor
     metrics: list[Metric]
 
     @classmethod
     def of(
         cls,
-        evaluated: Evaluated,
+        evaluated: EvaluatedSplit,
         config: Config,
         store: Store,
         options: Options,
@@ -255,7 +255,7 @@ class _Evaluation:
         return self.evaluated.loaded
 
     @property
-    def samples(self) -> Samples:
+    def samples(self) -> EncodedSplit:
         return self.evaluated.samples
 
     @property
@@ -263,7 +263,7 @@ class _Evaluation:
         return self.loaded.trained.train_mean
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> Queries:
         return self.predictor.asked
 
     def predictions(

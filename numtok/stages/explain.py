@@ -16,7 +16,7 @@ _WORDS = ("nan", "inf", "-inf")  # values have these, texts do not
 
 
 @dataclass(frozen=True)
-class Written:
+class ExplainedNumber:
     """One number in one scheme."""
 
     scheme: str
@@ -27,7 +27,7 @@ class Written:
     note: str  # "" for an ordinary number in a scheme that is what it will be
 
 
-def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[Written]:
+def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[ExplainedNumber]:
     """Write a number in each scheme; if none is named, in all that need no settings.
 
     Raises UsageError unless ``number`` is exactly one number under the policy, or nan, inf, -inf.
@@ -58,7 +58,7 @@ def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
     return Numerals.read(Literals(data, starts, ends))
 
 
-def _written(scheme: Scheme, numerals: Numerals) -> Written:
+def _written(scheme: Scheme, numerals: Numerals) -> ExplainedNumber:
     encoded = scheme.encode(numerals)
     decoded = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
     names = scheme.vocabulary()
@@ -70,7 +70,7 @@ def _written(scheme: Scheme, numerals: Numerals) -> Written:
         relative = abs(back - value) / (abs(value) or 1.0)
         error = relative if np.isfinite(relative) else None
     outcome = Outcome(encoded.outcomes[0])
-    return Written(
+    return ExplainedNumber(
         scheme.title,
         tuple(names[token] for token in encoded.tokens),
         None if encoded.channel is None else float(encoded.channel[0]),

@@ -32,7 +32,7 @@ from numtok.data.sources.base import (
     TableSource,
     TextSource,
 )
-from numtok.data.tables.columns import Columns, feature_column, target_column, write_columns
+from numtok.data.tables.columns import TableColumns, feature_column, target_column, write_columns
 from numtok.data.weather.open_field import OpenField
 from numtok.errors import DataError, UsageError, unknown
 from numtok.records import DATA, DOWNLOAD, FIELD, TABLE
@@ -72,7 +72,7 @@ class Config:
                 raise UsageError(f"fetch {self.source} needs a value for {_option(key)}")
 
 
-class Estimate(NamedTuple):
+class FetchEstimate(NamedTuple):
     """What a dry run finds of a field: its shape, its first and last time, and what is to be read
     for it: objects of values in a store (0 of a file), and the bytes of these once unpacked."""
 
@@ -92,7 +92,7 @@ class Result(NamedTuple):
     ref: str
     artifact: Artifact | None
     made: bool
-    estimate: Estimate | None = None
+    estimate: FetchEstimate | None = None
 
 
 def run(config: Config, store: Store, progress: Progress) -> Iterator[Result]:
@@ -216,7 +216,7 @@ def _parents(origin: Origin, paths: Mapping[str, Path]) -> list[Parent]:
     return parents
 
 
-def _columns(where: str, dataset: Dataset) -> Columns:
+def _columns(where: str, dataset: Dataset) -> TableColumns:
     """The columns as an artifact has them, checked as those of a user's own file."""
     target = target_column(where, dataset.target, dataset.rows[dataset.target])
     features, notes = {}, list(dataset.notes)
@@ -224,7 +224,7 @@ def _columns(where: str, dataset: Dataset) -> Columns:
         if name != dataset.target:
             features[name], note = feature_column(where, name, dataset.rows[name])
             notes += [note] if note else []
-    return Columns(where, dataset.target, target, features, dict(dataset.folds), tuple(notes))
+    return TableColumns(where, dataset.target, target, features, dict(dataset.folds), tuple(notes))
 
 
 def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> dict[str, Path]:
@@ -303,8 +303,8 @@ def _parent(place: str, paths: Sequence[Path]) -> Parent:
     return Parent("file", place, digest, sum(size for _, size in read))
 
 
-def _estimate(opened: OpenField) -> Estimate:
-    return Estimate(
+def _estimate(opened: OpenField) -> FetchEstimate:
+    return FetchEstimate(
         steps=len(opened.times),
         latitudes=len(opened.latitudes),
         longitudes=len(opened.longitudes),

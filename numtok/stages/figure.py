@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numtok import files
-from numtok.analysis.figures.base import Figure, Picture, check_drawing, image
+from numtok.analysis.figures.base import FigureKind, Picture, check_drawing, image
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 from numtok.store.store import Store
@@ -18,7 +18,7 @@ _LEAST, _MOST = 200, 10_000  # pixels of a side
 class Config:
     """What ``numtok figure`` was asked for; ``size`` is in pixels, None for one that suits."""
 
-    figure: Figure
+    figure: FigureKind
     refs: tuple[str, ...]
     out: Path
     size: tuple[int, int] | None = None
@@ -50,7 +50,7 @@ def run(config: Config, store: Store) -> None:
     files.write_atomic(config.out, drawn)
 
 
-def picture_of(figure: Figure, refs: Sequence[str], store: Store) -> Picture:
+def picture_of(figure: FigureKind, refs: Sequence[str], store: Store) -> Picture:
     """What a figure shows of the artifacts that some REFs stand for.
 
     Raises UsageError where they are not of the kinds that it draws, or do not go together.

@@ -37,9 +37,9 @@ from numtok.training.checkpoint import (
     write_finished,
 )
 from numtok.training.device import MatmulRate, keep_freed_memory, peak_memory
-from numtok.training.features import Columns
-from numtok.training.fitted import Fitted, Preparation
-from numtok.training.fitting import Epoch, Fitting, FittingRecipe, FittingState
+from numtok.training.features import Features
+from numtok.training.fitted import FittedTable, Preparation
+from numtok.training.fitting import Epoch, FittingRecipe, FittingState, TableLearner
 from numtok.training.model_files import WEIGHTS
 from numtok.training.regressor_files import REGRESSOR_FILE, Fold, RegressorFile, write_regressor
 from numtok.training.signals import Signals
@@ -104,7 +104,7 @@ class Result:
     made: bool
 
 
-class Update(NamedTuple):
+class FitProgress(NamedTuple):
     """Where fitting stands: which of how many folds, which of at most how many epochs."""
 
     fold: int
@@ -113,7 +113,7 @@ class Update(NamedTuple):
     epochs: int
 
 
-Progress = Callable[[Update], None]
+Progress = Callable[[FitProgress], None]
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
@@ -123,7 +123,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     memory). An interrupt is answered by a checkpoint first; the same call then continues.
     """
     source = store.resolve(config.table, kinds={TABLE})
-    plan = _Plan.of(config, source)
+    plan = _FitPlan.of(config, source)
     with store.draft(
         MODEL,
         config.name or f"{source.name}-{plan.head_name}",
@@ -147,7 +147,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _FitPlan:
     """What is fitted to what, with all defaults in place."""
 
     config: Config
@@ -158,7 +158,7 @@ class _Plan:
     folds: list[int]
 
     @classmethod
-    def of(cls, config: Config, source: Artifact) -> "_Plan":
+    def of(cls, config: Config, source: Artifact) -> "_FitPlan":
         head = HEADS.build(config.head)
         if not isinstance(head, ValueHead) or not head.of_tables:
             raise UsageError(
@@ -224,7 +224,7 @@ class _Plan:
         return words + (["--name", config.name] if config.name else [])
 
 
-class _Record(TypedDict):
+class _EpochRecord(TypedDict):
     """A line of ``metrics.jsonl``."""
 
     fold: Natural
@@ -233,10 +233,10 @@ class _Record(TypedDict):
     validation: float
 
 
-class _Plain(TypedDict):
+class _FitConfiguration(TypedDict):
     """Of a checkpoint."""
 
-    records: list[_Record]
+    records: list[_EpochRecord]
     seconds: float
     states: list[tuple[int, FittingState]]
 
@@ -244,7 +244,7 @@ class _Plain(TypedDict):
 class _Fit:
     """One run in its draft: fold after fold, checkpoints, what is left behind."""
 
-    def __init__(self, draft: Draft, plan: _Plan, table: Table, progress: Progress) -> None:
+    def __init__(self, draft: Draft, plan: _FitPlan, table: Table, progress: Progress) -> None:
         self.draft = draft
         self.plan = plan
         self.table = table
@@ -258,7 +258,7 @@ class _Fit:
 
     def run(self) -> Finished:
         """Leave the files of the model in the draft."""
-        checkpoint = read_checkpoint(self.draft, _Plain)
+        checkpoint = read_checkpoint(self.draft, _FitConfiguration)
         if checkpoint is not None:
             self.records, self.seconds = [*checkpoint.plain["records"]], checkpoint.plain["seconds"]
             for fold, plain in checkpoint.plain["states"]:
@@ -291,7 +291,7 @@ class _Fit:
                 f"{plan.source.ref} has {len(rows)} row to learn from in fold {fold}; at least 2 "
                 "are needed, one of them to look at"
             )
-        columns = Columns(table.numbers, table.categories)
+        columns = Features(table.numbers, table.categories)
         validation = None
         if VALIDATION in table.splits(fold):
             others = table.split(VALIDATION, fold)
@@ -307,13 +307,13 @@ class _Fit:
             device=plan.device,
         )
 
-    def _fit(self, fold: int, fitting: Fitting) -> None:
+    def _fit(self, fold: int, fitting: TableLearner) -> None:
         started, before, saved = time.monotonic(), self.seconds, time.monotonic()
         with Signals() as signals:
             while not fitting.done:
                 epoch = fitting.advance()
                 self.records.append({"fold": fold, **epoch._asdict()})
-                self.progress(Update(fold, len(self.folds), epoch, fitting.recipe.epochs))
+                self.progress(FitProgress(fold, len(self.folds), epoch, fitting.recipe.epochs))
                 self.seconds = before + time.monotonic() - started
                 stop = signals.received is not None
                 if stop or time.monotonic() - saved > _CHECKPOINT_SECONDS:
@@ -333,7 +333,7 @@ class _Fit:
         plain = {"states": states, "records": self.records, "seconds": self.seconds}
         write_checkpoint(self.draft, len(self.records), Checkpoint(tensors, plain))
 
-    def _written(self, fitted: Sequence[Fitted]) -> Finished:
+    def _written(self, fitted: Sequence[FittedTable]) -> Finished:
         plan, table = self.plan, self.table
         folds = [self._fold(fold, one) for fold, one in zip(self.folds, fitted, strict=True)]
         file = RegressorFile(
@@ -364,7 +364,7 @@ class _Fit:
         flops = sum(fold.flops for fold in folds)
         return Finished(counts, self._timing(counts["samples"], flops))
 
-    def _fold(self, fold: int, fitted: Fitted) -> Fold:
+    def _fold(self, fold: int, fitted: FittedTable) -> Fold:
         return Fold(
             fold,
             fitted.inputs,

@@ -31,9 +31,9 @@ from numtok.data.tasks.base import (
     SPLITS,
     TASKS,
     DerivedTask,
-    Split,
     TableTask,
     Task,
+    TaskSplit,
     TextTask,
 )
 from numtok.errors import UsageError
@@ -85,7 +85,7 @@ class Config:
         check_workers(self.workers)
 
 
-class Estimate(NamedTuple):
+class GenEstimate(NamedTuple):
     """What a dry run expects, from the first rows of each split."""
 
     rows: int
@@ -98,14 +98,14 @@ class Result(NamedTuple):
     ref: str
     artifact: Artifact | None
     made: bool
-    estimate: Estimate | None = None
+    estimate: GenEstimate | None = None
 
 
 @dataclass(frozen=True)
-class Unit:
+class GenPart:
     """Some rows of a split: what one file holds, and its name."""
 
-    split: Split
+    split: TaskSplit
     index: int
     file: str
 
@@ -130,7 +130,7 @@ class GenUnit:
     seed: int
     settings: str
 
-    def __call__(self, unit: Unit) -> dict[str, Any]:
+    def __call__(self, unit: GenPart) -> dict[str, Any]:
         with Sink(self.draft / unit.file) as sink:
             rows, counts = _write(sink, self.task, self.seed, unit.split, unit.index)
         facts = {"split": unit.split.name, "rows": rows, "bytes": sink.bytes, "counts": counts}
@@ -198,7 +198,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         return Result(artifact.ref, artifact, made=True)
 
 
-def _splits(config: Config, task: Task) -> list[Split]:
+def _splits(config: Config, task: Task) -> list[TaskSplit]:
     """What is to be made: as the task says itself, or as asked for."""
     if (own := task.own_splits) is None:
         samples = task.samples if config.samples is None else config.samples
@@ -230,7 +230,7 @@ def _source(config: Config, task: Task, store: Store) -> Artifact | None:
 
 
 def _made_of(
-    task: Task, source: Artifact | None, splits: list[Split]
+    task: Task, source: Artifact | None, splits: list[TaskSplit]
 ) -> tuple[Task, dict[str, Any]]:
     """What makes the rows, and the facts of the manifest."""
     if not isinstance(task, DerivedTask):
@@ -239,7 +239,7 @@ def _made_of(
     return task.over(source.path, splits)
 
 
-def split_rows(text: str, samples: int) -> list[Split]:
+def split_rows(text: str, samples: int) -> list[TaskSplit]:
     """The splits of ``name=share[,name=share...]``, by name; what the shares leave of 1 is train.
 
     Rows are shared out exactly: what is rounded off one split goes to the next. Raises UsageError.
@@ -270,7 +270,7 @@ def split_rows(text: str, samples: int) -> list[Split]:
     for name in sorted(shares):  # the order as typed means nothing
         end = begin + shares[name]
         rows = int(end * samples) - int(begin * samples)
-        splits.append(Split(name, rows, int(begin * SHARES), int(end * SHARES)))
+        splits.append(TaskSplit(name, rows, int(begin * SHARES), int(end * SHARES)))
         begin = end
     if empty := [split.name for split in splits if not split.rows]:
         raise UsageError(
@@ -280,7 +280,7 @@ def split_rows(text: str, samples: int) -> list[Split]:
     return splits
 
 
-def _check_shifted(task: Task, splits: list[Split]) -> None:
+def _check_shifted(task: Task, splits: list[TaskSplit]) -> None:
     """Refuse a split that is named as if its rows were shifted, and whose rows would not be."""
     for split in splits:
         known = task.shifted
@@ -292,18 +292,18 @@ def _check_shifted(task: Task, splits: list[Split]) -> None:
             )
 
 
-def _units(task: Task, splits: list[Split]) -> list[Unit]:
-    units: list[Unit] = []
+def _units(task: Task, splits: list[TaskSplit]) -> list[GenPart]:
+    units: list[GenPart] = []
     for split in splits:
         for index in range(-(-split.rows // task.unit_rows)):
             is_table = isinstance(task, TableTask)
             file = rows_name(len(units)) if is_table else f"{split.name}-{index:05d}.jsonl"
-            units.append(Unit(split, index, file))
+            units.append(GenPart(split, index, file))
     return units
 
 
 def _write(
-    sink: Sink | IO[bytes], task: Task, seed: int, split: Split, index: int
+    sink: Sink | IO[bytes], task: Task, seed: int, split: TaskSplit, index: int
 ) -> tuple[int, dict[str, int]]:
     """Make one unit's file; how many rows it has, and what its task counted."""
     if isinstance(task, TableTask):
@@ -324,12 +324,12 @@ def _table_file(task: TableTask) -> TableFile:
 
 
 def _make(
-    draft: Draft, task: Task, config: Config, units: list[Unit], workers: int, progress: Progress
+    draft: Draft, task: Task, config: Config, units: list[GenPart], workers: int, progress: Progress
 ) -> dict[str, int]:
     """Make every unit that has no receipt yet; the counts of all."""
     work = GenUnit(draft.path, task, config.seed, draft.version)
     facts: list[dict[str, Any]] = []
-    left: list[Unit] = []
+    left: list[GenPart] = []
     for unit in units:
         receipt = draft.receipt(
             unit.name, input=unit.name, settings=draft.version, facts=_UnitFacts
@@ -349,7 +349,9 @@ def _make(
     return dict(counts)
 
 
-def _estimate(task: Task, source: Artifact | None, config: Config, splits: list[Split]) -> Estimate:
+def _estimate(
+    task: Task, source: Artifact | None, config: Config, splits: list[TaskSplit]
+) -> GenEstimate:
     ready, _ = _made_of(task, source, splits)
     size = 0
     for split in splits:
@@ -357,7 +359,7 @@ def _estimate(task: Task, source: Artifact | None, config: Config, splits: list[
         sample = io.BytesIO()
         _write(sample, ready, config.seed, replace(split, rows=rows), 0)
         size += len(sample.getvalue()) * split.rows // rows
-    return Estimate(sum(split.rows for split in splits), size)
+    return GenEstimate(sum(split.rows for split in splits), size)
 
 
 def _command(config: Config, task: Task, source: Artifact | None, name: str) -> list[str]:

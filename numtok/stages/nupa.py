@@ -24,7 +24,7 @@ from numtok.data.nupa.notation import DIGITS_OF_FLOAT32, in_notation
 from numtok.data.reading.streams import lines, opened
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, UsageError
-from numtok.evaluation.report_files import Predictions, read
+from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.records import DATA, GROUP, Row
 from numtok.registry import name_in
 from numtok.reports import REPORT
@@ -47,7 +47,7 @@ class Config:
         check_rule("nupa", self.rule or "published")
 
 
-class Found(msgspec.Struct, frozen=True):
+class NupaScores(msgspec.Struct, frozen=True):
     """The tables of ``n`` answers, the rule that found them, and what a reader must know."""
 
     ref: str
@@ -79,7 +79,7 @@ class _Question(Row):
     gold: str | None = None
 
 
-def run(config: Config, store: Store) -> Found:
+def run(config: Config, store: Store) -> NupaScores:
     """Raises UsageError for what is not of NUPA, DataError for answers that do not fit the data,
     and StoreError."""
     if config.answers is None:
@@ -87,14 +87,17 @@ def run(config: Config, store: Store) -> Found:
         evaluation = read(artifact)
         if evaluation.report.texts is not None:
             rule = config.rule or "published"
-            answers, notes = list(_of_texts(Predictions.read(evaluation))), evaluation.report.notes
+            answers, notes = (
+                list(_of_texts(ReportPredictions.read(evaluation))),
+                evaluation.report.notes,
+            )
         elif config.rule is not None:
             raise UsageError(
                 f"--rule {config.rule} means nothing for a report of numbers; leave it out, or "
                 "name a report of `numtok eval --fill answers`"
             )
         else:
-            predictions = Predictions.of_numbers(evaluation)
+            predictions = ReportPredictions.of_numbers(evaluation)
             answers = list(_of_numbers(predictions, _digits(evaluation.report.scheme)))
             rule, notes = "strict", _notes(predictions)
     else:
@@ -108,13 +111,13 @@ def run(config: Config, store: Store) -> Found:
         np.array([int(one.digits) for one in answers]),
         np.array(columns, np.float64).T,
     )
-    return Found(artifact.ref, rule, len(answers), tables(scored), notes)
+    return NupaScores(artifact.ref, rule, len(answers), tables(scored), notes)
 
 
 # --- reports ------------------------------------------------------------------------------------
 
 
-def _of_texts(predictions: Predictions) -> Iterator[_Answer]:
+def _of_texts(predictions: ReportPredictions) -> Iterator[_Answer]:
     """Of a report of answers."""
     columns = (*_groups(predictions), "answer", "prediction")
     table = predictions.table
@@ -124,7 +127,7 @@ def _of_texts(predictions: Predictions) -> Iterator[_Answer]:
         yield _Answer(*row)
 
 
-def _groups(predictions: Predictions) -> list[str]:
+def _groups(predictions: ReportPredictions) -> list[str]:
     """The columns of a row's task and digit key; UsageError where there are none."""
     names = [GROUP + name for name in ("task", "digits")]
     if not {*names} <= {*predictions.table.column_names}:
@@ -141,7 +144,7 @@ def _digits(scheme: str) -> int:
     return DIGITS_OF_FLOAT32 if name in SCHEMES.names() and SCHEMES[name].channel else 0
 
 
-def _of_numbers(predictions: Predictions, most: int = 0) -> Iterator[_Answer]:
+def _of_numbers(predictions: ReportPredictions, most: int = 0) -> Iterator[_Answer]:
     """Of a report of numbers, of which ``most`` digits are known."""
     table, names = predictions.table, _groups(predictions)
     columns = ("id", "target", "position", "truth_literal", "prediction_literal", "valid", *names)
@@ -170,7 +173,7 @@ def _of_numbers(predictions: Predictions, most: int = 0) -> Iterator[_Answer]:
         )
 
 
-def _notes(predictions: Predictions) -> list[str]:
+def _notes(predictions: ReportPredictions) -> list[str]:
     tasks = set(predictions.table.column(f"{GROUP}task").to_pylist())
     if not any(KEYS[task].written == FRACTION for task in tasks if task in KEYS):
         return []

@@ -27,7 +27,7 @@ from numtok.data.reading.lines import UNREADABLE, problem_of, reason_of
 from numtok.data.reading.streams import STDIN, is_stdin, lines, opened
 from numtok.data.tables.file import FORMATS
 from numtok.encoding.codec import Spans, Texts
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.in_memory import rows_of
 from numtok.encoding.schemes.base import LOSSES
 from numtok.errors import DataError, StoreError, UsageError
@@ -67,7 +67,7 @@ class Config:
         check_way(self)
 
 
-class Asked(NamedTuple):
+class Query(NamedTuple):
     """A row: where it stands, for messages, what it is as JSON, and its text."""
 
     where: str
@@ -76,7 +76,7 @@ class Asked(NamedTuple):
     answer_start: int | None = None  # in code points; None: the text's end
 
     @classmethod
-    def of_text(cls, text: str) -> "Asked":
+    def of_text(cls, text: str) -> "Query":
         """A text alone; UsageError for one that is no Unicode."""
         try:
             line = msgspec.json.encode({"text": text})
@@ -86,7 +86,7 @@ class Asked(NamedTuple):
         return cls(repr(shown), line, text)
 
 
-class Said(msgspec.Struct, frozen=True, omit_defaults=True):
+class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a model says of a row; of the fields, those that it was asked for.
 
     ``text`` is the row's with the numbers filled in, as far as they are numbers; ``numbers`` have
@@ -102,7 +102,7 @@ class Said(msgspec.Struct, frozen=True, omit_defaults=True):
     ended: bool | None = None  # the model said so; else the answer was stopped
 
 
-def read_rows(path: str, text_field: str = "text") -> Iterator[Asked]:
+def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
     """The rows of a file of JSONL, plain, ``.gz`` or ``.zst``; of standard input for ``-``.
 
     Raises UsageError for a file that is not there, DataError for a line that is no row.
@@ -123,8 +123,8 @@ def read_rows(path: str, text_field: str = "text") -> Iterator[Asked]:
 
 
 def run(
-    config: Config, store: Store, rows: Iterable[Asked], note: Note
-) -> Iterator[tuple[Asked, Said]]:
+    config: Config, store: Store, rows: Iterable[Query], note: Note
+) -> Iterator[tuple[Query, RowPrediction]]:
     """Each row with what the model says of it, some rows at a time, in order.
 
     Raises UsageError for what the model cannot be asked, DataError for rows without a ``[?]``, or
@@ -143,10 +143,10 @@ def run(
         yield from zip(some, say(some), strict=True)
 
 
-def outgoing(row: Asked, said: Said) -> bytes:
+def outgoing(row: Query, said: RowPrediction) -> bytes:
     """The row's line as it was, with ``predicted`` as its last field.
 
-    >>> outgoing(Asked.of_text("it is [?]"), Said(text="it is 7"))
+    >>> outgoing(Query.of_text("it is [?]"), RowPrediction(text="it is 7"))
     b'{"text":"it is [?]","predicted":{"text":"it is 7"}}\\n'
     """
     return row.line[:-1] + b',"predicted":' + msgspec.json.encode(said) + b"}\n"
@@ -195,7 +195,7 @@ def _row_type(text_field: str) -> type[msgspec.Struct]:
     )
 
 
-def _read(where: str, line: bytes, decoder: "msgspec.json.Decoder[Any]") -> Asked:
+def _read(where: str, line: bytes, decoder: "msgspec.json.Decoder[Any]") -> Query:
     try:
         row = decoder.decode(line)
     except UNREADABLE as error:
@@ -208,19 +208,19 @@ def _read(where: str, line: bytes, decoder: "msgspec.json.Decoder[Any]") -> Aske
         raise DataError(
             f"{where}: answer_start is {row.answer_start}, the text has {len(row.text)} characters"
         )
-    return Asked(where, line, row.text, row.answer_start)
+    return Query(where, line, row.text, row.answer_start)
 
 
 @dataclass
 class _Draft:
     """A row whose holes are filled one after the other."""
 
-    row: Asked
+    row: Query
     pieces: list[str]  # the text around its holes: one more than these
     said: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, row: Asked) -> "_Draft":
+    def of(cls, row: Query) -> "_Draft":
         pieces = row.text.split(HOLE)
         if len(pieces) == 1:
             raise DataError(
@@ -256,7 +256,7 @@ class _Asking:
     batch: int
     note: Note
 
-    def numbers(self, rows: Sequence[Asked]) -> list[Said]:
+    def numbers(self, rows: Sequence[Query]) -> list[RowPrediction]:
         drafts = [_Draft.of(row) for row in rows]
         whole = self._with_holes(rows, [draft.pieces for draft in drafts])
         if not self.loaded.model.objective.causal:
@@ -271,19 +271,19 @@ class _Asking:
                 draft.said.append(number)
         for draft in drafts:
             draft.said += [_NOTHING] * (len(draft.pieces) - 1 - len(draft.said))
-        return [Said(text=draft.before, numbers=draft.said) for draft in drafts]
+        return [RowPrediction(text=draft.before, numbers=draft.said) for draft in drafts]
 
-    def labels(self, rows: Sequence[Asked]) -> list[Said]:
+    def labels(self, rows: Sequence[Query]) -> list[RowPrediction]:
         samples = self._samples(rows, [row.text for row in rows])
-        found: list[Said] = [Said()] * len(rows)
+        found: list[RowPrediction] = [RowPrediction()] * len(rows)
         for places, log_BC in log_probabilities(self.loaded, samples, self.batch, self.note):
             for place, log_C in zip(places.tolist(), log_BC, strict=True):
                 best = int(log_C.argmax())
                 label = self.loaded.model.settings.classes[best]
-                found[place] = Said(label=label, probability=float(np.exp(log_C[best])))
+                found[place] = RowPrediction(label=label, probability=float(np.exp(log_C[best])))
         return found
 
-    def answers(self, rows: Sequence[Asked]) -> list[Said]:
+    def answers(self, rows: Sequence[Query]) -> list[RowPrediction]:
         codec, longest = self.loaded.codec, self.loaded.model.settings.context
         for row in rows:
             if HOLE in row.text[: row.answer_start]:
@@ -293,7 +293,7 @@ class _Asking:
                 )
         texts = [row.text[: row.answer_start] for row in rows]
         samples = self._samples(rows, texts, answers=True)
-        found: list[Said] = [Said()] * len(rows)
+        found: list[RowPrediction] = [RowPrediction()] * len(rows)
         for places, written in written_answers(
             self.loaded, samples, np.arange(len(rows)), self.constrained, longest, self.batch,
             self.note,
@@ -304,10 +304,10 @@ class _Asking:
                 if codec.scheme.channel:
                     literals = _shortened(literals)
                 answer = codec.joined(tokens, starts, lengths, literals, errors="replace")
-                found[place] = Said(answer=answer, ended=bool(written.ended[k]))
+                found[place] = RowPrediction(answer=answer, ended=bool(written.ended[k]))
         return found
 
-    def _numbers(self, samples: Samples) -> list[dict[str, Any]]:
+    def _numbers(self, samples: EncodedSplit) -> list[dict[str, Any]]:
         """Of all targets."""
         assert self.options is not None
         predicted = Predictor(self.loaded, samples, self.options).run(lambda *_: None, self.note)
@@ -318,20 +318,20 @@ class _Asking:
         ]
 
     def _with_holes(
-        self, rows: Sequence[Asked], texts: Sequence[Sequence[str]], *, tell: bool = True
-    ) -> Samples:
+        self, rows: Sequence[Query], texts: Sequence[Sequence[str]], *, tell: bool = True
+    ) -> EncodedSplit:
         """``texts`` are the pieces around the holes of each row, which become targets."""
         return self._samples(rows, [_PLACEHOLDER.join(one) for one in texts], texts, tell=tell)
 
     def _samples(
         self,
-        rows: Sequence[Asked],
+        rows: Sequence[Query],
         texts: Sequence[str],
         pieces: Sequence[Sequence[str]] = (),
         *,
         answers: bool = False,
         tell: bool = True,
-    ) -> Samples:
+    ) -> EncodedSplit:
         codec = self.loaded.codec
         data = Texts.of(pa.array(texts, pa.string()))
         spans = codec.find(data)
@@ -350,7 +350,7 @@ class _Asking:
 
 
 def _holes(
-    rows: Sequence[Asked],
+    rows: Sequence[Query],
     texts: Sequence[Sequence[str]],
     data: Texts,
     spans: Spans,

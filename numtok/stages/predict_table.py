@@ -24,8 +24,8 @@ from numtok.evaluation.tables import AT_ONCE, TableOptions
 from numtok.records import MODEL
 from numtok.reports import QUANTILES, quantile_column
 from numtok.store.store import Store
-from numtok.training.features import Columns
-from numtok.training.fitted import Fitted
+from numtok.training.features import Features
+from numtok.training.fitted import FittedTable
 from numtok.training.regressor_files import LoadedRegressor, read_regressor
 from numtok.training.trainer import device_of
 
@@ -84,7 +84,11 @@ def run(config: Config, store: Store) -> Iterator[list[str]]:
 
 
 def _predicted(
-    options: TableOptions, columns: Columns, loaded: LoadedRegressor, fold: int, fitted: Fitted
+    options: TableOptions,
+    columns: Features,
+    loaded: LoadedRegressor,
+    fold: int,
+    fitted: FittedTable,
 ) -> Iterator[NDArray[np.float64]]:
     """float64[rows, 1 + quantiles]: some rows after the other."""
     for first in range(0, len(columns.numbers), AT_ONCE):
@@ -95,7 +99,7 @@ def _predicted(
         yield np.column_stack([values, options.quantiles(used)])
 
 
-def _fold(config: Config, loaded: LoadedRegressor) -> tuple[int, Fitted]:
+def _fold(config: Config, loaded: LoadedRegressor) -> tuple[int, FittedTable]:
     ref, folds = loaded.artifact.ref, list(loaded.fitted)
     fold = folds[0] if config.fold is None and len(folds) == 1 else config.fold
     if fold not in loaded.fitted:
@@ -106,7 +110,9 @@ def _fold(config: Config, loaded: LoadedRegressor) -> tuple[int, Fitted]:
     return fold, loaded.fitted[fold]
 
 
-def _features(path: str, table: "pa.Table", loaded: LoadedRegressor, fitted: Fitted) -> Columns:
+def _features(
+    path: str, table: "pa.Table", loaded: LoadedRegressor, fitted: FittedTable
+) -> Features:
     """The features of a file, in the model's order and of its kinds."""
     wanted, there = loaded.file.features, table.column_names
     check_names(path, there)
@@ -119,7 +125,7 @@ def _features(path: str, table: "pa.Table", loaded: LoadedRegressor, fitted: Fit
         )
     numbers = [_number(path, one.name, table) for one in wanted if one.kind == "number"]
     categories = [one.name for one in wanted if one.kind == "category"]
-    return Columns(
+    return Features(
         np.column_stack(numbers) if numbers else np.empty((len(table), 0)),
         [
             _category(path, name, table, known)

@@ -14,13 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from numtok.analysis.probing.confidence import Asked, confidence
+from numtok.analysis.probing.confidence import ConfidenceQuery, confidence
 from numtok.analysis.probing.embedding import embedding
 from numtok.analysis.probing.numbers import (
     LEAST,
-    Split,
-    Sweep,
-    Wanted,
+    NumberSweep,
+    ProbedRows,
+    ProbeOptions,
     over_number,
     over_samples,
     row_index,
@@ -37,7 +37,7 @@ from numtok.analysis.probing.probes import (
     Confidence,
     Embedding,
     Probe,
-    Tokens,
+    TokenComponents,
 )
 from numtok.analysis.probing.tokens import tokens
 from numtok.encoding.in_memory import row_of
@@ -95,7 +95,7 @@ class Config:
         The number of the row that is swept, the id of the row, from where to where, and in how
         many points.
     top, digits
-        As in ``_probed_numbers.Wanted``.
+        As in ``_probed_numbers.ProbeOptions``.
     embedding, pca
         The forms that need no data; with ``encoded``, ``pca`` is of the tokens of its train split.
     confidence, text, label
@@ -250,8 +250,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    summary: Along | Embedding | Tokens | Confidence
+class _ProbeInputs:
+    summary: Along | Embedding | TokenComponents | Confidence
     points: "pa.Table"
     seen: "pa.Table | None"
     notes: list[str]
@@ -263,30 +263,30 @@ def _found(
     encoded: Artifact | None,
     store: Store,
     progress: Progress,
-) -> _Found:
+) -> _ProbeInputs:
     if config.pca:
         learnt = None if encoded is None else read_split(encoded, TRAIN)
         summary, points, notes = tokens(loaded, learnt)
-        return _Found(summary, points, None, notes)
+        return _ProbeInputs(summary, points, None, notes)
     if config.form == CONFIDENCE:
         sure = confidence(loaded, _asked(config, loaded, encoded), progress)
-        return _Found(sure.found, sure.points, None, sure.notes)
+        return _ProbeInputs(sure.found, sure.points, None, sure.notes)
     if encoded is None:
-        return _Found(*embedding(loaded, *config.ends, config.of("points")), None, [])
-    split = Split(
+        return _ProbeInputs(*embedding(loaded, *config.ends, config.of("points")), None, [])
+    split = ProbedRows(
         encoded.ref,
         config.of("split"),
         read_split(encoded, config.of("split")),
         read_learnt(loaded.artifact, encoded, store.find),
     )
-    wanted = Wanted(config.target, config.of("top"), config.of("digits"))
+    wanted = ProbeOptions(config.target, config.of("top"), config.of("digits"))
     if config.sweep is None:
-        return _Found(*over_samples(loaded, split, wanted, progress, store.note))
-    sweep = Sweep(config.row, config.sweep, config.low, config.high, config.of("points"))
-    return _Found(*over_number(loaded, split, wanted, sweep, progress, store.note))
+        return _ProbeInputs(*over_samples(loaded, split, wanted, progress, store.note))
+    sweep = NumberSweep(config.row, config.sweep, config.low, config.high, config.of("points"))
+    return _ProbeInputs(*over_number(loaded, split, wanted, sweep, progress, store.note))
 
 
-def _asked(config: Config, loaded: LoadedModel, encoded: Artifact | None) -> Asked:
+def _asked(config: Config, loaded: LoadedModel, encoded: Artifact | None) -> ConfidenceQuery:
     """The row or the text, and how its number changes."""
     if encoded is None:
         text = str(config.text)
@@ -294,10 +294,10 @@ def _asked(config: Config, loaded: LoadedModel, encoded: Artifact | None) -> Ask
     else:
         split = config.of("split")
         samples = read_split(encoded, split)
-        row = row_index(config.row, Split(encoded.ref, split, samples, None))
+        row = row_index(config.row, ProbedRows(encoded.ref, split, samples, None))
         told = f"row {samples.ids[row].as_py()!r} of split {split!r}"
     how = (config.sweep, config.low, config.high, config.of("points"), config.label)
-    return Asked(samples, row, told, *how)
+    return ConfidenceQuery(samples, row, told, *how)
 
 
 def _name(config: Config, model: Artifact) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from numtok import files
-from numtok.analysis.profiling.length_leakage import Told
+from numtok.analysis.profiling.length_leakage import LengthLeakage
 from numtok.analysis.profiling.scheme_error import SchemeLosses, Trial, losses
 from numtok.analysis.profiling.shown import shown
 from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range, slot_profile
@@ -28,13 +28,13 @@ from numtok.analysis.profiling.unit import Counted, ProfileUnit, merged
 from numtok.analysis.profiling.warnings import (
     COMMON,
     ORDER,
+    ProfileWarning,
     SlotFacts,
-    Verdict,
     badness,
     counted,
     verdicts,
 )
-from numtok.data.reading.batches import Reading
+from numtok.data.reading.batches import ReadingOptions
 from numtok.data.reading.options import check_reading
 from numtok.data.reading.sources import check_rule, find_sources
 from numtok.data.reading.split_rule import SplitRule
@@ -100,7 +100,7 @@ class SlotLoss:
     largest_relative_error: float | None
     distinct_left: int | None
     channel_share: float | None
-    told: Told | None
+    told: LengthLeakage | None
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Profile:
     templates: Mapping[str, str]  # letter to the beginning of a row
     text: TextCost | None
     schemes: tuple[SchemeProfile, ...]
-    warnings: tuple[Verdict, ...]
+    warnings: tuple[ProfileWarning, ...]
     lossless: tuple[str, ...]  # schemes that are certain to give back every number
     notes: tuple[str, ...]
     recommended: str | None
@@ -163,7 +163,7 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
     schemes = _schemes(config.schemes)
     policy = NumeralPolicy.parse(config.numerals or "default")
     rule = SplitRule.parse(config.split) if config.split else None
-    reading = Reading(config.text_field, config.max_line)
+    reading = ReadingOptions(config.text_field, config.max_line)
     screening = Screening(reading, rule, config.on_error == "skip")
     with ExitStack() as stack:
         spool = Spool(lambda: stack.enter_context(_spool(store)), Quota.parse(config.disk_limit))
@@ -387,7 +387,7 @@ def _notes(slots: Iterable[SlotProfile]) -> list[str]:
 
 def _recommended(
     tried: Sequence[SchemeLosses],
-    warnings: Sequence[Verdict],
+    warnings: Sequence[ProfileWarning],
     slots: Mapping[int, SlotProfile],
 ) -> str | None:
     """The scheme to try first: the one that clips least (in thousandths of all numbers: a stray one
@@ -412,7 +412,7 @@ def _recommended(
     )
 
 
-def _weighed(warnings: Sequence[Verdict]) -> list[float]:
+def _weighed(warnings: Sequence[ProfileWarning]) -> list[float]:
     """How bad the worst warning of each kind is, 0 where there is none; worse kinds first."""
     return [
         max((badness(one) for one in warnings if one.kind == kind), default=0) for kind in ORDER

@@ -20,7 +20,7 @@ import pyarrow.csv
 from numtok.data.reading.sources import as_name
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.tables.columns import (
-    Columns,
+    TableColumns,
     feature_column,
     split_column,
     target_column,
@@ -116,7 +116,7 @@ def run(config: Config, store: Store) -> Result:
         return Result(artifact.ref, artifact, made=True)
 
 
-def _codes(data: bytes, columns: Columns) -> Iterator[str]:
+def _codes(data: bytes, columns: TableColumns) -> Iterator[str]:
     """Which features may be codes, though Arrow takes 00037 for 37 and 0x1F for 31."""
     names = [name for name, one in columns.features.items() if pa.types.is_floating(one.type)]
     if not names:
@@ -132,7 +132,7 @@ def _codes(data: bytes, columns: Columns) -> Iterator[str]:
             )
 
 
-def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> Columns:
+def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns:
     """The columns that the settings name, checked."""
     path, names = config.path, table.column_names
     check_names(path, names)
@@ -166,7 +166,7 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> Columns:
     if not folds:
         hashed = [rule.split_of(str(row)) for row in range(len(target))]
         assigned = {"split": pa.array(hashed, pa.string())}
-    return Columns(path, config.target, target, features, assigned, tuple(notes))
+    return TableColumns(path, config.target, target, features, assigned, tuple(notes))
 
 
 def _no_feature(name: str, names: Sequence[str], column: "pa.ChunkedArray[Any]") -> str | None:

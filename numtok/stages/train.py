@@ -18,7 +18,7 @@ import torch
 
 from numtok import files
 from numtok.encoding.codec import Codec
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Undone, fit
 from numtok.encoding.splits import has_targets, learnt_values, read_codec, read_split, splits
 from numtok.errors import DataError, UsageError
@@ -36,11 +36,11 @@ from numtok.store.artifact import Artifact, Parent, check_name
 from numtok.store.draft import Draft
 from numtok.store.store import Store
 from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished, write_finished
-from numtok.training.course import Course
+from numtok.training.course import CurriculumSampler
 from numtok.training.curriculum import Curriculum
 from numtok.training.device import check_compiler, keep_freed_memory
 from numtok.training.labels import learnt_classes
-from numtok.training.loop import Progress, Split, Training
+from numtok.training.loop import Progress, SplitExamples, Training
 from numtok.training.model_files import (
     MODEL_FILE,
     WEIGHTS,
@@ -213,7 +213,7 @@ class _Reading(NamedTuple):
     spill: Callable[[], Path]
     note: Callable[[str], None]
 
-    def split(self, name: str) -> Samples:
+    def split(self, name: str) -> EncodedSplit:
         return read_split(self.encoded, name, spill=self.spill)
 
 
@@ -539,12 +539,16 @@ def _context(plan: _Plan, longest: int) -> int:
     return context
 
 
-def _splits(plan: _Plan, codec: Codec, reading: _Reading) -> tuple[Split, Split | None]:
+def _splits(
+    plan: _Plan, codec: Codec, reading: _Reading
+) -> tuple[SplitExamples, SplitExamples | None]:
     """What is learnt and what is looked at, the latter where there is such a split."""
     objective, config = OBJECTIVES.build(plan.objective), plan.config
 
-    def split(samples: Samples, classes: Sequence[str], course: Course | None = None) -> Split:
-        return Split(samples, codec, objective, config.batch, config.seed, classes, course)
+    def split(
+        samples: EncodedSplit, classes: Sequence[str], course: CurriculumSampler | None = None
+    ) -> SplitExamples:
+        return SplitExamples(samples, codec, objective, config.batch, config.seed, classes, course)
 
     samples = reading.split(TRAIN)
     if objective.requires() == "label":
@@ -554,7 +558,7 @@ def _splits(plan: _Plan, codec: Codec, reading: _Reading) -> tuple[Split, Split 
         _check_learnable(objective, samples, plan.encoded)
     course = None
     if plan.curriculum is not None and config.steps is not None:
-        course = Course(plan.curriculum, samples, config.batch, config.steps)
+        course = CurriculumSampler(plan.curriculum, samples, config.batch, config.steps)
     train = split(samples, classes, course)
     if VALIDATION not in splits(plan.encoded):
         return train, None
@@ -569,7 +573,7 @@ def _splits(plan: _Plan, codec: Codec, reading: _Reading) -> tuple[Split, Split 
     return train, split(samples, classes)
 
 
-def _scaling(plan: _Plan, codec: Codec, samples: Samples) -> FittedNormalizer | Undone | None:
+def _scaling(plan: _Plan, codec: Codec, samples: EncodedSplit) -> FittedNormalizer | Undone | None:
     """For a head of the unit interval: the encoded numbers of the train split into it, or of that
     of the model whose weights it begins with, which say numbers by it; for a head of raw numbers,
     what undoes the normalisation of the encoding."""
@@ -586,7 +590,7 @@ def _scaling(plan: _Plan, codec: Codec, samples: Samples) -> FittedNormalizer | 
     return fit(NORMALIZERS.build(head.normalizer), Moments.of(values.astype(np.float64)))
 
 
-def _check_learnable(objective: Objective, samples: Samples, encoded: Artifact) -> None:
+def _check_learnable(objective: Objective, samples: EncodedSplit, encoded: Artifact) -> None:
     """Refuse an objective that asks for what some rows have not."""
     wanted = objective.requires()
     found = {
@@ -602,7 +606,7 @@ def _check_learnable(objective: Objective, samples: Samples, encoded: Artifact) 
 
 
 @torch.no_grad()
-def _calibration(model: Model, split: Split, accumulate: int) -> Calibration:
+def _calibration(model: Model, split: SplitExamples, accumulate: int) -> Calibration:
     """What the head's distribution needs, from the rows of a split."""
     if model.value_head is None:
         return {}
@@ -621,7 +625,7 @@ def _calibration(model: Model, split: Split, accumulate: int) -> Calibration:
     return model.value_head.calibrate(predicted[valid], true[valid.cpu().numpy()])
 
 
-def _mean(samples: Samples) -> float | None:
+def _mean(samples: EncodedSplit) -> float | None:
     """Of the targets, or of all numbers where rows have none."""
     values = samples.numbers[samples.targets] if len(samples.targets) else samples.numbers
     finite = np.isfinite(values)

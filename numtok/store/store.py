@@ -53,7 +53,7 @@ def _to_stderr(note: str) -> None:
 
 
 @dataclass(frozen=True)
-class Swept:
+class Collected:
     """One thing that ``collect`` removed, or would remove, and the bytes that were in it."""
 
     path: Path
@@ -230,10 +230,10 @@ class Store:
                 discard(artifact.path, artifact.version)
         _remove_if_empty(place, self.root / artifact.kind)
 
-    def collect(self, *, remove: bool = True) -> list[Swept]:
+    def collect(self, *, remove: bool = True) -> list[Collected]:
         """Sweep drafts, spools, trash and lock files that no living process holds; or only name
         them."""
-        swept: list[Swept] = []
+        swept: list[Collected] = []
         with files.reporting("sweep", self.root):
             for place in (self.root, *self._places()):
                 for token, entries in _hidden(place).items():
@@ -242,12 +242,12 @@ class Store:
                         continue
                     try:
                         if path.name in entries:
-                            swept.append(Swept(path, 0))
+                            swept.append(Collected(path, 0))
                         # The holder before this one may have finished with the rest.
                         for folder in (place / entry for entry in entries):
                             if files.is_folder(folder):
                                 size = discard(folder, token) if remove else files.tree_size(folder)
-                                swept.append(Swept(folder, size))
+                                swept.append(Collected(folder, size))
                     finally:
                         if remove or path.name not in entries:
                             _unlock(path, lock)

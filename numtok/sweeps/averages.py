@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from numtok.evaluation.comparison.seeds import Over
+from numtok.evaluation.comparison.seeds import FoldStatistics
 from numtok.stages.compare import Comparison
 from numtok.sweeps.plan import FETCHED, Sweep, label_of
 from numtok.sweeps.runs import Run
@@ -19,7 +19,7 @@ class Average(NamedTuple):
     """One way, by its place on the other axes, and each metric over the data sets."""
 
     label: str
-    metrics: dict[str, Over]
+    metrics: dict[str, FoldStatistics]
 
 
 def averages(
@@ -49,7 +49,8 @@ def averages(
     metrics = list(dict.fromkeys(chain.from_iterable(chain.from_iterable(found.values()))))
     return [
         Average(
-            label, {metric: Over.of([one.get(metric) for one in figures]) for metric in metrics}
+            label,
+            {metric: FoldStatistics.of([one.get(metric) for one in figures]) for metric in metrics},
         )
         for label, figures in found.items()
         if len(figures) > 1

@@ -123,7 +123,7 @@ def read_sweep(path: Path, changes: Sequence[str] = (), most: int = MOST_RUNS) -
     tables = _parsed(documents.read(path, str(path)), str(path))
     for change in changes:
         _change(tables, change)
-    return _Reader(path, tables).sweep(most)
+    return _SweepReader(path, tables).sweep(most)
 
 
 def _parsed(content: bytes, shown: str) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _value(text: str) -> Any:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _SweepReader:
     path: Path
     tables: dict[str, Any]
 
@@ -218,7 +218,7 @@ class _Reader:
         table = self._table(name)
         return prod(len(values) for key, values in table.items() if self._is_axis(name, key))
 
-    def _also(self) -> Iterator["_Reader"]:
+    def _also(self) -> Iterator["_SweepReader"]:
         """The ways of ``also``: the file's own options with others in their place.
 
         What is given there is an axis, even of one value, since it differs from the other ways.
@@ -240,7 +240,7 @@ class _Reader:
                     for key, value in options.items()
                 }
                 tables[name] = self._table(name) | axes
-            yield _Reader(self.path, tables)
+            yield _SweepReader(self.path, tables)
 
     def _encodings(self) -> Encodings:
         if self._of_tables:

@@ -48,7 +48,7 @@ class Bug(NumtokError):
     """A run failed in a way that no user can cause; the traceback is on stderr."""
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """What became of a run: the folder of its report, or why there is none."""
 
     run: Run
@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
     problem: NumtokError | None = None
 
 
-class Update(NamedTuple):
+class SweepProgress(NamedTuple):
     """What was done last; of the runs under way how many are done, and about how long the others
     take. ``total`` is 0 while data are made and compared."""
 
@@ -66,7 +66,7 @@ class Update(NamedTuple):
     seconds_left: float | None = None
 
 
-Progress = Callable[[Update], None]
+Progress = Callable[[SweepProgress], None]
 
 
 @dataclass(frozen=True)
@@ -80,22 +80,22 @@ class RunUnit:
     threads: int | None = None
     make: bool = True
 
-    def __call__(self, run: Run) -> Outcome:
+    def __call__(self, run: Run) -> RunOutcome:
         store = Store(self.root, lambda note: None, any_name=True, make=self.make)
         with _threads(self.threads):
             try:
                 report = _report(run, store)
             except NumtokError as error:
-                return Outcome(run, None, error)
+                return RunOutcome(run, None, error)
             except Absent:
                 raise
             except Exception as error:  # nor shall this lose the runs that go on beside it
                 traceback.print_exc()
                 if (fault := fault_of(error)) is not None:
-                    return Outcome(run, None, fault)
+                    return RunOutcome(run, None, fault)
                 told = f"this is a bug; please report it with its traceback: {error!r}"
-                return Outcome(run, None, Bug(told))
-        return Outcome(run, report.path)
+                return RunOutcome(run, None, Bug(told))
+        return RunOutcome(run, report.path)
 
 
 def _report(run: Run, store: Store) -> Artifact:
@@ -191,10 +191,10 @@ class Runner:
         if len(left) > 1:
             jobs = "one" if self.side.jobs == 1 else min(self.side.jobs, len(left))
             told += f"; {jobs} at a time{self.side.note}"
-        self.progress(Update(told, found, len(runs)))
+        self.progress(SweepProgress(told, found, len(runs)))
         for run, _, problem in outcomes:
             if problem is not None:  # now, not in hours
-                self.progress(Update(f"{label_of(run.point)}: {problem}", found, len(runs)))
+                self.progress(SweepProgress(f"{label_of(run.point)}: {problem}", found, len(runs)))
         started = time.monotonic()
         work = RunUnit(self.root, self.side.threads)
         for outcome in run_units(work, _in_rounds(left), self.side.jobs):
@@ -203,7 +203,7 @@ class Runner:
             seconds = (time.monotonic() - started) / (done - found) * (len(runs) - done)
             failure = f": {outcome.problem}" if outcome.problem else ""
             label = label_of(outcome.run.point)
-            self.progress(Update(f"{label}{failure}", done, len(runs), seconds))
+            self.progress(SweepProgress(f"{label}{failure}", done, len(runs), seconds))
         for run, _, problem in outcomes:
             if problem is not None:
                 self.failed.append(Failed(label_of(run.point), problem))

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from numtok.errors import DataError
-from numtok.evaluation.comparison.experiments import Spent, spent
-from numtok.evaluation.report_files import Evaluation, Predictions, check_measures, read
+from numtok.evaluation.comparison.experiments import ExperimentCosts, spent
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, check_measures, read
 from numtok.metrics.base import METRICS
 from numtok.registry import spec_of
 from numtok.reports import REPORT
@@ -41,7 +41,7 @@ class Choice(NamedTuple):
     chosen: str | None
     figure: float | None
     reached: bool | None
-    spent: Spent | None
+    spent: ExperimentCosts | None
 
 
 class _Candidate(NamedTuple):
@@ -110,7 +110,7 @@ class Selection:
         values = []
         for run, one in there:
             check_measures([metric], one.report.measures, one.ref)
-            answers = Predictions.read(one).answers
+            answers = ReportPredictions.read(one).answers
             if why := metric.why_undefined(answers):
                 told = f"{one.ref} is not chosen: no {spec_of(metric)}, since {why}"
                 self.failed.append(Failed(label_of(run.point), DataError(told)))

@@ -22,7 +22,7 @@ from numtok.store.store import Store
 from numtok.sweeps.averages import Average, averages
 from numtok.sweeps.file import MOST_RUNS, read_sweep
 from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, Trainings, label_of
-from numtok.sweeps.runs import Failed, Progress, Run, Runner, Update, side_by_side
+from numtok.sweeps.runs import Failed, Progress, Run, Runner, SweepProgress, side_by_side
 from numtok.sweeps.selection import Choice, Selection
 
 # What sets test sets of one data set apart, and so tables.
@@ -44,7 +44,7 @@ class Config:
             raise UsageError(f"--max-runs {self.max_runs} is not possible; at least 1 is needed")
 
 
-class Table(NamedTuple):
+class SweepTable(NamedTuple):
     """The comparison of all runs on one test set, and where on the axes that is."""
 
     label: str
@@ -57,7 +57,7 @@ class Result(NamedTuple):
 
     select: Select | None
     choices: list[Choice]
-    tables: list[Table]
+    tables: list[SweepTable]
     averages: list[Average]
     failed: list[Failed]
 
@@ -78,7 +78,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     if sweep.select is not None:
         runs, choices = Selection(sweep, sweep.select, runner, store, failed).choose(runs)
     reports = runner(runs)
-    progress(Update("comparing"))
+    progress(SweepProgress("comparing"))
     tables = []
     for label in dict.fromkeys(run.table for run in runs):
         mine = [run.index for run in runs if run.table == label]
@@ -88,7 +88,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             continue
         try:
             compared = replace(sweep.compare, reports=tuple(map(str, paths)))
-            tables.append(Table(label, compare.run(compared, store)))
+            tables.append(SweepTable(label, compare.run(compared, store)))
         except NumtokError as error:
             failed.append(Failed(label, error))
     over_data = averages(sweep, runs, reports, [one.comparison for one in tables])
@@ -120,7 +120,7 @@ def _data(
     for data, source in sweep.data:
         made: list[tuple[str, ...]] = []
         try:
-            progress(Update(f"data {label_of(data)}".rstrip()))
+            progress(SweepProgress(f"data {label_of(data)}".rstrip()))
             for inputs in _made(source, store):
                 made.append(inputs)
         except NumtokError as error:
@@ -131,7 +131,7 @@ def _data(
                 here = label_of({**place, **encoding})
                 try:
                     if how is not None:
-                        progress(Update(f"encoding {here}".rstrip()))
+                        progress(SweepProgress(f"encoding {here}".rstrip()))
                     artifact = _encoded(how, inputs, store)
                     _check_splits(artifact, sweep)
                 except NumtokError as error:

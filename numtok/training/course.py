@@ -5,14 +5,14 @@ from bisect import bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.errors import UsageError
-from numtok.models.batches import Order
+from numtok.models.batches import EpochSampler
 from numtok.seeds import seed_of
 from numtok.training.curriculum import Curriculum, Phase, shares
 
 
-class Course:
+class CurriculumSampler:
     """A curriculum over the rows of a split, for a run of so many steps in batches of ``size``.
 
     In each phase the rows of each of its choices are gone through in an order of their own, epoch
@@ -20,7 +20,9 @@ class Course:
     its share of every batch, however few rows it has.
     """
 
-    def __init__(self, curriculum: Curriculum, samples: Samples, size: int, steps: int) -> None:
+    def __init__(
+        self, curriculum: Curriculum, samples: EncodedSplit, size: int, steps: int
+    ) -> None:
         """Raises UsageError, with the phase, for rows that are not there and batches too small."""
         self._starts = curriculum.starts(steps)
         self._phases = [
@@ -50,7 +52,7 @@ class Course:
         )
 
 
-def _orders(number: int, phase: Phase, samples: Samples, size: int) -> list[Order]:
+def _orders(number: int, phase: Phase, samples: EncodedSplit, size: int) -> list[EpochSampler]:
     if len(phase.rows) > size:
         raise UsageError(
             f"--curriculum: phase {number} mixes {len(phase.rows)} choices of rows and --batch "
@@ -59,7 +61,7 @@ def _orders(number: int, phase: Phase, samples: Samples, size: int) -> list[Orde
     counts = shares([one.weight for one in phase.rows], size)
     try:
         return [
-            Order(one.chosen(samples), samples.lengths, count, filled=len(counts) > 1)
+            EpochSampler(one.chosen(samples), samples.lengths, count, filled=len(counts) > 1)
             for one, count in zip(phase.rows, counts, strict=True)
         ]
     except UsageError as error:

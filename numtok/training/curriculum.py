@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok import documents
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.errors import UsageError, unknown
 from numtok.registry import Interval
 
@@ -42,7 +42,7 @@ _STRANGE_KEY = re.compile(
 Wanted = str | int | list[str | int]
 
 
-class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PhaseRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Some rows of the train split, and their weight among others of the phase.
 
     where
@@ -61,7 +61,7 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         told = (f"{name}={_told(wanted, '|')}" for name, wanted in self.where.items())
         return " ".join(told) or "all"
 
-    def chosen(self, samples: Samples) -> NDArray[np.int64]:
+    def chosen(self, samples: EncodedSplit) -> NDArray[np.int64]:
         """Which rows these are. Raises UsageError where there are none."""
         keep = np.ones(len(samples), np.bool_)
         for name, wanted in self.where.items():
@@ -84,7 +84,7 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Steps that learn some rows; ``length`` is compared with that of other phases."""
 
-    rows: list[Rows]
+    rows: list[PhaseRows]
     length: float = 1.0
 
 
@@ -127,7 +127,7 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
         Raises UsageError where a phase has no step.
 
-        >>> Curriculum([Phase([Rows()], 1), Phase([Rows()], 2)]).starts(10)
+        >>> Curriculum([Phase([PhaseRows()], 1), Phase([PhaseRows()], 2)]).starts(10)
         [0, 3, 10]
         """
         ends = [*accumulate(phase.length for phase in self.phase)]
@@ -148,7 +148,7 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def title(self) -> str:
         """What it says, in one short line: the same for two files that say the same.
 
-        >>> easy, hard = Rows({"digits": "1..3"}, 0.2), Rows({"digits": [4, 5]})
+        >>> easy, hard = PhaseRows({"digits": "1..3"}, 0.2), PhaseRows({"digits": [4, 5]})
         >>> Curriculum([Phase([easy]), Phase([hard, easy], 3)], restart=True).title
         '1 of digits=1..3; 3 of digits=4|5 1, digits=1..3 0.2; restart'
         """
@@ -200,7 +200,7 @@ def _strange_key(message: str) -> str | None:
     if found is None:
         return None
     key, phase, row = found.groups()
-    of = Curriculum if phase is None else Phase if row is None else Rows
+    of = Curriculum if phase is None else Phase if row is None else PhaseRows
     where = "" if phase is None else f"phase {int(phase) + 1}: "
     where += "" if row is None else f"rows {int(row) + 1}: "
     known = [field.name for field in msgspec.structs.fields(of)]

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.encoding.codec import Codec
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar
 from numtok.models.batches import Batches
 from numtok.models.generation import Writer
@@ -36,7 +36,7 @@ class ExactAnswers:
 
     @classmethod
     def of(
-        cls, samples: Samples, batches: Batches, codec: Codec, size: int
+        cls, samples: EncodedSplit, batches: Batches, codec: Codec, size: int
     ) -> "ExactAnswers | None":
         """None where no row has an answer, and for schemes whose tokens do not say a number alone:
         what is said beside them is never exact."""
@@ -76,7 +76,7 @@ class ExactAnswers:
         return exact
 
 
-def _parts(samples: Samples, rows: NDArray[np.int64]) -> dict[str, NDArray[np.bool_]]:
+def _parts(samples: EncodedSplit, rows: NDArray[np.int64]) -> dict[str, NDArray[np.bool_]]:
     """Of each group with a few values: the rows of each value that enough of them have."""
     found = {}
     for group, column in samples.groups.items():

@@ -22,22 +22,22 @@ _FURTHEST = 1e6  # deviations
 _LEAST_ROOM = 1 << 30  # bytes that inputs may take on any machine
 
 
-class Columns(NamedTuple):
+class Features(NamedTuple):
     """``n`` rows of features, as ``tables.Table`` has them."""
 
     numbers: NDArray[np.float64]  # [n, number features], NaN is missing
     categories: "Sequence[pa.Array[Any]]"  # strings [n] of each category feature, null is missing
 
-    def take(self, rows: NDArray[np.int64]) -> "Columns":
+    def take(self, rows: NDArray[np.int64]) -> "Features":
         """Some of the rows."""
         indices = pa.array(rows)
-        return Columns(self.numbers[rows], [column.take(indices) for column in self.categories])
+        return Features(self.numbers[rows], [column.take(indices) for column in self.categories])
 
 
 class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The constants: of each number feature, and the values of each category.
 
-    >>> columns = Columns(np.array([[1.0, 5.0], [3.0, np.nan]]), [pa.array(["b", "a"])])
+    >>> columns = Features(np.array([[1.0, 5.0], [3.0, np.nan]]), [pa.array(["b", "a"])])
     >>> inputs = Inputs.fit(columns)
     >>> inputs.width, inputs.of(columns).tolist()  # two numbers, one indicator, two values
     (5, [[-1.0, 0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 1.0, 1.0, 0.0]])
@@ -54,7 +54,7 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("each number has a mean, a deviation above 0 and an indicator")
 
     @classmethod
-    def fit(cls, columns: Columns) -> "Inputs":
+    def fit(cls, columns: Features) -> "Inputs":
         """From the rows of the train split; a constant or empty column only loses its mean."""
         missing = np.isnan(columns.numbers)
         count = np.maximum((~missing).sum(axis=0), 1)
@@ -80,7 +80,7 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """How many inputs there are."""
         return len(self.means) + sum(self.indicators) + sum(map(len, self.values))
 
-    def of(self, columns: Columns) -> NDArray[np.float32]:
+    def of(self, columns: Features) -> NDArray[np.float32]:
         """float32[n, width], each at most a million deviations from the mean.
 
         Among n values of a train split none lies further than the root of n (Samuelson 1968); what

@@ -22,8 +22,8 @@ from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp
 from numtok.registry import settings_of, spec_of
 from numtok.seeds import seed_of
-from numtok.training.features import Columns, Inputs
-from numtok.training.fitting import Fitting, FittingRecipe, Rows, held_back
+from numtok.training.features import Features, Inputs
+from numtok.training.fitting import FittingRecipe, TableLearner, TableRows, held_back
 
 _ROUNDING = 16  # spacings of float64: less apart are results of one number
 _ROUNDED = 1e-9  # of the unit interval
@@ -63,7 +63,7 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (target < self.low) | (target > self.high)
 
 
-class Fit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FitRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How fitting went.
 
     Epochs until it ended, the one whose weights were kept and its validation loss; batches that
@@ -78,7 +78,7 @@ class Fit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedTable:
     """A model with everything that its predictions need."""
 
     model: Regressor
@@ -86,9 +86,9 @@ class Fitted:
     scaling: FittedNormalizer
     calibration: Calibration
     learnt_from: LearntFrom
-    fit: Fit
+    fit: FitRecord
 
-    def predictive(self, columns: Columns) -> Predictive:
+    def predictive(self, columns: Features) -> Predictive:
         """The distribution of the target of each row, in raw units."""
         parameters = self.parameters(self.inputs.of(columns))
         return self.model.reader.predictive(parameters, self.calibration, self.scaling)
@@ -107,20 +107,20 @@ class Fitted:
 class Preparation:
     """A model before its first epoch, with what it learns from."""
 
-    fitting: Fitting
+    fitting: TableLearner
     inputs: Inputs
     scaling: FittedNormalizer
     learnt_from: LearntFrom
-    looked_at: Rows
+    looked_at: TableRows
     looked_at_values: NDArray[np.float64]  # normalised
     unsayable: int  # targets that are given, which the head learns as the nearest it can say
 
     @classmethod
     def of(
         cls,
-        columns: Columns,
+        columns: Features,
         target: NDArray[np.float64],
-        validation: tuple[Columns, NDArray[np.float64]] | None,
+        validation: tuple[Features, NDArray[np.float64]] | None,
         *,
         head: ValueHead,
         trunk: Mlp,
@@ -163,23 +163,25 @@ class Preparation:
             )
         torch.manual_seed(seed_of(recipe.seed, "init"))
         model = Regressor(RegressorSettings(inputs.width, trunk, settings_of(head)))
-        looking = Rows(looked_at, head.learnt(looked_at_values))
-        fitting = Fitting(model, Rows(every, head.learnt(values)), looking, recipe, device)
+        looking = TableRows(looked_at, head.learnt(looked_at_values))
+        fitting = TableLearner(
+            model, TableRows(every, head.learnt(values)), looking, recipe, device
+        )
         learnt_from = LearntFrom.of(target)
         return cls(fitting, inputs, scaling, learnt_from, looking, looked_at_values, unsayable)
 
-    def finished(self) -> Fitted:
+    def finished(self) -> FittedTable:
         """The model after its best epoch, its doubts measured on the rows that were looked at."""
         fitting = self.fitting
         model = fitting.finish()
-        fit = Fit(
+        fit = FitRecord(
             fitting.epoch,
             fitting.best_epoch,
             fitting.best_loss,
             fitting.step,
             fitting.epoch * fitting.rows,
         )
-        bare = Fitted(model, self.inputs, self.scaling, {}, self.learnt_from, fit)
+        bare = FittedTable(model, self.inputs, self.scaling, {}, self.learnt_from, fit)
         with torch.no_grad():
             parameters = bare.parameters(self.looked_at.inputs)
             calibration = model.reader.calibrate(parameters, self.looked_at_values)

@@ -1,7 +1,7 @@
 """Fitting a model to a table: AdamW, epoch by epoch, until the validation loss falls no more.
 
 The recipe of Decoding-based Regression, Appendix D: at most 300 epochs, a tenth
-of the train split held back, patience 5. A :class:`Fitting` knows nothing of
+of the train split held back, patience 5. A :class:`TableLearner` knows nothing of
 files. What comes next is a pure function of its state and of (seed, epoch), so a
 state that was saved and loaded goes on as if it had never stopped.
 """
@@ -58,7 +58,7 @@ class FittingRecipe:
                 raise UsageError(f"{option} {value} is not possible; it is {allowed}")
 
 
-class Rows(NamedTuple):
+class TableRows(NamedTuple):
     """``n`` rows as a model is given them."""
 
     inputs: NDArray[np.float32]  # [n, inputs]
@@ -93,14 +93,14 @@ class FittingState(TypedDict):
     best_loss: float
 
 
-class Fitting:
+class TableLearner:
     """A model being fitted; ``epoch`` counts those that are done, ``step`` their batches."""
 
     def __init__(
         self,
         model: Regressor,
-        train: Rows,
-        validation: Rows,
+        train: TableRows,
+        validation: TableRows,
         recipe: FittingRecipe,
         device: torch.device,
     ) -> None:

@@ -2,7 +2,7 @@
 
 import pyarrow.compute as pc
 
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.errors import DataError
 from numtok.records import TRAIN, in_order
 from numtok.store.artifact import Artifact
@@ -10,7 +10,7 @@ from numtok.store.artifact import Artifact
 _FEW, _TIMES = 100, 2  # labels that may come as they will; of more each comes twice, on average
 
 
-def learnt_classes(train: Samples, encoded: Artifact) -> tuple[str, ...]:
+def learnt_classes(train: EncodedSplit, encoded: Artifact) -> tuple[str, ...]:
     """The labels of a train split, in the order of :func:`in_order`.
 
     Raises DataError where a row has none, where all rows have the same, and where there are many

@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 
 from numtok.encoding.codec import Codec
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_values
 from numtok.models.batches import Batch, Batches
 from numtok.models.model import Model
-from numtok.models.objectives.base import Example, Objective, masked, said
+from numtok.models.objectives.base import Objective, TrainingBatch, masked, said
 from numtok.records import Natural
 from numtok.seeds import generator
 from numtok.store.draft import Draft
@@ -28,13 +28,20 @@ from numtok.training.checkpoint import (
     write_checkpoint,
     write_steps,
 )
-from numtok.training.course import Course
+from numtok.training.course import CurriculumSampler
 from numtok.training.device import MatmulRate, peak_memory
 from numtok.training.exact_match import ExactAnswers
 from numtok.training.prefetch import prefetched
 from numtok.training.profiler import Cost, traced
 from numtok.training.signals import Signals
-from numtok.training.trainer import WHOLE_STEP, Execution, Prepared, Recipe, Trainer, TrainerState
+from numtok.training.trainer import (
+    WHOLE_STEP,
+    DeviceBatch,
+    Execution,
+    Recipe,
+    Trainer,
+    TrainerState,
+)
 
 _VALIDATION_ROWS = 4096  # of the validation split at most
 _RECORDS, _VALIDATIONS = 200, 20  # how often a run writes its losses down, at most
@@ -52,7 +59,7 @@ class _Record(TypedDict):
     loss: float | None
 
 
-class _Plain(TrainerState):
+class _PlainRecord(TrainerState):
     """Of a checkpoint."""
 
     records: list[_Record]
@@ -68,7 +75,7 @@ class Speed(NamedTuple):
     mfu: float  # these as a share of what matrix products reach on the device
 
 
-class Update(NamedTuple):
+class TrainingProgress(NamedTuple):
     """Where training stands, for the progress line."""
 
     step: int
@@ -79,10 +86,10 @@ class Update(NamedTuple):
     seconds_left: float
 
 
-Progress = Callable[[Update], None]
+Progress = Callable[[TrainingProgress], None]
 
 
-class Split:
+class SplitExamples:
     """Rows to learn from or to look at, as examples of an objective.
 
     An example is a pure function of (seed, purpose, step). ``classes`` are the labels that are
@@ -92,13 +99,13 @@ class Split:
 
     def __init__(
         self,
-        samples: Samples,
+        samples: EncodedSplit,
         codec: Codec,
         objective: Objective,
         batch: int,
         seed: int,
         classes: Sequence[str] = (),
-        course: Course | None = None,
+        course: CurriculumSampler | None = None,
     ) -> None:
         self.samples = samples
         self.objective = objective
@@ -112,7 +119,7 @@ class Split:
         self._batch = batch
         self._seed = seed
 
-    def learnt(self, step: int) -> Example:
+    def learnt(self, step: int) -> TrainingBatch:
         """What is learnt in a step."""
         batch = self.batches.of(self._order.at(self._seed, step))
         return self.objective.example(batch, generator(self._seed, "masks", step))
@@ -134,7 +141,7 @@ class Split:
         """Tokens that a trunk reads of rows of such lengths; never none, and one more to begin."""
         return int(np.maximum(lengths + self.objective.causal, 1).sum())
 
-    def asked(self) -> Iterator[Example]:
+    def asked(self) -> Iterator[TrainingBatch]:
         """The numbers of some rows as evaluation asks for them, to measure errors by.
 
         The targets; where no row has any, one number of each row with all others in sight, and
@@ -153,7 +160,7 @@ class Split:
                 chosen = np.isin(np.arange(len(chosen)), order[one])
             yield masked(batch, batch.number_tokens(chosen))
 
-    def looked_at(self) -> Iterator[Example]:
+    def looked_at(self) -> Iterator[TrainingBatch]:
         """The same rows with the same masks each time, whatever the seed of the run."""
         for batch, first in self._some_batches():
             yield self.objective.example(batch, generator(0, "looked at", first))
@@ -186,8 +193,8 @@ class Training:
     def __init__(
         self,
         draft: Draft,
-        train: Split,
-        validation: Split | None,
+        train: SplitExamples,
+        validation: SplitExamples | None,
         model: Callable[[], Model],
         recipe: Callable[[int], Recipe],
         *,
@@ -220,7 +227,7 @@ class Training:
             steps = self._steps(budget)
             write_steps(self.draft, steps)
         trainer = self._trainer(steps)
-        if (checkpoint := read_checkpoint(self.draft, _Plain)) is not None:
+        if (checkpoint := read_checkpoint(self.draft, _PlainRecord)) is not None:
             with belonging(self.draft.path):
                 trainer.load(checkpoint.tensors, checkpoint.plain)
             self.records, self.seconds = [*checkpoint.plain["records"]], checkpoint.plain["seconds"]
@@ -315,7 +322,7 @@ class Training:
         before, saved = self.seconds, time.monotonic()
         with Signals() as signals:
 
-            def prepared(step: int) -> Prepared:
+            def prepared(step: int) -> DeviceBatch:
                 return trainer.prepare(self.train.learnt(step))
 
             for batch in prefetched(prepared, trainer.step, steps, self.batch_workers):
@@ -349,7 +356,7 @@ class Training:
             {"step": trainer.step, "tokens": trainer.tokens, "split": split} | finite
         )
 
-    def _validate(self, trainer: Trainer, split: Split) -> dict[str, float]:
+    def _validate(self, trainer: Trainer, split: SplitExamples) -> dict[str, float]:
         sums: dict[str, float] = defaultdict(float)
         counts: dict[str, int] = defaultdict(int)
         for example in split.looked_at():
@@ -383,9 +390,9 @@ class _Clock:
     def seconds(self) -> float:
         return time.monotonic() - self._started
 
-    def update(self, trainer: Trainer, loss: float) -> Update:
+    def update(self, trainer: Trainer, loss: float) -> TrainingProgress:
         seconds, training = self.seconds, self._training
-        return Update(
+        return TrainingProgress(
             trainer.step,
             trainer.recipe.steps,
             loss,

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from numtok import files
 from numtok.encoding.codec import Codec
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, StoreError, naming
 from numtok.models.heads.base import Calibration, ValueHead
@@ -69,7 +69,7 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("a calibration and the split that it is of go together")
 
 
-class Losses(msgspec.Struct, frozen=True):
+class LoggedLosses(msgspec.Struct, frozen=True):
     """A line of ``metrics.jsonl``, as far as it is of every numtok; None is not finite. ``exact``
     is the share of answers that were written exactly, where that was looked at."""
 
@@ -179,7 +179,7 @@ def check_calibration(path: Path, head: ValueHead, calibration: Calibration) -> 
         )
 
 
-def check_reads(loaded: LoadedModel, samples: Samples, told: str) -> None:
+def check_reads(loaded: LoadedModel, samples: EncodedSplit, told: str) -> None:
     """Raises DataError for rows that are too long, and for a head without its calibration;
     ``told`` is what the rows are."""
     context = loaded.model.settings.context - int(loaded.model.objective.causal)

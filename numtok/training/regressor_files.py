@@ -26,7 +26,7 @@ from numtok.registry import Settings
 from numtok.reports import Configuration
 from numtok.store.artifact import Artifact
 from numtok.training.features import Inputs
-from numtok.training.fitted import Fit, Fitted, LearntFrom
+from numtok.training.fitted import FitRecord, FittedTable, LearntFrom
 from numtok.training.model_files import WEIGHTS, check_calibration, load_weights, naming_model
 
 FORMAT = 1  # of regressor.json
@@ -34,7 +34,7 @@ REGRESSOR_FILE = "regressor.json"
 
 
 class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was fitted on one fold's train split, beside the weights; see ``nn.fitted.Fitted``.
+    """What was fitted on one fold's train split, beside the weights; see ``nn.fitted.FittedTable``.
 
     scaling
         Constants of the normalisation of the target.
@@ -47,7 +47,7 @@ class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scaling: dict[str, float]
     calibration: Calibration
     learnt_from: LearntFrom
-    fit: Fit
+    fit: FitRecord
     flops: float
 
 
@@ -93,7 +93,7 @@ class LoadedRegressor:
 
     artifact: Artifact
     file: RegressorFile
-    fitted: dict[int, Fitted]
+    fitted: dict[int, FittedTable]
 
 
 def is_regressor(artifact: Artifact) -> bool:
@@ -141,7 +141,7 @@ def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
         with torch.no_grad():
             for name, parameter in _named(one, model).items():
                 parameter.copy_(weights[name])
-        fitted[one.fold] = Fitted(
+        fitted[one.fold] = FittedTable(
             model.to(device).eval(),
             one.inputs,
             scaling,

@@ -20,8 +20,8 @@ from torch.nn.utils import clip_grad_norm_
 
 from numtok.config import threads
 from numtok.errors import TrainingFailed, UsageError
-from numtok.models.model import Given, Losses, Model, ProjectedLosses
-from numtok.models.objectives.base import Example
+from numtok.models.model import Losses, Model, ModelInputs, ProjectedLosses
+from numtok.models.objectives.base import TrainingBatch
 from numtok.plugins import unwatch
 from numtok.records import Natural
 from numtok.seeds import seed_of
@@ -133,19 +133,19 @@ class Execution:
         return {"dynamic": True} | ({"mode": "reduce-overhead"} if self.graphs else {})
 
 
-class Prepared(NamedTuple):
+class DeviceBatch(NamedTuple):
     """A batch as a step learns it, on the host.
 
     ``parts``: what the model is given, and the shares of its means in those of the batch.
     """
 
-    parts: list[tuple[Given, "Shares"]]
+    parts: list[tuple[ModelInputs, "BatchShares"]]
     tokens: int  # real ones
     flops: int  # of a forward pass, or of two
     second_flops: int  # of these those of the second
 
 
-class Shares(NamedTuple):
+class BatchShares(NamedTuple):
     """What part of a batch's tokens, values and projected prefixes some of its rows have."""
 
     tokens: float
@@ -178,7 +178,7 @@ class Trainer:
         self.flops = 0  # of forward passes
         self.second_flops = 0  # of these those of second ones
         self._uncompiled = execution.compiled  # before the first step
-        self._learnt_losses: Callable[[Given], Losses] = model.losses
+        self._learnt_losses: Callable[[ModelInputs], Losses] = model.losses
         # The second pass would write over what the first left in its graph.
         self._graphs = execution.graphs and model.projection is None
         if self._graphs:
@@ -208,7 +208,7 @@ class Trainer:
                 if chosen or not own:
                     yield {"params": chosen, "weight_decay": decay, "times": times}
 
-    def prepare(self, example: Example) -> Prepared:
+    def prepare(self, example: TrainingBatch) -> DeviceBatch:
         """What :meth:`learn` takes; may be called by other threads ahead of time.
 
         For a GPU it is put into pinned memory, so that a step need not wait until it is copied.
@@ -226,26 +226,26 @@ class Trainer:
             second += self.model.second_flops(part)
         all_of = [max(1, sum(column)) for column in zip(*counts, strict=True)]
         shares = [
-            Shares(*(own / every for own, every in zip(count, all_of, strict=True)))
+            BatchShares(*(own / every for own, every in zip(count, all_of, strict=True)))
             for count in counts
         ]
         tokens = int(example.real.sum())
-        return Prepared(list(zip(parts, shares, strict=True)), tokens, flops, second)
+        return DeviceBatch(list(zip(parts, shares, strict=True)), tokens, flops, second)
 
-    def _counts(self, example: Example, given: Given) -> tuple[int, int, int]:
+    def _counts(self, example: TrainingBatch, given: ModelInputs) -> tuple[int, int, int]:
         """Tokens, values and projected prefixes."""
         prefixes = 0 if given.projected is None else len(given.projected)
         return len(example.where), self.values(example), prefixes
 
-    def values(self, example: Example) -> int:
+    def values(self, example: TrainingBatch) -> int:
         """Over how many the loss of values is a mean: numbers, or tokens."""
         return len(example.where if self.model.values_per_token else example.number_where)
 
-    def advance(self, example: Example) -> None:
+    def advance(self, example: TrainingBatch) -> None:
         """One step."""
         self.learn(self.prepare(example))
 
-    def learn(self, prepared: Prepared) -> None:
+    def learn(self, prepared: DeviceBatch) -> None:
         """One step; looks at no result, so that a GPU need not be waited for."""
         if self._uncompiled:
             self._hold_to_contracts(prepared)
@@ -271,7 +271,7 @@ class Trainer:
         self.flops += prepared.flops
         self.second_flops += prepared.second_flops
 
-    def _hold_to_contracts(self, prepared: Prepared) -> None:
+    def _hold_to_contracts(self, prepared: DeviceBatch) -> None:
         """Have plugins answer once as they are written: compiled, their answers cannot be looked
         at."""
         for given, _ in prepared.parts:
@@ -298,7 +298,7 @@ class Trainer:
         return dict(zip(self._told, sums, strict=True))
 
     @torch.no_grad()
-    def validate(self, example: Example) -> dict[str, float]:
+    def validate(self, example: TrainingBatch) -> dict[str, float]:
         """The mean losses of a batch that is not learnt."""
         self.model.eval()
         found = list(self._losses(self.prepare(example), self.model.losses))
@@ -312,7 +312,7 @@ class Trainer:
             means[name] = sum(map(float, column))
         return means
 
-    def counts(self, example: Example) -> dict[str, int]:
+    def counts(self, example: TrainingBatch) -> dict[str, int]:
         """Over how many the means of :meth:`validate` are."""
         tokens, values, prefixes = self._counts(example, self.model.on_host(example))
         counts = dict.fromkeys(("projected_loss", "token_loss"), tokens) | {"value_loss": values}
@@ -325,7 +325,9 @@ class Trainer:
             total += passes.total(means["projected_loss"], means["reconstruction_loss"])
         return total
 
-    def _losses(self, prepared: Prepared, losses: Callable[[Given], Losses]) -> Iterator[Losses]:
+    def _losses(
+        self, prepared: DeviceBatch, losses: Callable[[ModelInputs], Losses]
+    ) -> Iterator[Losses]:
         """Of each part of a batch, so that they add up to the means over all of it."""
         for given, share in prepared.parts:
             with self._precision():
@@ -375,7 +377,7 @@ class Trainer:
             yield
 
 
-def replayed_losses(model: Model, execution: Execution) -> Callable[[Given], Losses]:
+def replayed_losses(model: Model, execution: Execution) -> Callable[[ModelInputs], Losses]:
     """``model.losses`` with the trunk as CUDA graphs, launched as one: the kernels of a small model
     take less time than launching them one by one.
 
@@ -388,7 +390,7 @@ def replayed_losses(model: Model, execution: Execution) -> Callable[[Given], Los
     """
     hidden = torch.compile(model.hidden, **execution.compiler)
 
-    def losses(given: Given) -> Losses:
+    def losses(given: ModelInputs) -> Losses:
         # The step before is over: what its graph gave may be written over.
         torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
         return model.losses_of(hidden(given.tokens, given.values, given.real), given)

@@ -14,7 +14,7 @@ import pytest
 from numtok import files
 from numtok.data.reading import units
 from numtok.encoding.codec import Codec
-from numtok.encoding.dataset import Samples, bytes_of
+from numtok.encoding.dataset import EncodedSplit, bytes_of
 from numtok.errors import DataError, StoreError
 from numtok.records import SCHEME_FILE, TokenIds
 from numtok.stages.encode import Config, run
@@ -48,9 +48,9 @@ def encoded(folder: Path, scheme: str) -> tuple[Artifact, list[Path]]:
     return artifact, sorted(artifact.path.glob("train-*.parquet"))
 
 
-def read_rows(shards: list[Path], spill: Path | None = None) -> Samples:
+def read_rows(shards: list[Path], spill: Path | None = None) -> EncodedSplit:
     """As a stage reads them; the shards are of :func:`encoded`."""
-    return Samples.read(shards, ids_of(shards), spill)
+    return EncodedSplit.read(shards, ids_of(shards), spill)
 
 
 def ids_of(shards: list[Path]) -> TokenIds:
@@ -214,7 +214,7 @@ def test_a_split_without_rows_is_refused(tmp_path: Path, shards: int) -> None:
     _, (shard,) = encoded(tmp_path, "p1000")
     pq.write_table(pq.read_table(shard).slice(0, 0), shard)
     with pytest.raises(DataError) as found:
-        Samples.read([shard] * shards, ids_of([shard]))
+        EncodedSplit.read([shard] * shards, ids_of([shard]))
     told = shard if shards else "no shard"
     message = f"the split has no rows ({told}); `numtok show` lists the splits of the data"
     assert str(found.value) == message

@@ -16,7 +16,7 @@ from sklearn import ensemble
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
 from numtok.encoding.codec import Codec, Texts
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.evaluation import baselines
@@ -41,15 +41,15 @@ def nothing_is_boosted_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baselines, "_boosted", {})
 
 
-def rows(scheme: str, texts: Sequence[str], *places: int) -> Samples:
+def rows(scheme: str, texts: Sequence[str], *places: int) -> EncodedSplit:
     """Texts whose targets are the numbers at ``places`` of each."""
     targets = [EVERY * row + place for row in range(len(texts)) for place in places]
     return samples(scheme, texts, targets=targets)
 
 
 def floors(
-    test: Samples,
-    train: Samples | None = None,
+    test: EncodedSplit,
+    train: EncodedSplit | None = None,
     mean: float | None = None,
     *,
     of: Codec | None = None,
@@ -94,7 +94,7 @@ def test_quantisation_is_what_the_scheme_makes_of_the_truth(scheme: str, normali
         np.testing.assert_array_equal(found[number], expected)
 
 
-def encoded(one: Codec, texts: Sequence[str]) -> Samples:
+def encoded(one: Codec, texts: Sequence[str]) -> EncodedSplit:
     """Texts as ``encode`` would write them, by a codec that normalises."""
     column = Texts.of(pa.array(texts, pa.string()))
     made = one.encode(column, one.find(column), None)
@@ -303,7 +303,7 @@ def test_what_was_boosted_before_is_not_fitted_again(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_where_rows_are_not_alike_nothing_is_fitted(test: list[str], train: list[str]) -> None:
-    def last_of_each(texts: list[str]) -> Samples:
+    def last_of_each(texts: list[str]) -> EncodedSplit:
         ends = samples("p1000", texts).number_rows[1:] - 1
         return samples("p1000", texts, targets=ends.tolist())
 
@@ -393,7 +393,7 @@ def lines(number: int, step: float) -> str:
     )
 
 
-def last_of_each_list(texts: Sequence[str], **own: list[float]) -> Samples:
+def last_of_each_list(texts: Sequence[str], **own: list[float]) -> EncodedSplit:
     places = np.cumsum([len(one.split()) for text in texts for one in text.split(";")]) - 1
     made = samples("p1000", texts, targets=places.tolist())
     return replace(made, floors={name: np.array(v) for name, v in own.items()})
@@ -414,7 +414,7 @@ def test_rows_bring_floors_along_and_fits_are_given_them() -> None:
     """The answer is a floor less another; nothing else tells."""
     random = np.random.default_rng(0)
 
-    def made(count: int, *names: str) -> Samples:
+    def made(count: int, *names: str) -> EncodedSplit:
         values = np.round(random.normal(0, 9, (count, 2)), 2)
         texts = [f"{b - a:.2f}" for a, b in values.tolist()]
         one = last_of_each_list(texts)

@@ -18,13 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar, Support
 from numtok.encoding.schemes.base import SCHEMES, Failure, Scheme
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import TrainingFailed, UsageError
-from numtok.evaluation.predict import Asked, Options, Predicted, Predictor, asked_for
-from numtok.models.decoding import Reader, Reading
+from numtok.evaluation.predict import Options, Predicted, Predictor, Queries, asked_for
+from numtok.models.decoding import NumberReadings, Reader
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK
 from numtok.registry import spec_of
@@ -228,7 +228,7 @@ def value_of(scheme: Scheme, path: tuple[int, ...]) -> float:
     return float(decoded.values[0])
 
 
-def number_of(samples: Samples, place: int, index: int) -> tuple[int, int, int]:
+def number_of(samples: EncodedSplit, place: int, index: int) -> tuple[int, int, int]:
     """A row's number: its index in the split, its first token and its length."""
     number = int(samples.number_rows[place]) + index
     return number, int(samples.number_start[number]), int(samples.number_length[number])
@@ -243,7 +243,7 @@ def path_of(predictor: Predictor, place: int, index: int) -> tuple[int, ...]:
     return tuple(tokens.tolist())
 
 
-def where(asked: Asked, number: int) -> int:
+def where(asked: Queries, number: int) -> int:
     """The place of a number, by its index in the split, among those asked for."""
     [place] = np.flatnonzero(asked.numbers == number)
     return int(place)
@@ -493,12 +493,12 @@ def test_token_predictions_are_the_same_to_the_last_bit_in_any_batch(bench: Benc
 
 
 @pytest.fixture
-def readings(monkeypatch: pytest.MonkeyPatch) -> list[Reading]:
+def readings(monkeypatch: pytest.MonkeyPatch) -> list[NumberReadings]:
     """Everything that is read from models, as it is read."""
-    kept: list[Reading] = []
-    read: Callable[..., Reading] = Reader.read
+    kept: list[NumberReadings] = []
+    read: Callable[..., NumberReadings] = Reader.read
 
-    def reading(*arguments: Any, **options: Any) -> Reading:
+    def reading(*arguments: Any, **options: Any) -> NumberReadings:
         kept.append(read(*arguments, **options))
         return kept[-1]
 
@@ -506,7 +506,7 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> list[Reading]:
     return kept
 
 
-def failures(predictor: Predictor, reading: Reading) -> NDArray[np.uint8]:
+def failures(predictor: Predictor, reading: NumberReadings) -> NDArray[np.uint8]:
     tokens = reading.tokens[reading.tokens >= 0].astype(np.uint32)
     channel = None
     if predictor.loaded.codec.scheme.channel:
@@ -517,7 +517,7 @@ def failures(predictor: Predictor, reading: Reading) -> NDArray[np.uint8]:
 @pytest.mark.parametrize("objective", ["mlm", "ar"])
 @pytest.mark.parametrize("scheme", FIXED)
 def test_constrained_decoding_gives_only_well_formed_numbers(
-    bench: Bench, readings: list[Reading], scheme: str, objective: str
+    bench: Bench, readings: list[NumberReadings], scheme: str, objective: str
 ) -> None:
     rows = [row(index, text) for index, text in enumerate(TEXTS)]
     for fill in (PARALLEL, LEFT_TO_RIGHT) if objective == "mlm" else (AUTOREGRESSIVE,):
@@ -541,7 +541,7 @@ def test_free_decoding_gives_numbers_that_are_none(
 
 
 def test_on_grammar_says_whether_free_decoding_would_have_given_a_number(
-    bench: Bench, readings: list[Reading]
+    bench: Bench, readings: list[NumberReadings]
 ) -> None:
     """Of a parallel fill: there the choices do not depend on each other."""
     rows = [row(index, text, last(text)) for index, text in enumerate(TEXTS * 3)]

@@ -9,7 +9,7 @@ import pytest
 
 from numtok.encoding.schemes.base import SCHEMES as EVERY_SCHEME
 from numtok.errors import UsageError
-from numtok.evaluation.published import Table, names, published
+from numtok.evaluation.published import PublishedTable, names, published
 from numtok.metrics.base import METRICS
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.objectives.base import OBJECTIVES
@@ -212,7 +212,7 @@ def test_what_a_table_states_is_spelt_as_reports_spell_it(name: str) -> None:
 
 def _message(name: str, row: str | None = None, column: str | None = None) -> str:
     with pytest.raises(UsageError) as caught:
-        table: Table = published(name)
+        table: PublishedTable = published(name)
         table.row(row) if row else table.column(str(column))
     assert caught.value.exit_code == 2
     return str(caught.value)

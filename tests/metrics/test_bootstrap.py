@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from numtok.errors import UsageError
 from numtok.metrics import _bootstrap
 from numtok.metrics._bootstrap import interval, resample
-from numtok.metrics.base import METRICS, Answers, Metric, ends, figures, paired, paired_over_seeds
+from numtok.metrics.base import (
+    METRICS,
+    Metric,
+    Predictions,
+    ends,
+    figures,
+    paired,
+    paired_over_seeds,
+)
 from numtok.reports import QUANTILES, Figure
 
 MAE = METRICS.build("mae")
@@ -20,10 +28,10 @@ def metrics(*specs: str) -> list[Metric]:
     return [METRICS.build(spec) for spec in specs]
 
 
-def noisy(seed: int, n: int = 200, noise: float = 1.0) -> Answers:
+def noisy(seed: int, n: int = 200, noise: float = 1.0) -> Predictions:
     """Predictions that are off by normal noise; the truth is the same for every seed."""
     truth = np.random.default_rng(12345).normal(size=n)
-    return Answers.of(truth, truth + noise * np.random.default_rng(seed).normal(size=n))
+    return Predictions.of(truth, truth + noise * np.random.default_rng(seed).normal(size=n))
 
 
 # --- resampling --------------------------------------------------------------------------------
@@ -149,13 +157,13 @@ def test_without_numbers_nothing_is_defined() -> None:
 
 
 def test_one_number_or_one_sample_has_figures_and_no_interval() -> None:
-    one = Answers.of([2.0], [3.0])
+    one = Predictions.of([2.0], [3.0])
     assert figures(metrics("mae", "r2"), one) == {
         "mae": Figure(1.0, None, None, 1),
         "r2": Figure(None, None, None, 1),
     }
     sample = np.zeros(3, np.int64)
-    three = Answers.of([1, 2, 3], [1, 2, 6])._replace(sample=sample)
+    three = Predictions.of([1, 2, 3], [1, 2, 6])._replace(sample=sample)
     assert figures(metrics("mae"), three) == {"mae": Figure(1.0, None, None, 3)}
 
 
@@ -178,12 +186,12 @@ def test_a_metric_without_its_columns_stands_beside_those_that_have_theirs() -> 
 
 
 def test_resamples_that_leave_a_metric_undefined_are_left_out() -> None:
-    answers = Answers.of([1.0, 2.0], [1.0, 2.5])  # half of the resamples have one truth twice
+    answers = Predictions.of([1.0, 2.0], [1.0, 2.5])  # half of the resamples have one truth twice
     assert figures(metrics("r2"), answers)["r2"] == Figure(0.5, 0.5, 0.5, 2)
 
 
 def test_an_error_without_bound_leaves_that_end_open() -> None:
-    answers = Answers.of([1.0, 1.0, 0.0], [1.1, 1.3, 1.0])
+    answers = Predictions.of([1.0, 1.0, 0.0], [1.1, 1.3, 1.0])
     found = figures(metrics("median-relative-error"), answers)["median-relative-error"]
     assert found.value == pytest.approx(0.3)
     assert found.low == pytest.approx(0.1)
@@ -208,10 +216,10 @@ def test_a_bootstrap_that_is_not_possible_is_refused(resamples: int, level: floa
 # --- paired ------------------------------------------------------------------------------------
 
 
-def full(seed: int, n: int = 30) -> Answers:
+def full(seed: int, n: int = 30) -> Predictions:
     """Answers with every column, all positive."""
     answers, generator = noisy(seed, n), np.random.default_rng(seed)
-    answers = Answers.of(np.exp(answers.truth), np.exp(answers.prediction))
+    answers = Predictions.of(np.exp(answers.truth), np.exp(answers.prediction))
     return answers._replace(
         truth_literal=list(map(repr, answers.truth.tolist())),
         prediction_literal=list(map(repr, np.round(answers.prediction, 1).tolist())),
@@ -228,7 +236,7 @@ def full(seed: int, n: int = 30) -> Answers:
     )
 
 
-def full_for(name: str, seed: int, n: int = 30) -> Answers:
+def full_for(name: str, seed: int, n: int = 30) -> Predictions:
     """As :func:`full`, of what the metric measures: three labels, whole answers or numbers."""
     answers = full(seed, n)
     measures = METRICS.build(name).measures
@@ -288,7 +296,7 @@ def test_over_seeds_the_means_of_the_metric_are_compared() -> None:
     first, second = [noisy(1), noisy(2), noisy(3)], [noisy(4), noisy(5)]
     metric = METRICS.build("r2")
 
-    def mean(side: Sequence[Answers]) -> float:
+    def mean(side: Sequence[Predictions]) -> float:
         return float(np.mean([metric.plain(one) for one in side]))
 
     found = paired_over_seeds(metric, first, second)
@@ -302,13 +310,13 @@ def test_a_difference_of_what_is_undefined_is_undefined() -> None:
     assert paired(MAE, nothing, nothing) == (Figure(None, None, None, 0), None)
     without_density = paired(METRICS.build("nll"), noisy(0), noisy(1))
     assert without_density == (Figure(None, None, None, 200), None)
-    constant = Answers.of([1.0, 1.0], [1.0, 2.0])
+    constant = Predictions.of([1.0, 1.0], [1.0, 2.0])
     assert paired(METRICS.build("r2"), constant, constant) == (Figure(None, None, None, 2), None)
 
 
 def test_answers_to_other_questions_are_not_paired() -> None:
     with pytest.raises(ValueError, match="paired answers must have the same truths in the same"):
-        paired(MAE, Answers.of([1, 2], [1, 2]), Answers.of([2, 1], [1, 2]))
+        paired(MAE, Predictions.of([1, 2], [1, 2]), Predictions.of([2, 1], [1, 2]))
 
 
 def test_samples_are_drawn_whole_in_pairs_too() -> None:
@@ -328,7 +336,7 @@ def test_samples_are_drawn_whole_in_pairs_too() -> None:
 def test_a_share_of_0_or_1_has_wilsons_interval(off: float, value: float, level: float) -> None:
     truth = np.arange(1.0, 41.0)
     over, mae = METRICS.build("relative-error-over"), METRICS.build("mae")
-    found = figures([over, mae], Answers.of(truth, truth * (1 + off)), level=level)
+    found = figures([over, mae], Predictions.of(truth, truth * (1 + off)), level=level)
     share = found["relative-error-over"]
     assert (share.value, share.low, share.high) == (value, *ends(value, 40, level))
     assert share.low != share.high and share.n == 40
@@ -344,7 +352,7 @@ def test_a_share_of_matches_that_is_0_or_1_has_wilsons_interval(off: float, valu
         "truth_literal": [f"{one:g}" for one in truth],
         "prediction_literal": [f"{one + off * 1.1:.4f}" for one in truth],
     }
-    answers = Answers.of(truth, truth + off * 1.1, **literals)
+    answers = Predictions.of(truth, truth + off * 1.1, **literals)
     match = figures(metrics("rounded-match"), answers)["rounded-match"]
     assert (match.value, match.low, match.high) == (value, *ends(value, 40))
 
@@ -354,7 +362,7 @@ def test_a_share_of_0_or_1_is_as_sure_as_there_are_samples() -> None:
     over = METRICS.build("relative-error-over")
 
     def high(sample: Sequence[int]) -> float | None:
-        answers = Answers.of(truth, truth, sample=np.array(sample))
+        answers = Predictions.of(truth, truth, sample=np.array(sample))
         return figures([over], answers)["relative-error-over"].high
 
     assert high([*range(40)]) == ends(0.0, 40)[1]
@@ -365,6 +373,6 @@ def test_a_share_of_0_or_1_is_as_sure_as_there_are_samples() -> None:
 def test_a_share_between_has_the_interval_of_the_bootstrap() -> None:
     truth = np.arange(1.0, 41.0)
     predicted = np.where(truth < 3, 0.0, truth)
-    found = figures(metrics("relative-error-over"), Answers.of(truth, predicted))
+    found = figures(metrics("relative-error-over"), Predictions.of(truth, predicted))
     share = found["relative-error-over"]
     assert share.low is not None and share.low * 40 == pytest.approx(round(share.low * 40))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from numtok.errors import UsageError
 from numtok.metrics import kendall_tau
 from numtok.metrics._literals import Numeral
-from numtok.metrics.base import METRICS, Answers, Metric, figures, paired
+from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired
 from numtok.numerals.literals import plain_literal, round_literal
 from numtok.registry import settings_of, spec_of
 from numtok.reports import QUANTILES, Figure, Measures
@@ -49,7 +49,7 @@ def same(got: float, expected: float, scale: float = 0.0) -> None:
         assert not math.isfinite(got)
 
 
-def some_answers(seed: int, n: int) -> Answers:
+def some_answers(seed: int, n: int) -> Predictions:
     """Answers with every column, ties, zeros, wrong signs and invalid ones among them."""
     generator = np.random.default_rng(seed)
     truth = generator.integers(-3, 12, n) / 2
@@ -58,7 +58,7 @@ def some_answers(seed: int, n: int) -> Answers:
     written = [
         repr(value) if ok else None for value, ok in zip(prediction.tolist(), valid, strict=True)
     ]
-    return Answers(
+    return Predictions(
         truth,
         prediction,
         valid,
@@ -77,7 +77,7 @@ def some_answers(seed: int, n: int) -> Answers:
     )
 
 
-def answers_for(metric: Metric, seed: int, n: int) -> Answers:
+def answers_for(metric: Metric, seed: int, n: int) -> Predictions:
     """Answers of what the metric measures; as labels, each number stands for one, and as whole
     answers it is written without its sign."""
     made = some_answers(seed, n)
@@ -118,7 +118,7 @@ def test_every_metric_says_what_it_is(name: str) -> None:
     assert metric.better in ("higher", "lower", "neither")
     assert METRICS.from_settings(settings_of(metric)) == metric
     assert spec_of(metric) == name
-    assert set(metric.needs) <= set(Answers._fields)
+    assert set(metric.needs) <= set(Predictions._fields)
 
 
 @every_metric
@@ -136,7 +136,7 @@ def test_no_numbers_and_missing_columns_leave_every_metric_undefined(name: str) 
     assert metric.why_undefined(nothing) == f"there are no {metric.measures}"
     for column in metric.needs:
         columns = answers_for(metric, 0, 5)._asdict() | {column: None}
-        lacking = Answers(**columns)
+        lacking = Predictions(**columns)
         assert metric.why_undefined(lacking) == f"there is no {column.replace('_', ' ')}"
 
 
@@ -234,7 +234,7 @@ def test_a_part_of_the_answers_is_taken_from_every_column() -> None:
             assert whole is not None
             assert column is not None
             assert list(map(str, column)) == [str(whole[index]) for index in (0, 2, 5)]
-    assert Answers.of([1], [2]).take(mask[:1]).crps is None
+    assert Predictions.of([1], [2]).take(mask[:1]).crps is None
 
 
 # --- exact arithmetic --------------------------------------------------------------------------
@@ -350,12 +350,12 @@ DEFINITIONS: list[tuple[str, Callable[[Pairs], float]]] = [
 def test_a_metric_is_what_its_definition_says(
     spec: str, definition: Callable[[Pairs], float], rows: Pairs
 ) -> None:
-    same(METRICS.build(spec).plain(Answers.of(*zip(*rows, strict=True))), definition(rows))
+    same(METRICS.build(spec).plain(Predictions.of(*zip(*rows, strict=True))), definition(rows))
 
 
 @given(pairs)
 def test_r2_is_the_explained_share_of_the_variance(rows: Pairs) -> None:
-    answers, rest = Answers.of(*zip(*rows, strict=True)), unexplained(rows)
+    answers, rest = Predictions.of(*zip(*rows, strict=True)), unexplained(rows)
     same(METRICS.build("r2").plain(answers), 1 - rest, scale=1.0)
     for p in (1, 3):
         freedom = len(rows) - p - 1
@@ -369,7 +369,7 @@ def test_signed_log_r2_is_r2_of_signed_logarithms(rows: Pairs) -> None:
     # Truths that differ in their last bit only may have equal logarithms.
     spread = max(t for t, _ in logs) - min(t for t, _ in logs)
     assume(spread == 0 or spread > 1e-9)
-    got = METRICS.build("signed-log-r2").plain(Answers.of(*zip(*rows, strict=True)))
+    got = METRICS.build("signed-log-r2").plain(Predictions.of(*zip(*rows, strict=True)))
     same(got, 1 - unexplained(logs), scale=1.0)
 
 
@@ -377,7 +377,7 @@ def test_signed_log_r2_is_r2_of_signed_logarithms(rows: Pairs) -> None:
 def test_a_resample_without_the_largest_keeps_its_digits(rows: Pairs, seed: int) -> None:
     weights = np.random.default_rng(seed).multinomial(len(rows), [1 / len(rows)] * len(rows))
     drawn = [row for row, weight in zip(rows, weights, strict=True) for _ in range(weight)]
-    answers = Answers.of(*zip(*rows, strict=True))
+    answers = Predictions.of(*zip(*rows, strict=True))
     for spec in ("mse", "relative-mse"):
         got = METRICS.build(spec).compute(answers, weights[None].astype(np.float64))[0]
         same(float(got), dict(DEFINITIONS)[spec](drawn))
@@ -386,7 +386,7 @@ def test_a_resample_without_the_largest_keeps_its_digits(rows: Pairs, seed: int)
 @pytest.mark.parametrize("outlier", [1e7 / 3, 1e10 / 3, 1e280])
 def test_a_resample_without_the_one_outlier_keeps_its_digits(outlier: float) -> None:
     truth = np.array([outlier, 0.1, 0.2, 0.4])
-    answers = Answers.of(truth, truth + np.array([outlier / 7, 0.05, 0.05, 0.05]))
+    answers = Predictions.of(truth, truth + np.array([outlier / 7, 0.05, 0.05, 0.05]))
     got = METRICS.build("relative-mse").compute(answers, np.array([[0.0, 1.0, 1.0, 2.0]]))
     assert got[0] == pytest.approx(0.0025 / 0.016875, rel=1e-10)
 
@@ -397,10 +397,10 @@ def test_what_r2_leaves_of_one_is_right_when_it_is_tiny() -> None:
     prediction = truth + 1e-5 * generator.normal(size=2000)
     rest = unexplained(list(zip(truth.tolist(), prediction.tolist(), strict=True)))
     assert rest < 2e-9
-    assert 1 - METRICS.build("r2").plain(Answers.of(truth, prediction)) == pytest.approx(
+    assert 1 - METRICS.build("r2").plain(Predictions.of(truth, prediction)) == pytest.approx(
         rest, rel=1e-6
     )
-    assert METRICS.build("relative-mse").plain(Answers.of(truth, prediction)) == pytest.approx(
+    assert METRICS.build("relative-mse").plain(Predictions.of(truth, prediction)) == pytest.approx(
         rest, rel=1e-9
     )
 
@@ -412,20 +412,20 @@ def test_what_r2_leaves_of_one_is_right_when_it_is_tiny() -> None:
 def test_units_do_not_matter_to_what_has_none(name: str, factor: float) -> None:
     truth, prediction = np.array([1.0, 2.0, 5.0, 9.0]), np.array([1.5, 2.0, 4.0, 10.0])
     metric = METRICS.build(name)
-    scaled = metric.plain(Answers.of(truth * factor, prediction * factor))
-    assert scaled == pytest.approx(metric.plain(Answers.of(truth, prediction)), rel=1e-10)
+    scaled = metric.plain(Predictions.of(truth * factor, prediction * factor))
+    assert scaled == pytest.approx(metric.plain(Predictions.of(truth, prediction)), rel=1e-10)
 
 
 def test_what_float64_cannot_hold_is_undefined_and_not_wrong() -> None:
-    answers = Answers.of([1e300, -1e300], [-1e300, 1e300])
+    answers = Predictions.of([1e300, -1e300], [-1e300, 1e300])
     assert METRICS.build("mse").why_undefined(answers) == (
         "a squared error is larger than float64 can hold; rmse may do"
     )
     assert METRICS.build("rmse").plain(answers) == pytest.approx(2e300)
     assert METRICS.build("r2").plain(answers) == pytest.approx(-3.0)
     largest = np.finfo(np.float64).max
-    assert METRICS.build("mae").plain(Answers.of([largest] * 3, [0.0] * 3)) == largest
-    opposite = Answers.of([largest], [-largest])
+    assert METRICS.build("mae").plain(Predictions.of([largest] * 3, [0.0] * 3)) == largest
+    opposite = Predictions.of([largest], [-largest])
     assert METRICS.build("median-relative-error").plain(opposite) == 2.0
     assert METRICS.build("mae").why_undefined(opposite) == (
         "an error is larger than float64 can hold"
@@ -460,7 +460,7 @@ def test_many_numbers_have_the_exact_tau_and_nearly_the_exact_replicates(
     generator = np.random.default_rng(0)
     n, metric = 1500, METRICS.build("kendall-tau")
     truth = np.round(generator.normal(size=n), 1)  # with ties
-    answers = Answers.of(truth, np.round(truth + generator.normal(size=n), 1))
+    answers = Predictions.of(truth, np.round(truth + generator.normal(size=n), 1))
     weights = generator.multinomial(n, [1 / n] * n, size=50).astype(np.float64)
     plain, replicates = metric.plain(answers), metric.compute(answers, weights)
     monkeypatch.setattr(kendall_tau, "_ALL_PAIRS", n)
@@ -474,7 +474,7 @@ def test_replicates_of_few_clusters_are_exact(monkeypatch: pytest.MonkeyPatch) -
     sample = np.repeat([7, 3, 9, 4], 150)
     shift = 3 * generator.normal(size=(2, 10))[:, sample]
     truth, prediction = np.round(shift + generator.normal(size=(2, 600)), 1)
-    answers = Answers.of(truth, prediction)._replace(sample=sample)
+    answers = Predictions.of(truth, prediction)._replace(sample=sample)
     weights = generator.multinomial(4, [0.25] * 4, size=50).astype(np.float64)
     weights = np.repeat(weights, 150, axis=1)
     metric = METRICS.build("kendall-tau")
@@ -486,7 +486,9 @@ def test_replicates_of_few_clusters_are_exact(monkeypatch: pytest.MonkeyPatch) -
 def test_a_perfect_order_of_many_is_one_in_every_resample() -> None:
     truth = np.arange(2000.0)
     weights = np.random.default_rng(0).multinomial(2000, [1 / 2000] * 2000, size=20)
-    got = METRICS.build("kendall-tau").compute(Answers.of(truth, truth**3), weights.astype(float))
+    got = METRICS.build("kendall-tau").compute(
+        Predictions.of(truth, truth**3), weights.astype(float)
+    )
     assert got.tolist() == [1.0] * 20
 
 
@@ -494,7 +496,9 @@ def test_no_replicate_is_above_one() -> None:
     truth = np.arange(1000.0)
     prediction, weights = truth.copy(), np.ones((1, 1000))
     prediction[[500, 501]], weights[0, [500, 501]] = [501, 500], 0  # without the only wrong pair
-    assert METRICS.build("kendall-tau").compute(Answers.of(truth, prediction), weights)[0] == 1.0
+    assert (
+        METRICS.build("kendall-tau").compute(Predictions.of(truth, prediction), weights)[0] == 1.0
+    )
 
 
 # --- literals ----------------------------------------------------------------------------------
@@ -518,11 +522,11 @@ def read(literal: str) -> Numeral:
     return numeral
 
 
-def of_literals(truth: Sequence[str], prediction: Sequence[str | None]) -> Answers:
+def of_literals(truth: Sequence[str], prediction: Sequence[str | None]) -> Predictions:
     """Answers of which only the literals matter."""
     valid = np.array([literal is not None for literal in prediction])
     zeros = np.zeros(len(truth))
-    return Answers(zeros, zeros, valid, truth, prediction)
+    return Predictions(zeros, zeros, valid, truth, prediction)
 
 
 def denoted(literal: str, digits: int = 0) -> Fraction:
@@ -813,20 +817,20 @@ def test_a_truth_that_is_no_number_is_refused() -> None:
 def test_figures_worked_out_by_hand(
     spec: str, truth: list[float], prediction: list[float], expected: float
 ) -> None:
-    assert METRICS.build(spec).plain(Answers.of(truth, prediction)) == pytest.approx(expected)
+    assert METRICS.build(spec).plain(Predictions.of(truth, prediction)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     ("truth", "prediction"), [([1.0, 2.0], [1.0, -2.0]), ([0.0], [1.0]), ([1.0], [0.0])]
 )
 def test_without_a_logarithm_lmae_says_why(truth: list[float], prediction: list[float]) -> None:
-    assert METRICS.build("lmae").why_undefined(Answers.of(truth, prediction)) == (
+    assert METRICS.build("lmae").why_undefined(Predictions.of(truth, prediction)) == (
         "a prediction is 0 where the truth is not, or the other way round, or has the other sign"
     )
 
 
 def test_a_distribution_that_excludes_the_truth_leaves_nll_undefined() -> None:
-    answers = Answers.of([1, 2], [1, 2], log_density=[0.0, -np.inf])
+    answers = Predictions.of([1, 2], [1, 2], log_density=[0.0, -np.inf])
     assert METRICS.build("nll").why_undefined(answers) == (
         "the density of a truth is zero, or not known"
     )
@@ -835,7 +839,7 @@ def test_a_distribution_that_excludes_the_truth_leaves_nll_undefined() -> None:
 def test_truths_outside_the_train_range_are_left_out_of_the_likelihood_within_it() -> None:
     metric = METRICS.build("in-support-nll")
     columns = {"log_density": [-1.0, -np.inf, -3.0], "outside": [False, True, False]}
-    answers = Answers.of([1, 9, 2], [0, 0, 0], **columns)
+    answers = Predictions.of([1, 9, 2], [0, 0, 0], **columns)
     assert metric.plain(answers) == 2.0
     weights = np.array([[1.0, 5.0, 3.0], [0.0, 2.0, 0.0]])
     np.testing.assert_array_equal(metric.compute(answers, weights), [2.5, np.nan])
@@ -869,7 +873,7 @@ def test_truths_outside_the_train_range_are_left_out_of_the_likelihood_within_it
 def test_the_distance_of_the_pit_is_that_of_a_histogram_moved_to_uniform(
     pit: list[float], expected: float
 ) -> None:
-    answers = Answers.of(np.zeros(len(pit)), np.zeros(len(pit)), pit=pit)
+    answers = Predictions.of(np.zeros(len(pit)), np.zeros(len(pit)), pit=pit)
     assert METRICS.build("pit-distance").plain(answers) == pytest.approx(expected)
 
 
@@ -877,7 +881,7 @@ def test_the_distance_of_the_pit_is_that_of_a_histogram_moved_to_uniform(
 def test_the_distance_of_the_pit_is_the_area_between_two_distribution_functions(
     pit: list[float],
 ) -> None:
-    answers = Answers.of(np.zeros(len(pit)), np.zeros(len(pit)), pit=pit)
+    answers = Predictions.of(np.zeros(len(pit)), np.zeros(len(pit)), pit=pit)
     edges = np.linspace(0, 1, 20001)
     middles = (edges[1:] + edges[:-1]) / 2
     steps = np.searchsorted(np.sort(pit), middles, "right") / len(pit)
@@ -889,13 +893,13 @@ def test_what_chance_leaves_of_the_pit_is_as_much_as_is_said() -> None:
     rng = np.random.default_rng(0)
     draws = [rng.random(400) for _ in range(300)]
     metric, zeros = METRICS.build("pit-distance"), np.zeros(400)
-    found = [metric.plain(Answers.of(zeros, zeros, pit=pit)) for pit in draws]
+    found = [metric.plain(Predictions.of(zeros, zeros, pit=pit)) for pit in draws]
     assert statistics.fmean(found) == pytest.approx(0.3 / math.sqrt(400), rel=0.1)
 
 
 def test_coverage_counts_the_ends_and_refuses_unknown_quantiles() -> None:
     quantiles = np.array([[-2.0, -1.0, 0.0, 1.0, 2.0]] * 4)
-    answers = Answers.of([2.0, -2.0, 2.1, 1.0], [0.0] * 4, quantiles=quantiles)
+    answers = Predictions.of([2.0, -2.0, 2.1, 1.0], [0.0] * 4, quantiles=quantiles)
     assert METRICS.build("coverage").plain(answers) == 0.75
     assert METRICS.build("coverage,level=0.5").plain(answers) == 0.25
     quantiles[0, 0] = np.nan
@@ -916,8 +920,8 @@ def test_what_is_not_known_of_a_number_has_no_part_in_the_figure(name: str, colu
     """And the interval is that of the others."""
     known = np.array([0.2, 0.9, 0.4, 0.1])
     metric = METRICS.build(name)
-    whole = Answers.of(np.arange(4.0), np.zeros(4), **{column: known})
-    with_gaps = Answers.of(
+    whole = Predictions.of(np.arange(4.0), np.zeros(4), **{column: known})
+    with_gaps = Predictions.of(
         np.arange(6.0), np.zeros(6), **{column: np.insert(known, [1, 3], np.nan)}
     )
     assert metric.plain(with_gaps) == metric.plain(whole)
@@ -934,7 +938,7 @@ def test_what_is_not_known_of_a_number_has_no_part_in_the_figure(name: str, colu
 @pytest.mark.parametrize("name", ["in-support-nll", "range-nll"])
 def test_a_pair_is_compared_where_both_have_the_truth_in_their_range(name: str) -> None:
     columns = {"log_density": -np.arange(10.0), "log_range": np.zeros(10)}
-    made = Answers.of(np.arange(10.0), np.zeros(10), **columns)
+    made = Predictions.of(np.arange(10.0), np.zeros(10), **columns)
     one, other = (
         made._replace(outside=(np.arange(10) < low) | (np.arange(10) >= high))
         for low, high in ((0, 7), (3, 10))
@@ -995,7 +999,7 @@ def test_an_unknown_metric_is_named_with_the_nearest() -> None:
 def test_an_interval_of_everything_covers_every_truth() -> None:
     """An uncertain P1000 has quantiles at its overflow, which lies at infinity."""
     quantiles = [[-np.inf, -1, 0, 1, np.inf], [-2, -1, 0, 1, 2]]
-    answers = Answers.of([1.5, 5], [0, 0], quantiles=quantiles)
+    answers = Predictions.of([1.5, 5], [0, 0], quantiles=quantiles)
     assert METRICS.build("coverage").plain(answers) == 0.5
 
 
@@ -1015,7 +1019,7 @@ def some_labels(seed: int, n: int, labels: int) -> tuple[list[str], list[str]]:
 def test_metrics_of_labels_are_those_of_scikit_learn(n: int, labels: int) -> None:
     sklearn = pytest.importorskip("sklearn.metrics")
     truth, guess = some_labels(n, n, labels)
-    answers = Answers.of_labels(truth, guess)
+    answers = Predictions.of_labels(truth, guess)
     expected = {
         "accuracy": sklearn.accuracy_score(truth, guess),
         "macro-f1": sklearn.f1_score(truth, guess, average="macro", zero_division=0.0),
@@ -1032,7 +1036,7 @@ def test_the_likelihood_of_labels_is_that_of_scikit_learn() -> None:
     truth = generator.integers(0, 4, 50)
     log_probability = np.log(chances[np.arange(50), truth])
     names = list(map(str, truth))
-    answers = Answers.of_labels(names, names, log_probability=log_probability)
+    answers = Predictions.of_labels(names, names, log_probability=log_probability)
     expected = sklearn.log_loss(truth, chances, labels=range(4))
     assert METRICS.build("label-nll").plain(answers) == pytest.approx(expected)
 
@@ -1040,7 +1044,7 @@ def test_the_likelihood_of_labels_is_that_of_scikit_learn() -> None:
 def test_a_label_that_training_never_saw_has_no_part_in_the_likelihood() -> None:
     nll = METRICS.build("label-nll")
     truth = ["a", "b", "a", "c"] * 25
-    answers = Answers.of_labels(truth, truth, log_probability=[-0.5, -1.0, -0.3, np.nan] * 25)
+    answers = Predictions.of_labels(truth, truth, log_probability=[-0.5, -1.0, -0.3, np.nan] * 25)
     figure = figures([nll, METRICS.build("accuracy")], answers)
     assert (figure["label-nll"].n, figure["accuracy"].n) == (75, 100)
     assert figure["label-nll"].value == pytest.approx(0.6)
@@ -1059,8 +1063,8 @@ def test_a_label_that_training_never_saw_has_no_part_in_the_likelihood() -> None
 
 def test_the_number_of_a_true_label_does_not_depend_on_predictions() -> None:
     truth = ["b", "a", "c"]
-    first = Answers.of_labels(truth, ["aa", "b", "c"])
-    second = Answers.of_labels(truth, truth)
+    first = Predictions.of_labels(truth, ["aa", "b", "c"])
+    second = Predictions.of_labels(truth, truth)
     assert first.truth.tolist() == second.truth.tolist()
     assert (first.prediction == first.truth).tolist() == [False, False, True]
 

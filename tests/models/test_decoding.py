@@ -19,10 +19,10 @@ from numtok.encoding.grammar import Grammar, Support
 from numtok.encoding.schemes.base import Failure, Next, Scheme
 from numtok.encoding.schemes.p1000 import P1000
 from numtok.models.batches import Batch
-from numtok.models.decoding import LONGEST, Draw, Reader, Reading
+from numtok.models.decoding import LONGEST, Draw, NumberReadings, Reader
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK
-from numtok.models.steps import LeftToRight, Parallel, Prompts, Steps
+from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
 from numtok.seeds import uniforms
 from tests import fakemodels
 from tests.fakemodels import batch, codec, model, numbers_of
@@ -31,9 +31,9 @@ one_thread = fakemodels.one_thread
 
 TEXTS = ["(2 * 3.5) = -7", "8", "x 0 y 12.25 z", "ab 125", "a long text before 0.5 and 31"]
 FIXED = ["p10", "p1000", "b1999", "fp15"]
-MASKED: dict[str, Callable[[Model, Batch, NDArray[np.bool_]], Steps]] = {
-    "parallel": Parallel.masked,
-    "left to right": LeftToRight,
+MASKED: dict[str, Callable[[Model, Batch, NDArray[np.bool_]], DecodingStates]] = {
+    "parallel": ParallelFill.masked,
+    "left to right": SequentialFill,
 }
 WAYS = (*MASKED, "autoregressive")
 
@@ -56,16 +56,16 @@ def room_of(scheme: str) -> int:
     return codec(scheme).scheme.tokens_per_number or LONGEST
 
 
-def steps(way: str, of: Model, scheme: str, rows: Batch) -> Steps:
+def steps(way: str, of: Model, scheme: str, rows: Batch) -> DecodingStates:
     """One number of each row, whichever way."""
     if way in MASKED:
         return MASKED[way](of, rows, first_numbers(rows))
     return said(of, scheme, rows, last_numbers(rows))
 
 
-def said(of: Model, scheme: str, rows: Batch, chosen: NDArray[np.bool_]) -> Steps:
+def said(of: Model, scheme: str, rows: Batch, chosen: NDArray[np.bool_]) -> DecodingStates:
     """The chosen numbers, each after the text before it."""
-    return Prompts(of, rows, chosen, room_of(scheme)).steps(slice(0, None))
+    return Prefill(of, rows, chosen, room_of(scheme)).steps(slice(0, None))
 
 
 def shares(n: int, *key: int) -> Draw:
@@ -77,7 +77,7 @@ def model_for(way: str, scheme: str, **of: Any) -> Model:
     return model(scheme, "ar" if way == "autoregressive" else "mlm", context=96, **of)
 
 
-def assert_same(one: Reading, other: Reading) -> None:
+def assert_same(one: NumberReadings, other: NumberReadings) -> None:
     np.testing.assert_array_equal(one.tokens, other.tokens)
     np.testing.assert_array_equal(one.on_grammar, other.on_grammar)
     if other.logits is not None:
@@ -92,7 +92,7 @@ def assert_same(one: Reading, other: Reading) -> None:
 # --- a model that says what it is told ---------------------------------------------------------
 
 
-class Told(Steps):
+class Told(DecodingStates):
     """Logits [n, W, vocabulary], place after place; the last for all that follow."""
 
     def __init__(self, logits: NDArray[np.floating[Any]], lengths: list[int] | None = None) -> None:
@@ -113,7 +113,7 @@ class Told(Steps):
     def keep(self, numbers: NDArray[np.int64]) -> None:
         self.open = self.open[numbers]
 
-    def true(self) -> Steps:
+    def true(self) -> DecodingStates:
         return self
 
 
@@ -136,7 +136,7 @@ def told(scheme: str, *rows: list[str], lengths: list[int] | None = None) -> Tol
     return Told(logits, lengths)
 
 
-def names(scheme: str, reading: Reading) -> list[str]:
+def names(scheme: str, reading: NumberReadings) -> list[str]:
     vocabulary = codec(scheme).scheme.vocabulary()
     return [
         " ".join(vocabulary[token] for token in row if token >= 0)
@@ -282,7 +282,7 @@ def test_the_end_is_drawn_as_often_as_all_tokens_that_end_a_number() -> None:
 def test_a_draw_is_a_pure_function_of_what_it_is_drawn_by() -> None:
     logits = np.random.default_rng(0).normal(size=(50, 5, codec("p10").vocabulary_size))
 
-    def drawn(seed: int) -> Reading:
+    def drawn(seed: int) -> NumberReadings:
         return obedient("p10", True).read(Told(logits), shares(50, seed))
 
     np.testing.assert_array_equal(drawn(0).tokens, drawn(0).tokens)
@@ -463,7 +463,7 @@ def test_chosen_numbers_are_hidden_from_each_other(way: str) -> None:
 
 def test_the_value_of_a_masked_number_is_that_of_the_head_at_its_first_token() -> None:
     of, rows = model("xval", "mlm"), batch("xval", ["a 1 b 2"])
-    reading = reader(of, "xval").read(Parallel.masked(of, rows, np.array([False, True])))
+    reading = reader(of, "xval").read(ParallelFill.masked(of, rows, np.array([False, True])))
     tokens, values = rows.tokens.copy(), rows.values()
     tokens[0, 6], values[0, 6] = MASK, 1
     assert of.value_head is not None
@@ -476,7 +476,7 @@ def test_the_value_of_a_masked_number_is_that_of_the_head_at_its_first_token() -
 
 def test_left_to_right_fills_values_in_beside_tokens() -> None:
     of, rows = model("xval", "mlm"), batch("xval", ["a 1 b 2"])
-    filled = LeftToRight(of, rows, np.array([True, False]))
+    filled = SequentialFill(of, rows, np.array([True, False]))
     filled.first()
     number = codec("xval").number_first
     found = filled.next(np.array([number]), np.array([-7.5], np.float32))
@@ -489,7 +489,7 @@ def test_left_to_right_fills_values_in_beside_tokens() -> None:
 # --- autoregressive models ---------------------------------------------------------------------
 
 
-class Recomputed(Steps):
+class Recomputed(DecodingStates):
     """As Autoregressive, without a cache: every row alone, from its beginning, at each token."""
 
     lengths = None
@@ -512,7 +512,7 @@ class Recomputed(Steps):
     def keep(self, numbers: NDArray[np.int64]) -> None:
         self.rows = [self.rows[number] for number in numbers.tolist()]
 
-    def true(self) -> Steps:
+    def true(self) -> DecodingStates:
         raise NotImplementedError
 
     def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
@@ -542,7 +542,7 @@ def test_a_cache_changes_nothing(scheme: str, constrained: bool, positions: str)
 def test_a_cache_changes_nothing_where_values_go_in() -> None:
     of, rows = model_for("autoregressive", "xval"), batch("xval", TEXTS)
     chosen = last_numbers(rows)
-    cached, plain = Prompts(of, rows, chosen, 4).steps(slice(0, 9)), Recomputed(of, rows, chosen)
+    cached, plain = Prefill(of, rows, chosen, 4).steps(slice(0, 9)), Recomputed(of, rows, chosen)
     with torch.no_grad():
         torch.testing.assert_close(cached.first(), plain.first(), rtol=0, atol=1e-5)
         for value in (-3.5, 0.25, 4.0):
@@ -569,7 +569,7 @@ def test_numbers_of_one_row_can_be_said_a_part_at_a_time(scheme: str, size: int)
     texts = ["1 and 2.5", "7", "a 1 b 22 c 3 d 4.5"]
     of, rows = model_for("autoregressive", scheme), batch(scheme, texts)
     whole = reader(of, scheme).read(said(of, scheme, rows, numbers_of(rows)))
-    prompts = Prompts(of, rows, numbers_of(rows), room_of(scheme))
+    prompts = Prefill(of, rows, numbers_of(rows), room_of(scheme))
     for first in [*range(0, 7, size), 0]:
         part = slice(first, first + size)
         tokens = reader(of, scheme).read(prompts.steps(part)).tokens
@@ -581,15 +581,15 @@ def test_numbers_of_one_row_can_be_said_a_part_at_a_time(scheme: str, size: int)
 def test_prompts_use_the_memory_of_earlier_ones() -> None:
     of = model_for("autoregressive", "p1000")
     rows = batch("p1000", TEXTS)
-    prompts = Prompts(of, rows, last_numbers(rows), 3)
+    prompts = Prefill(of, rows, last_numbers(rows), 3)
     expected = reader(of, "p1000").read(prompts.steps(slice(0, None)))
-    again = Prompts(of, rows, last_numbers(rows), 3, prompts.cache)
+    again = Prefill(of, rows, last_numbers(rows), 3, prompts.cache)
     assert_same(reader(of, "p1000").read(again.steps(slice(0, None))), expected)
 
 
 def test_numbers_of_one_token_need_no_cache() -> None:
     of, rows = model_for("autoregressive", "fp15"), batch("fp15", TEXTS)
-    prompts = Prompts(of, rows, numbers_of(rows), 1)
+    prompts = Prefill(of, rows, numbers_of(rows), 1)
     assert prompts.cache is None
     found = reader(of, "fp15").read(prompts.steps(slice(0, None)))
     assert_same(found, reader(of, "fp15").read(Recomputed(of, rows, numbers_of(rows))))
@@ -671,7 +671,7 @@ def test_the_size_of_a_batch_changes_nothing(scheme: str, way: str, size: int, d
         of_whole = slice(first, first + size)
         assert (whole.tokens[of_whole, width:] == -1).all()
         assert_same(
-            Reading(
+            NumberReadings(
                 whole.tokens[of_whole, :width],
                 whole.on_grammar[of_whole],
                 None,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from numtok.encoding.grammar import Grammar
 from numtok.models.batches import PAD, Batch
-from numtok.models.generation import Writer, Written
+from numtok.models.generation import Writer, WrittenAnswers
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK
 from tests import fakemodels
@@ -131,7 +131,7 @@ class Slowly:
 
 
 def assert_as_slowly(
-    written: Written, of: Model, scheme: str, prompt: Batch, constrained: bool, longest: int
+    written: WrittenAnswers, of: Model, scheme: str, prompt: Batch, constrained: bool, longest: int
 ) -> None:
     for row in range(len(prompt.tokens)):
         one = Slowly(of, scheme, prompt, row, constrained)
@@ -213,7 +213,9 @@ def test_numbers_of_an_answer_are_told_apart() -> None:
     starts = np.zeros(tokens.shape, np.bool_)
     starts[0, [0, 3, 7]] = True
     told = writer(model("p1000", "ar"), "p1000")
-    written = Written(tokens, starts, told._ends(tokens, starts), starts * 1.0, np.array([True]))
+    written = WrittenAnswers(
+        tokens, starts, told._ends(tokens, starts), starts * 1.0, np.array([True])
+    )
     own, begins, lengths, channel = written.answer(0)
     assert own.tolist() == tokens[0, :-1].tolist()
     assert (begins.tolist(), lengths.tolist()) == ([0, 3, 7], [3, 3, 3])

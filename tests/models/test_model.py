@@ -15,7 +15,7 @@ from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.model import Losses, Model, ModelSettings, _cross_entropy
-from numtok.models.objectives.base import OBJECTIVES, Example
+from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
 from numtok.models.presets import PRESETS, Preset, preset
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import settings_of
@@ -28,18 +28,20 @@ one_thread = fakemodels.one_thread
 TEXTS = ["(2 * 3.5) = -7", "", "no number", "8", "x 0 y 12.25 z"]
 
 
-def example(scheme: str, objective: str, texts: list[str] = TEXTS, **of: list[int]) -> Example:
+def example(
+    scheme: str, objective: str, texts: list[str] = TEXTS, **of: list[int]
+) -> TrainingBatch:
     made = batch(scheme, texts, **of)
     return OBJECTIVES.build(objective).example(made, generator(0))
 
 
-def hidden(of: Model, one: Example) -> Tensor:
+def hidden(of: Model, one: TrainingBatch) -> Tensor:
     """The states [B * L, D]."""
     given = of.given(one)
     return of.hidden(given.tokens, given.values, given.real).flatten(0, 1)
 
 
-def losses(of: Model, one: Example) -> Losses:
+def losses(of: Model, one: TrainingBatch) -> Losses:
     return of.losses(of.given(one))
 
 
@@ -130,7 +132,7 @@ def test_layer_norm_leaves_of_a_value_x_its_share_x_over_sqrt_1_plus_x_squared(
 # --- how they come out -------------------------------------------------------------------------
 
 
-def by_hand(of: Model, one: Example) -> tuple[float, float]:
+def by_hand(of: Model, one: TrainingBatch) -> tuple[float, float]:
     """Both losses in float64 numpy, from the states of the whole batch."""
     states = hidden(of, one).detach()
     logits = of.token_head(states).double().detach().numpy()[one.where]

@@ -16,12 +16,12 @@ import pytest
 
 from numtok.analysis.probing.probe_files import read as read_probe
 from numtok.analysis.probing.probes import Along
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError
 from numtok.evaluation.labels import label_metrics
-from numtok.evaluation.report_files import Predictions, clusters_told, read
-from numtok.metrics.base import METRICS, Answers, figures, paired
+from numtok.evaluation.report_files import ReportPredictions, clusters_told, read
+from numtok.metrics.base import METRICS, Predictions, figures, paired
 from numtok.reports import PREDICTIONS_FILE, Figures, Report
 from numtok.stages import compare, encode, eval, probe, train
 from numtok.stages import errors as faults_module
@@ -146,7 +146,7 @@ def test_without_clusters_there_is_no_column_of_them(world: World) -> None:
     data = world.data("once")
     shards = sorted(data.path.glob("*.parquet"))
     assert all("cluster" not in pq.read_schema(shard).names for shard in shards)
-    assert Samples.read(shards, read_codec(data).ids).clusters is None
+    assert EncodedSplit.read(shards, read_codec(data).ids).clusters is None
     for objective in ("mlm:targets", "classify"):
         path = world.report("once", objective).path / PREDICTIONS_FILE
         assert "cluster" not in pq.read_schema(path).names
@@ -167,13 +167,13 @@ def test_a_cluster_that_is_a_list_is_refused_with_the_line(world: World) -> None
 # --- intervals ------------------------------------------------------------------------------------
 
 
-def answers(truth: Any, prediction: Any, **columns: Any) -> Answers:
+def answers(truth: Any, prediction: Any, **columns: Any) -> Predictions:
     written = [[repr(float(one)) for one in side] for side in (truth, prediction)]
     literals = {"truth_literal": written[0], "prediction_literal": written[1]}
-    return Answers.of(truth, prediction, **literals, **columns)
+    return Predictions.of(truth, prediction, **literals, **columns)
 
 
-def copies(once: Answers) -> Answers:
+def copies(once: Predictions) -> Predictions:
     """Each of them so many times, in a cluster of its own."""
     place = np.repeat(np.arange(len(once.truth)), COPIES)
     return once.take(place)._replace(sample=place)
@@ -192,7 +192,7 @@ def test_every_metric_of_copies_is_that_of_the_rows_themselves() -> None:
     words = random.choice(["a", "b", "c"], (2, 9)).tolist()
     truth = np.round(random.normal(0, 9, 9), 2)
     numbers = answers(truth, np.round(truth + random.normal(0, 1, 9), 2), **columns)
-    labels = Answers.of_labels(*words, log_probability=columns["log_probability"])
+    labels = Predictions.of_labels(*words, log_probability=columns["log_probability"])
     for once, metrics in ((numbers, _usual_metrics()), (labels, label_metrics())):
         assert not any(metric.missing(once) for metric in metrics)
         # Adjusted R2 counts the rows, which are others.
@@ -235,7 +235,7 @@ def test_paired_differences_of_copies_are_those_of_the_rows(world: World) -> Non
     found = []
     for name in ("once", "copied"):
         first, second = (
-            Predictions.read(read(world.report(name, seed=seed))).answers for seed in (0, 1)
+            ReportPredictions.read(read(world.report(name, seed=seed))).answers for seed in (0, 1)
         )
         found.append(paired(METRICS.build("mse"), first, second))
     once, copied = found

@@ -21,8 +21,8 @@ from numtok.cli.output.comparison import _apart
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.evaluation.comparison.requirements import Requirement
-from numtok.evaluation.comparison.seeds import Spread, spread, t_test
-from numtok.metrics.base import Answers, ends
+from numtok.evaluation.comparison.seeds import SeedStatistics, spread, t_test
+from numtok.metrics.base import Predictions, ends
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
 from numtok.registry import spec_of
@@ -234,7 +234,7 @@ def test_a_figure_that_one_seed_lacks_is_undefined() -> None:
     assert (found.value, found.low, found.interval, found.seeds) == (None, None, None, 2)
 
 
-def over_seeds(*values: float) -> Spread:
+def over_seeds(*values: float) -> SeedStatistics:
     return spread([Figure(value, None, None, 5) for value in values])
 
 
@@ -470,7 +470,7 @@ def test_floors_of_one_scheme_that_do_not_agree_go_by_the_experiments(
     plain, logs = Fake("p10"), Fake("p10", settings={"normalize": "signed-log"})
     figures = Fake._figures
 
-    def rounded(fake: Fake, answers: Answers) -> Figures:
+    def rounded(fake: Fake, answers: Predictions) -> Figures:
         off = 0.5 if "normalize" in fake.settings and fake.noise else 0.0
         exact = bool(np.allclose(answers.prediction - answers.truth, len(fake.scheme) / 100))
         return figures(fake, answers._replace(prediction=answers.prediction + off * exact))

@@ -42,7 +42,7 @@ from numtok.data.reading.split_rule import SplitRule
 from numtok.encoding import shards as shards_module
 from numtok.encoding import unit as encode_unit_module
 from numtok.encoding.codec import Codec
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_split
 from numtok.encoding.splits import splits as found_splits
 from numtok.encoding.unit import EncodeUnit
@@ -793,7 +793,7 @@ def test_floors_of_rows_stand_beside_their_targets_whatever_the_format(tmp_path:
         assert (row["target_name"], row["target_index"]) == (target, index)
         np.testing.assert_array_equal(row["floor_last"], last)
         np.testing.assert_array_equal(row["floor_mood"], mood)
-    samples = Samples.read(shards(plain), codec_of(plain).ids)
+    samples = EncodedSplit.read(shards(plain), codec_of(plain).ids)
     np.testing.assert_array_equal(samples.floors["last"], [nan, 0.5, nan, nan, -2, nan])
     np.testing.assert_array_equal(samples.head(2).floors["mood"], [nan, 7, 8, nan])
     made = tmp_path / "rows.parquet"
@@ -1166,12 +1166,12 @@ def test_no_row_depends_on_where_the_input_is_cut(
         patch.setattr(inputs_module, "UNIT", unit)
         patch.setattr(inputs_module, "BLOCK", block)
         patch.setattr(files, "PIECE", piece)
-        sources = [sources_module.Source(path, None, "cut")]
+        sources = [sources_module.InputFile(path, None, "cut")]
         units, parents = inputs_module.plan(sources, lambda *_: None)
         batches = [
             batch
             for unit in units
-            for batch in inputs_module.read(unit, batches_module.Reading("text", max_line))
+            for batch in inputs_module.read(unit, batches_module.ReadingOptions("text", max_line))
         ]
         found = [
             (file_part.place_of(batch.part, row), name, text, batch.contents(index))

@@ -678,15 +678,15 @@ def test_a_file_that_grows_while_it_is_digested_is_noticed(
     numtok: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(ROWS)
-    real = files.System.read
+    real = files.FileSystem.read
 
-    def read(system: files.System, fd: int, size: int) -> bytes:
+    def read(system: files.FileSystem, fd: int, size: int) -> bytes:
         data = real(system, fd, size)
         if data.startswith(ROWS[:20]):
             append(Path("a.jsonl"))
         return data
 
-    monkeypatch.setattr(files.System, "read", read)
+    monkeypatch.setattr(files.FileSystem, "read", read)
     failed(encode(numtok, "a.jsonl"), 3, f"a.jsonl {CHANGED}")
 
 

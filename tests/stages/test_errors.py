@@ -10,9 +10,9 @@ import pytest
 
 from numtok.analysis.figures.frequencies import Frequencies, panel_of
 from numtok.errors import UsageError
-from numtok.evaluation.number_parts import KINDS, Shares, Written, by_chance
-from numtok.metrics.base import Answers
-from numtok.stages.errors import Config, Faults, faults, run
+from numtok.evaluation.number_parts import KINDS, NumberParts, PartShares, by_chance
+from numtok.metrics.base import Predictions
+from numtok.stages.errors import Config, ReportErrors, faults, run
 from numtok.stages.figure import picture_of
 from numtok.store.store import Store
 from tests.cli.test_store_commands import Shell
@@ -21,11 +21,11 @@ from tests.fakereports import Fake, make
 NOTHING = Config(("r",))
 
 
-def answers(pairs: dict[tuple[str, str | None], int], per_sample: int = 1) -> Answers:
+def answers(pairs: dict[tuple[str, str | None], int], per_sample: int = 1) -> Predictions:
     """So many numbers of each (truth, prediction); None for no number, which counts as 0."""
     rows = [pair for pair, count in pairs.items() for _ in range(count)]
     truths, found = [one for one, _ in rows], [one for _, one in rows]
-    return Answers(
+    return Predictions(
         np.array(truths, np.float64),
         np.array([one or "0" for one in found], np.float64),
         np.array([one is not None for one in found]),
@@ -35,11 +35,11 @@ def answers(pairs: dict[tuple[str, str | None], int], per_sample: int = 1) -> An
     )
 
 
-def of(pairs: dict[tuple[str, str | None], int]) -> Faults:
+def of(pairs: dict[tuple[str, str | None], int]) -> ReportErrors:
     return faults(NOTHING, "p1000", "r@1", answers(pairs))
 
 
-def shares(found: Faults) -> dict[str, float | None]:
+def shares(found: ReportErrors) -> dict[str, float | None]:
     return {fault.kind: fault.share.value for fault in found.faults if fault.share.value}
 
 
@@ -55,7 +55,7 @@ def shares(found: Faults) -> dict[str, float | None]:
     ],
 )
 def test_numbers_are_written_in_parts(literal: str, parts: tuple[str, str, str]) -> None:
-    assert Written.of(literal, 3) == parts
+    assert NumberParts.of(literal, 3) == parts
 
 
 def test_each_wrong_part_has_a_kind_of_its_own() -> None:
@@ -159,7 +159,7 @@ def test_what_chance_does_to_frequencies_is_told() -> None:
     rng = np.random.default_rng(0)
     truths = [f"{value:.2e}" for value in rng.uniform(1, 9, 2000)]
     drawn = rng.permutation(truths)
-    one = Answers.of(
+    one = Predictions.of(
         np.array(truths, np.float64),
         np.array(drawn, np.float64),
         truth_literal=truths,
@@ -208,7 +208,7 @@ def test_a_large_report_takes_no_more_than_its_values() -> None:
 
 
 def test_numbers_apart_from_signs() -> None:
-    assert Shares.of([Written.of("-2", 1), Written.of("2", 1)]).number == {"2E0": 1.0}
+    assert PartShares.of([NumberParts.of("-2", 1), NumberParts.of("2", 1)]).number == {"2E0": 1.0}
 
 
 def test_all_predictions_may_be_no_numbers() -> None:

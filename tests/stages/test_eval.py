@@ -23,7 +23,7 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.evaluation.ranges import outside
-from numtok.metrics.base import METRICS, Answers
+from numtok.metrics.base import METRICS, Predictions
 from numtok.metrics.base import figures as measured
 from numtok.models.decoding import LONGEST
 from numtok.models.model import Model, ModelSettings
@@ -578,7 +578,7 @@ def test_intervals_are_of_whole_rows(world: World) -> None:
     encoded = world.encoded("p1000", world.write("thrice", rows), split="test=0.5")
     artifact = world.report(world.by_chance(encoded, "mlm"), encoded)
     found = table(artifact)
-    answers = Answers.of(
+    answers = Predictions.of(
         [row["truth"] for row in found],
         [row["prediction"] for row in found],
         sample=[int(row["id"]) for row in found],

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.evaluation.report_files import Predictions, TrainMeans, answers, read
+from numtok.evaluation.report_files import ReportPredictions, TrainMeans, answers, read
 from numtok.reports import PREDICTIONS_FILE, Report
 from numtok.stages import compare, train
 from numtok.stages import eval as evaluation
@@ -118,7 +118,7 @@ def test_reports_compare_target_by_target_with_skill(report: Artifact, numtok: S
     )
     assert [part.value for part in made.parts] == ["large", "small"]
     assert [floor.name for floor in made.parts[1].floors][:3] == ["quantisation", "mean", "near"]
-    assert "target" in Predictions.read(read(report)).group_names
+    assert "target" in ReportPredictions.read(read(report)).group_names
     ran = numtok("compare", "report", "--by", "target", "--metric", "mse")
     assert ran.code == 0 and max(map(len, ran.out.splitlines())) <= 80
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]

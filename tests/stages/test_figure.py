@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from numtok.analysis.figures._drawing import default_size, image
-from numtok.analysis.figures._picture import Axis, Bars, Line, Panel, Picture, Points, Ticks
+from numtok.analysis.figures._picture import Axis, BarMarks, LineMark, Panel, Picture, Points, Ticks
 from numtok.analysis.figures.density import Density
 from numtok.analysis.figures.truth import Truth
 from numtok.stages import eval_table, fit
@@ -264,7 +264,7 @@ def test_without_matplotlib_one_line_says_what_to_install(
 
 def panel(title: str = "t") -> Panel:
     x = np.array([1.0, 2.0])
-    return Panel(title, Axis("x"), Axis("y"), [Line("one", x, x, 0, dots=True, low=x, high=x)])
+    return Panel(title, Axis("x"), Axis("y"), [LineMark("one", x, x, 0, dots=True, low=x, high=x)])
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_many_panels_stand_in_a_grid(count: int, size: tuple[int, int]) -> None:
 def test_many_names_take_more_height() -> None:
     names = tuple(map(str, range(40)))
     values = np.zeros(40)
-    marks = [Bars("a", np.arange(40.0), values, values, values, 0)]
+    marks = [BarMarks("a", np.arange(40.0), values, values, values, 0)]
     assert default_size(Picture([Panel("", Axis("x"), Axis("", names=names), marks)])) == (
         800,
         1180,

@@ -108,7 +108,7 @@ def report(artifact: Artifact) -> dict[str, Any]:
 
 
 def test_a_table_is_fitted_fold_by_fold_into_one_artifact(store: Store) -> None:
-    seen: list[fit.Update] = []
+    seen: list[fit.FitProgress] = []
     artifact = fit.run(tiny("folds", epochs=4), store, seen.append).artifact
     assert [(one.fold, one.epoch.epoch) for one in seen] == [
         (fold, epoch) for fold in range(3) for epoch in range(1, 5)
@@ -163,7 +163,7 @@ def test_a_run_that_was_interrupted_ends_in_the_same_bytes(
     shutil.rmtree(whole.path)
     seen = []
 
-    def interrupt(update: fit.Update) -> None:
+    def interrupt(update: fit.FitProgress) -> None:
         seen.append(update)
         if len(seen) == after:
             os.kill(os.getpid(), 2)

@@ -16,7 +16,7 @@ import pytest
 from numtok.errors import DataError
 from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
 from numtok.stages import encode, eval, gen, predict, train
-from numtok.stages.predict import HOLE, Asked, Config, Said, outgoing
+from numtok.stages.predict import HOLE, Config, Query, RowPrediction, outgoing
 from numtok.store.artifact import Artifact
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
@@ -32,8 +32,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield World(tmp_path_factory.mktemp("predict"))
 
 
-def asked(world: World, model: Artifact, *texts: str, **options: Any) -> list[Said]:
-    rows = map(Asked.of_text, texts)
+def asked(world: World, model: Artifact, *texts: str, **options: Any) -> list[RowPrediction]:
+    rows = map(Query.of_text, texts)
     return [said for _, said in predict.run(Config(model.ref, **options), world.store, rows, print)]
 
 
@@ -142,7 +142,7 @@ def test_what_is_no_number_stays_a_hole(world: World) -> None:
     model = world.by_chance(world.encoded("digits"), "ar", text=20.0)  # writes text
     (one,) = asked(world, model, f"1 + {HOLE} = {HOLE}", decode="free")
     nothing = {"literal": None, "value": None}
-    assert one == Said(text=f"1 + {HOLE} = {HOLE}", numbers=[nothing, nothing])
+    assert one == RowPrediction(text=f"1 + {HOLE} = {HOLE}", numbers=[nothing, nothing])
 
 
 def test_rows_are_read_some_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +217,7 @@ def test_numbers_out_of_range_are_told(world: World) -> None:
     nearest = ", and the nearest that can is read"
     for scheme, objective in (("p1000", "mlm"), ("p1000", "ar")):
         model = world.by_chance(world.encoded(scheme), objective, text=-20.0)
-        rows, notes = map(Asked.of_text, texts), list[str]()
+        rows, notes = map(Query.of_text, texts), list[str]()
         assert len(list(predict.run(Config(model.ref), world.store, rows, notes.append))) == 2
         assert notes == [told + scheme + nearest]
 
@@ -238,7 +238,7 @@ def test_lines_come_out_as_they_were(
     ran = numtok("predict", model.ref, "rows.jsonl", *store)
     assert (ran.code, ran.err) == (0, "")
     found = asked(world, model, "é + [?] = 7", "2 + [?] = 7")
-    rows = (Asked("", line.strip().encode(), "") for line in lines if line)
+    rows = (Query("", line.strip().encode(), "") for line in lines if line)
     assert ran.out.encode() == b"".join(map(outgoing, rows, found))
     assert ran.out.startswith('{"text": "é + [?] = 7", "n": 1.10,  "id": 12345678901234567890,"pre')
     assert numtok("predict", model.ref, "rows.jsonl.gz", *store) == ran

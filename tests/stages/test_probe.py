@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 from numtok.analysis.probing.embedding import embedding
-from numtok.analysis.probing.probe_files import Probed, read
-from numtok.analysis.probing.probes import Along, Embedding, Probe, Tokens
+from numtok.analysis.probing.probe_files import LoadedProbe, read
+from numtok.analysis.probing.probes import Along, Embedding, Probe, TokenComponents
 from numtok.analysis.probing.swept_row import swept_row, written_alike
 from numtok.analysis.probing.tokens import tokens
 from numtok.analysis.probing.top_numbers import top_numbers
 from numtok.cli.output.printing import Format
 from numtok.cli.output.probe import print_probe
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, NumtokError, UsageError
@@ -73,19 +73,21 @@ def by_chance(world: World, data: Artifact, objective: str = "mlm:targets") -> A
     return world.by_chance(data, objective)
 
 
-def probed(world: World, model: Artifact, data: Artifact | None = None, **options: Any) -> Probed:
+def probed(
+    world: World, model: Artifact, data: Artifact | None = None, **options: Any
+) -> LoadedProbe:
     ref = None if data is None else data.ref
     artifact = probe.run(probe.Config(model.ref, ref, **options), world.store, quiet).artifact
     assert verify(artifact).problems == []
     return read(artifact)
 
 
-def along(found: Probed) -> Along:
+def along(found: LoadedProbe) -> Along:
     assert isinstance(found.probe.found, Along)
     return found.probe.found
 
 
-def column(found: Probed, name: str) -> list[Any]:
+def column(found: LoadedProbe, name: str) -> list[Any]:
     values: list[Any] = found.points.column(name).to_pylist()
     return values
 
@@ -251,7 +253,7 @@ def test_a_number_that_is_a_target_twice_is_one_prediction(world: World) -> None
 SUMS = [f"({k} + 2) = {value}" for k, value in enumerate((0.2, 0.35, 1.5, 0.2))]
 
 
-def predictor(scheme: str, objective: str, samples: Samples | None = None) -> Predictor:
+def predictor(scheme: str, objective: str, samples: EncodedSplit | None = None) -> Predictor:
     codec = fakemodels.codec(scheme)
     samples = samples or fakemodels.samples(scheme, SUMS, targets=[2, 5, 8, 11])
     model = fakemodels.model(scheme, objective)
@@ -413,7 +415,7 @@ def test_only_an_embedding_that_levels_off_has_a_half_way_up(
     assert (found.half is not None) == levels_off
     printed = io.StringIO()
     made = Probe("m@1", "m", "xval", {}, 0, "embedding", found, [])
-    print_probe(Probed("p@1", made, pa.table({}), None), Format.TABLE, printed)
+    print_probe(LoadedProbe("p@1", made, pa.table({}), None), Format.TABLE, printed)
     assert ("half way up" in printed.getvalue()) == levels_off
 
 
@@ -650,7 +652,7 @@ def test_json_csv_and_markdown_hold_the_summary(numtok: Shell, world: World) -> 
     assert f"positions,{context},," in table
     assert numtok(*words, "--format", "md").out.startswith("probe ")
     read_back = read(world.store.resolve(found["ref"])).probe.found
-    assert isinstance(read_back, Embedding) and not isinstance(read_back, Tokens)
+    assert isinstance(read_back, Embedding) and not isinstance(read_back, TokenComponents)
 
 
 def test_a_model_of_tables_is_refused(numtok: Shell, tmp_path: Path) -> None:

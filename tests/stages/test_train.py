@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file
 from numtok.cli.output.train import TrainingBar
 from numtok.cli.train import command
 from numtok.encoding import splits
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, UsageError
 from numtok.models.model import Model
@@ -39,7 +39,7 @@ from numtok.store.artifact import Artifact, verify
 from numtok.store.store import Store
 from numtok.training import device
 from numtok.training.device import MatmulRate
-from numtok.training.loop import Speed, Split, Training, Update
+from numtok.training.loop import Speed, SplitExamples, Training, TrainingProgress
 from numtok.training.model_files import MODEL_FILE, WEIGHTS, read_model
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
@@ -153,7 +153,7 @@ def test_a_model_holds_its_weights_settings_losses_and_encoding(store: Store) ->
     trained = model.trained
     assert (trained.steps, trained.samples, trained.tokens) == (6, 384, 384 * 6)
     assert trained.flops == 3 * 6 * model.model.flops(
-        Split(
+        SplitExamples(
             read_split(encoded, "train"), read_codec(encoded), model.model.objective, 64, 0
         ).learnt(0)
     )
@@ -230,15 +230,15 @@ def test_what_is_too_large_for_memory_is_learnt_from_disk_to_the_same_weights(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = train(store, tiny("p1000"))
-    read, spilled = Samples.read, []
+    read, spilled = EncodedSplit.read, []
 
-    def reading(shards: list[Path], ids: TokenIds, spill: Path | None = None) -> Samples:
+    def reading(shards: list[Path], ids: TokenIds, spill: Path | None = None) -> EncodedSplit:
         assert spill is not None and spill.is_dir()
         spilled.append(spill)
         return read(shards, ids, spill)
 
     monkeypatch.setattr(splits, "_MEMORY", 0)
-    monkeypatch.setattr(Samples, "read", reading)
+    monkeypatch.setattr(EncodedSplit, "read", reading)
     second = train(store, tiny("p1000", name="second"))
     assert (second.path / WEIGHTS).read_bytes() == (first.path / WEIGHTS).read_bytes()
     assert len(spilled) == 2 and not any(path.exists() for path in spilled)
@@ -715,7 +715,9 @@ class _Terminal(io.StringIO):
 @pytest.mark.parametrize("quiet", [False, True])
 def test_progress_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, quiet: bool) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    update = Update(3, 1200, 0.125, Speed(12_345.6, 2.5e6, 1e11, 0.625), 1_250_000_000, 61.0)
+    update = TrainingProgress(
+        3, 1200, 0.125, Speed(12_345.6, 2.5e6, 1e11, 0.625), 1_250_000_000, 61.0
+    )
     shown = {}
     for stream in (_Terminal(), io.StringIO()):
         monkeypatch.setattr(sys, "stderr", stream)
@@ -732,7 +734,7 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, q
 
 
 def test_updates_say_where_training_stands(store: Store) -> None:
-    updates: list[Update] = []
+    updates: list[TrainingProgress] = []
     run(tiny(steps=5), store, updates.append)
     assert [(one.step, one.steps) for one in updates] == [(step, 5) for step in range(1, 6)]
     for one in updates:

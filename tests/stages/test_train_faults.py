@@ -31,7 +31,7 @@ from numtok.stages.train import Config, run
 from numtok.store.artifact import RECEIPTS, Artifact, verify
 from numtok.store.provenance import provenance
 from numtok.store.store import Store
-from numtok.training.loop import Progress, Training, Update
+from numtok.training.loop import Progress, Training, TrainingProgress
 from tests.cli.test_store_commands import Shell
 from tests.faults import Faults, Plan, installed, points
 from tests.stages import test_train
@@ -68,8 +68,8 @@ class Scenario:
         shutil.copytree(self.before, root)
         return root
 
-    def train(self, root: Path) -> tuple[Artifact, list[Update]]:
-        updates: list[Update] = []
+    def train(self, root: Path) -> tuple[Artifact, list[TrainingProgress]]:
+        updates: list[TrainingProgress] = []
         return as_commanded(self.config, root, updates.append), updates
 
 
@@ -232,13 +232,13 @@ def _forked(attempt: Attempt) -> Ended:
 
 
 def _run_numtok(attempt: Attempt) -> NoReturn:
-    def tell(bar: TrainingBar, update: Update) -> None:
+    def tell(bar: TrainingBar, update: TrainingProgress) -> None:
         print("step", update.step, flush=True)
         if update.step == attempt.step:
             for number in attempt.signals:
                 os.kill(os.getpid(), number)
             if attempt.full:
-                files.system = cast(files.System, Faults(Plan("enospc", 1, onward=True)))
+                files.system = cast(files.FileSystem, Faults(Plan("enospc", 1, onward=True)))
 
     code = 70
     try:
@@ -413,7 +413,7 @@ def test_minutes_are_measured_once(
         raise AssertionError("the time that a step takes is known")
 
     monkeypatch.setattr(Training, "_seconds_per_step", forbidden)
-    updates: list[Update] = []
+    updates: list[TrainingProgress] = []
     artifact = run(config, Store(root), updates.append).artifact
     assert artifact.manifest.counts["steps"] == steps
     assert {update.steps for update in updates} == {steps}

@@ -1050,7 +1050,7 @@ def test_a_commit_is_recorded_only_of_numtok_itself() -> None:
 @pytest.fixture(autouse=True)
 def _no_fault_is_left_behind() -> Iterator[None]:
     yield
-    assert isinstance(files.system, files.System)
+    assert isinstance(files.system, files.FileSystem)
 
 
 def test_store_errors_are_errors_that_a_user_can_cause() -> None:

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from numtok.cli.output.sweep import Runs
-from numtok.evaluation.comparison.experiments import Spent
+from numtok.evaluation.comparison.experiments import ExperimentCosts
 from numtok.evaluation.report_files import read
 from numtok.records import DATA, ENCODED, MODEL
 from numtok.reports import REPORT
 from numtok.stages import train
 from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
-from numtok.sweeps.runs import Side, Update, side_by_side
+from numtok.sweeps.runs import Side, SweepProgress, side_by_side
 from numtok.sweeps.sweep import Config, Result, run
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
@@ -63,7 +63,7 @@ def of_kind(folder: Path, kind: str) -> int:
     return sum(one.startswith(f"{kind}/") for one in made(folder))
 
 
-def costs(result: Result) -> dict[str, Spent]:
+def costs(result: Result) -> dict[str, ExperimentCosts]:
     return {one.label: one.spent for one in result.tables[0].comparison.experiments}
 
 
@@ -208,7 +208,7 @@ def test_runs_whose_budget_is_a_time_are_alone_unless_told(
 
 
 def test_what_is_under_way_is_told(tmp_path: Path) -> None:
-    told: list[Update] = []
+    told: list[SweepProgress] = []
     path = written(tmp_path, XVAL + "minutes = 0.001\nseed = [0, 1]\n")
     run(Config(str(path)), store_of(tmp_path), told.append)
     assert [(one.what, one.done, one.total) for one in told] == [
@@ -222,7 +222,7 @@ def test_what_is_under_way_is_told(tmp_path: Path) -> None:
     assert told[3].seconds_left is not None and told[3].seconds_left > 0
     told.clear()
     run(Config(str(path), ("train.seed=1",)), store_of(tmp_path), told.append)
-    assert told[2] == Update("1 run on test, 1 of them there already", 1, 1)
+    assert told[2] == SweepProgress("1 run on test, 1 of them there already", 1, 1)
     told.clear()
     changes = ("train.seed=1", "train.warmup=[2, 0.05, 3]")
     run(Config(str(path), changes), store_of(tmp_path), told.append)
@@ -427,9 +427,9 @@ def test_a_terminal_has_a_bar_below_the_lines(monkeypatch: pytest.MonkeyPatch, q
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys, "stderr", stream := _Terminal())
     with Runs(quiet) as show:
-        show(Update("data"))
-        show(Update("8 runs on test", 0, 8))
-        show(Update("scheme=[xval]", 1, 8, 3725.5))
+        show(SweepProgress("data"))
+        show(SweepProgress("8 runs on test", 0, 8))
+        show(SweepProgress("scheme=[xval]", 1, 8, 3725.5))
     if quiet:
         assert stream.getvalue() == ""
         return

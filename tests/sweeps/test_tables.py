@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok.errors import UsageError
-from numtok.evaluation.comparison.seeds import Over
+from numtok.evaluation.comparison.seeds import FoldStatistics
 from numtok.evaluation.report_files import Evaluation, read
 from numtok.records import MODEL
 from numtok.reports import PREDICTIONS_FILE, REPORT
@@ -182,7 +182,7 @@ def test_a_metric_that_a_data_set_lacks_is_undefined_over_all() -> None:
     refs = [one.reports[0] for comparison in comparisons for one in comparison.experiments]
     reports = {index: Path("report", *ref.split("@")) for index, ref in enumerate(refs)}
     averaged = averages(sweep, runs, reports, comparisons)
-    assert [one.metrics[lost] for one in averaged] == [Over(None, None, 2)] * 2
+    assert [one.metrics[lost] for one in averaged] == [FoldStatistics(None, None, 2)] * 2
     assert all(one.metrics[kept].mean is not None for one in averaged)
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_split
 from numtok.errors import UsageError
 from numtok.stages.train import Config, run
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
-from numtok.training.course import Course
+from numtok.training.course import CurriculumSampler
 from numtok.training.curriculum import Curriculum, shares
 from numtok.training.trainer import Recipe
 from tests import fakemodels
@@ -37,7 +37,7 @@ rows = [{ where = { digits = [3, "4"] } }, { where = { digits = "1..2" }, weight
 """
 
 
-def samples(digits: str = "11223344" * 10) -> Samples:
+def samples(digits: str = "11223344" * 10) -> EncodedSplit:
     """A row for each digit, which is its group."""
     made = fakemodels.samples("digits", ["1" * int(one) for one in digits])
     made.groups["digits"] = pa.array(list(digits))
@@ -51,7 +51,7 @@ def curriculum(tmp_path: Path, text: str = EASY_FIRST) -> Curriculum:
     return Curriculum.read(path)
 
 
-def digits_of(rows: np.ndarray[Any, Any], made: Samples) -> str:
+def digits_of(rows: np.ndarray[Any, Any], made: EncodedSplit) -> str:
     return "".join(sorted(made.groups["digits"].take(pa.array(rows)).to_pylist()))
 
 
@@ -60,7 +60,7 @@ def digits_of(rows: np.ndarray[Any, Any], made: Samples) -> str:
 
 def test_each_phase_learns_its_own_rows_and_some_come_back(tmp_path: Path) -> None:
     made = samples()
-    course = Course(curriculum(tmp_path), made, 5, 30)
+    course = CurriculumSampler(curriculum(tmp_path), made, 5, 30)
     for step in range(30):
         digits = digits_of(course.at(0, step), made)
         assert len(digits) == 5
@@ -70,7 +70,7 @@ def test_each_phase_learns_its_own_rows_and_some_come_back(tmp_path: Path) -> No
 
 def test_the_rows_of_a_choice_are_gone_through_epoch_after_epoch(tmp_path: Path) -> None:
     made = samples()
-    course = Course(curriculum(tmp_path), made, 5, 30)
+    course = CurriculumSampler(curriculum(tmp_path), made, 5, 30)
     first = np.concatenate([course.at(0, step) for step in range(8)])
     assert sorted(first) == [row for row in range(80) if row % 8 < 4]
     hard = np.concatenate([course.at(0, step) for step in range(10, 20)])
@@ -83,7 +83,7 @@ def test_the_rows_of_a_choice_are_gone_through_epoch_after_epoch(tmp_path: Path)
 def test_few_rows_that_come_back_have_their_share_of_every_batch(tmp_path: Path) -> None:
     made = samples("3" * 70 + "1" * 9)
     text = EASY_FIRST.replace("0.25", "0.5")
-    course = Course(curriculum(tmp_path, text), made, 21, 60)
+    course = CurriculumSampler(curriculum(tmp_path, text), made, 21, 60)
     of_one_pass = []
     for step in range(20, 60):
         rows = course.at(0, step)
@@ -91,14 +91,14 @@ def test_few_rows_that_come_back_have_their_share_of_every_batch(tmp_path: Path)
         of_one_pass += [row for row in rows.tolist() if row >= 70]
     assert {*of_one_pass[:14]} == {*range(70, 79)}  # two batches of 7, of 9 rows
     scarce = samples("3" * 70 + "1" * 2)  # fewer than their share of a batch
-    assert digits_of(Course(curriculum(tmp_path, text), scarce, 21, 60).at(0, 30), scarce) == (
-        "1" * 7 + "3" * 14
-    )
+    assert digits_of(
+        CurriculumSampler(curriculum(tmp_path, text), scarce, 21, 60).at(0, 30), scarce
+    ) == ("1" * 7 + "3" * 14)
 
 
 def test_a_step_is_a_function_of_the_seed_and_the_step(tmp_path: Path) -> None:
     made, phases = samples(), curriculum(tmp_path)
-    straight, late = (Course(phases, made, 5, 30) for _ in range(2))
+    straight, late = (CurriculumSampler(phases, made, 5, 30) for _ in range(2))
     expected = [straight.at(7, step).tolist() for step in range(30)]
     assert [late.at(7, step).tolist() for step in reversed(range(30))] == expected[::-1]
     assert late.at(8, 3).tolist() != expected[3]
@@ -106,7 +106,7 @@ def test_a_step_is_a_function_of_the_seed_and_the_step(tmp_path: Path) -> None:
 
 def test_rows_that_were_seen_are_counted(tmp_path: Path) -> None:
     made = samples("1112344")  # epochs with a smaller last batch
-    course = Course(curriculum(tmp_path), made, 3, 12)
+    course = CurriculumSampler(curriculum(tmp_path), made, 3, 12)
     for steps in range(13):
         assert course.seen(steps) == sum(len(course.at(0, step)) for step in range(steps))
 
@@ -125,7 +125,7 @@ def test_shares_of_a_batch_are_all_of_it() -> None:
 
 def test_without_where_all_rows_are_chosen(tmp_path: Path) -> None:
     made = samples()
-    course = Course(curriculum(tmp_path, "[[phase]]\nrows = [{}]"), made, 8, 10)
+    course = CurriculumSampler(curriculum(tmp_path, "[[phase]]\nrows = [{}]"), made, 8, 10)
     assert sorted(np.concatenate([course.at(0, step) for step in range(10)])) == [*range(80)]
 
 
@@ -268,7 +268,7 @@ def test_files_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
 def test_rows_that_are_not_there_are_one_line(tmp_path: Path, rows: str, told: str) -> None:
     phases = curriculum(tmp_path, f"[[phase]]\nrows = [{rows}]")
     with pytest.raises(UsageError) as caught:
-        Course(phases, samples(), 4, 10)
+        CurriculumSampler(phases, samples(), 4, 10)
     assert str(caught.value) == told
 
 

@@ -13,14 +13,14 @@ from numtok.cli.output.printing import Format
 from numtok.cli.output.train import print_result
 from numtok.encoding.splits import learnt_values, read_codec, read_split
 from numtok.models.batches import Batch, Batches
-from numtok.models.generation import Writer, Written
+from numtok.models.generation import Writer, WrittenAnswers
 from numtok.records import LOG_FILE
 from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import compare, encode, eval, gen, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.exact_match import ExactAnswers
-from numtok.training.model_files import Losses
+from numtok.training.model_files import LoggedLosses
 from tests import fakemodels
 from tests.stages.test_eval import TINY, quiet
 
@@ -50,8 +50,8 @@ def trained(store: Store, data: Artifact, **more: Any) -> train.Result:
     return train.run(train.Config(data.ref, **given | more), store, quiet)
 
 
-def log(model: Artifact) -> list[Losses]:
-    return [one for one in model.decoded_lines(LOG_FILE, Losses) if one.split == "validation"]
+def log(model: Artifact) -> list[LoggedLosses]:
+    return [one for one in model.decoded_lines(LOG_FILE, LoggedLosses) if one.split == "validation"]
 
 
 def test_the_share_is_that_of_the_texts_that_eval_finds(
@@ -154,7 +154,7 @@ def test_counts_of_numerologic_are_not_held_against_an_answer(
     seven = codec.number_first + codec.scheme.vocabulary().index("7")
     colon = codec.number_first + codec.scheme.vocabulary().index(":")
 
-    def write(writer: Writer, batch: Batch, memory: object) -> tuple[Written, object]:
+    def write(writer: Writer, batch: Batch, memory: object) -> tuple[WrittenAnswers, object]:
         tokens = np.full((len(batch.tokens), writer.longest), -1)
         begins = np.zeros(tokens.shape, np.bool_)
         for place, row in enumerate(asked):
@@ -167,7 +167,9 @@ def test_counts_of_numerologic_are_not_held_against_an_answer(
         asked.clear()
         ended = np.full(len(tokens), of != "the end")
         ends = writer._ends(tokens, begins)
-        return Written(tokens, begins, ends, np.ones(tokens.shape, np.float32), ended), memory
+        return WrittenAnswers(
+            tokens, begins, ends, np.ones(tokens.shape, np.float32), ended
+        ), memory
 
     # Answers that have a 7 there would be right by chance.
     keep = [k for k, answer in enumerate(found.answers) if answer[0] != "7"]

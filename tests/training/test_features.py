@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from numtok.errors import DataError
 from numtok.training import features
-from numtok.training.features import Columns, Inputs
+from numtok.training.features import Features, Inputs
 
 Rows = list[list[float]]
 
 
-def numbers(rows: Rows) -> Columns:
-    return Columns(np.array(rows, np.float64), [])
+def numbers(rows: Rows) -> Features:
+    return Features(np.array(rows, np.float64), [])
 
 
-def category(values: list[str | None]) -> Columns:
-    return Columns(np.empty((len(values), 0)), [pa.array(values, pa.string())])
+def category(values: list[str | None]) -> Features:
+    return Features(np.empty((len(values), 0)), [pa.array(values, pa.string())])
 
 
 def test_inputs_that_take_too_much_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_a_value_far_beyond_the_train_split_does_not_overflow_on_its_way() -> No
 
 
 def test_the_constants_are_kept_as_they_are() -> None:
-    columns = Columns(np.array([[0.1, np.nan], [1 / 3, 2.0]]), [pa.array(["x", "é"])])
+    columns = Features(np.array([[0.1, np.nan], [1 / 3, 2.0]]), [pa.array(["x", "é"])])
     inputs = Inputs.fit(columns)
     again = msgspec.json.decode(msgspec.json.encode(inputs), type=Inputs)
     assert again == inputs
@@ -108,7 +108,7 @@ def test_the_constants_are_kept_as_they_are() -> None:
 
 
 def test_rows_are_taken_in_the_order_asked_for() -> None:
-    columns = Columns(np.arange(6.0).reshape(3, 2), [pa.array(["a", None, "c"])])
+    columns = Features(np.arange(6.0).reshape(3, 2), [pa.array(["a", None, "c"])])
     taken = columns.take(np.array([2, 0, 2]))
     assert taken.numbers.tolist() == [[4.0, 5.0], [0.0, 1.0], [4.0, 5.0]]
     assert taken.categories[0].to_pylist() == ["c", "a", "c"]

@@ -14,9 +14,9 @@ from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp
 from numtok.registry import settings_of
-from numtok.training.features import Columns
-from numtok.training.fitted import Fitted, LearntFrom, Preparation
-from numtok.training.fitting import Fitting, FittingRecipe, Rows, held_back
+from numtok.training.features import Features
+from numtok.training.fitted import FittedTable, LearntFrom, Preparation
+from numtok.training.fitting import FittingRecipe, TableLearner, TableRows, held_back
 from tests.fakeheads import Floats
 from tests.fakemodels import CPU, one_thread
 
@@ -26,12 +26,12 @@ HEAD_SPECS = ["pointwise", "riemann:8", "mdn:2", "decoder:nd,base=2,length=4,wid
 RECIPE = FittingRecipe(epochs=12, patience=0, batch=16, learning_rate=0.01)
 
 
-def table(rows: int, seed: int = 0) -> tuple[Columns, Floats]:
+def table(rows: int, seed: int = 0) -> tuple[Features, Floats]:
     """A number, a category, and a target that depends on both."""
     random = np.random.default_rng(seed)
     numbers, names = random.standard_normal((rows, 2)), random.choice(["a", "b"], rows)
     target = numbers[:, 0] + 3 * (names == "a") + 0.1 * random.standard_normal(rows)
-    return Columns(numbers, [pa.array(names.tolist())]), np.asarray(target, np.float64)
+    return Features(numbers, [pa.array(names.tolist())]), np.asarray(target, np.float64)
 
 
 def preparation(
@@ -57,7 +57,7 @@ def weights(model: torch.nn.Module) -> list[bytes]:
     return [one.detach().numpy().tobytes() for one in model.parameters()]
 
 
-class Scripted(Fitting):
+class Scripted(TableLearner):
     """A fit whose validation losses are those of a script."""
 
     script: list[float]
@@ -71,7 +71,7 @@ def scripted(script: list[float], patience: int) -> Scripted:
     torch.manual_seed(0)
     model = Regressor(RegressorSettings(2, Mlp(1, 4), settings_of(head)))
     random = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32)
-    rows = Rows(random[:, :2], random[:, 2:])
+    rows = TableRows(random[:, :2], random[:, 2:])
     recipe = FittingRecipe(len(script), patience, batch=8, learning_rate=0.01)
     fitting = Scripted(model, rows, rows, recipe, CPU)
     fitting.script = script
@@ -175,7 +175,7 @@ def test_an_impossible_recipe_is_refused(settings: dict[str, float], message: st
 # --- a fit that was stopped -----------------------------------------------------------------------
 
 
-def run(fitting: Fitting) -> list[tuple[float, ...]]:
+def run(fitting: TableLearner) -> list[tuple[float, ...]]:
     losses = []
     while not fitting.done:
         losses.append(tuple(fitting.advance()))
@@ -277,7 +277,7 @@ def test_a_validation_split_is_looked_at_and_all_of_the_others_are_learnt() -> N
 # --- from a table to distributions ---------------------------------------------------------------
 
 
-def finished(spec: str, recipe: FittingRecipe = RECIPE, **of: Any) -> Fitted:
+def finished(spec: str, recipe: FittingRecipe = RECIPE, **of: Any) -> FittedTable:
     one = preparation(spec, recipe, **of)
     run(one.fitting)
     return one.finished()
@@ -319,7 +319,7 @@ def test_a_constant_target_and_two_rows_can_be_fitted(spec: str) -> None:
 @pytest.mark.parametrize("spec", HEAD_SPECS)
 def test_huge_and_missing_features_of_other_rows_give_finite_predictions(spec: str) -> None:
     one = finished(spec, FittingRecipe(epochs=2))
-    odd = Columns(np.array([[1e308, np.nan], [-1e308, 1e300]]), [pa.array(["zebra", None])])
+    odd = Features(np.array([[1e308, np.nan], [-1e308, 1e300]]), [pa.array(["zebra", None])])
     assert np.isfinite(one.predictive(odd).median()).all()
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from numtok.errors import TrainingFailed, UsageError
 from numtok.models.model import Model
-from numtok.models.objectives.base import OBJECTIVES, Example
+from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
 from numtok.seeds import generator
 from numtok.training.prefetch import prefetched
 from numtok.training.trainer import (
@@ -43,7 +43,7 @@ PLAINLY = Execution(CPU)
 RECIPE = Recipe(STEPS, learning_rate=0.01, warmup=0.3, weight_decay=0.1)
 
 
-def examples(objective: str = "mlm") -> list[Example]:
+def examples(objective: str = "mlm") -> list[TrainingBatch]:
     of = batches(samples("xval", TEXTS, targets=range(3)), 4)
     made = OBJECTIVES.build(objective)
     return [made.example(of.at(0, step), generator(0, step)) for step in range(STEPS)]

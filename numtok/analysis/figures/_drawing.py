@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from numtok.analysis.figures._picture import (
     Axis,
     Band,
-    Bars,
+    BarMarks,
     Levels,
-    Line,
+    LineMark,
     Panel,
     Picture,
     Points,
@@ -125,7 +125,7 @@ def _draw(axes: "Axes", panel: Panel) -> None:
         match mark:
             case Points():
                 _points(axes, mark)
-            case Line():
+            case LineMark():
                 _line(axes, mark)
             case Band():
                 axes.fill_between(
@@ -135,7 +135,7 @@ def _draw(axes: "Axes", panel: Panel) -> None:
                     linewidth=0,
                     label=mark.label,
                 )
-            case Bars():
+            case BarMarks():
                 _bars(axes, mark)
             case Ticks():
                 _ticks(axes, mark)
@@ -169,7 +169,7 @@ def _points(axes: "Axes", mark: Points) -> None:
     )
 
 
-def _line(axes: "Axes", mark: Line) -> None:
+def _line(axes: "Axes", mark: LineMark) -> None:
     from matplotlib.transforms import ScaledTranslation
 
     colour, place = _colour(mark.colour), mark.colour or 0
@@ -198,7 +198,7 @@ def _line(axes: "Axes", mark: Line) -> None:
     axes.autoscale_view()
 
 
-def _bars(axes: "Axes", mark: Bars) -> None:
+def _bars(axes: "Axes", mark: BarMarks) -> None:
     axes.barh(mark.places, mark.lengths, height=0.36, color=_colour(mark.colour), label=mark.label)
     axes.hlines(mark.places, mark.low, mark.high, color="#222222", linewidth=1.2, zorder=3)
 

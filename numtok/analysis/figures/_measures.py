@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from numtok.errors import UsageError
-from numtok.evaluation.comparison.seeds import Over, Spread, spread
-from numtok.evaluation.report_files import Evaluation, Predictions, check_measures
+from numtok.evaluation.comparison.seeds import FoldStatistics, SeedStatistics, spread
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, check_measures
 from numtok.metrics.base import Metric, figures
 from numtok.records import FOLD
 from numtok.registry import spec_of
@@ -26,15 +26,15 @@ class Point(NamedTuple):
     panel: str
     line: str
     x: float
-    found: Spread
+    found: SeedStatistics
 
 
 class Pair(NamedTuple):
     """The metric of both ways on one data set."""
 
     data: str
-    first: Spread
-    second: Spread
+    first: SeedStatistics
+    second: SeedStatistics
 
 
 def check_over(over: str) -> None:
@@ -43,7 +43,7 @@ def check_over(over: str) -> None:
         raise UsageError(f"--over {over!r} is not possible; allowed are {', '.join(OVER)}")
 
 
-def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> Spread:
+def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> SeedStatistics:
     """A metric of the seeds of one experiment.
 
     Over seeds it is as in ``compare``: the mean with Student's interval, and the bootstrap's
@@ -62,21 +62,21 @@ def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> Spread:
     return over_folds([spread(seeds).value for seeds in zip(*folds, strict=True)])
 
 
-def over_folds(values: Sequence[float | None]) -> Spread:
+def over_folds(values: Sequence[float | None]) -> SeedStatistics:
     """Mean and standard deviation over folds; undefined where one of them is.
 
     >>> found = over_folds([1.0, 3.0])
     >>> found.value, round(found.low, 3), round(found.high, 3)
     (2.0, 0.586, 3.414)
     """
-    found = Over.of(values)
+    found = FoldStatistics.of(values)
     if found.mean is None or found.deviation is None:
-        return Spread(None, None, None, None, None, 1, found.count)
+        return SeedStatistics(None, None, None, None, None, 1, found.count)
     ends = found.mean - found.deviation, found.mean + found.deviation
-    return Spread(found.mean, *ends, found.deviation, "folds", 1, found.count)
+    return SeedStatistics(found.mean, *ends, found.deviation, "folds", 1, found.count)
 
 
-def notes_of(found: Iterable[Spread]) -> list[str]:
+def notes_of(found: Iterable[SeedStatistics]) -> list[str]:
     """What the intervals are, and how many figures are not defined."""
     every = list(found)
     kinds = {one.interval for one in every}
@@ -92,11 +92,11 @@ def _of_all(evaluation: Evaluation, metric: Metric) -> Figure:
     spec = spec_of(metric)
     if spec in evaluation.report.metrics:
         return evaluation.report.metrics[spec]
-    return figures([metric], Predictions.read(evaluation).answers)[spec]
+    return figures([metric], ReportPredictions.read(evaluation).answers)[spec]
 
 
 def _of_folds(evaluation: Evaluation, metric: Metric) -> list[Figure]:
-    predictions = Predictions.read(evaluation)
+    predictions = ReportPredictions.read(evaluation)
     folds = predictions.groups(FOLD) if FOLD in evaluation.report.groups else {}
     if len(folds) < 2:
         raise UsageError(

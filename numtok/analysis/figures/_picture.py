@@ -57,7 +57,7 @@ class Points:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class LineMark:
     """A line through each (x, y) in order; ``dots`` marks each of them.
 
     ``low`` and ``high`` are the ends of an interval at each, NaN for none.
@@ -84,7 +84,7 @@ class Band:
 
 
 @dataclass(frozen=True, eq=False)
-class Bars:
+class BarMarks:
     """A bar to the right from 0 to each length, at that place of the y axis, with its interval."""
 
     label: str
@@ -112,7 +112,7 @@ class Levels:
     of: Literal["x", "y"]
 
 
-Mark = Points | Line | Band | Bars | Ticks | Levels
+Mark = Points | LineMark | Band | BarMarks | Ticks | Levels
 
 
 @dataclass(frozen=True)

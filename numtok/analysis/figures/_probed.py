@@ -6,7 +6,7 @@ import numpy as np
 
 from numtok.analysis.figures._labels import labels_of
 from numtok.analysis.figures._picture import Floats
-from numtok.analysis.probing.probe_files import Probed, read
+from numtok.analysis.probing.probe_files import LoadedProbe, read
 from numtok.analysis.probing.probes import CONFIDENCE, EMBEDDING, PCA, SAMPLES, SWEEP
 from numtok.errors import UsageError
 from numtok.store.artifact import Artifact
@@ -20,7 +20,7 @@ _KINDS = {
 }
 
 
-def read_probes(kind: str, artifacts: Sequence[Artifact]) -> list[tuple[str, Probed]]:
+def read_probes(kind: str, artifacts: Sequence[Artifact]) -> list[tuple[str, LoadedProbe]]:
     """The probes and a label for each; UsageError for one that another kind of figure draws."""
     found = [read(one) for one in artifacts]
     for one in found:
@@ -38,6 +38,6 @@ def read_probes(kind: str, artifacts: Sequence[Artifact]) -> list[tuple[str, Pro
     return list(zip(labels, found, strict=True))
 
 
-def column(probed: Probed, name: str) -> Floats:
+def column(probed: LoadedProbe, name: str) -> Floats:
     """A column of the points, float64[n], NaN where it is null."""
     return np.asarray(probed.points.column(name).to_numpy(), np.float64)

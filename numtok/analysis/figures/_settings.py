@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numtok.analysis.figures._labels import settings_of
-from numtok.analysis.figures._sources import Source, sources_of
+from numtok.analysis.figures._sources import DataSource, sources_of
 from numtok.errors import UsageError, unknown
 from numtok.evaluation.comparison.experiments import apart
 from numtok.evaluation.report_files import Evaluation
@@ -90,7 +90,9 @@ def without(spec: str, key: str, positional: str) -> str:
     return ",".join([first, *(f"{one}={options[one]}" for one in options if one != key)])
 
 
-def _by_data(key: str, evaluations: Sequence[Evaluation], sources: Sequence[Source]) -> list[Place]:
+def _by_data(
+    key: str, evaluations: Sequence[Evaluation], sources: Sequence[DataSource]
+) -> list[Place]:
     values, tasks, rest = [], [], []
     for one, source in zip(evaluations, sources, strict=True):
         made = dict(source.settings)

@@ -10,7 +10,7 @@ from numtok.records import ENCODED
 from numtok.store.artifact import Resolve
 
 
-class Source(NamedTuple):
+class DataSource(NamedTuple):
     """The data: what they are known by, a short name, and the settings they were made with."""
 
     key: tuple[str, ...]
@@ -18,7 +18,7 @@ class Source(NamedTuple):
     settings: Mapping[str, Any]
 
 
-def source_of(ref: str, resolve: Resolve) -> Source:
+def source_of(ref: str, resolve: Resolve) -> DataSource:
     """The table that a REF stands for, or what encoded data were made from.
 
     A REF that is no longer in the store is all that is known of such data.
@@ -27,17 +27,17 @@ def source_of(ref: str, resolve: Resolve) -> Source:
     try:
         artifact = resolve(ref)
     except UsageError:
-        return Source((ref,), name, {})
+        return DataSource((ref,), name, {})
     parents = [one for one in artifact.manifest.parents if one.kind not in (ENCODED, "model")]
     if artifact.kind != ENCODED or not parents:
-        return Source((artifact.manifest.content,), name, artifact.manifest.settings)
+        return DataSource((artifact.manifest.content,), name, artifact.manifest.settings)
     key = tuple(one.digest for one in parents)
     if parents[0].kind == "file":
-        return Source(key, Path(parents[0].where).stem, {})
+        return DataSource(key, Path(parents[0].where).stem, {})
     return source_of(parents[0].where, resolve)._replace(key=key)
 
 
-def sources_of(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[Source]:
+def sources_of(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[DataSource]:
     """That of each report; where data with one name differ, each is named by the REF."""
     refs = [evaluation.report.data for evaluation in evaluations]
     found = [source_of(ref, resolve) for ref in refs]

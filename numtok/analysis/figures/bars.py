@@ -9,12 +9,12 @@ import numpy as np
 from numtok.analysis.figures._labels import labels_of, metric_label, settings_of
 from numtok.analysis.figures._measures import Pair, check_over, measured, notes_of
 from numtok.analysis.figures._picture import Axis, Panel, Picture
-from numtok.analysis.figures._picture import Bars as Both
+from numtok.analysis.figures._picture import BarMarks as Both
 from numtok.analysis.figures._sources import sources_of
-from numtok.analysis.figures.base import Figure
+from numtok.analysis.figures.base import FigureKind
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.experiments import grouped
-from numtok.evaluation.comparison.seeds import Spread
+from numtok.evaluation.comparison.seeds import SeedStatistics
 from numtok.evaluation.report_files import read
 from numtok.metrics.base import METRICS, Metric
 from numtok.store.artifact import Artifact, Resolve
@@ -23,7 +23,7 @@ _APART = 0.2  # of a place: how far a bar lies from its middle
 
 
 @dataclass(frozen=True)
-class Bars(Figure):
+class BarsFigure(FigureKind):
     """Two bars for each data set, sorted by how much better the first way is.
 
     metric
@@ -57,7 +57,7 @@ class Bars(Figure):
                 f"figure bars compares two ways, and these reports are of {len(labels)}: {told}; "
                 "figure lines takes more"
             )
-        found: dict[str, dict[str, Spread]] = {}
+        found: dict[str, dict[str, SeedStatistics]] = {}
         sources = sources_of(firsts, resolve)
         for way, source, group in zip(ways, sources, groups, strict=True):
             both = found.setdefault(source.name, {})

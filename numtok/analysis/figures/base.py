@@ -15,7 +15,7 @@ from numtok.reports import REPORT
 from numtok.store.artifact import Artifact, Resolve
 
 
-class Figure(ABC):
+class FigureKind(ABC):
     """A kind of figure. Subclasses are final frozen dataclasses; their fields are options of
     ``numtok figure``, which has a help for each."""
 
@@ -31,7 +31,7 @@ class Figure(ABC):
         """
 
 
-FIGURES: Registry[Figure] = Registry("numtok.analysis.figures", "figure")
+FIGURES: Registry[FigureKind] = Registry("numtok.analysis.figures", "figure")
 
 
 def check_drawing() -> None:

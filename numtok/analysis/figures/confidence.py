@@ -4,20 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.analysis.figures._picture import Axis, Line, Mark, Panel, Picture
+from numtok.analysis.figures._picture import Axis, LineMark, Mark, Panel, Picture
 from numtok.analysis.figures._probed import column, read_probes
-from numtok.analysis.figures.base import Figure
-from numtok.analysis.probing.probe_files import Probed
+from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.probing.probe_files import LoadedProbe
 from numtok.analysis.probing.probes import PROBE
 from numtok.analysis.probing.probes import Confidence as Summary
 from numtok.store.artifact import Artifact, Resolve
 
 _NAME = "confidence"
-_Curve = tuple[str, Probed, Summary]
+_Curve = tuple[str, LoadedProbe, Summary]
 
 
 @dataclass(frozen=True)
-class Confidence(Figure):
+class ConfidenceFigure(FigureKind):
     """The confidence of each probe over the number, a panel for each text and measure. The
     likelihoods of different models are of different things, so of each its greatest is taken off.
 
@@ -31,7 +31,7 @@ class Confidence(Figure):
         return picture_of(read_probes(_NAME, artifacts))
 
 
-def picture_of(probes: Sequence[tuple[str, Probed]]) -> Picture:
+def picture_of(probes: Sequence[tuple[str, LoadedProbe]]) -> Picture:
     """The panels of labelled probes, and the variation of each below."""
     groups: dict[tuple[str, int, str | None], list[_Curve]] = {}
     colours = {label: place for place, label in enumerate(dict.fromkeys(one for one, _ in probes))}
@@ -52,7 +52,7 @@ def _panel(group: Sequence[_Curve], colours: dict[str, int]) -> Panel:
     for label, probed, found in group:
         y = column(probed, "confidence")
         y = y if found.label is not None else y - found.most
-        marks.append(Line(label, column(probed, "x"), y, colours[label]))
+        marks.append(LineMark(label, column(probed, "x"), y, colours[label]))
     logarithmic = all(found.low > 0 for _, _, found in group)
     x_axis = Axis(f"number {first.number} of the text", "log" if logarithmic else "linear")
     y_axis = Axis("log-likelihood less its greatest (nats)")

@@ -11,7 +11,7 @@ from numtok.analysis.figures._picture import (
     Axis,
     Band,
     Floats,
-    Line,
+    LineMark,
     Mark,
     Panel,
     Picture,
@@ -22,11 +22,11 @@ from numtok.analysis.figures._picture import (
 )
 from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures._tables import one_feature
-from numtok.analysis.figures.base import Figure
+from numtok.analysis.figures.base import FigureKind
 from numtok.data.tables.rows import read_table_of
 from numtok.errors import UsageError
-from numtok.evaluation.report_files import Predictions, read
-from numtok.metrics.base import Answers
+from numtok.evaluation.report_files import ReportPredictions, read
+from numtok.metrics.base import Predictions
 from numtok.records import TABLE
 from numtok.reports import QUANTILES
 from numtok.store.artifact import Artifact, Resolve
@@ -36,7 +36,7 @@ _ROOM = 0.1  # of the range of the truth, above and below
 
 
 @dataclass(frozen=True)
-class Curve(Figure):
+class Curve(FigureKind):
     """Truth as dots, the predictions of each report as a line, and the band between their 5% and
     95% quantiles where the report has them: a panel for each table.
 
@@ -77,7 +77,7 @@ class Curve(Figure):
             columns = []
             for place, evaluation in enumerate(evaluations):
                 if evaluation.report.data == ref:
-                    found = Predictions.of_numbers(evaluation)
+                    found = ReportPredictions.of_numbers(evaluation)
                     rows = np.array(found.table.column("id").to_pylist(), np.int64)
                     columns.append((labels[place], table.numbers[rows, 0], found.answers))
             colours = {label: place for place, label in enumerate(dict.fromkeys(labels))}
@@ -90,7 +90,7 @@ class Curve(Figure):
 def panel_of(
     title: str,
     axes: tuple[Axis, str],
-    columns: Sequence[tuple[str, Floats, Answers]],
+    columns: Sequence[tuple[str, Floats, Predictions]],
     colours: dict[str, int],
     scale: str,
 ) -> Panel:
@@ -117,6 +117,6 @@ def panel_of(
             low, high = (kept.quantiles[:, QUANTILES.index(level)] for level in (0.05, 0.95))
             marks.append(Band(label, across, low, high, colours[label]))
         found = np.where(kept.valid, kept.prediction, np.nan)
-        marks.append(Line(label, across, found, colours[label]))
+        marks.append(LineMark(label, across, found, colours[label]))
     y_axis = axis_of(target, scale, np.concatenate(truths), _ROOM)
     return Panel(title, x_axis, y_axis, marks)

@@ -18,7 +18,7 @@ from numtok.analysis.figures._picture import (
     some,
 )
 from numtok.analysis.figures._tables import one_feature
-from numtok.analysis.figures.base import Figure
+from numtok.analysis.figures.base import FigureKind
 from numtok.data.tables.rows import read_table_of
 from numtok.errors import DataError, UsageError
 from numtok.records import MODEL, TABLE
@@ -28,7 +28,7 @@ _ROOM = 0.1  # of the range of the truth, above and below
 
 
 @dataclass(frozen=True)
-class Density(Figure):
+class Density(FigureKind):
     """The rows of a split, and for each model one number drawn for each of these rows, from its
     predictive distribution as it is (no temperature, no cut): clouds of one size to compare.
 
@@ -66,7 +66,7 @@ class Density(Figure):
                 f"and {len(models)}; name the models first, then the table"
             )
         # PyTorch is behind these.
-        from numtok.training.features import Columns
+        from numtok.training.features import Features
         from numtok.training.regressor_files import is_regressor, read_regressor
         from numtok.training.trainer import device_of
 
@@ -100,7 +100,7 @@ class Density(Figure):
                 )
         rows = table.split(self.split, folds[0])
         rows = rows[some(len(rows), self.rows)]
-        columns = Columns(table.numbers, table.categories).take(rows)
+        columns = Features(table.numbers, table.categories).take(rows)
         draws = [
             one.predictive(columns).sample(1, np.random.default_rng(0))[:, 0] for _, one in fitted
         ]

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.analysis.figures._picture import Axis, Band, Line, Mark, Panel, Picture
+from numtok.analysis.figures._picture import Axis, Band, LineMark, Mark, Panel, Picture
 from numtok.analysis.figures._probed import column, read_probes
-from numtok.analysis.figures.base import Figure
-from numtok.analysis.probing.probe_files import Probed
+from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.probing.probe_files import LoadedProbe
 from numtok.analysis.probing.probes import PROBE
 from numtok.analysis.probing.probes import Embedding as Summary
 from numtok.store.artifact import Artifact, Resolve
 
 
 @dataclass(frozen=True)
-class Embedding(Figure):
+class EmbeddingFigure(FigureKind):
     """The projection of each probe over the value, its mean over the positions and the band of all
     of them, with the fitted formula in grey where there is one.
 
@@ -28,7 +28,7 @@ class Embedding(Figure):
         return picture_of(read_probes("embedding", artifacts))
 
 
-def picture_of(probes: Sequence[tuple[str, Probed]]) -> Picture:
+def picture_of(probes: Sequence[tuple[str, LoadedProbe]]) -> Picture:
     """One panel of labelled probes."""
     marks: list[Mark] = []
     notes = ["Bands: from the least to the greatest of all positions."]
@@ -37,9 +37,9 @@ def picture_of(probes: Sequence[tuple[str, Probed]]) -> Picture:
         assert isinstance(found, Summary)
         x = column(probed, "x")
         marks.append(Band(label, x, column(probed, "low"), column(probed, "high"), place))
-        marks.append(Line(label, x, column(probed, "mean"), place))
+        marks.append(LineMark(label, x, column(probed, "mean"), place))
         if found.formula is not None:
-            marks.append(Line("formula", x, column(probed, "formula")))
+            marks.append(LineMark("formula", x, column(probed, "formula")))
             notes.append(f"Formula: {found.formula}.")
     x_axis = Axis("x, the number as it goes in (normalised)")
     y_axis = Axis("along the direction, after the first layer norm")

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow.compute as pc
 
 from numtok.analysis.figures._labels import labels_of, settings_of
-from numtok.analysis.figures._picture import Axis, Floats, Line, Mark, Panel, Picture, axis_of
+from numtok.analysis.figures._picture import Axis, Floats, LineMark, Mark, Panel, Picture, axis_of
 from numtok.analysis.figures._sources import sources_of
-from numtok.analysis.figures.base import Figure
+from numtok.analysis.figures.base import FigureKind
 from numtok.errors import DataError, unknown
-from numtok.evaluation.report_files import Evaluation, Predictions, read
-from numtok.metrics.base import Answers
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
+from numtok.metrics.base import Predictions
 from numtok.store.artifact import Artifact, Resolve
 
 _MOST_BINS, _LEAST_IN_BIN = 20, 20
@@ -21,7 +21,7 @@ _ROOM = 0.05
 
 
 @dataclass(frozen=True)
-class Error(Figure):
+class Error(FigureKind):
     """The median of |prediction - truth| over |truth|, in bins of as many numbers each, with
     strokes from the lower to the upper quartile; a panel for each data set, both axes logarithmic.
 
@@ -57,8 +57,8 @@ class Error(Figure):
             notes += told
         return Picture(panels, notes)
 
-    def _answers(self, evaluation: Evaluation) -> Answers:
-        predictions = Predictions.of_numbers(evaluation)
+    def _answers(self, evaluation: Evaluation) -> Predictions:
+        predictions = ReportPredictions.of_numbers(evaluation)
         if not self.target:
             return predictions.answers
         names = predictions.table.column("target")
@@ -68,7 +68,7 @@ class Error(Figure):
 
 
 def panel_of(
-    title: str, lines: Sequence[tuple[str, Answers]], colours: dict[str, int], relative: bool
+    title: str, lines: Sequence[tuple[str, Predictions]], colours: dict[str, int], relative: bool
 ) -> tuple[Panel, list[str]]:
     """A panel of labelled predictions, and what is left out of it."""
     marks: list[Mark] = []
@@ -84,12 +84,12 @@ def panel_of(
             raise DataError(f"{title}, {label}: no truth but 0 has a valid prediction")
         size, errors = np.abs(kept.truth), np.abs(kept.prediction - kept.truth)
         x, y, low, high = binned(size, errors / size if relative else errors)
-        marks.append(Line(label, x, y, colours[label], dots=True, low=low, high=high))
+        marks.append(LineMark(label, x, y, colours[label], dots=True, low=low, high=high))
     every = [
-        one for mark in marks if isinstance(mark, Line) for one in (mark.y, mark.low, mark.high)
+        one for mark in marks if isinstance(mark, LineMark) for one in (mark.y, mark.low, mark.high)
     ]
     ends = np.concatenate([one for one in every if one is not None])
-    sizes = np.concatenate([mark.x for mark in marks if isinstance(mark, Line)])
+    sizes = np.concatenate([mark.x for mark in marks if isinstance(mark, LineMark)])
     told = "|prediction - truth| / |truth|" if relative else "|prediction - truth|"
     # A median of 0, of a model that is exact, has a place on a signed logarithm alone.
     y_axis = axis_of(told, "log" if ends.min() > 0 else "signed-log", ends, _ROOM)

@@ -7,18 +7,18 @@ from typing import ClassVar
 import numpy as np
 
 from numtok.analysis.figures._labels import labels_of, settings_of
-from numtok.analysis.figures._picture import Axis, Bars, Panel, Picture
-from numtok.analysis.figures.base import Figure
+from numtok.analysis.figures._picture import Axis, BarMarks, Panel, Picture
+from numtok.analysis.figures.base import FigureKind
 from numtok.errors import unknown
-from numtok.evaluation.number_parts import Shares, check_shown, written
-from numtok.evaluation.report_files import Predictions, answers_of, read
+from numtok.evaluation.number_parts import PartShares, check_shown, written
+from numtok.evaluation.report_files import ReportPredictions, answers_of, read
 from numtok.store.artifact import Artifact, Resolve
 
 _APART = 0.2  # of a place: how far a bar lies from its middle
 
 
 @dataclass(frozen=True)
-class Frequencies(Figure):
+class Frequencies(FigureKind):
     """Two bars for each of the values that come most often, of truths and of predictions; a panel
     for each report. Signs are left out, and predictions that are no numbers.
 
@@ -41,8 +41,8 @@ class Frequencies(Figure):
     top: int = 20
 
     def __post_init__(self) -> None:
-        if self.part not in Shares._fields:
-            raise unknown("part", self.part, Shares._fields)
+        if self.part not in PartShares._fields:
+            raise unknown("part", self.part, PartShares._fields)
         check_shown(self.digits, self.top)
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
@@ -53,10 +53,10 @@ class Frequencies(Figure):
         )
         panels = []
         for title, evaluation in zip(titles, evaluations, strict=True):
-            answers = answers_of(Predictions.of_numbers(evaluation), self.target or None)
+            answers = answers_of(ReportPredictions.of_numbers(evaluation), self.target or None)
             truths, found = written(answers, self.digits)
             valid = [one for one in found if one is not None]
-            true, predicted = (getattr(Shares.of(one), self.part) for one in (truths, valid))
+            true, predicted = (getattr(PartShares.of(one), self.part) for one in (truths, valid))
             panels.append(panel_of(title, self.part, true, predicted, self.top))
         return Picture(panels, [])
 
@@ -81,5 +81,5 @@ def panel_of(
     for side, (label, shares) in enumerate((("truth", true), ("prediction", predicted))):
         lengths = np.array([shares.get(one, 0.0) for one in shown])
         at = places + (2 * side - 1) * _APART
-        marks.append(Bars(label, at, lengths, unknown_end, unknown_end, side))
+        marks.append(BarMarks(label, at, lengths, unknown_end, unknown_end, side))
     return Panel(title, Axis("share of all numbers"), Axis(part, names=tuple(shown)), marks)

@@ -11,14 +11,14 @@ from numtok.analysis.figures._measures import Point, check_over, measured, notes
 from numtok.analysis.figures._picture import (
     Axis,
     Floats,
-    Line,
+    LineMark,
     Panel,
     Picture,
     axis_of,
     check_scale,
 )
 from numtok.analysis.figures._settings import placed
-from numtok.analysis.figures.base import Figure
+from numtok.analysis.figures.base import FigureKind
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.experiments import grouped
 from numtok.evaluation.report_files import read
@@ -31,7 +31,7 @@ _ROOM = 0.06  # of the range, beside the first and the last
 
 
 @dataclass(frozen=True)
-class Lines(Figure):
+class LinesFigure(FigureKind):
     """What differs beside ``x``, the data and the seed makes a line of its own.
 
     x
@@ -104,7 +104,7 @@ def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
                 raise UsageError(
                     f"two experiments of {title!r} are {label!r} at one {x}; give one of them"
                 )
-            marks.append(Line(label, across, value, colour, dots=True, low=low, high=high))
+            marks.append(LineMark(label, across, value, colour, dots=True, low=low, high=high))
         panels.append(Panel(title, x_axis, y_axis, marks))
     return panels
 

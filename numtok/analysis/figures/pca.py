@@ -8,16 +8,16 @@ import numpy as np
 
 from numtok.analysis.figures._picture import Axis, Mark, Panel, Picture, Points
 from numtok.analysis.figures._probed import column, read_probes
-from numtok.analysis.figures.base import Figure
-from numtok.analysis.probing.probe_files import Probed
-from numtok.analysis.probing.probes import PROBE, Tokens
+from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.probing.probe_files import LoadedProbe
+from numtok.analysis.probing.probes import PROBE, TokenComponents
 from numtok.store.artifact import Artifact, Resolve
 
 _PARTS = 4  # of the tokens, by value
 
 
 @dataclass(frozen=True)
-class Pca(Figure):
+class Pca(FigureKind):
     """Two panels for each probe: the first two components, the tokens in four parts by value; and
     each component over the value.
 
@@ -32,10 +32,10 @@ class Pca(Figure):
         return Picture([panel for label, probed in probes for panel in panels_of(label, probed)])
 
 
-def panels_of(label: str, probed: Probed) -> tuple[Panel, Panel]:
+def panels_of(label: str, probed: LoadedProbe) -> tuple[Panel, Panel]:
     """The components beside each other, and over the value."""
     found = probed.probe.found
-    assert isinstance(found, Tokens)
+    assert isinstance(found, TokenComponents)
     shares = [f"component {k + 1} ({100 * one:.3g}%)" for k, one in enumerate(found.explained)]
     values = column(probed, "value")
     places = [column(probed, f"pc{k + 1}") for k in range(len(shares))]

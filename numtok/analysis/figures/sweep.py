@@ -11,7 +11,7 @@ from numtok.analysis.figures._picture import (
     Band,
     Floats,
     Levels,
-    Line,
+    LineMark,
     Mark,
     Panel,
     Picture,
@@ -19,8 +19,8 @@ from numtok.analysis.figures._picture import (
     some,
 )
 from numtok.analysis.figures._probed import column, read_probes
-from numtok.analysis.figures.base import Figure
-from numtok.analysis.probing.probe_files import Probed
+from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.probing.probe_files import LoadedProbe
 from numtok.analysis.probing.probes import PROBE, Along
 from numtok.store.artifact import Artifact, Resolve
 
@@ -31,7 +31,7 @@ _NAME = "sweep"
 
 
 @dataclass(frozen=True)
-class Sweep(Figure):
+class SweepFigure(FigureKind):
     """Predictions over the truth (dots) or over one input number (a line, with the band from 5% to
     95% where there are quantiles), all models in one panel; values that the train split has of the
     target are dashed. Where a probe followed the probabilities of numbers, a panel shows them.
@@ -44,7 +44,7 @@ class Sweep(Figure):
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         probes = read_probes(_NAME, artifacts)
-        groups: dict[str, list[tuple[str, Probed, Along]]] = {}
+        groups: dict[str, list[tuple[str, LoadedProbe, Along]]] = {}
         for label, probed in probes:
             found = probed.probe.found
             assert isinstance(found, Along)
@@ -73,7 +73,7 @@ def title_of(found: Along) -> str:
 
 
 def predictions(
-    title: str, group: Sequence[tuple[str, Probed, Along]], colours: dict[str, int]
+    title: str, group: Sequence[tuple[str, LoadedProbe, Along]], colours: dict[str, int]
 ) -> tuple[Panel, list[str]]:
     """A panel of the probes of one kind, and what must be said of it."""
     marks: list[Mark] = []
@@ -97,14 +97,14 @@ def predictions(
         if not np.isnan(low).all():
             marks.append(Band(label, x, low, high, colours[label]))
             notes.append("Bands: from the 5% to the 95% quantile.")
-        marks.append(Line(label, x, y, colours[label]))
+        marks.append(LineMark(label, x, y, colours[label]))
     target = group[0][2].target
     diagonal = "prediction = truth" if over_truth else None
     panel = Panel(title, _x_axis(group[0][2]), Axis(f"prediction of {target}"), marks, diagonal)
     return panel, notes
 
 
-def probabilities(title: str, probed: Probed, found: Along) -> Panel:
+def probabilities(title: str, probed: LoadedProbe, found: Along) -> Panel:
     """A panel of the log-probability of each number that the probe followed."""
     x = column(probed, "x")
     marks: list[Mark] = []
@@ -115,7 +115,7 @@ def probabilities(title: str, probed: Probed, found: Along) -> Panel:
         y = np.maximum(column(probed, f"log_p_{k}"), _LEAST_LOG)
         y = np.where(y > _LEAST_LOG, y, np.nan)
         label = f"P({top.literal})"
-        marks.append(Points(label, x, y, k) if found.number is None else Line(label, x, y, k))
+        marks.append(Points(label, x, y, k) if found.number is None else LineMark(label, x, y, k))
     y_axis = Axis("log-probability (nats)", low=_LEAST_LOG, high=0.5)
     return Panel(title, _x_axis(found), y_axis, marks)
 
@@ -126,7 +126,7 @@ def _x_axis(found: Along) -> Axis:
     return Axis(f"number {found.number} of the row")
 
 
-def _seen(group: Sequence[tuple[str, Probed, Along]]) -> Floats:
+def _seen(group: Sequence[tuple[str, LoadedProbe, Along]]) -> Floats:
     """All values that one of the probes has from its train split."""
     columns = [
         np.asarray(probed.seen.column("value").to_numpy(), np.float64)

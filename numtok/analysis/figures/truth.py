@@ -20,9 +20,9 @@ from numtok.analysis.figures._picture import (
     some,
 )
 from numtok.analysis.figures._sources import sources_of
-from numtok.analysis.figures.base import Figure
+from numtok.analysis.figures.base import FigureKind
 from numtok.errors import UsageError, unknown
-from numtok.evaluation.report_files import Evaluation, Predictions, read
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.records import ENCODED, TABLE, TRAIN
 from numtok.store.artifact import Artifact, Resolve
 
@@ -32,7 +32,7 @@ _ROOM = 0.15  # beyond the range of the truth, where predictions still have thei
 
 
 @dataclass(frozen=True)
-class Truth(Figure):
+class Truth(FigureKind):
     """Each prediction over its truth; what lies far outside the range of the truth stands as a
     diamond at the edge, and what is no number is counted below.
 
@@ -59,7 +59,7 @@ class Truth(Figure):
         titles = _titles(evaluations, resolve)
         panels, notes = [], []
         for title, evaluation in zip(titles, evaluations, strict=True):
-            predictions = Predictions.of_numbers(evaluation)
+            predictions = ReportPredictions.of_numbers(evaluation)
             rows = self._rows(predictions)
             answers = predictions.answers.take(rows)
             seen = self._seen(evaluation, resolve) if self.seen else None
@@ -69,7 +69,7 @@ class Truth(Figure):
             notes += [f"{title}: {one}" if len(artifacts) > 1 else one for one in told]
         return Picture(panels, notes)
 
-    def _rows(self, predictions: Predictions) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    def _rows(self, predictions: ReportPredictions) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
         names = predictions.table.column("target")
         if not self.target:
             return np.ones(len(names), np.bool_)

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from numtok.analysis.probing.continuity import variation
 from numtok.analysis.probing.probes import Confidence
 from numtok.analysis.probing.swept_row import decimals_of, geometric, swept_row
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_values
 from numtok.errors import UsageError, unknown
 from numtok.evaluation.scoring import Progress
 from numtok.models.batches import Batch, Batches
 from numtok.models.likelihood import log_likelihoods
-from numtok.models.objectives.base import OBJECTIVES, Example, ended, masked
+from numtok.models.objectives.base import OBJECTIVES, TrainingBatch, ended, masked
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.column import Numerals
 from numtok.seeds import generator
@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ConfidenceQuery:
     """A row, and which number of it changes.
 
     told
@@ -46,7 +46,7 @@ class Asked:
         Whose probability is looked at; None: the first of the model's labels.
     """
 
-    samples: Samples
+    samples: EncodedSplit
     row: int
     told: str
     number: int | None
@@ -56,7 +56,7 @@ class Asked:
     label: str | None
 
 
-class Probed(NamedTuple):
+class ConfidenceResult(NamedTuple):
     """The summary, its points (``probes.Confidence``), and what a reader must know."""
 
     found: Confidence
@@ -64,7 +64,7 @@ class Probed(NamedTuple):
     notes: list[str]
 
 
-def confidence(loaded: LoadedModel, asked: Asked, progress: Progress) -> Probed:
+def confidence(loaded: LoadedModel, asked: ConfidenceQuery, progress: Progress) -> ConfidenceResult:
     """The text with other numbers in one of its places, and the model's confidence at each.
 
     Of a model of labels that is the probability of one. Of an autoregressive model it is log p of
@@ -87,7 +87,7 @@ def confidence(loaded: LoadedModel, asked: Asked, progress: Progress) -> Probed:
     written = Numerals.of_literals([f"{value:.{decimals}f}" for value in x.tolist()])
     made = swept_row(asked.samples, asked.row, number, loaded.codec, written)
     check_reads(loaded, made, f"{asked.told} with another number {number}")
-    reader = _Reader(loaded, made, number, label)
+    reader = _ConfidenceReader(loaded, made, number, label)
     y = reader.read(x, progress)
     notes = []
     if len(x) < asked.points:
@@ -108,15 +108,15 @@ def confidence(loaded: LoadedModel, asked: Asked, progress: Progress) -> Probed:
         at=float(x[best]),
         variation=variation(y),
     )
-    return Probed(found, pa.table({"x": x, "confidence": y}), notes)
+    return ConfidenceResult(found, pa.table({"x": x, "confidence": y}), notes)
 
 
 @dataclass(frozen=True, eq=False)
-class _Reader:
+class _ConfidenceReader:
     """Rows ``made`` of one text, and how sure a model is of each."""
 
     loaded: LoadedModel
-    made: Samples
+    made: EncodedSplit
     number: int
     label: str | None
 
@@ -162,7 +162,7 @@ class _Reader:
         found: Floats = np.exp(log_BC[:, place].double().cpu().numpy())
         return found
 
-    def _example(self, batch: Batch) -> Example:
+    def _example(self, batch: Batch) -> TrainingBatch:
         chosen = batch.number % (len(self.made.numbers) // len(self.made)) == self.number
         if not self.loaded.model.objective.causal:
             return masked(batch, batch.number_tokens(chosen))
@@ -194,7 +194,7 @@ def _label(loaded: LoadedModel, label: str | None) -> str | None:
     return classes[0] if label is None else label
 
 
-def _number(asked: Asked) -> tuple[int, float]:
+def _number(asked: ConfidenceQuery) -> tuple[int, float]:
     """The place of the number that changes, and the number that stands there."""
     rows = asked.samples.number_rows
     numbers = asked.samples.numbers[rows[asked.row] : rows[asked.row + 1]]
@@ -209,7 +209,7 @@ def _number(asked: Asked) -> tuple[int, float]:
     return number, float(numbers[number])
 
 
-def _ends(asked: Asked, number: int, stands: float) -> tuple[float, float, int]:
+def _ends(asked: ConfidenceQuery, number: int, stands: float) -> tuple[float, float, int]:
     """From where to where, and how many decimals values have: as many as the number that stands
     there, or the ends that were given."""
     given = [end for end in (asked.low, asked.high) if end is not None]

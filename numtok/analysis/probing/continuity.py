@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from numtok.analysis.probing.probes import Jump, Repeated, Saturation
 from numtok.evaluation.seen_values import SeenValues, rounded
-from numtok.metrics.base import METRICS, Answers, figures, share
+from numtok.metrics.base import METRICS, Predictions, figures, share
 from numtok.reports import Figure, Figures
 
 Floats = NDArray[np.float64]
@@ -113,7 +113,7 @@ def distinct(y: Floats, digits: int) -> int:
 
 def slope(x: Floats, y: Floats, sample: Drawn = None) -> Figure:
     """Of the least-squares line of y on x, with a bootstrap interval; ``sample`` as in
-    ``Answers``."""
+    ``Predictions``."""
     [found] = figures([METRICS.build("slope")], _answers(x, y, sample)).values()
     return found
 
@@ -150,5 +150,5 @@ def errors(
     return found
 
 
-def _answers(truth: Floats, y: Floats, sample: Drawn) -> Answers:
-    return Answers.of(truth, y)._replace(sample=sample)
+def _answers(truth: Floats, y: Floats, sample: Drawn) -> Predictions:
+    return Predictions.of(truth, y)._replace(sample=sample)

@@ -16,14 +16,14 @@ Floats = NDArray[np.float64]
 FORMULA = "offset + height * mean over positions of x / sqrt(r^2 + x^2), r = |p| / |u|"
 
 
-class Probed(NamedTuple):
+class EmbeddingResult(NamedTuple):
     """The summary and its points."""
 
     found: Embedding
     points: "pa.Table"
 
 
-def embedding(loaded: LoadedModel, low: float, high: float, points: int) -> Probed:
+def embedding(loaded: LoadedModel, low: float, high: float, points: int) -> EmbeddingResult:
     """The projection of LN(e(x) + p) on a direction, for values as they go in and all positions p.
 
     Where e(x) = x u, u the vector of ``[NUM]``, the direction is that of u. Were u orthogonal to p,
@@ -70,7 +70,7 @@ def embedding(loaded: LoadedModel, low: float, high: float, points: int) -> Prob
         half=_half(x, mean),
         **named,
     )
-    return Probed(summary, pa.table(columns))
+    return EmbeddingResult(summary, pa.table(columns))
 
 
 class _Formula(NamedTuple):

@@ -28,16 +28,16 @@ from numtok.analysis.probing.swept_row import (
 )
 from numtok.analysis.probing.top_numbers import TopNumbers, top_numbers
 from numtok.data.reading.arrow import nullable
-from numtok.encoding.dataset import Samples, clustered
+from numtok.encoding.dataset import EncodedSplit, clustered
 from numtok.errors import DataError, UsageError, unknown
 from numtok.evaluation.predict import (
     AUTOREGRESSIVE,
     PARALLEL,
-    Asked,
     Note,
     Options,
     Predicted,
     Predictor,
+    Queries,
 )
 from numtok.evaluation.report_files import clusters_told
 from numtok.evaluation.scoring import Progress
@@ -53,13 +53,13 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class ProbedRows:
     """Some rows, what they are called in messages, and the rows that the model learnt from."""
 
     ref: str
     name: str
-    samples: Samples
-    train: Samples | None
+    samples: EncodedSplit
+    train: EncodedSplit | None
 
     @property
     def told(self) -> str:
@@ -67,7 +67,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ProbeOptions:
     """What is looked at, and how closely.
 
     target
@@ -84,7 +84,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class NumberSweep:
     """One number of one row, and its values.
 
     row
@@ -100,7 +100,7 @@ class Sweep:
     points: int
 
 
-class Probed(NamedTuple):
+class NumbersResult(NamedTuple):
     """The summary, its points, the values seen (``probes``), and what a reader must know."""
 
     found: Along
@@ -110,8 +110,8 @@ class Probed(NamedTuple):
 
 
 def over_samples(
-    loaded: LoadedModel, split: Split, wanted: Wanted, progress: Progress, note: Note
-) -> Probed:
+    loaded: LoadedModel, split: ProbedRows, wanted: ProbeOptions, progress: Progress, note: Note
+) -> NumbersResult:
     """Every truth of a target in a split, in ascending order, and its prediction.
 
     Raises UsageError for an unknown target, DataError for fewer than three different truths.
@@ -149,8 +149,13 @@ def over_samples(
 
 
 def over_number(
-    loaded: LoadedModel, split: Split, wanted: Wanted, sweep: Sweep, progress: Progress, note: Note
-) -> Probed:
+    loaded: LoadedModel,
+    split: ProbedRows,
+    wanted: ProbeOptions,
+    sweep: NumberSweep,
+    progress: Progress,
+    note: Note,
+) -> NumbersResult:
     """One row with evenly spaced values in place of one of its numbers, and the prediction at each.
 
     Raises UsageError for a row, a number or a target that is not there, for a number that the
@@ -211,8 +216,8 @@ class _Line:
 
 
 def _probed(
-    predictor: Predictor, split: Split, wanted: Wanted, line: _Line, notes: list[str]
-) -> Probed:
+    predictor: Predictor, split: ProbedRows, wanted: ProbeOptions, line: _Line, notes: list[str]
+) -> NumbersResult:
     seen = None if split.train is None else SeenValues.of(split.train, line.target)
     top = None
     if wanted.top and predictor.loaded.model.value_head is None:
@@ -244,7 +249,7 @@ def _probed(
     )
     seen_table = None if seen is None else pa.table({"value": seen.values})
     notes = [*notes, *_notes(predictor, split, line, seen)]
-    return Probed(found, _table(line, top), seen_table, notes)
+    return NumbersResult(found, _table(line, top), seen_table, notes)
 
 
 def _measured(
@@ -296,26 +301,26 @@ def _table(line: _Line, top: TopNumbers | None) -> "pa.Table":
     return pa.table(columns)
 
 
-def _predictor(loaded: LoadedModel, samples: Samples) -> Predictor:
+def _predictor(loaded: LoadedModel, samples: EncodedSplit) -> Predictor:
     """Reads numbers as ``eval`` does unless it is asked for something else."""
     fill = AUTOREGRESSIVE if loaded.model.objective.causal else PARALLEL
     return Predictor(loaded, samples, Options(fill, True, "mode", 0, _BATCH))
 
 
-def _once(asked: Asked, mine: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _once(asked: Queries, mine: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Where each number of those is asked for: one can be a target twice."""
     _, first = np.unique(asked.numbers[mine], return_index=True)
     return np.flatnonzero(mine)[first]
 
 
-def _is_of(places: NDArray[np.int64], samples: Samples, target: str) -> NDArray[np.bool_]:
+def _is_of(places: NDArray[np.int64], samples: EncodedSplit, target: str) -> NDArray[np.bool_]:
     """bool[k]: whether the targets at these places (-1 is none) have that name."""
     names = np.array([*samples.target_name.to_pylist(), None], object)
     return np.asarray(names[places] == target, np.bool_)
 
 
 def _target(
-    asked: str | None, samples: Samples, told: str, among: NDArray[np.bool_] | None = None
+    asked: str | None, samples: EncodedSplit, told: str, among: NDArray[np.bool_] | None = None
 ) -> str:
     """The name that is asked for, or the only one there is."""
     names = samples.target_name if among is None else samples.target_name.filter(pa.array(among))
@@ -331,7 +336,7 @@ def _target(
     return known[0] if asked is None else asked
 
 
-def row_index(row: str | None, split: Split) -> int:
+def row_index(row: str | None, split: ProbedRows) -> int:
     """The index of the row with that id, the first one for None."""
     if row is None:
         return 0
@@ -360,7 +365,7 @@ def _check_number(number: int, count: int, unseen: set[int], end: int, told: str
         )
 
 
-def _ends(sweep: Sweep, split: Split, count: int) -> tuple[float, float, list[str]]:
+def _ends(sweep: NumberSweep, split: ProbedRows, count: int) -> tuple[float, float, list[str]]:
     """From where to where, and a sentence on where that is from."""
     low, high, notes = sweep.low, sweep.high, list[str]()
     if low is None or high is None:
@@ -381,7 +386,7 @@ def _ends(sweep: Sweep, split: Split, count: int) -> tuple[float, float, list[st
 
 
 def _notes(
-    predictor: Predictor, split: Split, line: _Line, seen: SeenValues | None
+    predictor: Predictor, split: ProbedRows, line: _Line, seen: SeenValues | None
 ) -> Iterator[str]:
     if split.train is None:
         yield "What the model learnt from is not at hand: nothing is compared with what was seen."

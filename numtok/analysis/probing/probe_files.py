@@ -26,12 +26,12 @@ from numtok.store.draft import Draft
 _LIMIT = 64 << 20  # bytes: the most a probe.json may have
 
 
-class _Version(msgspec.Struct):
+class _ProbeVersion(msgspec.Struct):
     schema: int
 
 
 @dataclass(frozen=True, eq=False)
-class Probed:
+class LoadedProbe:
     """One probe artifact: its summary, its points, and the values of the target seen in training
     (None where there are none)."""
 
@@ -54,16 +54,16 @@ def publish(
     return draft.publish({"points": len(points)}, {"seconds": seconds})
 
 
-def read(artifact: Artifact) -> Probed:
+def read(artifact: Artifact) -> LoadedProbe:
     """Raises StoreError for a probe that is damaged or of a newer schema."""
-    if (schema := artifact.decoded(PROBE_FILE, _Version, _LIMIT).schema) > SCHEMA:
+    if (schema := artifact.decoded(PROBE_FILE, _ProbeVersion, _LIMIT).schema) > SCHEMA:
         raise StoreError(
             f"{artifact.path / PROBE_FILE} has probe schema {schema}, this numtok knows up to "
             f"{SCHEMA}; use the numtok that made it, or a newer one"
         )
     names = {output.path for output in artifact.files()}
     probe = artifact.decoded(PROBE_FILE, Probe, _LIMIT)
-    return Probed(
+    return LoadedProbe(
         artifact.ref,
         probe,
         _table(artifact.path / POINTS_FILE, points_schema(probe.found)),

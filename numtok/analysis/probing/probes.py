@@ -1,7 +1,7 @@
 """What ``probe`` writes: a model as a function of its numbers, measured.
 
 A *probe* artifact holds ``probe.json`` (a :class:`Probe`) and ``points.parquet``, whose columns
-depend on the form (:class:`Along`, :class:`Embedding`, :class:`Tokens`, :class:`Confidence`); one
+depend on the form (:class:`Along`, :class:`Embedding`, :class:`TokenComponents`, :class:`Confidence`); one
 along numbers also ``seen.parquet``, the different values of the target in the train split.
 """
 
@@ -172,7 +172,7 @@ class Embedding(msgspec.Struct, frozen=True, tag=EMBEDDING):
     residual: float | None = None
 
 
-class Tokens(msgspec.Struct, frozen=True, tag=PCA):
+class TokenComponents(msgspec.Struct, frozen=True, tag=PCA):
     """Principal components of the embeddings of those number tokens that are numbers.
 
     Columns of the points, by ascending value: ``token``, ``value``, ``pc1`` ... ``pc3``.
@@ -241,7 +241,7 @@ class Probe(msgspec.Struct, frozen=True):
     configuration: Configuration
     seed: int
     form: str
-    found: Along | Embedding | Tokens | Confidence
+    found: Along | Embedding | TokenComponents | Confidence
     notes: list[str]
     schema: int = SCHEMA
 
@@ -256,7 +256,7 @@ _QUANTILES = tuple(map(quantile_column, QUANTILES))
 MAY_LACK = ("truth", "prediction", "prediction_literal", "formula", *_QUANTILES)
 
 
-def points_schema(found: Along | Embedding | Tokens | Confidence) -> "pa.Schema":
+def points_schema(found: Along | Embedding | TokenComponents | Confidence) -> "pa.Schema":
     """The columns of points.parquet."""
     import pyarrow as pa
 
@@ -267,7 +267,7 @@ def points_schema(found: Along | Embedding | Tokens | Confidence) -> "pa.Schema"
         names += [*_QUANTILES, *(f"log_p_{k}" for k in range(len(found.top)))]
     elif isinstance(found, Embedding):
         names = ["x", "mean", "deviation", "low", "high", "formula"]
-    elif isinstance(found, Tokens):
+    elif isinstance(found, TokenComponents):
         texts = ("token",)
         names = ["token", "value", *(f"pc{k + 1}" for k in range(len(found.explained)))]
     else:

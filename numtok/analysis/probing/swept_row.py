@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok.encoding.codec import Codec
-from numtok.encoding.dataset import Samples
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import LOSSES
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
@@ -25,7 +25,7 @@ class PlaceRange(NamedTuple):
     rows: int
 
 
-def range_of_place(train: Samples, count: int, number: int) -> PlaceRange | None:
+def range_of_place(train: EncodedSplit, count: int, number: int) -> PlaceRange | None:
     """Of the finite numbers at a place of all rows that have ``count`` numbers, as the row that is
     swept; None where they are fewer than two different ones."""
     rows = np.flatnonzero(np.diff(train.number_rows) == count)
@@ -73,7 +73,7 @@ def geometric(low: float, high: float, points: int, decimals: int) -> Floats:
 
 
 def written_alike(
-    values: Floats, samples: Samples, row: int, number: int, codec: Codec
+    values: Floats, samples: EncodedSplit, row: int, number: int, codec: Codec
 ) -> Numerals:
     """Values as decimals, whole ones with ``.0`` only where the number that stands at that place
     has a point: a scheme that keeps what was written would be asked what its data never say."""
@@ -86,7 +86,9 @@ def written_alike(
     return Numerals(values)
 
 
-def swept_row(samples: Samples, row: int, number: int, codec: Codec, numerals: Numerals) -> Samples:
+def swept_row(
+    samples: EncodedSplit, row: int, number: int, codec: Codec, numerals: Numerals
+) -> EncodedSplit:
     """A row for each numeral, which stands at the place ``number`` of its numbers, encoded anew;
     all else is as it was.
 
@@ -127,7 +129,7 @@ def swept_row(samples: Samples, row: int, number: int, codec: Codec, numerals: N
     mine = samples.target_row == row
     targets = samples.targets[mine] - among.start
     which = np.tile(np.flatnonzero(mine), n)
-    return Samples(
+    return EncodedSplit(
         ids=pa.array(list(map(str, range(n))), pa.string()),
         tokens=np.concatenate(parts),
         token_rows=_offsets(len(tokens) + longer),

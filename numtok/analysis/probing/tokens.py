@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from numtok.analysis.probing.probes import Tokens
-from numtok.encoding.dataset import Samples
+from numtok.analysis.probing.probes import TokenComponents
+from numtok.encoding.dataset import EncodedSplit
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 from numtok.seeds import generator
@@ -20,15 +20,15 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _PAIRS = 200_000  # of tokens, at most, whose distances are looked at
 
 
-class Probed(NamedTuple):
+class TokensResult(NamedTuple):
     """The summary, its points, and what a reader must know."""
 
-    found: Tokens
+    found: TokenComponents
     points: "pa.Table"
     notes: list[str]
 
 
-def tokens(loaded: LoadedModel, train: Samples | None) -> Probed:
+def tokens(loaded: LoadedModel, train: EncodedSplit | None) -> TokensResult:
     """PCA of the vectors of those number tokens whose names are numbers: mantissas and digits, and
     whole numbers where these are one token; neither signs nor exponents (xVal, Section B.5).
 
@@ -60,10 +60,10 @@ def tokens(loaded: LoadedModel, train: Samples | None) -> Probed:
     }
     columns |= {f"pc{k + 1}": places[:, k] for k in range(places.shape[1])}
     left_out = f"{every - len(values):,} number tokens are not in the train split and left out."
-    return Probed(found, pa.table(columns), [left_out] if every > len(values) else [])
+    return TokensResult(found, pa.table(columns), [left_out] if every > len(values) else [])
 
 
-def components(vectors: Floats, values: Floats) -> tuple[Tokens, Floats]:
+def components(vectors: Floats, values: Floats) -> tuple[TokenComponents, Floats]:
     """Of vectors float64[n, d] in the order of their values float64[n], and float64[n, k] where
     each lies on the first components, each of which points to where values are larger.
 
@@ -83,7 +83,7 @@ def components(vectors: Floats, values: Floats) -> tuple[Tokens, Floats]:
     neighbours = np.linalg.norm(np.diff(vectors, axis=0), axis=1).mean()
     usual = _mean_distance(vectors)
     return (
-        Tokens(
+        TokenComponents(
             tokens=len(values),
             explained=[float(size**2) / total if total else 0.0 for size in sizes[:COMPONENTS]],
             by_value=by_value,

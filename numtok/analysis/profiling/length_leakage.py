@@ -21,7 +21,7 @@ class OfLength:
 
 
 @dataclass(frozen=True)
-class Told:
+class LengthLeakage:
     """What the lengths of some numbers tell.
 
     numbers
@@ -46,7 +46,7 @@ class Told:
 
 def told(
     values: NDArray[np.float64], lengths: NDArray[np.int32], weights: NDArray[np.int64]
-) -> Told | None:
+) -> LengthLeakage | None:
     """Of numbers [n] with their tokens, each standing for ``weights`` equal ones; those that are
     not finite are left out. None without any.
 
@@ -74,7 +74,7 @@ def told(
     explained = None
     if whole > 0 and numbers > means:
         explained = max(0.0, 1 - within / whole * (numbers - 1) / (numbers - means))
-    return Told(
+    return LengthLeakage(
         numbers,
         tuple(groups),
         explained,

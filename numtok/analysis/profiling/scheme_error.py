@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.analysis.profiling.length_leakage import Told, told
+from numtok.analysis.profiling.length_leakage import LengthLeakage, told
 from numtok.analysis.profiling.slot_statistics import (
     COUNT,
     DECADES,
@@ -25,14 +25,14 @@ from numtok.analysis.profiling.slot_statistics import (
     LEAST,
     MOST,
     OUTSIDE,
-    Tally,
+    NumberStatistics,
     most,
 )
 from numtok.encoding.codec import normalized
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.encoding.number_sample import Sample, joined
 from numtok.encoding.row_keys import KEPT
-from numtok.encoding.schemes.base import LOSSES, Decoded, Scheme
+from numtok.encoding.schemes.base import LOSSES, DecodedNumbers, Scheme
 from numtok.errors import DataError
 from numtok.numerals.column import Literals, Numerals
 from numtok.registry import spec_of
@@ -71,7 +71,7 @@ class Loss:
     largest: float | None
     left: int | None
     channel: float | None
-    told: Told | None
+    told: LengthLeakage | None
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class SchemeLosses:
         return spec_of(self.scheme)
 
 
-class _Numbers(NamedTuple):
+class _TriedNumbers(NamedTuple):
     """Which numbers of a trial are those of one slot, as indices."""
 
     sampled: NDArray[np.int64]  # as written, for the tokens
@@ -108,10 +108,10 @@ class Trial:
     numerals: Numerals  # [n]
     weights: NDArray[np.int64]  # [n] how many numbers each stands for
     decades: NDArray[np.int64]  # [n] as tallies count them
-    by_node: Mapping[int, _Numbers]
+    by_node: Mapping[int, _TriedNumbers]
 
     @classmethod
-    def of(cls, tallies: Mapping[int, Tally], sample: Sample) -> "Trial":
+    def of(cls, tallies: Mapping[int, NumberStatistics], sample: Sample) -> "Trial":
         """The sample, all values of slots that have few, and the ends of each."""
         values: list[float] = []
         weights: list[int] = []
@@ -132,7 +132,7 @@ class Trial:
                 compared = further(few.values.tolist(), few.counts.tolist())
             ends = [one for one in tally.measures[[LEAST, MOST]].tolist() if 0 < one < np.inf]
             unweighed = further(ends, [0] * len(ends))
-            by_node[node] = _Numbers(sampled, complete, compared, exact, unweighed)
+            by_node[node] = _TriedNumbers(sampled, complete, compared, exact, unweighed)
         others = Sample(
             np.zeros(len(values), np.int32),
             np.zeros(len(values), np.uint64),
@@ -149,7 +149,7 @@ class Trial:
 
 
 def losses(
-    scheme: Scheme, tallies: Mapping[int, Tally], trial: Trial, moments: Moments
+    scheme: Scheme, tallies: Mapping[int, NumberStatistics], trial: Trial, moments: Moments
 ) -> SchemeLosses:
     """Try a scheme out, with the normalisation that it has by default, fitted on ``moments``."""
     vocabulary = len(scheme.vocabulary())
@@ -198,7 +198,7 @@ class _Tried:
     @classmethod
     def of(cls, scheme: Scheme, normalizer: FittedNormalizer, trial: Trial) -> "_Tried":
         encoded = scheme.encode(normalized(trial.numerals, normalizer))
-        decoded: Decoded = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
+        decoded: DecodedNumbers = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
         read = decoded.values
         if not normalizer.normalizer.identity:
             read = normalizer.inverse(read)
@@ -206,13 +206,15 @@ class _Tried:
         return cls(scheme, normalizer, trial, encoded.lengths, clipped, read, decoded.failures)
 
 
-def _told(tried: _Tried, own: _Numbers) -> Told | None:
+def _told(tried: _Tried, own: _TriedNumbers) -> LengthLeakage | None:
     """The field ``told`` of :class:`Loss`."""
     values, weights = tried.trial.numerals.values[own.sampled], tried.trial.weights[own.sampled]
     return told(values, tried.lengths[own.sampled], weights)
 
 
-def _errors(tried: _Tried, own: _Numbers, tally: Tally) -> tuple[float | None, float | None]:
+def _errors(
+    tried: _Tried, own: _TriedNumbers, tally: NumberStatistics
+) -> tuple[float | None, float | None]:
     """The fields ``error`` and ``largest`` of :class:`Loss`."""
     raw, read = tried.trial.numerals.values[own.compared], tried.read[own.compared]
     whole = np.isfinite(read) & np.isfinite(raw) & ~tried.clipped[own.compared]
@@ -237,7 +239,7 @@ def _mean(values: NDArray[np.generic], weights: NDArray[np.int64]) -> float:
     return float((values.astype(np.float64) * weights).sum() / total) if total else 0.0
 
 
-def _left(tried: _Tried, own: _Numbers) -> int:
+def _left(tried: _Tried, own: _TriedNumbers) -> int:
     """How many different numbers are read back; each kind of failure is one."""
     failures, read = tried.failures[own.compared], tried.read[own.compared]
     failed = failures != 0
@@ -251,7 +253,7 @@ def digits_kept(relative_error: float) -> tuple[int, bool]:
     return floor(digits + 0.01), abs(digits - round(digits)) < 0.01
 
 
-def _keeps_digits(scheme: Scheme, tally: Tally) -> bool:
+def _keeps_digits(scheme: Scheme, tally: NumberStatistics) -> bool:
     """Whether no number of a slot has more digits than a scheme keeps."""
     if scheme.normalizer != "none":
         return False
@@ -261,7 +263,7 @@ def _keeps_digits(scheme: Scheme, tally: Tally) -> bool:
     return exactly and (most(tally.digits) or 0) <= kept
 
 
-def _clipped(tried: _Tried, own: _Numbers, tally: Tally) -> tuple[int, bool]:
+def _clipped(tried: _Tried, own: _TriedNumbers, tally: NumberStatistics) -> tuple[int, bool]:
     """How many numbers the scheme clips or flushes, and whether that is exact."""
     weights = tried.trial.weights[own.compared]
     lost = weights * tried.clipped[own.compared]
@@ -307,7 +309,7 @@ def _decade(bound: float) -> int:
 
 
 def _channel(
-    scheme: Scheme, normalizer: FittedNormalizer, tallies: Mapping[int, Tally]
+    scheme: Scheme, normalizer: FittedNormalizer, tallies: Mapping[int, NumberStatistics]
 ) -> tuple[tuple[float, float] | None, dict[int, float]]:
     """What the channel ranges over, and the share of it that each slot takes; nothing without a
     channel of whole numbers, or where it ranges over nothing."""

@@ -17,7 +17,7 @@ from numtok.analysis.profiling.slot_statistics import (
     NEGATIVE,
     OUTSIDE,
     ZERO,
-    Tally,
+    NumberStatistics,
     most,
 )
 from numtok.analysis.profiling.unit import Counted
@@ -118,7 +118,7 @@ def _deviation(moments: Moments) -> float | None:
 
 
 def _common(
-    tally: Tally, values: NDArray[np.float64], weights: NDArray[np.int64]
+    tally: NumberStatistics, values: NDArray[np.float64], weights: NDArray[np.int64]
 ) -> tuple[float, float, bool]:
     """The most frequent value, its share, and whether that is exact; the smallest of several."""
     if tally.distinct.exact:

@@ -215,7 +215,7 @@ def _unhash(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return words - _GAMMA
 
 
-class Tally(NamedTuple):
+class NumberStatistics(NamedTuple):
     """The statistics of one slot; magnitudes are of finite numbers that are not 0."""
 
     sums: NDArray[
@@ -236,7 +236,7 @@ class Tally(NamedTuple):
         low, high, _, _, mean, squares = self.measures.tolist()
         return Moments(finite, low, high, mean, squares)
 
-    def merged(self, other: "Tally") -> "Tally":
+    def merged(self, other: "NumberStatistics") -> "NumberStatistics":
         """The statistics of both together; ROWS holds for rows that are all different."""
         sums = self.sums.copy()
         sums[_ADDED] += other.sums[_ADDED]
@@ -252,7 +252,7 @@ class Tally(NamedTuple):
                 both.squares,
             ]
         )
-        return Tally(
+        return NumberStatistics(
             sums,
             measures,
             self.digits + other.digits,
@@ -306,7 +306,7 @@ class _Arrays(NamedTuple):
         pairs = zip(self, _Arrays.of(slots), strict=True)
         return _Arrays(*(np.concatenate(pair) for pair in pairs))
 
-    def tally(self, slot: int) -> Tally:
+    def tally(self, slot: int) -> NumberStatistics:
         """The statistics of one slot."""
 
         def own(field: NDArray[np.int64], width: int) -> NDArray[np.int64]:
@@ -316,7 +316,7 @@ class _Arrays(NamedTuple):
         sums[[LAST, USED]] = 0
         hashes = self.keys[slot * _ROOM : (slot + 1) * _ROOM][times > 0]
         order = np.argsort(hashes)[:KEPT]
-        return Tally(
+        return NumberStatistics(
             sums,
             self.measures[slot * _MEASURES : (slot + 1) * _MEASURES].copy(),
             own(self.digits, MOST_DIGITS + 1),
@@ -326,14 +326,14 @@ class _Arrays(NamedTuple):
         )
 
 
-class Tallies:
+class SlotStatistics:
     """The statistics of all slots of a unit, by node; they grow as nodes are met."""
 
     def __init__(self) -> None:
         self._rows = 0
         self._place: dict[int, int] = {}
         self._arrays = _Arrays.of(0)
-        self._older: dict[int, Tally] = {}  # of nodes that became another one
+        self._older: dict[int, NumberStatistics] = {}  # of nodes that became another one
 
     def add(
         self,
@@ -386,7 +386,7 @@ class Tallies:
         self._place, self._arrays = {}, _Arrays.of(0)
         self._older = merged_tallies([(int(became[node]), tallies[node]) for node in tallies])
 
-    def by_node(self) -> dict[int, Tally]:
+    def by_node(self) -> dict[int, NumberStatistics]:
         """The statistics of every node that has numbers."""
         found = [(node, self._arrays.tally(place)) for node, place in self._place.items()]
         return merged_tallies([*self._older.items(), *found])
@@ -397,9 +397,9 @@ def most(counts: NDArray[np.int64]) -> int | None:
     return int(np.flatnonzero(counts)[-1]) if counts.any() else None
 
 
-def merged_tallies(tallies: Iterable[tuple[int, Tally]]) -> dict[int, Tally]:
+def merged_tallies(tallies: Iterable[tuple[int, NumberStatistics]]) -> dict[int, NumberStatistics]:
     """One for each node, merged in the order given."""
-    merged: dict[int, Tally] = {}
+    merged: dict[int, NumberStatistics] = {}
     for node, tally in tallies:
         merged[node] = merged[node].merged(tally) if node in merged else tally
     return merged

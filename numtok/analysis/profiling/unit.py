@@ -12,18 +12,25 @@ from numtok.analysis.profiling.slot_statistics import (
     BEFORE,
     COUNT,
     ROWS,
-    Tallies,
-    Tally,
+    NumberStatistics,
+    SlotStatistics,
     merged_tallies,
 )
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.units import Unit
 from numtok.encoding.codec import Spans, Texts, offsets
 from numtok.encoding.normalizers.base import Moments
-from numtok.encoding.number_sample import Sample, SampledRows, Samples, joined, no_sample, smallest
+from numtok.encoding.number_sample import (
+    NodeSamples,
+    Sample,
+    SampledRows,
+    joined,
+    no_sample,
+    smallest,
+)
 from numtok.encoding.row_keys import keys_of
 from numtok.encoding.slots.slots import Slots, merge
-from numtok.encoding.targets import Resolved
+from numtok.encoding.targets import ResolvedTargets
 from numtok.encoding.train_numbers import NumberSample
 from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
@@ -39,7 +46,7 @@ class Counted:
     """What is known of some rows; nodes are of ``slots``."""
 
     slots: Slots = field(default_factory=Slots)
-    tallies: dict[int, Tally] = field(default_factory=dict)  # by node
+    tallies: dict[int, NumberStatistics] = field(default_factory=dict)  # by node
     sample: Sample = field(default_factory=no_sample)
     sampled_rows: SampledRows = field(default_factory=SampledRows)
     moments: Moments = field(default_factory=Moments)  # of the train split
@@ -99,7 +106,7 @@ def _as_one(parts: Sequence[Counted]) -> Counted:
     """Some parts as one, which others may follow."""
     whole = Counted()
     whole.slots, nodes = merge([part.slots for part in parts])
-    tallies: list[tuple[int, Tally]] = []
+    tallies: list[tuple[int, NumberStatistics]] = []
     for part, became in zip(parts, nodes, strict=True):
         part.move(became)
         tallies += part.tallies.items()
@@ -154,11 +161,11 @@ class Counting:
     def __init__(self, learning: bool) -> None:
         self.found = Counted()
         self._learning = learning
-        self._tallies = Tallies()
-        self._samples = Samples()
+        self._tallies = SlotStatistics()
+        self._samples = NodeSamples()
 
     def add(
-        self, ids: Texts, texts: Texts, spans: Spans, targets: Resolved, splits: Categories
+        self, ids: Texts, texts: Texts, spans: Spans, targets: ResolvedTargets, splits: Categories
     ) -> None:
         """Count some rows, which ``ids`` tell apart."""
         found = self.found

@@ -25,7 +25,7 @@ COMMON = 0.5
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProfileWarning:
     """A warning: what kind of loss, of which schemes, where (None: everywhere), and how much."""
 
     kind: str  # one of ORDER
@@ -52,7 +52,7 @@ ORDER = ("unwritable", "clipped", "rounded", "narrow", "merged", "rare")
 
 def verdicts(
     schemes: Sequence[SchemeLosses], slots: Mapping[int, SlotFacts], numbers: int
-) -> list[Verdict]:
+) -> list[ProfileWarning]:
     """All warnings; schemes of which the same is to be said share one."""
     found = [
         *_unwritable(schemes),
@@ -63,7 +63,7 @@ def verdicts(
     return sorted(found, key=lambda one: (ORDER.index(one.kind), -badness(one)))
 
 
-def badness(verdict: Verdict) -> float:
+def badness(verdict: ProfileWarning) -> float:
     """How bad a warning is beside others of its kind, above 0."""
     return 1 / verdict.figure if verdict.kind in ("narrow", "rare") else verdict.figure
 
@@ -101,13 +101,15 @@ def counted(number: int, about: str = "") -> str:
     return f"{about}{number:,} number{'s' if number > 1 else ''}"
 
 
-def _unwritable(schemes: Sequence[SchemeLosses]) -> Iterator[Verdict]:
+def _unwritable(schemes: Sequence[SchemeLosses]) -> Iterator[ProfileWarning]:
     for one in schemes:
         if one.problem:
-            yield Verdict("unwritable", (one.spec,), None, 1.0, f"{one.spec}: {one.problem}")
+            yield ProfileWarning("unwritable", (one.spec,), None, 1.0, f"{one.spec}: {one.problem}")
 
 
-def _of_slot(schemes: Sequence[SchemeLosses], node: int, slot: SlotFacts) -> Iterator[Verdict]:
+def _of_slot(
+    schemes: Sequence[SchemeLosses], node: int, slot: SlotFacts
+) -> Iterator[ProfileWarning]:
     """What there is to say of one slot."""
     where = f"{slot.name} ({slot.range})"
     alike: dict[tuple[str, str], list[tuple[SchemeLosses, float]]] = defaultdict(list)
@@ -118,7 +120,7 @@ def _of_slot(schemes: Sequence[SchemeLosses], node: int, slot: SlotFacts) -> Ite
     for (kind, text), those in alike.items():
         specs = tuple(one.spec for one, _ in those)
         plain = _plural(text) if len(specs) > 1 else text
-        yield Verdict(kind, specs, slot.name, those[0][1], f"{listed(specs)}{plain}")
+        yield ProfileWarning(kind, specs, slot.name, those[0][1], f"{listed(specs)}{plain}")
 
 
 def _losses_of(
@@ -159,7 +161,7 @@ def _losses_of(
         )
 
 
-def _rare(schemes: Sequence[SchemeLosses], numbers: int) -> Iterator[Verdict]:
+def _rare(schemes: Sequence[SchemeLosses], numbers: int) -> Iterator[ProfileWarning]:
     many = [
         one
         for one in schemes
@@ -169,7 +171,7 @@ def _rare(schemes: Sequence[SchemeLosses], numbers: int) -> Iterator[Verdict]:
     if many:
         sizes = [f"{one.spec} ({one.scheme.counted:,})" for one in many]
         verb = "has" if len(many) == 1 else "have"
-        yield Verdict(
+        yield ProfileWarning(
             "rare",
             tuple(one.spec for one in many),
             None,

@@ -19,14 +19,14 @@ from numtok.records import KNOWING
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.experiments import Experiment
-    from numtok.evaluation.comparison.seeds import Over, Spread
-    from numtok.evaluation.comparison.tokens_to_target import Until
-    from numtok.stages.compare import Comparison, Difference, Floor, Part, Standing
+    from numtok.evaluation.comparison.seeds import FoldStatistics, SeedStatistics
+    from numtok.evaluation.comparison.tokens_to_target import TokensToTarget
+    from numtok.stages.compare import Comparison, Difference, Floor, SampleGroup, Standing
 
 _LEAST_P = 1e-4  # that is printed as it is
 
 
-class Row(NamedTuple):
+class ComparisonRow(NamedTuple):
     """A row of CSV, one figure: of an experiment, a floor, a cost or a published table."""
 
     kind: str
@@ -58,7 +58,7 @@ def print_comparison(comparison: "Comparison", format: Format) -> None:
         print_json(msgspec.to_builtins(comparison))
         return
     if format is Format.CSV:
-        print_table("", Row._fields, list(flat(comparison)), format)
+        print_table("", ComparisonRow._fields, list(flat(comparison)), format)
         return
     for part in comparison.parts:
         _print_part(comparison, part, format)
@@ -77,7 +77,7 @@ def print_comparison(comparison: "Comparison", format: Format) -> None:
         print_against(comparison.against, format)
 
 
-def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
+def _print_part(comparison: "Comparison", part: "SampleGroup", format: Format) -> None:
     """The figures and floors of all test samples or of one group, and how they differ."""
     metrics = list(comparison.metrics)
 
@@ -130,7 +130,7 @@ def _print_part(comparison: "Comparison", part: "Part", format: Format) -> None:
         show(title, lambda one: _p(one.difference), tested)
 
 
-def _print_skill(comparison: "Comparison", part: "Part", format: Format) -> None:
+def _print_skill(comparison: "Comparison", part: "SampleGroup", format: Format) -> None:
     """How much less the error is than that of what needs no model, by the first such metric; what
     knows the truth is nothing to be better than."""
     metric = next((name for name in comparison.metrics if name in PERFECT), "")
@@ -157,11 +157,11 @@ def _name(experiment: "Experiment") -> str:
     return experiment.label if seeds == 1 else f"{experiment.label} ({seeds} seeds)"
 
 
-def _deviation(found: "Spread") -> str:
+def _deviation(found: "SeedStatistics") -> str:
     return "-" if found.deviation is None else number(float(f"{found.deviation:.2g}"))
 
 
-def deviating(found: "Over") -> str:
+def deviating(found: "FoldStatistics") -> str:
     """``0.8812 +- 0.023``"""
     if found.mean is None or found.deviation is None:
         return "-"
@@ -264,7 +264,7 @@ def _print_until(comparison: "Comparison", format: Format) -> None:
         print_figures("tokens until the validation split had", head, rows, format)
 
 
-def _reached(one: "Until") -> tuple[str, str, str, str]:
+def _reached(one: "TokensToTarget") -> tuple[str, str, str, str]:
     if one.tokens is None:
         return "not logged", "-", "-", "-"
     known = [tokens for tokens in one.tokens if tokens is not None]
@@ -273,7 +273,7 @@ def _reached(one: "Until") -> tuple[str, str, str, str]:
     return f"{len(known)} of {len(one.tokens)}", mean, least, most
 
 
-def flat(comparison: "Comparison") -> Iterator[Row]:
+def flat(comparison: "Comparison") -> Iterator[ComparisonRow]:
     """The rows of CSV."""
     from msgspec.structs import asdict
 
@@ -283,7 +283,7 @@ def flat(comparison: "Comparison") -> Iterator[Row]:
                 yield _standing(comparison, part, label, metric, standing)
     for label, metrics in comparison.over_folds.items():
         for metric, over in metrics.items():
-            yield Row(
+            yield ComparisonRow(
                 "over folds", label, metric, over.mean, n=over.count, deviation=over.deviation
             )
     for part in comparison.parts:
@@ -292,15 +292,17 @@ def flat(comparison: "Comparison") -> Iterator[Row]:
                 if metric in comparison.metrics:
                     where = comparison.group, part.value
                     figures = one.value, *where, one.n, one.low, one.high
-                    yield Row("floor", _floor_name(floor), metric, *figures)
+                    yield ComparisonRow("floor", _floor_name(floor), metric, *figures)
     for experiment in comparison.experiments:
         seeds = len(experiment.seeds)
-        yield Row("cost", experiment.label, "invalid", experiment.invalid, seeds=seeds)
+        yield ComparisonRow("cost", experiment.label, "invalid", experiment.invalid, seeds=seeds)
         for what, value in asdict(experiment.spent).items():
-            yield Row("cost", experiment.label, what.replace("_", "-"), value, seeds=seeds)
+            yield ComparisonRow(
+                "cost", experiment.label, what.replace("_", "-"), value, seeds=seeds
+            )
     for end in comparison.until:
         told = end.spread
-        yield Row(
+        yield ComparisonRow(
             *("tokens until", end.label, end.level, told.value),
             low=told.low,
             high=told.high,
@@ -313,14 +315,14 @@ def flat(comparison: "Comparison") -> Iterator[Row]:
         for beside in comparison.against.cells:
             if beside.cell is not None:
                 printed = float(beside.cell.value)
-                yield Row(kind, beside.label, beside.metric, printed, value=beside.column)
+                yield ComparisonRow(kind, beside.label, beside.metric, printed, value=beside.column)
 
 
 def _standing(
-    comparison: "Comparison", part: "Part", label: str, metric: str, standing: "Standing"
-) -> Row:
+    comparison: "Comparison", part: "SampleGroup", label: str, metric: str, standing: "Standing"
+) -> ComparisonRow:
     found, apart = standing.figure, standing.difference
-    row = Row(
+    row = ComparisonRow(
         "experiment",
         label,
         metric,

@@ -8,14 +8,14 @@ from numtok.cli.output.printing import Format, Size, print_json, print_made, pri
 from numtok.encoding.codec import Codec
 from numtok.records import BEYOND_SIGHT, INEXACT, SCHEME_FILE
 from numtok.registry import spec_of
-from numtok.stages.encode import Estimate, Result
+from numtok.stages.encode import EncodeEstimate, Result
 from numtok.store.artifact import TIMING, Artifact
 
 _PLAIN = ("rows", "numbers", "tokens", "vocabulary", "rejected")
 _LOSSES = ("_overflow", "_underflow")
 
 
-class _Timing(msgspec.Struct):
+class _EncodeTiming(msgspec.Struct):
     seconds: float
     input_bytes: int
 
@@ -87,13 +87,13 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
         rows.append(("rejected rows", counts["rejected"]))
     rows.append(("size", Size(manifest.bytes)))
     if made:
-        timing = artifact.decoded(TIMING, _Timing)
+        timing = artifact.decoded(TIMING, _EncodeTiming)
         rows.append(("seconds", round(timing.seconds, 2)))
         rows.append(("input a second", Size(timing.input_bytes / timing.seconds)))
     return rows
 
 
-def _print_estimate(ref: str, estimate: Estimate, format: Format) -> None:
+def _print_estimate(ref: str, estimate: EncodeEstimate, format: Format) -> None:
     rows: list[tuple[str, object]] = [
         ("would make", ref),
         ("input", Size(estimate.input_bytes)),

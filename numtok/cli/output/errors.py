@@ -7,10 +7,10 @@ from numtok.cli.output.figures import figure, number, print_figures, print_lines
 from numtok.cli.output.printing import Format, print_json, print_table
 
 if TYPE_CHECKING:
-    from numtok.stages.errors import Faults, Found, Size
+    from numtok.stages.errors import ErrorAnalysis, NumberFrequency, ReportErrors
 
 
-class Row(NamedTuple):
+class ErrorRow(NamedTuple):
     """A row of CSV, one figure."""
 
     kind: str
@@ -26,7 +26,7 @@ class Row(NamedTuple):
     reference: str | None = None
 
 
-def print_faults(found: "Found", format: Format) -> None:
+def print_faults(found: "ErrorAnalysis", format: Format) -> None:
     """Print on stdout; CSV has one row a figure, JSON everything."""
     if format is Format.JSON:
         import msgspec
@@ -34,7 +34,7 @@ def print_faults(found: "Found", format: Format) -> None:
         print_json(msgspec.to_builtins(found))
         return
     if format is Format.CSV:
-        print_table("", Row._fields, list(_flat(found)), format)
+        print_table("", ErrorRow._fields, list(_flat(found)), format)
         return
     print_figures(
         "what is wrong: one part alone, several, or it is no number",
@@ -86,7 +86,9 @@ def print_faults(found: "Found", format: Format) -> None:
     )
 
 
-def _print_sizes(title: str, sizes: "Sequence[tuple[str, Size]]", format: Format) -> None:
+def _print_sizes(
+    title: str, sizes: "Sequence[tuple[str, NumberFrequency]]", format: Format
+) -> None:
     head = ["report", "number", "true", "predicted", "unrelated", "of squares"]
     rows = []
     for label, size in sizes:
@@ -100,12 +102,12 @@ def _percent(value: float | None) -> str:
     return share(value if value is None or value > 1e-5 else 0.0)
 
 
-def _flat(found: "Found") -> Iterator[Row]:
+def _flat(found: "ErrorAnalysis") -> Iterator[ErrorRow]:
     for one in found.faults:
         yield from _of_report(one)
     for other in found.differences:
         of = other.share
-        yield Row(
+        yield ErrorRow(
             "difference",
             other.label,
             other.kind,
@@ -116,18 +118,18 @@ def _flat(found: "Found") -> Iterator[Row]:
         )
 
 
-def _of_report(one: "Faults") -> Iterator[Row]:
+def _of_report(one: "ReportErrors") -> Iterator[ErrorRow]:
     for fault in one.faults:
         of = fault.share
-        yield Row(
+        yield ErrorRow(
             "fault", one.label, fault.kind, of.value, of.low, of.high, of_squares=fault.of_squares
         )
     for part in one.distances:
-        yield Row("distance", one.label, part.part, part.value, by_chance=part.by_chance)
+        yield ErrorRow("distance", one.label, part.part, part.value, by_chance=part.by_chance)
     commonest = [] if one.commonest is None else [one.commonest]
     for kind, sizes in (("commonest", commonest), ("surplus", one.surplus)):
         for size in sizes:
-            yield Row(
+            yield ErrorRow(
                 kind,
                 one.label,
                 size.number,

@@ -5,7 +5,7 @@ import msgspec
 from numtok.cli.output import table
 from numtok.cli.output.printing import Format, Size, counted, print_json, print_made, print_table
 from numtok.records import DATA, FIELD
-from numtok.stages.fetch import Estimate, Result
+from numtok.stages.fetch import FetchEstimate, Result
 from numtok.store.artifact import Artifact, Manifest
 from numtok.store.draft import shorten
 
@@ -71,7 +71,7 @@ def _print_texts(artifact: Artifact, made: bool, format: Format, quiet: bool) ->
     print_made(title, artifact.ref, rows, format, quiet, notes)
 
 
-def _expected(estimate: Estimate) -> list[tuple[str, object]]:
+def _expected(estimate: FetchEstimate) -> list[tuple[str, object]]:
     return [
         ("steps", estimate.steps),
         ("  first", estimate.first),

@@ -10,7 +10,7 @@ from numtok.analysis.profiling.shown import compact
 from numtok.cli.output.printing import GAP, Format, one_line, print_table
 
 if TYPE_CHECKING:
-    from numtok.evaluation.comparison.seeds import Spread
+    from numtok.evaluation.comparison.seeds import SeedStatistics
     from numtok.reports import Figure
 
 _FAR = 50  # times smaller than its interval, a value is as good as 0
@@ -38,7 +38,7 @@ def number(value: float | None) -> str:
     return _signed(f"{value:.4g}")
 
 
-def figure(found: "Figure | Spread | None") -> str:
+def figure(found: "Figure | SeedStatistics | None") -> str:
     """A value with its interval, to the digits that the interval leaves certain; the value has
     two at least, as seeds are few.
 

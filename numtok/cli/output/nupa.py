@@ -7,14 +7,14 @@ from numtok.cli.output.figures import figure, number, print_figures, print_lines
 from numtok.cli.output.printing import Format, print_json, print_table
 
 if TYPE_CHECKING:
-    from numtok.analysis.nupa_tables import Part
-    from numtok.stages.nupa import Found
+    from numtok.analysis.nupa_tables import AnswerGroup
+    from numtok.stages.nupa import NupaScores
 
 _COLUMNS = ("table", "of", "measure", "n", "figure", "low", "high")
 _Row = tuple[str, str, str, int, float | int | None, float | None, float | None]
 
 
-def print_tables(found: "Found", format: Format) -> None:
+def print_tables(found: "NupaScores", format: Format) -> None:
     """Print on stdout; CSV has one row a figure, JSON everything."""
     if format is Format.JSON:
         import msgspec
@@ -61,7 +61,7 @@ def print_tables(found: "Found", format: Format) -> None:
     print_lines([told, *found.notes])
 
 
-def _print_parts(title: str, label: str, parts: "Sequence[Part]", format: Format) -> None:
+def _print_parts(title: str, label: str, parts: "Sequence[AnswerGroup]", format: Format) -> None:
     measures = list(parts[0].means)
     print_figures(
         title,
@@ -71,7 +71,7 @@ def _print_parts(title: str, label: str, parts: "Sequence[Part]", format: Format
     )
 
 
-def _flat(found: "Found") -> Iterator[_Row]:
+def _flat(found: "NupaScores") -> Iterator[_Row]:
     """Every figure as a row of :data:`_COLUMNS`."""
     every = found.tables
     for mean in every.means:
@@ -82,7 +82,7 @@ def _flat(found: "Found") -> Iterator[_Row]:
         ):
             yield "mean", of, mean.measure, one.n, one.value, one.low, one.high
     for name in ("digits", "operations", "strata"):
-        parts: list[Part] = getattr(every, name)
+        parts: list[AnswerGroup] = getattr(every, name)
         for part in parts:
             for measure, value in part.means.items():
                 yield name, part.name, measure, part.n, value, None, None

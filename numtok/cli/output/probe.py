@@ -7,8 +7,8 @@ from numtok.cli.output.figures import figure, number, print_figures, print_lines
 from numtok.cli.output.printing import Format, print_json, print_table
 
 if TYPE_CHECKING:
-    from numtok.analysis.probing.probe_files import Probed
-    from numtok.analysis.probing.probes import Along, Confidence, Embedding, Tokens
+    from numtok.analysis.probing.probe_files import LoadedProbe
+    from numtok.analysis.probing.probes import Along, Confidence, Embedding, TokenComponents
     from numtok.reports import Figure
 
 _COLUMNS = ("figure", "value", "low", "high")
@@ -16,7 +16,7 @@ Rows = list[tuple[str, str]]
 _SHOWN = 13  # points of a curve in its table
 
 
-def print_probe(probed: "Probed", format: Format, to: TextIO | None = None) -> None:
+def print_probe(probed: "LoadedProbe", format: Format, to: TextIO | None = None) -> None:
     """Print one probe, on stdout by default; CSV has one row a figure, JSON the whole summary."""
     import msgspec
 
@@ -43,7 +43,7 @@ def print_probe(probed: "Probed", format: Format, to: TextIO | None = None) -> N
     print_lines([f"Note: {note}" for note in probe.notes], to)
 
 
-def _head(probed: "Probed") -> Iterator[str]:
+def _head(probed: "LoadedProbe") -> Iterator[str]:
     from numtok.analysis.probing.probes import Along, Confidence, Embedding
 
     probe, found = probed.probe, probed.probe.found
@@ -150,7 +150,7 @@ def _spread(mean: float | None, deviation: float | None) -> str:
 
 
 def _print_confidence(
-    found: "Confidence", probed: "Probed", format: Format, to: TextIO | None
+    found: "Confidence", probed: "LoadedProbe", format: Format, to: TextIO | None
 ) -> None:
     x, y = (probed.points.column(name).to_pylist() for name in ("x", "confidence"))
     shown = sorted({round(k * (len(x) - 1) / (_SHOWN - 1)) for k in range(_SHOWN)})
@@ -166,7 +166,7 @@ def _print_confidence(
     print_lines(["Variation / range: 1 rises or falls throughout, 2 rises and falls back."], to)
 
 
-def _print_tokens(found: "Tokens", format: Format, to: TextIO | None) -> None:
+def _print_tokens(found: "TokenComponents", format: Format, to: TextIO | None) -> None:
     columns = zip(found.explained, found.by_value, found.by_size, strict=True)
     rows = [(str(k + 1), *(number(one) for one in figures)) for k, figures in enumerate(columns)]
     head = ("component", "variance", "rank corr. with value", "with magnitude")

@@ -12,7 +12,7 @@ from rich.cells import cell_len, set_cell_size
 
 from numtok.analysis.profiling.shown import shown
 from numtok.analysis.profiling.slot_profile import SlotProfile
-from numtok.analysis.profiling.warnings import Verdict, listed, part, percent
+from numtok.analysis.profiling.warnings import ProfileWarning, listed, part, percent
 from numtok.cli.output.figures import amount, print_lines, width
 from numtok.cli.output.printing import Format, counted, one_line, print_json, print_table
 from numtok.encoding.row_keys import KEPT
@@ -241,9 +241,9 @@ def _worst(scheme: SchemeProfile, profile: Profile) -> str:
     return f"{part(worst.error_of_spread)} of {worst.slot}"
 
 
-def _warnings(warnings: Sequence[Verdict]) -> list[str]:
+def _warnings(warnings: Sequence[ProfileWarning]) -> list[str]:
     """Sentences, one for all slots of which the same is to be said."""
-    alike: dict[tuple[str, tuple[str, ...]], list[Verdict]] = {}
+    alike: dict[tuple[str, tuple[str, ...]], list[ProfileWarning]] = {}
     for one in warnings:
         alike.setdefault((one.kind, one.schemes), []).append(one)
     lines = []
@@ -258,7 +258,7 @@ def _warnings(warnings: Sequence[Verdict]) -> list[str]:
     return lines
 
 
-def _figure(verdict: Verdict) -> str:
+def _figure(verdict: ProfileWarning) -> str:
     return part(verdict.figure) if verdict.kind == "rounded" else percent(verdict.figure)
 
 

@@ -16,7 +16,7 @@ from numtok.cli.output.printing import Format, print_json, print_table
 from numtok.records import KNOWING
 
 if TYPE_CHECKING:
-    from numtok.evaluation.comparison.against import Against
+    from numtok.evaluation.comparison.against import PublishedComparison
     from numtok.evaluation.report_files import Evaluation
     from numtok.reports import Figure, Figures, Labels, Report
 
@@ -31,7 +31,7 @@ _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 def print_report(
     evaluation: "Evaluation",
     format: Format,
-    against: "Against | None" = None,
+    against: "PublishedComparison | None" = None,
     to: TextIO | None = None,
 ) -> None:
     """Print one report, on stdout by default; CSV has one row a figure, JSON the whole report."""
@@ -67,7 +67,7 @@ def print_report(
         print_against(against, format, to)
 
 
-def print_against(against: "Against", format: Format, to: TextIO | None = None) -> None:
+def print_against(against: "PublishedComparison", format: Format, to: TextIO | None = None) -> None:
     """Published numbers beside measured ones, what differs, and the doubts; for people."""
     several = len({one.label for one in against.cells}) > 1
     rows: list[tuple[str, ...]] = []
@@ -313,7 +313,7 @@ def _flat_costs(evaluation: "Evaluation") -> Iterator[tuple[object, ...]]:
             yield "cost", None, what.replace("_", "-"), None, value, None, None
 
 
-def _flat_against(against: "Against | None") -> Iterator[tuple[object, ...]]:
+def _flat_against(against: "PublishedComparison | None") -> Iterator[tuple[object, ...]]:
     for one in against.cells if against else []:
         value = None if one.cell is None else float(one.cell.value)
         table = against.table if against else ""

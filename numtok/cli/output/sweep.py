@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from numtok.cli.output.comparison import Row, deviating, flat, print_comparison
+from numtok.cli.output.comparison import ComparisonRow, deviating, flat, print_comparison
 from numtok.cli.output.figures import amount, duration, number, print_figures
 from numtok.cli.output.printing import Format, one_line, print_json, print_table
 from numtok.cli.output.progress import Live
@@ -12,8 +12,8 @@ from numtok.cli.output.progress import Live
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-    from numtok.evaluation.comparison.experiments import Spent
-    from numtok.sweeps.runs import Update
+    from numtok.evaluation.comparison.experiments import ExperimentCosts
+    from numtok.sweeps.runs import SweepProgress
     from numtok.sweeps.sweep import Result
 
 
@@ -30,7 +30,7 @@ class Runs(Live):
             TextColumn("{task.fields[told]}"),
         ]
 
-    def __call__(self, update: "Update") -> None:
+    def __call__(self, update: "SweepProgress") -> None:
         what, done, total, left = update
         if total:
             told = f"about {duration(float(f'{left:.2g}'))} left" if left else ""
@@ -43,7 +43,7 @@ def print_sweep(result: "Result", format: Format) -> None:
     if format is Format.JSON:
         _print_json(result)
     elif format is Format.CSV:
-        print_table("", ("table", *Row._fields), list(_flat(result)), format)
+        print_table("", ("table", *ComparisonRow._fields), list(_flat(result)), format)
     else:
         _print_choices(result, format)
         for label, comparison in result.tables:
@@ -96,7 +96,7 @@ def _print_averages(result: "Result", format: Format) -> None:
     print_figures(title, ["", "data sets", *metrics], rows, format)
 
 
-def _costs(spent: "Spent") -> list[str]:
+def _costs(spent: "ExperimentCosts") -> list[str]:
     return [
         amount(spent.samples),
         amount(spent.tokens),
@@ -110,20 +110,25 @@ def _flat(result: "Result") -> Iterator[tuple[object, ...]]:
     for one in result.choices:
         assert result.select is not None
         metric = result.select.metric
-        yield "", *Row("chosen", one.group, metric, one.figure, value=one.chosen)
+        yield "", *ComparisonRow("chosen", one.group, metric, one.figure, value=one.chosen)
         if one.spent is not None:
             kind = "cost" if result.select.reach is None else "cost to reach"
             if one.reached is False:
                 kind = "cost, not reached"
             for what in ("samples", "tokens", "flops", "train_seconds"):
                 figure = getattr(one.spent, what)
-                yield "", *Row(kind, one.group, what.replace("_", "-"), figure, value=one.chosen)
+                yield (
+                    "",
+                    *ComparisonRow(
+                        kind, one.group, what.replace("_", "-"), figure, value=one.chosen
+                    ),
+                )
     for label, comparison in result.tables:
         for row in flat(comparison):
             yield label, *row
     for average in result.averages:
         for metric, over in average.metrics.items():
-            row = Row("over data sets", average.label, metric, over.mean, n=over.count)
+            row = ComparisonRow("over data sets", average.label, metric, over.mean, n=over.count)
             yield "", *row._replace(deviation=over.deviation)
 
 

@@ -12,15 +12,15 @@ from numtok.cli.output.progress import Live
 from numtok.records import BEYOND_SIGHT, LOG_FILE, Natural, Scalar
 from numtok.stages.train import Result
 from numtok.store.artifact import TIMING
-from numtok.training.loop import Update
-from numtok.training.model_files import Losses
+from numtok.training.loop import TrainingProgress
+from numtok.training.model_files import LoggedLosses
 from numtok.training.profiler import Cost
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
 
-class _Timing(msgspec.Struct):
+class _TrainTiming(msgspec.Struct):
     """None is what an earlier numtok did not say."""
 
     seconds: float
@@ -41,7 +41,7 @@ class TrainingBar(Live):
             TextColumn("{task.fields[told]}"),
         ]
 
-    def __call__(self, update: Update) -> None:
+    def __call__(self, update: TrainingProgress) -> None:
         speed = update.speed
         minutes, seconds = divmod(round(update.seconds_left), 60)
         told = (
@@ -59,7 +59,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     artifact = result.artifact
     counts = artifact.manifest.counts
     # The last that was written down for each split.
-    last = {one.split: one for one in artifact.decoded_lines(LOG_FILE, Losses)}
+    last = {one.split: one for one in artifact.decoded_lines(LOG_FILE, LoggedLosses)}
     losses = {split: one.loss for split, one in last.items()}
     exact = {split: one.exact for split, one in last.items() if one.exact is not None}
     if format is Format.JSON:
@@ -69,7 +69,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
             | {"timing": artifact.decoded(TIMING, dict[str, Scalar])}
         )
         return
-    timing = artifact.decoded(TIMING, _Timing)
+    timing = artifact.decoded(TIMING, _TrainTiming)
     rows: list[tuple[str, object]] = [
         ("parameters", counts["parameters"]),
         ("steps", counts["steps"]),

@@ -56,7 +56,7 @@ class _State:
     never: NDArray[np.bool_] | None = None  # the cells without any value up to now
 
 
-class Written(NamedTuple):
+class FetchedField(NamedTuple):
     """What was counted, and what else the manifest says."""
 
     counts: dict[str, int]
@@ -69,7 +69,7 @@ def write_field(
     opened: OpenField,
     where: str,
     progress: Callable[[int, int], None],
-) -> Written:
+) -> FetchedField:
     """Write what is left of a field; ``where`` says what it came from, ``progress`` is told the
     bytes done and in all.
 
@@ -122,7 +122,7 @@ def write_field(
     for key, days in (("dropped", state.dropped), ("preliminary", state.preliminary)):
         if days:
             facts[key] = sorted(days)
-    return Written(counts, facts)
+    return FetchedField(counts, facts)
 
 
 def _take(state: _State, opened: OpenField, begin: int, end: int, drops: bool) -> None:

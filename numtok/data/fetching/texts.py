@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from numtok.data.reading.split_rule import SplitRule
-from numtok.data.sources.base import Note, Rejected, TextRow
+from numtok.data.sources.base import Note, RejectedSourceRow, TextRow
 from numtok.errors import DataError
 from numtok.files import PIECE, Sink
 from numtok.records import TRAIN
@@ -19,7 +19,7 @@ from numtok.store.quota import Quota
 _NAMED = 20  # rejected rows
 
 
-class Written(NamedTuple):
+class FetchedTexts(NamedTuple):
     """What was counted, why the first of the rejected rows were rejected, and what the source
     tells besides."""
 
@@ -30,12 +30,12 @@ class Written(NamedTuple):
 
 def write_texts(
     folder: Path,
-    rows: Iterable[TextRow | Rejected | Note],
+    rows: Iterable[TextRow | RejectedSourceRow | Note],
     rule: SplitRule | None,
     skips: bool,
     quota: Quota,
     progress: Callable[[int, int], None],
-) -> Written:
+) -> FetchedTexts:
     """Write rows to ``SPLIT-00000.jsonl``, some of them in memory at a time.
 
     Their split is that of the rule, or their own. Raises DataError for the first row that cannot be
@@ -53,7 +53,7 @@ def write_texts(
             if isinstance(found, Note):
                 notes.append(found.told)
                 continue
-            if isinstance(found, Rejected):
+            if isinstance(found, RejectedSourceRow):
                 if not skips:
                     raise DataError(f"{found.why}; --on-error skip leaves such rows out")
                 counts["rejected"] += 1
@@ -78,7 +78,7 @@ def write_texts(
             sink.write(held[split])
     if not counts["rows"]:
         raise DataError("there is no row in the files; give others, or leave --from out")
-    return Written(dict(counts), rejected, notes)
+    return FetchedTexts(dict(counts), rejected, notes)
 
 
 def _members(found: TextRow) -> dict[str, Any]:

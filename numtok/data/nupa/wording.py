@@ -138,7 +138,7 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= 60 else f"{text[:28]}...{text[-28:]}")
 
 
-class Row(NamedTuple):
+class WordedRow(NamedTuple):
     """A row of data: its text, and code points of it.
 
     operands
@@ -152,7 +152,7 @@ class Row(NamedTuple):
     answer: list[tuple[int, int]]
 
 
-def row(asked: Wording, operands: tuple[str, ...], answer: str) -> Row:
+def row(asked: Wording, operands: tuple[str, ...], answer: str) -> WordedRow:
     """The text of a question and its answer.
 
     >>> row(Wording("Add: ", " + ", ""), ("1/2", "1/3"), "5/6")
@@ -165,7 +165,7 @@ def row(asked: Wording, operands: tuple[str, ...], answer: str) -> Row:
         spans.append((len(text), len(text) + len(operand)))
         text += operand
     text += asked.behind + EQUALS
-    return Row(text + answer, spans, numbers_in(answer, len(text)))
+    return WordedRow(text + answer, spans, numbers_in(answer, len(text)))
 
 
 def numbers_in(answer: str, start: int) -> list[tuple[int, int]]:

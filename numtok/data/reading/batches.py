@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.data.reading.file_part import Part, first_number, place_of
-from numtok.data.reading.rows import Rows
+from numtok.data.reading.file_part import FilePart, first_number, place_of
+from numtok.data.reading.rows import RowColumns
 from numtok.errors import DataError
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingOptions:
     """How inputs are read."""
 
     text_field: str = "text"
@@ -21,10 +21,10 @@ class Reading:
     checked: bool = True  # compare the bytes with the plan's; a pass that another follows need not
 
 
-class Rejected(NamedTuple):
+class RejectedRow(NamedTuple):
     """A row that cannot be used, and why; ``row`` counts the lines of its part."""
 
-    part: Part
+    part: FilePart
     row: int
     reason: str
     content: bytes | None  # None where it was too long to keep
@@ -43,22 +43,22 @@ class Rejected(NamedTuple):
 
 
 @dataclass
-class Batch:
+class RowBatch:
     """Rows of one part."""
 
-    part: Part
+    part: FilePart
     numbers: NDArray[np.int64]  # [n] lines of the part before each: all of a packed file
-    rows: Rows
+    rows: RowColumns
     contents: Callable[[int], bytes]  # the row as it was read, for rejecting it
-    rejected: list[Rejected] = field(default_factory=list)
+    rejected: list[RejectedRow] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def take(self, keep: NDArray[np.int64]) -> "Batch":
+    def take(self, keep: NDArray[np.int64]) -> "RowBatch":
         """The rows at some indices, which rise."""
         contents = self.contents
-        return Batch(
+        return RowBatch(
             self.part,
             self.numbers[keep],
             self.rows.take(keep),
@@ -71,6 +71,6 @@ class Batch:
         self.rows = self.rows.without_texts()
         self.contents = lambda index: b""
 
-    def reject(self, index: int, reason: str) -> Rejected:
+    def reject(self, index: int, reason: str) -> RejectedRow:
         """The row at an index as one that cannot be used."""
-        return Rejected(self.part, int(self.numbers[index]), reason, self.contents(index))
+        return RejectedRow(self.part, int(self.numbers[index]), reason, self.contents(index))

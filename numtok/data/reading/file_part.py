@@ -17,7 +17,7 @@ class Stamp(NamedTuple):
     modified: int  # nanoseconds
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """Some rows of one file: bytes [begin, end), or row groups of Parquet."""
 
     file: int  # index among the inputs
@@ -33,14 +33,14 @@ class Part(NamedTuple):
     stamp: Stamp
 
 
-def place_of(part: Part, row: int) -> str:
+def place_of(part: FilePart, row: int) -> str:
     """``data.jsonl, line 17`` or ``data.parquet, row 16``, for a row counted within its part."""
     kind = "row" if part.format == "parquet" else "line"
     return f"{part.shown}, {kind} {row + first_number(part)}"
 
 
 @lru_cache
-def first_number(part: Part) -> int:
+def first_number(part: FilePart) -> int:
     """The number of a part's first row; lines are counted only when an error must name one."""
     if part.format == "parquet":
         return part.first_row
@@ -68,7 +68,7 @@ def changed(shown: str) -> DataError:
 class PartBytes:
     """Bytes [begin, end) of a part's file as Python's file protocol, with a running checksum."""
 
-    def __init__(self, part: Part, begin: int, end: int, checked: bool = True) -> None:
+    def __init__(self, part: FilePart, begin: int, end: int, checked: bool = True) -> None:
         self._part, self._path, self._end, self._checked = part, part.path, end, checked
         self._place = begin
         self.checksum = Checksum()

@@ -9,22 +9,22 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from numtok.data.reading.batches import Batch, Reading, Rejected
-from numtok.data.reading.file_part import Part, PartBytes, changed
+from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
+from numtok.data.reading.file_part import FilePart, PartBytes, changed
 from numtok.data.reading.lines import UNREADABLE, find_lines, problem_of, reason_of
-from numtok.data.reading.rows import Places, Rows, problem_in
+from numtok.data.reading.rows import Places, RowColumns, problem_in
 from numtok.errors import DataError
 from numtok.records import Row, row_type
 
 
-class _Object(msgspec.Struct, gc=False):
+class _JsonObject(msgspec.Struct, gc=False):
     """Any JSON object: reading one says whether it is JSON."""
 
 
-_SYNTAX = msgspec.json.Decoder(_Object)
+_SYNTAX = msgspec.json.Decoder(_JsonObject)
 
 
-def read_lines(part: Part, how: Reading, size: int) -> Iterator[Batch]:
+def read_lines(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBatch]:
     """The rows of a part of JSONL, some ``size`` bytes at a time.
 
     Raises DataError for what cannot be unpacked, and for a file that is not as it was planned.
@@ -44,7 +44,7 @@ def read_lines(part: Part, how: Reading, size: int) -> Iterator[Batch]:
             del block  # the batch has it until it is released
             if dropped is not None:
                 if not dropped.blank:
-                    batch.rejected.append(Rejected(part, row, _too_long(how.max_line), None))
+                    batch.rejected.append(RejectedRow(part, row, _too_long(how.max_line), None))
                 row += 1
                 offset += dropped.size
             yield batch
@@ -119,13 +119,13 @@ def _read_chunk(raw: PartBytes, read: Callable[[], bytes]) -> bytes:
 
 
 def _decode_block(
-    part: Part,
+    part: FilePart,
     decoder: "msgspec.json.Decoder[Row]",
     block: bytes,
     row: int,
     offset: int,
-    how: Reading,
-) -> tuple[Batch, int]:
+    how: ReadingOptions,
+) -> tuple[RowBatch, int]:
     """The rows of whole lines, and how many lines there are, blank ones too."""
     lines = find_lines(block, how.text_field)
     starts, ends = lines.starts, lines.ends
@@ -135,10 +135,10 @@ def _decode_block(
         # Of malformed lines each is looked at below, and that is rare.
         with suppress(*UNREADABLE):
             _SYNTAX.decode_lines(block)
-            rows = Rows.of_values(block, lines, Places(part.file, offset + starts))
+            rows = RowColumns.of_values(block, lines, Places(part.file, offset + starts))
             if rows is not None:
                 contents = lambda index: block[starts[index] : ends[index]]  # noqa: E731
-                return Batch(part, numbers, rows, contents), lines.total
+                return RowBatch(part, numbers, rows, contents), lines.total
 
     reasons: dict[int, str] = {}
     records: list[Row] = []
@@ -162,7 +162,7 @@ def _decode_block(
         records.append(record)
         kept.append(index)
     rejected = [
-        Rejected(
+        RejectedRow(
             part,
             int(numbers[index]),
             reason,
@@ -171,8 +171,8 @@ def _decode_block(
         for index, reason in reasons.items()
     ]
     keep = np.array(kept, np.int64)
-    rows = Rows.of_records(records, Places(part.file, offset + starts[keep]))
-    batch = Batch(
+    rows = RowColumns.of_records(records, Places(part.file, offset + starts[keep]))
+    batch = RowBatch(
         part,
         numbers[keep],
         rows,

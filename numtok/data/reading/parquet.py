@@ -9,16 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from numtok.data.reading.arrow import column
-from numtok.data.reading.batches import Batch, Reading, Rejected
+from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
 from numtok.data.reading.checksum import Checksum
-from numtok.data.reading.file_part import Part, PartBytes
+from numtok.data.reading.file_part import FilePart, PartBytes
 from numtok.data.reading.lines import validation_reason
-from numtok.data.reading.rows import Places, Rows, problem_in
+from numtok.data.reading.rows import Places, RowColumns, problem_in
 from numtok.errors import DataError
 from numtok.records import Row
 
 
-def row_groups(whole: Part, size: int) -> list[tuple[int, int, int, Checksum]]:
+def row_groups(whole: FilePart, size: int) -> list[tuple[int, int, int, Checksum]]:
     """Runs of row groups of some ``size`` bytes uncompressed: begin, end, rows before it."""
     with PartBytes(whole, 0, whole.size) as raw, _parquet(raw, whole) as file:
         bounds: list[tuple[int, int, int, Checksum]] = []
@@ -36,7 +36,7 @@ def row_groups(whole: Part, size: int) -> list[tuple[int, int, int, Checksum]]:
         return bounds
 
 
-def _parquet(raw: PartBytes, part: Part) -> "pq.ParquetFile":
+def _parquet(raw: PartBytes, part: FilePart) -> "pq.ParquetFile":
     try:
         return pq.ParquetFile(pa.PythonFile(raw, "r"), page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
@@ -46,7 +46,7 @@ def _parquet(raw: PartBytes, part: Part) -> "pq.ParquetFile":
         ) from None
 
 
-def read_parquet(part: Part, how: Reading, size: int) -> Iterator[Batch]:
+def read_parquet(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBatch]:
     """The rows of a part of Parquet, some ``size`` bytes at a time.
 
     Raises DataError for what is no Parquet, and for a file that is not as it was planned.
@@ -65,7 +65,7 @@ def read_parquet(part: Part, how: Reading, size: int) -> Iterator[Batch]:
             row += batch.num_rows
 
 
-def _check_columns(part: Part, schema: "pa.Schema", text_field: str) -> None:
+def _check_columns(part: FilePart, schema: "pa.Schema", text_field: str) -> None:
     """DataError for a column that is missing, or of a type that no row can have."""
     if {"tokens", "number_start"} <= set(schema.names):
         raise DataError(
@@ -135,9 +135,9 @@ def _bytes_per_row(file: "pq.ParquetFile", groups: list[int]) -> int:
 
 
 def _parquet_batch(
-    part: Part, batch: "pa.RecordBatch", text_field: str, extra: list[str], row: int
-) -> Batch:
-    rejected: list[Rejected] = []
+    part: FilePart, batch: "pa.RecordBatch", text_field: str, extra: list[str], row: int
+) -> RowBatch:
+    rejected: list[RejectedRow] = []
     fields: list[Row] = []
     kept: list[int] = []
     broken = _invalid_utf8(batch)
@@ -163,14 +163,14 @@ def _parquet_batch(
                 else msgspec.json.encode(batch.slice(index, 1).to_pylist()[0])
             )
             reason = validation_reason(str(error))
-            rejected.append(Rejected(part, row + index, reason, content))
+            rejected.append(RejectedRow(part, row + index, reason, content))
     keep = np.array(kept, np.int64)
     if len(kept) < len(batch):
         texts = texts.take(column(keep))
-    return Batch(
+    return RowBatch(
         part,
         keep + row,
-        Rows.of_records(
+        RowColumns.of_records(
             fields, Places(part.file, keep + part.first_row + row), texts.cast(pa.string())
         ),
         lambda index: msgspec.json.encode(batch.slice(kept[index], 1).to_pylist()[0]),

@@ -1,8 +1,8 @@
 """Rows of data as columns, read from lines of JSON without an object for each, or from records.
 
 Most data is of one plain form, and then a million short rows are read in a
-second: :meth:`Rows.of_values`. Whatever is not of that form goes through
-``records.Row``, row by row: :meth:`Rows.of_records`. Both give the same columns.
+second: :meth:`RowColumns.of_values`. Whatever is not of that form goes through
+``records.Row``, row by row: :meth:`RowColumns.of_records`. Both give the same columns.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -113,7 +113,7 @@ class Places(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowColumns:
     """``n`` rows, field by field; None for a field that none of them has.
 
     ``answer_starts`` are code points, :data:`NO_ANSWER` for a row without one.
@@ -131,11 +131,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def take(self, keep: NDArray[np.int64]) -> "Rows":
+    def take(self, keep: NDArray[np.int64]) -> "RowColumns":
         """The rows at some indices, which rise."""
         indices = column(keep)
         answers = self.answer_starts
-        return Rows(
+        return RowColumns(
             self.ids.take(indices),
             self.texts.take(indices),
             self.targets and self.targets.take(keep, len(self)),
@@ -158,12 +158,12 @@ class Rows:
             FLOOR + name for name, values in floors.items() if not np.isnan(values).all()
         }
 
-    def without_texts(self) -> "Rows":
+    def without_texts(self) -> "RowColumns":
         """The rows with no text, so that its memory can be given back."""
         return replace(self, texts=strings([]))
 
     @classmethod
-    def of_values(cls, block: bytes, lines: Lines, places: "Places") -> "Rows | None":
+    def of_values(cls, block: bytes, lines: Lines, places: "Places") -> "RowColumns | None":
         """From lines of which msgspec has said that they are JSON and ``lines.suspicious`` that
         they are one object each; None if one of them is not of the plain form."""
         fields = _Fields(np.frombuffer(block, np.uint8), lines)
@@ -184,7 +184,7 @@ class Rows:
     @classmethod
     def of_records(
         cls, records: Sequence[Row], places: "Places", texts: "pa.Array[Any] | None" = None
-    ) -> "Rows":
+    ) -> "RowColumns":
         """From records that :func:`problem_in` finds nothing in; with ``texts``, those instead of
         the texts of the records."""
         ids = [

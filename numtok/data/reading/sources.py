@@ -23,7 +23,7 @@ _OTHER_DATA = (".json", ".ndjson", ".txt", ".csv", ".tsv", ".arrow", ".gz", ".zs
 FORMATS = {".jsonl": "jsonl", ".jsonl.gz": "gzip", ".jsonl.zst": "zstd", ".parquet": "parquet"}
 
 
-class Source(NamedTuple):
+class InputFile(NamedTuple):
     """One input file, and the split that its place or the command gives all its rows."""
 
     path: Path
@@ -45,14 +45,14 @@ class Source(NamedTuple):
 
 def find_sources(
     arguments: Sequence[str], resolve: Resolve, note: Callable[[str], None], spool: Spool
-) -> tuple[list[Source], str]:
+) -> tuple[list[InputFile], str]:
     """The files that a command's inputs stand for, and a name for what is made of them.
 
     An input is a path, a folder, ``split=PATH``, ``-`` or a pipe, which ``spool`` keeps as a file,
     or a REF of a data artifact. ``note`` tells the user what is not read. Raises UsageError for
     what is none of these.
     """
-    sources: list[Source] = []
+    sources: list[InputFile] = []
     streams: set[str] = set()
     name = ""
     for argument in arguments:
@@ -62,10 +62,10 @@ def find_sources(
             if shown in streams:
                 raise UsageError(f"{shown} can be given once: it can be read only once")
             streams.add(shown)
-            found = [Source(spool.keep(path, _ending_of(Path(path)) or ".jsonl"), split, shown)]
+            found = [InputFile(spool.keep(path, _ending_of(Path(path)) or ".jsonl"), split, shown)]
             stem = stem_of(path)
         elif Path(path).exists() and not _is_artifact(Path(path)):
-            found = [Source(file, split, str(file)) for file in _files_below(Path(path), note)]
+            found = [InputFile(file, split, str(file)) for file in _files_below(Path(path), note)]
             stem = Path(path).resolve().name
         else:
             found = _of_artifact(path, split, resolve)
@@ -81,7 +81,7 @@ def find_sources(
     return sources, name
 
 
-def _note_names(sources: Sequence[Source], note: Callable[[str], None]) -> None:
+def _note_names(sources: Sequence[InputFile], note: Callable[[str], None]) -> None:
     """A file that is called test.jsonl is in no split by that."""
     for source in sources:
         stem = as_name(source.path.name).rstrip("-0123456789")
@@ -93,7 +93,7 @@ def _note_names(sources: Sequence[Source], note: Callable[[str], None]) -> None:
             )
 
 
-def check_rule(rule: SplitRule | None, sources: Sequence[Source]) -> None:
+def check_rule(rule: SplitRule | None, sources: Sequence[InputFile]) -> None:
     """UsageError for a ``--split`` that no row is left for."""
     if rule and all(source.split is not None for source in sources):
         raise UsageError(
@@ -161,7 +161,7 @@ def _files_below(path: Path, note: Callable[[str], None]) -> list[Path]:
     return [path]
 
 
-def _of_artifact(ref: str, split: str | None, resolve: Resolve) -> list[Source]:
+def _of_artifact(ref: str, split: str | None, resolve: Resolve) -> list[InputFile]:
     if _format_of(Path(ref)):
         raise UsageError(f"{ref}: there is no such file; check the path")
     try:
@@ -170,7 +170,7 @@ def _of_artifact(ref: str, split: str | None, resolve: Resolve) -> list[Source]:
         raise type(error)(f"{ref}: there is no such file or folder, and {error}") from None
     owner = artifact.as_parent()
     sources = [
-        Source(
+        InputFile(
             artifact.path / file.path,
             split or file.path.rpartition("-")[0],
             file.path,

@@ -16,12 +16,12 @@ import msgspec
 import pyarrow as pa
 
 from numtok import files
-from numtok.data.reading.batches import Batch, Reading
+from numtok.data.reading.batches import ReadingOptions, RowBatch
 from numtok.data.reading.checksum import Checksum
-from numtok.data.reading.file_part import Part, Stamp, changed, stamp_of
+from numtok.data.reading.file_part import FilePart, Stamp, changed, stamp_of
 from numtok.data.reading.jsonl import read_lines
 from numtok.data.reading.parquet import read_parquet, row_groups
-from numtok.data.reading.sources import Source
+from numtok.data.reading.sources import InputFile
 from numtok.errors import DataError
 from numtok.store.artifact import Parent
 
@@ -35,7 +35,7 @@ class Unit:
     """What one call of a stage's work function does."""
 
     index: int
-    parts: tuple[Part, ...]
+    parts: tuple[FilePart, ...]
     input: str  # digest of what is in it
 
     @property
@@ -44,14 +44,14 @@ class Unit:
         return sum(part.size for part in self.parts)
 
 
-def least_units(sources: Sequence[Source]) -> int:
+def least_units(sources: Sequence[InputFile]) -> int:
     """How many units :func:`plan` makes of them, or fewer."""
     cut = sum(source.size for source in sources if source.format not in _WHOLE) // UNIT
     return cut + sum(source.format in _WHOLE for source in sources)
 
 
 def plan(
-    sources: Sequence[Source], progress: Callable[[int, int], None]
+    sources: Sequence[InputFile], progress: Callable[[int, int], None]
 ) -> tuple[list[Unit], list[Parent]]:
     """Read every input once: the units of work, and the parents with their digests.
 
@@ -60,7 +60,7 @@ def plan(
     """
     units: list[Unit] = []
     parents: list[Parent] = []
-    gathered: list[Part] = []
+    gathered: list[FilePart] = []
     digests: list[str] = []
     total = sum(source.size for source in sources)
     done = 0
@@ -102,7 +102,7 @@ def plan(
     return units, parents
 
 
-def _changed(source: Source) -> DataError:
+def _changed(source: InputFile) -> DataError:
     return DataError(
         f"{source.shown} of {source.owner.where if source.owner else ''} is not what was written "
         "there; `numtok verify` says what is damaged"
@@ -110,8 +110,8 @@ def _changed(source: Source) -> DataError:
 
 
 def _survey(
-    index: int, source: Source, progress: Callable[[int], None]
-) -> tuple[list[Part], str, int]:
+    index: int, source: InputFile, progress: Callable[[int], None]
+) -> tuple[list[FilePart], str, int]:
     """The parts of one file, its sha256 and size, in one pass over its bytes."""
     form = source.format
     digest = hashlib.sha256()
@@ -147,8 +147,8 @@ def _survey(
     if size > begin:
         bounds.append((begin, size, 0, check))
 
-    def part(begin: int, end: int, first: int, check: Checksum, size: int) -> Part:
-        return Part(
+    def part(begin: int, end: int, first: int, check: Checksum, size: int) -> FilePart:
+        return FilePart(
             index, source.path, source.shown, source.split, form, begin, end, first, check, size,
             stamp,
         )  # fmt: skip
@@ -160,7 +160,7 @@ def _survey(
     return [part(*bound, bound[1] - bound[0]) for bound in bounds], digest.hexdigest(), size
 
 
-def read(unit: Unit, how: Reading) -> Iterator[Batch]:
+def read(unit: Unit, how: ReadingOptions) -> Iterator[RowBatch]:
     """The rows of a unit, a few MiB at a time, in order.
 
     Rows that are not as :class:`records.Row` says are in ``rejected`` of a batch. Raises DataError

@@ -26,7 +26,7 @@ def items(path: Path, depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
     count = 0
     try:
         with files.reporting("read", path), ExitStack() as stack:
-            reader = _Reader(_opened(path, stack))
+            reader = _ItemReader(_opened(path, stack))
             for found in reader.items(depth, ()):
                 yield found
                 count += 1
@@ -54,7 +54,7 @@ def _opened(path: Path, stack: ExitStack) -> IO[bytes]:
     return stack.enter_context(packed.open(names[0]))
 
 
-class _Reader:
+class _ItemReader:
     """A stream of JSON, and how far it has been read."""
 
     def __init__(self, stream: IO[bytes]) -> None:

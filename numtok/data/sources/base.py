@@ -98,7 +98,7 @@ class TextRow(NamedTuple):
     alike: str | None = None
 
 
-class Rejected(NamedTuple):
+class RejectedSourceRow(NamedTuple):
     """A row that cannot be used: where it is, and why not."""
 
     why: str
@@ -120,7 +120,7 @@ class TextSource(Source):
     @abstractmethod
     def rows(
         self, origin: Origin, files: Mapping[str, Path]
-    ) -> Iterator[TextRow | Rejected | Note]:
+    ) -> Iterator[TextRow | RejectedSourceRow | Note]:
         """The rows in the files of an origin, by name, one at a time: files may be larger than
         memory. DataError for a file that is not as expected as a whole."""
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import msgspec
 
 from numtok.data.sources._json_items import items
-from numtok.data.sources.base import Origin, Rejected, TextRow, TextSource
+from numtok.data.sources.base import Origin, RejectedSourceRow, TextRow, TextSource
 from numtok.errors import DataError, UsageError
 from numtok.records import SPECIALS, Row
 
@@ -152,7 +152,9 @@ class Numeracy600k(TextSource):
             raise UsageError(f"--from {path}: there is no such file; check the path")
         return str(path)
 
-    def rows(self, origin: Origin, files: Mapping[str, Path]) -> Iterator[TextRow | Rejected]:
+    def rows(
+        self, origin: Origin, files: Mapping[str, Path]
+    ) -> Iterator[TextRow | RejectedSourceRow]:
         ((_, path),) = files.items()
         kind = _Title if self.set == "titles" else _Comment
         for number, (keys, item) in enumerate(items(path, 1), 1):
@@ -167,7 +169,7 @@ class Numeracy600k(TextSource):
             except ValueError as error:  # msgspec.ValidationError is one
                 who = f" (id {item['id']})" if isinstance(item, dict) and "id" in item else ""
                 why = str(error).replace("`", "'").replace("$.", "")
-                yield Rejected(f"{path}: item {number:,}{who}: {why}")
+                yield RejectedSourceRow(f"{path}: item {number:,}{who}: {why}")
 
     def _row(self, row: _Title) -> TextRow:
         """A row of data; ValueError says why there cannot be one."""

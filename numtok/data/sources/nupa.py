@@ -12,7 +12,7 @@ from numtok.data.nupa.keys import DIGITS, KEYS, Key, chosen, digit_keys, key_of
 from numtok.data.nupa.strata import allowed
 from numtok.data.nupa.wording import PROMPTS, Wording, read, row, wording
 from numtok.data.sources._json_items import items
-from numtok.data.sources.base import Note, Origin, Rejected, TextRow, TextSource
+from numtok.data.sources.base import Note, Origin, RejectedSourceRow, TextRow, TextSource
 from numtok.errors import UsageError
 from numtok.records import Row
 
@@ -26,7 +26,7 @@ _TOLD = 5  # strata that are named
 
 
 @dataclass(frozen=True)
-class Nupa(TextSource):
+class NupaSource(TextSource):
     """NUPA (Yang et al. 2025) as it was published, ``{task key: {digit key: [string, ...]}}``.
 
     from_
@@ -119,7 +119,7 @@ class Nupa(TextSource):
 
     def rows(
         self, origin: Origin, files: Mapping[str, Path]
-    ) -> Iterator[TextRow | Rejected | Note]:
+    ) -> Iterator[TextRow | RejectedSourceRow | Note]:
         ((_, path),) = files.items()
         counts: dict[tuple[str, ...], int] = {}
         above: tuple[str, ...] | None = None
@@ -139,7 +139,7 @@ class Nupa(TextSource):
                     continue
                 except ValueError as error:
                     why = str(error)
-            yield Rejected(f"{path}: {' '.join(keys)}, string {number + 1:,}: {why}")
+            yield RejectedSourceRow(f"{path}: {' '.join(keys)}, string {number + 1:,}: {why}")
         yield from map(Note, self._left_out(counts))
         yield from map(Note, self._checked(counts))
 

@@ -36,7 +36,7 @@ _FEATURES = "features are numbers, booleans and strings"
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class TableColumns:
     """A table on its way into an artifact.
 
     where
@@ -162,7 +162,7 @@ def split_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.A
     return splits
 
 
-def write_columns(folder: Path, columns: Columns) -> dict[str, int]:
+def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
     """Write the files of a table artifact; its counts.
 
     Raises DataError where there is no feature, or a fold has no row to train on.

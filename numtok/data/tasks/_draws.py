@@ -11,13 +11,15 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.data.tasks.base import Split
+from numtok.data.tasks.base import TaskSplit
 
 
-def uniforms(seed: int, split: Split, index: int, rows: int, columns: int) -> NDArray[np.float64]:
+def uniforms(
+    seed: int, split: TaskSplit, index: int, rows: int, columns: int
+) -> NDArray[np.float64]:
     """Independent numbers [columns, rows], uniform on the multiples of 2^-53 in [2^-54, 1).
 
-    >>> uniforms(0, Split("train", 10), 0, 2, 1)
+    >>> uniforms(0, TaskSplit("train", 10), 0, 2, 1)
     array([[0.02715983, 0.06951194]])
     """
     drawn = _numbers(_generator(f"{split.name} {index} {seed}"), rows * columns)

@@ -17,7 +17,7 @@ from numba import boolean, int64, uint8, uint64
 from numpy.typing import NDArray
 
 from numtok.data.tasks._permutation import keys_of, mix, permuted
-from numtok.data.tasks.base import SHARES, Split
+from numtok.data.tasks.base import SHARES, TaskSplit
 from numtok.kernels import inlined, kernel, reads, writes
 
 _OPERAND, _OPERATOR, _OPEN, _CLOSE = ord("x"), ord("?"), ord("("), ord(")")
@@ -306,7 +306,9 @@ def _draw(  # type: ignore[no-untyped-def]
     return at
 
 
-def draw(space: Space, seed: int, split: Split, positions: range, row: int, wanted: int) -> bytes:
+def draw(
+    space: Space, seed: int, split: TaskSplit, positions: range, row: int, wanted: int
+) -> bytes:
     """The first ``wanted`` expressions of a split among some positions of the permutation, or
     what there is of them: rows of JSONL, the first with the id ``split-row``."""
     prefix, group = _bytes(f'{{"id":"{split.name}-'), _bytes(space.group)

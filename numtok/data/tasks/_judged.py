@@ -6,14 +6,14 @@ import msgspec
 import numpy as np
 
 from numtok.data.tasks._unrepeated import Whole, in_random_order, shared_out
-from numtok.data.tasks.base import Made, Split, TextTask
+from numtok.data.tasks.base import Made, TaskSplit, TextTask
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 
 LABELS = np.array(["incorrect", "correct"])
 
 
-class Line(msgspec.Struct, omit_defaults=True):
+class JudgedRow(msgspec.Struct, omit_defaults=True):
     """A row as ``records.Row`` has it."""
 
     id: str
@@ -24,7 +24,7 @@ class Line(msgspec.Struct, omit_defaults=True):
     group: dict[str, str] | None = None
 
 
-def pairs_of_kinds(task: TextTask, possible: Sequence[int], split: Split) -> Whole:
+def pairs_of_kinds(task: TextTask, possible: Sequence[int], split: TaskSplit) -> Whole:
     """The kind of each pair of rows [rows / 2, rounded up], kinds as equally often as they can.
 
     ``possible`` is how many pairs of each kind there are in all splits. Raises UsageError where a
@@ -36,7 +36,7 @@ def pairs_of_kinds(task: TextTask, possible: Sequence[int], split: Split) -> Who
     return np.repeat(np.arange(len(counts)), counts)
 
 
-def too_few(task: TextTask, split: Split) -> UsageError:
+def too_few(task: TextTask, split: TaskSplit) -> UsageError:
     """The error of a split that asks for more rows than can be drawn."""
     return UsageError(
         f"{spec_of(task)} has {task.possible or 0:,} different rows, of which some three quarters "
@@ -56,7 +56,7 @@ def shuffled(purpose: str, rows: int, columns: Sequence[Whole]) -> list[Whole]:
 
 
 def judged(
-    split: Split,
+    split: TaskSplit,
     first: int,
     texts: Iterable[str],
     labels: Whole,
@@ -71,13 +71,13 @@ def judged(
     rows = zip(texts, LABELS[labels].tolist(), which.tolist(), strict=True)
     return Made(
         written(
-            Line(f"{split.name}-{number}", text, label=label, group=groups[kind])
+            JudgedRow(f"{split.name}-{number}", text, label=label, group=groups[kind])
             for number, (text, label, kind) in enumerate(rows, first)
         ),
         {},
     )
 
 
-def written(lines: Iterable[Line]) -> bytes:
+def written(lines: Iterable[JudgedRow]) -> bytes:
     """Lines as JSONL."""
     return msgspec.json.Encoder().encode_lines(list(lines))

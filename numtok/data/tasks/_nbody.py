@@ -24,7 +24,7 @@ _INTERRUPTED = 6  # REB_STATUS_SIGINT
 _COLLISION = 1e-6
 
 
-class System(NamedTuple):
+class PlanetarySystem(NamedTuple):
     """Planets in the order in which they are written, and when they are looked at.
 
     Each has a mass, and of its first orbit the semi-major axis, the eccentricity and the true
@@ -40,7 +40,7 @@ class System(NamedTuple):
     points: int
 
 
-def simulation(system: System) -> Any:
+def simulation(system: PlanetarySystem) -> Any:
     """The ``rebound.Simulation`` of a system at its start.
 
     The elements of each planet are relative to the centre of mass of the star and of the planets
@@ -76,7 +76,7 @@ def simulation(system: System) -> Any:
     return made
 
 
-def positions(system: System) -> NDArray[np.float64] | None:
+def positions(system: PlanetarySystem) -> NDArray[np.float64] | None:
     """x and y of every planet at every time [points, planets, 2]; None where planets collide, and
     where IAS15 complains or comes to what is not finite.
 
@@ -103,7 +103,7 @@ def positions(system: System) -> NDArray[np.float64] | None:
     return whole if np.isfinite(whole).all() else None
 
 
-def come_close(system: System, found: NDArray[np.float64]) -> bool:
+def come_close(system: PlanetarySystem, found: NDArray[np.float64]) -> bool:
     """Whether two planets are within their mutual Hill radius at any of the times."""
     for k, (mass, axis) in enumerate(zip(system.masses, system.axes, strict=True)):
         for other in range(k):

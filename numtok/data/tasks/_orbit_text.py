@@ -5,13 +5,13 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.data.tasks._nbody import System
+from numtok.data.tasks._nbody import PlanetarySystem
 
 # Masses and eccentricities are scaled, so that all numbers are of a similar size.
 MASS_UNIT, ECCENTRICITY_UNIT = 1e5, 20
 
 
-def line(id: str, system: System, positions: NDArray[np.float64], form: str) -> str:
+def line(id: str, system: PlanetarySystem, positions: NDArray[np.float64], form: str) -> str:
     """A row as a line of JSON: ``form`` writes a number, positions are [points, planets, 2].
 
     Targets are the step size, and semi-major axis, eccentricity and mass of the first planet.

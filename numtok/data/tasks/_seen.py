@@ -14,17 +14,17 @@ _MARGIN = 1 / 20  # of a gap: how far from what is seen the values of a shifted 
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenRanges:
     """Single values and intervals, ascending and apart, all equally likely.
 
-    >>> str(Seen.parse("0.3/0.4/0.5..0.6").gaps(7)[1])
+    >>> str(SeenRanges.parse("0.3/0.4/0.5..0.6").gaps(7)[1])
     '0.405..0.495'
     """
 
     parts: tuple[Range, ...]
 
     @classmethod
-    def parse(cls, text: str) -> "Seen":
+    def parse(cls, text: str) -> "SeenRanges":
         """Values and intervals with ``/`` between them; ValueError for anything else."""
         parts = tuple(map(Range.parse, text.split("/")))
         if any(below.high >= above.low for below, above in pairwise(parts)):

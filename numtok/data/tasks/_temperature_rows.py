@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import uniforms_of_rows
-from numtok.data.tasks.base import Made, Split, TextTask
+from numtok.data.tasks.base import Made, TaskSplit, TextTask
 from numtok.data.weather.field import STEPS, Field
 from numtok.records import TRAIN
 from numtok.registry import Range
@@ -99,7 +99,7 @@ class TemperatureRows(TextTask):
                 return False
         return True
 
-    def unit(self, seed: int, split: Split, index: int) -> Made:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
         first = index * self.unit_rows
         numbers = range(first, first + self.rows_of(split, index))
         drawn = [self.drawn(seed, split, number) for number in numbers]
@@ -107,7 +107,7 @@ class TemperatureRows(TextTask):
         lines = [self._line(split.name, number, one, values) for number, one, values in read]
         return Made("".join(lines).encode(), {})
 
-    def drawn(self, seed: int, split: Split, number: int) -> Drawn:
+    def drawn(self, seed: int, split: TaskSplit, number: int) -> Drawn:
         """The window and the stations of one row."""
         windows, rows = self.windows[split.name], split.rows
         place, many = _place(seed, split, number), len(windows)
@@ -254,7 +254,7 @@ def _sets(draws: _Draws, purpose: str) -> _Sets:
     return _Sets(draws, purpose)
 
 
-def _place(seed: int, split: Split, number: int) -> int:
+def _place(seed: int, split: TaskSplit, number: int) -> int:
     """Where among the windows a row is, from 0 to the number of rows: blocks are shuffled."""
     blocks = split.rows // _BLOCK  # the last rows may be fewer, and stay where they are
     block, within = divmod(number, _BLOCK)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._permutation import keys_of, mix
-from numtok.data.tasks.base import SHARES, Split
+from numtok.data.tasks.base import SHARES, TaskSplit
 from numtok.kernels import kernel, reads, writes
 
 Whole = NDArray[np.int64]
@@ -54,7 +54,7 @@ def identities(seed: int, kinds: Whole, first: Whole, second: Whole) -> NDArray[
     return out
 
 
-def are_of(split: Split, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def are_of(split: TaskSplit, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Whether a split owns them [n]."""
     places = hashes >> _TO_PLACE
     return (places >= np.uint64(split.begin)) & (places < np.uint64(split.end))
@@ -66,7 +66,7 @@ def parts_of(hashes: NDArray[np.uint64], count: int | Whole) -> Whole:
     return low * count >> 32
 
 
-class Tried(NamedTuple):
+class DrawnRows(NamedTuple):
     """What was drawn for some rows: numbers [k, n], their hashes, and which may be used."""
 
     numbers: Whole
@@ -92,7 +92,7 @@ def _admit(rows, hashes, usable, table, chosen):  # type: ignore[no-untyped-def]
 
 
 def without_repeats(
-    rows: int, columns: int, tries: int, draw: Callable[[Whole, int], Tried]
+    rows: int, columns: int, tries: int, draw: Callable[[Whole, int], DrawnRows]
 ) -> Whole | None:
     """Numbers [columns, rows] with different hashes, or None where too few are to be had.
 
@@ -118,12 +118,12 @@ def without_repeats(
     return None if len(left) else found
 
 
-def shared_out(pairs: int, possible: Sequence[int], split: Split) -> Whole | None:
+def shared_out(pairs: int, possible: Sequence[int], split: TaskSplit) -> Whole | None:
     """How many of some pairs of rows each kind has, or None where there are too few.
 
     Equally many, but for those of which a split cannot have so many: these have as many as it can.
 
-    >>> shared_out(10, [10**6, 4, 10**6], Split("train", 20)).tolist()
+    >>> shared_out(10, [10**6, 4, 10**6], TaskSplit("train", 20)).tolist()
     [4, 3, 3]
     """
     most = (np.array(possible, np.float64) * _USED * split.share).astype(np.int64)

@@ -13,39 +13,39 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.data.tasks.base import SHARES, Split
+from numtok.data.tasks.base import SHARES, TaskSplit
 
 _ORDER = {"train": 0, "validation": 1, "test": 3}  # others are between the last two
 
 
-class Part(NamedTuple):
+class TimeRange(NamedTuple):
     """The times ``begin <= time < end`` of a field, by index."""
 
     begin: int
     end: int
 
 
-def parts(hours: NDArray[np.int64], splits: Sequence[Split], gap: int) -> dict[str, Part]:
+def parts(hours: NDArray[np.int64], splits: Sequence[TaskSplit], gap: int) -> dict[str, TimeRange]:
     """The part of each split, in the order of time, by its share of what the gaps leave.
 
     The last hour of a part and the first of the next are more than ``gap`` hours apart, and no
     times between them are left out that need not be. All parts are empty where the gaps leave
     nothing.
 
-    >>> splits = [Split("test", 10, 0, SHARES // 4), Split("train", 30, SHARES // 4, SHARES)]
+    >>> splits = [TaskSplit("test", 10, 0, SHARES // 4), TaskSplit("train", 30, SHARES // 4, SHARES)]
     >>> parts(np.arange(100), splits, 20)
     {'train': Part(begin=0, end=60), 'test': Part(begin=80, end=100)}
     """
     ordered = sorted(splits, key=lambda split: (_ORDER.get(split.name, 2), split.name))
     shares = list(accumulate(split.end - split.begin for split in ordered))
 
-    def laid(usable: int) -> list[Part]:
+    def laid(usable: int) -> list[TimeRange]:
         """The parts if they have so many times in all; the last ends too late where that is too
         many."""
         found, begin, done = [], 0, 0
         for place in shares:
             end = begin + usable * place // SHARES - done
-            found.append(Part(begin, end))
+            found.append(TimeRange(begin, end))
             done += end - begin
             last = hours[min(max(end, begin + 1), len(hours)) - 1]
             begin = int(np.searchsorted(hours, last + gap, "right"))
@@ -62,14 +62,16 @@ def resolution(hours: NDArray[np.int64]) -> int:
     return int(np.diff(hours).min(initial=hours[-1] - hours[0] or 1))
 
 
-def starts(hours: NDArray[np.int64], part: Part, window: NDArray[np.int64]) -> NDArray[np.int64]:
+def starts(
+    hours: NDArray[np.int64], part: TimeRange, window: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """The hours [n], rising, at which a window can begin within a part; ``window`` [k] are the
     hours from there on, 0 among them, at which there must be a time, rising.
 
     >>> there = np.array([0, 1, 2, 3, 6, 7, 8, 9])  # 4 and 5 are missing
-    >>> starts(there, Part(0, 8), np.array([0, 3])).tolist()
+    >>> starts(there, TimeRange(0, 8), np.array([0, 3])).tolist()
     [0, 3, 6]
-    >>> starts(there, Part(0, 8), np.array([-1, 0])).tolist()
+    >>> starts(there, TimeRange(0, 8), np.array([-1, 0])).tolist()
     [1, 2, 3, 7, 8, 9]
     """
     mine = hours[part.begin : part.end]

@@ -8,7 +8,7 @@ from math import ceil, floor, isqrt
 from typing import ClassVar
 
 from numtok.data.tasks._expressions import Operands, Space, draw, shapes
-from numtok.data.tasks.base import Made, Split, TextTask, setting
+from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 
@@ -45,7 +45,7 @@ class Arithmetic(TextTask):
     other settings. Rows have the target ``answer`` and the groups ``operands``, ``digits`` (of a
     product) and ``operator`` (of the root).
 
-    >>> Arithmetic(operands=2).unit(0, Split("train", 1), 0).rows
+    >>> Arithmetic(operands=2).unit(0, TaskSplit("train", 1), 0).rows
     b'{"id":"train-0","text":"(7.55 + 5.28) = 12.83","targets":{"answer":[[16,21]]},\
 "answer_start":16,"group":{"operands":2,"operator":"+"}}\\n'
 
@@ -163,7 +163,7 @@ class Arithmetic(TextTask):
     def possible(self) -> int:
         return self._space.size
 
-    def unit(self, seed: int, split: Split, index: int) -> Made:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
         space, wanted = self._space, self.rows_of(split, index)
         # Enough draws for a whole unit of this split: 16 standard deviations more than the mean.
         # The last unit of a split may need more only where there are few expressions at all.

@@ -29,7 +29,7 @@ SPLITS = "train=0.8,validation=0.1,test=0.1"
 
 
 @dataclass(frozen=True)
-class Split:
+class TaskSplit:
     """One split of the data: how many rows, and the places ``begin <= place < end`` it owns."""
 
     name: str
@@ -82,7 +82,7 @@ class Task(ABC):
         """How many different rows there are; None if they never run out."""
 
     @property
-    def own_splits(self) -> "list[Split] | None":
+    def own_splits(self) -> "list[TaskSplit] | None":
         """The splits, by name, of a task whose settings say how many rows each has; None where
         ``--samples`` and ``--split`` do."""
         return None
@@ -98,7 +98,7 @@ class Task(ABC):
         """By setting, the files that settings name; content makes the version, not the path."""
         return {}
 
-    def rows_of(self, split: Split, index: int) -> int:
+    def rows_of(self, split: TaskSplit, index: int) -> int:
         """How many rows a unit has."""
         return min(self.unit_rows, split.rows - index * self.unit_rows)
 
@@ -115,7 +115,7 @@ class TextTask(Task):
     """A maker of texts full of numbers."""
 
     @abstractmethod
-    def unit(self, seed: int, split: Split, index: int) -> Made:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
         """Rows ``index * unit_rows`` and on of a split.
 
         No text comes twice in a split, and none in two splits of the same seed, but for what a
@@ -143,7 +143,7 @@ class TableTask(Task):
 
     @abstractmethod
     def unit(
-        self, seed: int, split: Split, index: int
+        self, seed: int, split: TaskSplit, index: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Rows ``index * unit_rows`` and on of a split: features [n, d] and target [n], finite.
 
@@ -167,7 +167,7 @@ class DerivedTask(Task):
     reads: ClassVar[str]
 
     @abstractmethod
-    def over(self, folder: Path, splits: Sequence[Split]) -> Derived:
+    def over(self, folder: Path, splits: Sequence[TaskSplit]) -> Derived:
         """What makes the rows of all splits from the artifact in a folder.
 
         The same for the same content. It goes to other processes, which read in the folder what

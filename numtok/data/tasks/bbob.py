@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import uniforms
-from numtok.data.tasks.base import Split, TableTask, setting
+from numtok.data.tasks.base import TableTask, TaskSplit, setting
 from numtok.errors import UsageError
 
 # Those that COCO's formulas have in one dimension; the others divide by dimension - 1, or are one
@@ -27,7 +27,7 @@ class Bbob(TableTask):
     F7, 19 Griewank-Rosenbrock, 20 Schwefel, 21 Gallagher with 101 peaks, 22 with 21 peaks,
     23 Katsuura, 24 Lunacek. In one dimension there are 1, 2, 10 and 11 alone.
 
-    >>> x, y = Bbob(dimension=2).unit(0, Split("train", 2), 0)
+    >>> x, y = Bbob(dimension=2).unit(0, TaskSplit("train", 2), 0)
     >>> x.round(2).tolist(), y.round(2).tolist()
     ([[-4.73, 1.13], [-4.3, 0.48]], [109.52, 102.92])
 
@@ -77,7 +77,7 @@ class Bbob(TableTask):
         ]
 
     def unit(
-        self, seed: int, split: Split, index: int
+        self, seed: int, split: TaskSplit, index: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         try:
             from cocoex import BareProblem

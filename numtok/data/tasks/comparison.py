@@ -11,14 +11,14 @@ from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._judged import judged, pairs_of_kinds, shuffled, too_few
 from numtok.data.tasks._templates import Entry, Pattern, Templates, fill_each
 from numtok.data.tasks._unrepeated import (
-    Tried,
+    DrawnRows,
     Whole,
     are_of,
     identities,
     log_draw,
     without_repeats,
 )
-from numtok.data.tasks.base import GivenFile, Made, Split, TextTask, setting
+from numtok.data.tasks.base import GivenFile, Made, TaskSplit, TextTask, setting
 from numtok.errors import UsageError
 
 _LARGEST = 1 << 53
@@ -33,7 +33,7 @@ class _Sentence(Entry):
     correct: Literal["NUMA < NUMB", "NUMA > NUMB"]
 
 
-class _Kind(NamedTuple):
+class _ComparisonKind(NamedTuple):
     template: str
     low: int
     high: int
@@ -42,7 +42,7 @@ class _Kind(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Comparison(TextTask):
+class ComparisonTask(TextTask):
     """Sentences that compare two numbers: is it correct? Ages, weights, prices, distances, ...
 
     As NumGPT's General Number Comparison (GNC): 20 templates, such as "A person of 23 years is
@@ -61,7 +61,7 @@ class Comparison(TextTask):
     ``--templates`` names a file of own sentences in place of those of numtok, which are in
     numtok/data/tasks/templates/comparison.toml. The group is ``template``.
 
-    >>> made = Comparison().unit(0, Split("train", 1), 0)
+    >>> made = ComparisonTask().unit(0, TaskSplit("train", 1), 0)
     >>> print(made.rows.decode().strip())  # doctest: +NORMALIZE_WHITESPACE
     {"id":"train-0","text":"A village 427 kilometres away is nearer than a village 6 kilometres
     away.","label":"incorrect","group":{"template":"village-nearer"}}
@@ -98,13 +98,13 @@ class Comparison(TextTask):
         return Templates(self.templates, "comparison.toml")
 
     @cached_property
-    def _kinds(self) -> Sequence[_Kind]:
+    def _kinds(self) -> Sequence[_ComparisonKind]:
         kinds = []
         for number, one in enumerate(self._file.entries("templates", _Sentence), 1):
             entry = f"templates {number} ({one.name})"
             self._file.checked_range(entry, one.numbers, 1, _LARGEST)
             pattern = self._file.pattern(entry, one.text, ["NUMA", "NUMB"])
-            kinds.append(_Kind(one.name, *one.numbers, "<" in one.correct, pattern))
+            kinds.append(_ComparisonKind(one.name, *one.numbers, "<" in one.correct, pattern))
         return kinds
 
     @property
@@ -129,7 +129,7 @@ class Comparison(TextTask):
     def possible(self) -> int:
         return 2 * sum(self._possible)
 
-    def unit(self, seed: int, split: Split, index: int) -> Made:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
         drawn = _drawn(self, self._file.given.digest, seed, split)
         first = index * self.unit_rows
         which, a, b, label = drawn[:, first : first + self.rows_of(split, index)]
@@ -139,7 +139,7 @@ class Comparison(TextTask):
 
 
 @lru_cache(maxsize=2)
-def _drawn(task: Comparison, digest: str, seed: int, split: Split) -> Whole:
+def _drawn(task: ComparisonTask, digest: str, seed: int, split: TaskSplit) -> Whole:
     """Template, both numbers and label of all rows of a split, [4, rows]; ``digest`` is that of
     the templates."""
     which = np.repeat(pairs_of_kinds(task, task._possible, split), 2)
@@ -147,7 +147,7 @@ def _drawn(task: Comparison, digest: str, seed: int, split: Split) -> Whole:
     columns = ("low", "high", "first_is_smaller")
     known = np.array([[getattr(kind, name) for name in columns] for kind in task._kinds])[which].T
 
-    def tried(rows: Whole, attempt: int) -> Tried:
+    def tried(rows: Whole, attempt: int) -> DrawnRows:
         low, high, first_is_smaller = known[:, rows]
         purpose = f"comparison {split.name} {attempt} {seed}"
         one, other = _two(uniforms_of_rows(purpose, range(len(rows)), 2), low, high, task.near)
@@ -156,7 +156,7 @@ def _drawn(task: Comparison, digest: str, seed: int, split: Split) -> Whole:
         hashes = identities(seed, which[rows], smaller, larger)
         usable = are_of(split, hashes) & (smaller < larger) & (smaller >= low) & (larger <= high)
         numbers = np.where(ascending, [smaller, larger], [larger, smaller])
-        return Tried(numbers, hashes ^ ascending.astype(np.uint64), usable)
+        return DrawnRows(numbers, hashes ^ ascending.astype(np.uint64), usable)
 
     numbers = without_repeats(len(which), 2, int(1 / split.share) + 1, tried)
     if numbers is None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import normal_quantiles, uniforms
-from numtok.data.tasks.base import Split, TableTask, setting
+from numtok.data.tasks.base import TableTask, TaskSplit, setting
 from numtok.errors import UsageError, unknown
 
 Floats = NDArray[np.float64]
@@ -62,7 +62,7 @@ class Curves(TableTask):
     exp(-1000 (x - k)^2), k the nearest integer, on [-3, 3]; exponential: exp x on [-20, 20];
     power: x^9 on [-10, 10]; reciprocal: 1 / x on [-1, 1].
 
-    >>> x, y = Curves("kink").unit(0, Split("train", 2), 0)
+    >>> x, y = Curves("kink").unit(0, TaskSplit("train", 2), 0)
     >>> x.round(3).tolist(), y.round(3).tolist()
     ([[-0.946], [-0.861]], [0.946, 0.861])
 
@@ -97,7 +97,7 @@ class Curves(TableTask):
     def notes(self) -> list[str]:
         return []
 
-    def unit(self, seed: int, split: Split, index: int) -> tuple[Floats, Floats]:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> tuple[Floats, Floats]:
         curve = _CURVES[self.curve]
         place, above = uniforms(seed, split, index, self.rows_of(split, index), 2)
         x = curve.low + (curve.high - curve.low) * place

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import normal_quantiles, uniforms
-from numtok.data.tasks.base import Split, TableTask, setting
+from numtok.data.tasks.base import TableTask, TaskSplit, setting
 from numtok.errors import unknown
 
 Floats = NDArray[np.float64]
@@ -31,7 +31,7 @@ _STUDENT = _Standard(  # two degrees of freedom: a mean, but no variance
 )
 
 
-class _Part(NamedTuple):
+class _Component(NamedTuple):
     """A part of a mixture: which distribution, where it lies and how wide it is at each x."""
 
     standard: _Standard
@@ -43,9 +43,9 @@ def _constant(value: float) -> Callable[[Floats], Floats]:
     return lambda x: np.full_like(x, value)
 
 
-def _lines(scale: float, *locations: Callable[[Floats], Floats]) -> tuple[_Part, ...]:
+def _lines(scale: float, *locations: Callable[[Floats], Floats]) -> tuple[_Component, ...]:
     """A Gaussian around each of some curves."""
-    return tuple(_Part(_NORMAL, location, _constant(scale)) for location in locations)
+    return tuple(_Component(_NORMAL, location, _constant(scale)) for location in locations)
 
 
 # Each is a mixture of equal parts, for x on [-1, 1].
@@ -56,17 +56,19 @@ _DENSITIES = {
     "waves": _lines(
         0.1, lambda x: np.sin(3 * x) - 2, lambda x: np.sin(3 * x), lambda x: np.sin(3 * x) + 2
     ),
-    "band": (_Part(_UNIFORM, lambda x: np.sin(4 * x), _constant(0.3)),),
-    "heteroscedastic": (_Part(_NORMAL, lambda x: x, lambda x: 0.02 + 0.5 * np.abs(x)),),
-    "heavy-tail": (_Part(_STUDENT, lambda x: x, _constant(0.1)),),
-    "skewed": (_Part(_EXPONENTIAL, lambda x: x, lambda x: 0.2 + 0.1 * x),),
-    "uniform": (_Part(_UNIFORM, _constant(0.5), _constant(0.5)),),
+    "band": (_Component(_UNIFORM, lambda x: np.sin(4 * x), _constant(0.3)),),
+    "heteroscedastic": (_Component(_NORMAL, lambda x: x, lambda x: 0.02 + 0.5 * np.abs(x)),),
+    "heavy-tail": (_Component(_STUDENT, lambda x: x, _constant(0.1)),),
+    "skewed": (_Component(_EXPONENTIAL, lambda x: x, lambda x: 0.2 + 0.1 * x),),
+    "uniform": (_Component(_UNIFORM, _constant(0.5), _constant(0.5)),),
     "jump": (
-        _Part(_UNIFORM, lambda x: np.where(x < 0, -1.0, 1.0), lambda x: np.where(x < 0, 0.1, 0.5)),
+        _Component(
+            _UNIFORM, lambda x: np.where(x < 0, -1.0, 1.0), lambda x: np.where(x < 0, 0.1, 0.5)
+        ),
     ),
     "checkerboard": (
-        _Part(_UNIFORM, lambda x: np.floor(2 * x) % 2 - 2, _constant(0.5)),
-        _Part(_UNIFORM, lambda x: np.floor(2 * x) % 2, _constant(0.5)),
+        _Component(_UNIFORM, lambda x: np.floor(2 * x) % 2 - 2, _constant(0.5)),
+        _Component(_UNIFORM, lambda x: np.floor(2 * x) % 2, _constant(0.5)),
     ),
 }
 
@@ -86,7 +88,7 @@ class Densities(TableTask):
     U(-1.1, -0.9) below x = 0, U(0.5, 1.5) from there; checkerboard: U on two of four squares of
     side 1, others at each half of x.
 
-    >>> x, y = Densities("ring").unit(0, Split("train", 10_000), 0)
+    >>> x, y = Densities("ring").unit(0, TaskSplit("train", 10_000), 0)
     >>> bool(abs(np.hypot(x[:, 0], y).mean() - 1) < 0.01)
     True
 
@@ -116,7 +118,7 @@ class Densities(TableTask):
     def notes(self) -> list[str]:
         return []
 
-    def unit(self, seed: int, split: Split, index: int) -> tuple[Floats, Floats]:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> tuple[Floats, Floats]:
         parts = _DENSITIES[self.density]
         place, choice, share = uniforms(seed, split, index, self.rows_of(split, index), 3)
         x = 2 * place - 1

@@ -11,7 +11,7 @@ from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._judged import judged, pairs_of_kinds, shuffled, too_few
 from numtok.data.tasks._templates import Entry, Pattern, Templates, fill_each
 from numtok.data.tasks._unrepeated import (
-    Tried,
+    DrawnRows,
     Whole,
     are_of,
     identities,
@@ -19,27 +19,27 @@ from numtok.data.tasks._unrepeated import (
     parts_of,
     without_repeats,
 )
-from numtok.data.tasks.base import GivenFile, Made, Split, TextTask, setting
+from numtok.data.tasks.base import GivenFile, Made, TaskSplit, TextTask, setting
 from numtok.errors import UsageError
 from numtok.registry import Range
 
 _LARGEST = 1 << 53  # of any answer: what a float64 holds exactly
 
 
-class _Question(Entry):
+class _MeasurementQuestion(Entry):
     """A template."""
 
     text: str
 
 
-class _Object(Entry):
+class _MeasuredObject(Entry):
     """An object: its plural, and by template the range of one."""
 
     plural: str
     ranges: dict[str, tuple[int, int]]
 
 
-class _Kind(NamedTuple):
+class _MeasurementKind(NamedTuple):
     """An object and a template: its place among the objects, and among the templates of that."""
 
     template: str
@@ -75,7 +75,7 @@ class Measurement(TextTask):
     names a file of own objects and questions in place of those of numtok, which are in
     numtok/data/tasks/templates/measurement.toml. Groups are ``template`` and ``object``.
 
-    >>> made = Measurement().unit(0, Split("train", 1), 0)
+    >>> made = Measurement().unit(0, TaskSplit("train", 1), 0)
     >>> print(made.rows.decode().strip())  # doctest: +NORMALIZE_WHITESPACE
     {"id":"train-0","text":"Q: How many millimetres long is a row of 33 walnuts laid end to end?
     A: 1157","label":"correct","group":{"template":"length","object":"walnut"}}
@@ -117,13 +117,15 @@ class Measurement(TextTask):
         return Templates(self.templates, "measurement.toml")
 
     @cached_property
-    def _kinds(self) -> Sequence[_Kind]:
+    def _kinds(self) -> Sequence[_MeasurementKind]:
         """Every object with every template that it has a range for."""
         file, kinds = self._file, []
-        questions = {one.name: one for one in file.entries("templates", _Question, ["objects"])}
+        questions = {
+            one.name: one for one in file.entries("templates", _MeasurementQuestion, ["objects"])
+        }
         for place, one in enumerate(questions.values(), 1):
             file.pattern(f"templates {place} ({one.name})", one.text, ["INT", "OBJ"])
-        for number, thing in enumerate(file.entries("objects", _Object, ["templates"])):
+        for number, thing in enumerate(file.entries("objects", _MeasuredObject, ["templates"])):
             entry = f"objects {number + 1} ({thing.name})"
             if not thing.ranges:
                 raise file.wrong(entry, "it has no range; give one for a template at least")
@@ -136,7 +138,7 @@ class Measurement(TextTask):
                 text = f"Q: {named} A: [ANSWER]"
                 pattern = file.pattern(f"{entry}, {name}", text, ["INT", "ANSWER"])
                 kind = (name, thing.name, number, part, len(thing.ranges), *ends, pattern)
-                kinds.append(_Kind(*kind))
+                kinds.append(_MeasurementKind(*kind))
         return kinds
 
     @property
@@ -155,7 +157,7 @@ class Measurement(TextTask):
     def possible(self) -> int:
         return 2 * sum(self._possible)
 
-    def unit(self, seed: int, split: Split, index: int) -> Made:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
         drawn = _drawn(self, self._file.given.digest, seed, split)
         first = index * self.unit_rows
         which, multiplier, answer, label = drawn[:, first : first + self.rows_of(split, index)]
@@ -167,7 +169,7 @@ class Measurement(TextTask):
 
 
 @lru_cache(maxsize=2)
-def _drawn(task: Measurement, digest: str, seed: int, split: Split) -> Whole:
+def _drawn(task: Measurement, digest: str, seed: int, split: TaskSplit) -> Whole:
     """Kind, multiplier, answer and label of all rows of a split, [4, rows]; ``digest`` is that of
     the templates."""
     which = pairs_of_kinds(task, task._possible, split)
@@ -175,7 +177,7 @@ def _drawn(task: Measurement, digest: str, seed: int, split: Split) -> Whole:
     known = np.array([[getattr(kind, name) for name in columns] for kind in task._kinds])[which].T
     tries = int(max(known[2], default=1) / split.share) + 1
 
-    def tried(purpose: str, given: Whole | None, rows: Whole, attempt: int) -> Tried:
+    def tried(purpose: str, given: Whole | None, rows: Whole, attempt: int) -> DrawnRows:
         """A multiplier, where it is not given, and an answer for each of some pairs."""
         number, part, parts, low, high = known[:, rows]
         chance = uniforms_of_rows(
@@ -195,7 +197,7 @@ def _drawn(task: Measurement, digest: str, seed: int, split: Split) -> Whole:
             answer = log_draw(chance[1], first, last)
         hashes = identities(seed, number, multiplier, answer)
         usable = are_of(split, hashes) & (parts_of(hashes, parts) == part)
-        return Tried(np.array([multiplier, answer]), hashes, usable)
+        return DrawnRows(np.array([multiplier, answer]), hashes, usable)
 
     right = without_repeats(len(which), 2, tries, lambda *of: tried("correct", None, *of))
     if right is None:

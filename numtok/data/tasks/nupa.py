@@ -20,7 +20,7 @@ from numtok.data.tasks._nupa_questions import (
     validated,
     variants,
 )
-from numtok.data.tasks.base import Made, Split, TextTask, setting
+from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
 from numtok.errors import UsageError
 
 _SPLITS = ("train", "validation", "test")
@@ -33,7 +33,7 @@ _LACKING = "missing_in_small_strata"  # what is counted
 
 
 @dataclass(frozen=True)
-class Nupa(TextTask):
+class NupaTask(TextTask):
     """NUPA, the benchmark of number understanding and processing (Yang et al. 2025): arithmetic,
     comparison, digits and conversion of integers, floats, fractions and scientific notation, with
     exact answers.
@@ -61,7 +61,7 @@ class Nupa(TextTask):
     fraction two numbers), the groups ``task``, ``operation``, ``representation`` and ``digits``,
     and the fields ``operands``, ``operand_spans`` and ``gold``.
 
-    >>> made = Nupa(tasks="add_Integer", digits="3", prompt="short").unit(0, Split("test", 1), 0)
+    >>> made = NupaTask(tasks="add_Integer", digits="3", prompt="short").unit(0, TaskSplit("test", 1), 0)
     >>> import json; row = json.loads(made.rows)
     >>> row["text"], row["targets"], row["operands"], row["gold"]
     ('Add two numbers: 874 + 9 = 883', {'answer': [[27, 30]]}, ['874', '9'], '883')
@@ -109,9 +109,9 @@ class Nupa(TextTask):
         return None
 
     @property
-    def own_splits(self) -> list[Split]:
+    def own_splits(self) -> list[TaskSplit]:
         counts = {name: sum(rows for _, rows in self._strata[name]) for name in _SPLITS}
-        return [Split(name, rows) for name, rows in sorted(counts.items()) if rows]
+        return [TaskSplit(name, rows) for name, rows in sorted(counts.items()) if rows]
 
     @cached_property
     def _strata(self) -> dict[str, list[tuple[Stratum, int]]]:
@@ -143,7 +143,7 @@ class Nupa(TextTask):
         counts = (self._wanted(key, digits, split) for split in ("test", "validation"))
         return Stratum(key, digits, *counts)
 
-    def unit(self, seed: int, split: Split, index: int) -> Made:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
         first = index * self.unit_rows
         wanted = self.rows_of(split, index)
         lines: list[str] = []
@@ -156,7 +156,7 @@ class Nupa(TextTask):
         return Made("".join(mixed).encode(), lacking)
 
     def _parts(
-        self, seed: int, split: Split, begin: int, end: int
+        self, seed: int, split: TaskSplit, begin: int, end: int
     ) -> Iterator[tuple[Stratum, int, int, int]]:
         """Some rows of a split: a stratum, how many rows it has, and which of them they are.
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import uniforms_of_rows
-from numtok.data.tasks._nbody import System, come_close, positions
+from numtok.data.tasks._nbody import PlanetarySystem, come_close, positions
 from numtok.data.tasks._orbit_text import line
-from numtok.data.tasks._seen import Floats, Seen, draw_evenly, number_form
-from numtok.data.tasks.base import Made, Split, TextTask, setting
+from numtok.data.tasks._seen import Floats, SeenRanges, draw_evenly, number_form
+from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
 from numtok.errors import UsageError
 from numtok.registry import Range, spec_of
 
@@ -66,7 +66,7 @@ class Orbits(TextTask):
     again, out of bounds or not to be integrated, and rows with close encounters, in which two
     planets are within their mutual Hill radius at one of the times.
 
-    >>> made = Orbits(planets=Range(2, 2), figures=3).unit(0, Split("train", 1), 0)
+    >>> made = Orbits(planets=Range(2, 2), figures=3).unit(0, TaskSplit("train", 1), 0)
     >>> print(made.rows.decode()[24:195], "...")  # doctest: +NORMALIZE_WHITESPACE
     {'description': {'planet0': {'m': 4.47, 'a': 1.00, 'e': 1.44},
     'planet1': {'m': 3.11, 'a': 2.09, 'e': 1.65}, 'stepsize': 0.400},
@@ -141,12 +141,12 @@ class Orbits(TextTask):
             )
 
     @property
-    def _seen_steps(self) -> Seen | None:
+    def _seen_steps(self) -> SeenRanges | None:
         """None for those of the public sampler."""
         if self.steps == _PUBLIC:
             return None
         try:
-            seen = Seen.parse(self.steps)
+            seen = SeenRanges.parse(self.steps)
         except ValueError:
             seen = None
         if seen is None or not 1e-3 <= seen.low <= seen.high <= _LARGEST:
@@ -164,7 +164,7 @@ class Orbits(TextTask):
     def _axis_gaps(self) -> tuple[Range, ...]:
         """Between the innermost semi-major axis and the smallest that any other planet can have."""
         second = _INNER + (self.outer.low - _INNER) / (self.planets.high - 1)
-        return Seen((Range(_INNER, _INNER), Range(second, second))).gaps(self.figures)
+        return SeenRanges((Range(_INNER, _INNER), Range(second, second))).gaps(self.figures)
 
     @property
     def possible(self) -> None:
@@ -175,7 +175,7 @@ class Orbits(TextTask):
         gaps = {"ood-a1": self._axis_gaps, "ood-stepsize": self._step_gaps}
         return tuple(name for name in gaps if gaps[name])
 
-    def unit(self, seed: int, split: Split, index: int) -> Made:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
         first = index * self.unit_rows
         rows = range(first, first + self.rows_of(split, index))
         form = number_form(self.figures)
@@ -193,8 +193,8 @@ class Orbits(TextTask):
         return Made("".join(lines).encode(), dict(counts))
 
     def _accepted(
-        self, seed: int, split: str, number: int, system: System, counts: Counter[str]
-    ) -> tuple[System, NDArray[np.float64]]:
+        self, seed: int, split: str, number: int, system: PlanetarySystem, counts: Counter[str]
+    ) -> tuple[PlanetarySystem, NDArray[np.float64]]:
         """A row's first draw that can be used, and its positions."""
         failed = 0
         for attempt in range(1, _ATTEMPTS + 1):
@@ -210,7 +210,9 @@ class Orbits(TextTask):
             f"bound, a smaller outer than {self.outer}, or fewer planets than {self.planets}"
         )
 
-    def systems(self, seed: int, split: str, rows: range, attempt: int = 0) -> Iterator[System]:
+    def systems(
+        self, seed: int, split: str, rows: range, attempt: int = 0
+    ) -> Iterator[PlanetarySystem]:
         """What is drawn for some rows of a split; another attempt, another draw."""
         most = int(self.planets.high)
         drawn = uniforms_of_rows(f"orbits {split} {attempt} {seed}", rows, 7 + 4 * most)
@@ -239,7 +241,7 @@ class Orbits(TextTask):
             lists, times, strict=True
         ):
             some = slice(int(planets))
-            yield System(
+            yield PlanetarySystem(
                 mass[some], axis[some], eccentricity[some], longitude[some], size, int(looks)
             )
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.tasks._temperature_rows import Climate, TemperatureRows, seasons, step_offsets
-from numtok.data.tasks._windows import Part, parts, resolution, starts
-from numtok.data.tasks.base import Derived, DerivedTask, Split, setting
+from numtok.data.tasks._windows import TimeRange, parts, resolution, starts
+from numtok.data.tasks.base import Derived, DerivedTask, TaskSplit, setting
 from numtok.data.weather.field import EVERY, Field, shown
 from numtok.errors import DataError, UsageError
 from numtok.records import FIELD, TRAIN
@@ -106,7 +106,7 @@ class Temperature(DerivedTask):
     def shifted(self) -> tuple[str, ...]:
         return ()
 
-    def over(self, folder: Path, splits: Sequence[Split]) -> Derived:
+    def over(self, folder: Path, splits: Sequence[TaskSplit]) -> Derived:
         field = Field.open(folder)
         self._check(field, splits)
         gap = int(self.days.high) * 24
@@ -127,7 +127,7 @@ class Temperature(DerivedTask):
         }
         return Derived(rows, facts | field.attributes)
 
-    def _check(self, field: Field, splits: Sequence[Split]) -> None:
+    def _check(self, field: Field, splits: Sequence[TaskSplit]) -> None:
         """The field is one that there can be rows of."""
         if TRAIN not in [split.name for split in splits]:
             raise UsageError(
@@ -150,7 +150,7 @@ class Temperature(DerivedTask):
                 f"every {step} hours; give a multiple of that"
             )
 
-    def _windows(self, field: Field, split: Split, part: Part) -> NDArray[np.int64]:
+    def _windows(self, field: Field, split: TaskSplit, part: TimeRange) -> NDArray[np.int64]:
         """The windows [w, 2] of a split, by first hour and then by days."""
         found = []
         for days in range(int(self.days.low), int(self.days.high) + 1):
@@ -185,7 +185,7 @@ def _told(rows: TemperatureRows) -> str:
     return "by month and hour of the day" if rows.climate.by_month else "by hour of the day"
 
 
-def _climate(field: Field, part: Part) -> Climate:
+def _climate(field: Field, part: TimeRange) -> Climate:
     """Mean, deviation and the usual values of each cell, of all values of a part.
 
     The first two have nine digits, so that they do not depend on how sums are taken.

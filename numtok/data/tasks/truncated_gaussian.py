@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import normal_quantiles, uniforms
-from numtok.data.tasks.base import Split, TableTask
+from numtok.data.tasks.base import TableTask, TaskSplit
 
 _MEAN, _DEVIATION = 0.5, 0.25
 _CUT = 0.5 / _DEVIATION  # where [0, 1] ends, in deviations from the mean
@@ -28,7 +28,7 @@ class TruncatedGaussian(TableTask):
     but for terms of 2^-4k and 2^-k / N, with the integrals over [0, 1] of f^2 (``squared``, the
     small term that the theorem leaves out) and of f'^2 (``slope_squared``).
 
-    >>> x, y = TruncatedGaussian().unit(0, Split("train", 2), 0)
+    >>> x, y = TruncatedGaussian().unit(0, TaskSplit("train", 2), 0)
     >>> x.tolist(), y.round(3).tolist()
     ([[0.0], [0.0]], [0.086, 0.163])
     """
@@ -51,7 +51,7 @@ class TruncatedGaussian(TableTask):
         return ["the target does not depend on the feature, which is 0 in every row"]
 
     def unit(
-        self, seed: int, split: Split, index: int
+        self, seed: int, split: TaskSplit, index: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         rows = self.rows_of(split, index)
         (place,) = uniforms(seed, split, index, rows, 1)

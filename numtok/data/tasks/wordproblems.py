@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import uniforms_of_rows
-from numtok.data.tasks._judged import LABELS, Line, pairs_of_kinds, shuffled, too_few, written
+from numtok.data.tasks._judged import LABELS, JudgedRow, pairs_of_kinds, shuffled, too_few, written
 from numtok.data.tasks._templates import Entry, Pattern, Templates, fill_each
 from numtok.data.tasks._unrepeated import (
-    Tried,
+    DrawnRows,
     Whole,
     are_of,
     identities,
@@ -21,7 +21,7 @@ from numtok.data.tasks._unrepeated import (
     without_repeats,
 )
 from numtok.data.tasks._wrong_answers import WAYS
-from numtok.data.tasks.base import GivenFile, Made, Split, TextTask, setting
+from numtok.data.tasks.base import GivenFile, Made, TaskSplit, TextTask, setting
 from numtok.errors import UsageError
 from numtok.registry import Range, spec_of
 
@@ -41,7 +41,7 @@ class _Story(Entry):
     signed: bool = False
 
 
-class _Kind(NamedTuple):
+class _ProblemKind(NamedTuple):
     template: str
     sign: int  # of the second number in the answer
     least: int  # of the answer
@@ -85,7 +85,7 @@ class Wordproblems(TextTask):
     forms. ``--templates`` names a file of own stories in place of those of numtok, which are in
     numtok/data/tasks/templates/wordproblems.toml. Groups are ``template`` and ``operation``.
 
-    >>> made = Wordproblems().unit(0, Split("train", 1), 0)
+    >>> made = Wordproblems().unit(0, TaskSplit("train", 1), 0)
     >>> print(made.rows.decode().strip())  # doctest: +NORMALIZE_WHITESPACE
     {"id":"train-0","text":"Q: A lorry drove 8043 kilometres last year and 3774 kilometres this
     year. How many kilometres did it drive in the two years? A:
@@ -148,7 +148,7 @@ class Wordproblems(TextTask):
         return Templates(self.templates, "wordproblems.toml")
 
     @cached_property
-    def _kinds(self) -> Sequence[_Kind]:
+    def _kinds(self) -> Sequence[_ProblemKind]:
         kinds = []
         for number, one in enumerate(self._file.entries("templates", _Story), 1):
             entry = f"templates {number} ({one.name})"
@@ -156,7 +156,7 @@ class Wordproblems(TextTask):
             text = f"Q: {one.text} A: [ANSWER]"
             pattern = self._file.pattern(entry, text, ["NUMA", "NUMB", "ANSWER"])
             sign, least = 1 if "+" in one.answer else -1, -2 * _LARGEST if one.signed else 1
-            kinds.append(_Kind(one.name, sign, least, pattern))
+            kinds.append(_ProblemKind(one.name, sign, least, pattern))
         return kinds
 
     @property
@@ -188,7 +188,7 @@ class Wordproblems(TextTask):
     def possible(self) -> int:
         return 2 * sum(self._possible)
 
-    def unit(self, seed: int, split: Split, index: int) -> Made:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
         drawn = _drawn(self, self._file.given.digest, seed, split)
         first = index * self.unit_rows
         which, a, b, answer, label = drawn[:, first : first + self.rows_of(split, index)]
@@ -199,7 +199,7 @@ class Wordproblems(TextTask):
         lines = []
         rows = zip(texts, LABELS[label].tolist(), which.tolist(), answer.tolist(), strict=True)
         for number, (text, name, kind, value) in enumerate(rows, first):
-            line = Line(f"{split.name}-{number}", text, group=groups[kind])
+            line = JudgedRow(f"{split.name}-{number}", text, group=groups[kind])
             if self.form == "judge":
                 line.label = name
             else:
@@ -222,7 +222,7 @@ def _sums(size: int, most: int) -> int:
 
 
 @lru_cache(maxsize=2)
-def _drawn(task: Wordproblems, digest: str, seed: int, split: Split) -> Whole:
+def _drawn(task: Wordproblems, digest: str, seed: int, split: TaskSplit) -> Whole:
     """Template, both numbers, answer and label of all rows of a split, [5, rows]; ``digest`` is
     that of the templates."""
     which = np.repeat(pairs_of_kinds(task, task._possible, split), 2)
@@ -243,7 +243,7 @@ def _drawn(task: Wordproblems, digest: str, seed: int, split: Split) -> Whole:
 class _Drawing:
     """The draws of one split, whose rows [n] have these templates."""
 
-    def __init__(self, task: Wordproblems, seed: int, split: Split, which: Whole) -> None:
+    def __init__(self, task: Wordproblems, seed: int, split: TaskSplit, which: Whole) -> None:
         self._task, self._seed, self._split, self._which = task, seed, split, which
         self._sign = np.array([kind.sign for kind in task._kinds], np.int64)[which]
         least = np.array([kind.least for kind in task._kinds], np.int64)[which]
@@ -265,7 +265,7 @@ class _Drawing:
     def _is_possible(self, rows: Whole, answer: Whole) -> NDArray[np.bool_]:
         return (answer >= self._low[rows]) & (answer <= self._high[rows])
 
-    def story(self, rows: Whole, attempt: int) -> Tried:
+    def story(self, rows: Whole, attempt: int) -> DrawnRows:
         """Numbers of stories, and the right answers."""
         a, b, answer, usable = self._numbers(rows, self._chances(f"{attempt}", len(rows), 2))
         hashes = identities(self._seed, self._which[rows], np.minimum(a, b), np.maximum(a, b))
@@ -274,7 +274,7 @@ class _Drawing:
             # No other way has one wrong answer alone; whether it is possible must not show.
             other = WAYS["operation"](a, b, self._sign[rows], answer, np.empty(0), self._task.off)
             usable &= self._is_possible(rows, other) & (other != answer)
-        return Tried(np.array([a, b, answer]), hashes ^ (a > b).astype(np.uint64), usable)
+        return DrawnRows(np.array([a, b, answer]), hashes ^ (a > b).astype(np.uint64), usable)
 
     def wrong_answers(self, rows: Whole, a: Whole, b: Whole, right: Whole) -> Whole:
         """A wrong answer for each of some rows [n], drawn until it is possible."""

@@ -27,7 +27,7 @@ from numtok.data.weather.axes import (
 )
 from numtok.data.weather.layout import Layout, layout, stored_name, versions
 from numtok.data.weather.objects import is_metadata, quietly, unreadable
-from numtok.data.weather.open_field import Block, OpenField, Steps
+from numtok.data.weather.open_field import Block, FieldSteps, OpenField
 from numtok.data.weather.places import Opened
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.store.quota import memory
@@ -160,7 +160,7 @@ class Gridded:
                 begin = end
 
     @quietly()
-    def _read(self, begin: int, end: int) -> Steps:
+    def _read(self, begin: int, end: int) -> FieldSteps:
         self._check_memory(end - begin)
         time = _Axis(self.time.dimension, self.time.places[begin:end], self.time.values[begin:end])
         axes = (time, self.latitude, self.longitude)
@@ -182,7 +182,7 @@ class Gridded:
             for first, keys in self.keys(begin, end):
                 if not self.opened.store.missing.isdisjoint(keys):
                     values[objects == first] = np.nan  # whatever stands for absent ones
-        return Steps(values, preliminary)
+        return FieldSteps(values, preliminary)
 
     def _check_memory(self, steps: int) -> None:
         """DataError for so many steps, or for an object that they are in, that no memory holds."""

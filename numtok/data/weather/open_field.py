@@ -18,7 +18,7 @@ class Block(NamedTuple):
     bytes: int
 
 
-class Steps(NamedTuple):
+class FieldSteps(NamedTuple):
     """What was read: values [n, latitude, longitude], NaN where there are none, and which of the
     steps are preliminary [n], to be replaced by the publisher within months."""
 
@@ -51,4 +51,4 @@ class OpenField:
     latitudes: NDArray[np.float64]
     longitudes: NDArray[np.float64]
     blocks: Sequence[Block]
-    read: Callable[[int, int], Steps]
+    read: Callable[[int, int], FieldSteps]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import DataError
-from numtok.plugins import Asked, told
+from numtok.plugins import MemberCall, told
 from numtok.registry import Registry, Settings, spec_of
 
 Constants = dict[str, float]
@@ -250,14 +250,14 @@ def stored_normalizer(settings: Settings, constants: Constants) -> FittedNormali
     return FittedNormalizer(normalizer, constants)
 
 
-def _constants(asked: Asked, answer: Any) -> Any:
+def _constants(asked: MemberCall, answer: Any) -> Any:
     for name, value in asked.one_of(answer, dict).items():
         if not isinstance(name, str) or not isinstance(value, float):
             raise asked.wrong(f"{name!r}: {told(value)}", "floats by name")
     return answer
 
 
-def _values(asked: Asked, answer: Any) -> Any:
+def _values(asked: MemberCall, answer: Any) -> Any:
     return asked.array(answer, "ndarray float64[n]", n=len(asked.given[0]))
 
 

@@ -22,14 +22,14 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.contracts import ContractBreak, Result, results
+from numtok.contracts import CheckResult, ContractBreak, results
 from numtok.encoding.sample_literals import decade_of, sample
 from numtok.encoding.scheme_digest import at_defaults, digest_of, learnt
 from numtok.encoding.schemes.base import (
     LOSSES,
     SCHEMES,
     Bounds,
-    Decoded,
+    DecodedNumbers,
     Encoded,
     Failure,
     Next,
@@ -74,7 +74,7 @@ def _split(encoded: Encoded) -> list[tuple[int, ...]]:
     return [tuple(tokens[end - n : end]) for n, end in zip(encoded.lengths, ends, strict=True)]
 
 
-def _decode(scheme: Scheme, encoded: Encoded) -> Decoded:
+def _decode(scheme: Scheme, encoded: Encoded) -> DecodedNumbers:
     return scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
 
 
@@ -228,7 +228,7 @@ def check_outcomes(scheme: Scheme, seed: int) -> None:
 
 
 def _decoding_error(
-    scheme: Scheme, literal: str, value: float, outcome: int, decoded: Decoded, index: int
+    scheme: Scheme, literal: str, value: float, outcome: int, decoded: DecodedNumbers, index: int
 ) -> str:
     """What is wrong with one number read back, or an empty string."""
     got, failure = float(decoded.values[index]), Failure(decoded.failures[index])
@@ -592,7 +592,7 @@ def check_digest(scheme: Scheme, seed: int) -> None:
         _fail(plain, "digest", told)
 
 
-def check(scheme: Scheme, seed: int = 0) -> list[Result]:
+def check(scheme: Scheme, seed: int = 0) -> list[CheckResult]:
     """Run every check on the scheme :func:`learnt`."""
     return results(CHECKS, learnt(scheme), seed)
 

@@ -13,7 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
+from numtok.encoding.schemes.base import (
+    Bounds,
+    DecodedNumbers,
+    Encoded,
+    Failure,
+    Next,
+    Outcome,
+    Scheme,
+)
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import value_of
 
@@ -117,7 +125,7 @@ class LiteralScheme(WrittenScheme):
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
-    ) -> Decoded:
+    ) -> DecodedNumbers:
         names = (*self.vocabulary(), "?")
         values = np.full(len(lengths), np.nan)
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
@@ -133,7 +141,7 @@ class LiteralScheme(WrittenScheme):
                 values[index] = EXTRAS[literal] if state == _EXTRA else value_of(literal)
                 failures[index] = Failure.NONE
             written.append(repr(EXTRAS[literal]) if state == _EXTRA else literal)
-        return Decoded(values, failures, tuple(written))
+        return DecodedNumbers(values, failures, tuple(written))
 
     def next(self, prefix: tuple[int, ...]) -> Next:
         state = self._state(prefix)

@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.schemes._radix import compose
-from numtok.encoding.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
+from numtok.encoding.schemes.base import (
+    Bounds,
+    DecodedNumbers,
+    Encoded,
+    Failure,
+    Next,
+    Outcome,
+    Scheme,
+)
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 from numtok.registry import Interval
@@ -111,7 +119,7 @@ class MantissaScheme(Scheme):
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
-    ) -> Decoded:
+    ) -> DecodedNumbers:
         if channel is None:
             raise ValueError("decoding needs the value channel")
         values = np.full(len(lengths), np.nan)
@@ -129,7 +137,7 @@ class MantissaScheme(Scheme):
         failures[single[token == len(self.exponents) + 1]] = Failure.OVERFLOW
         for value, extra in ((np.inf, self.counted + 1), (-np.inf, self.counted + 2)):
             values[single[token == extra]] = value
-        return Decoded(values, failures)
+        return DecodedNumbers(values, failures)
 
     def next(self, prefix: tuple[int, ...]) -> Next:
         return Next(np.full(self.counted + len(_EXTRAS), not prefix), may_end=bool(prefix))

@@ -20,7 +20,7 @@ from numtok.encoding.schemes._literals import (
     spell,
     with_extras,
 )
-from numtok.encoding.schemes.base import Decoded, Encoded, Failure, Next
+from numtok.encoding.schemes.base import DecodedNumbers, Encoded, Failure, Next
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import value_of
 
@@ -46,7 +46,7 @@ class Follows(NamedTuple):
     silent: frozenset[str] = frozenset()
 
 
-class Parts(NamedTuple):
+class MarkedParts(NamedTuple):
     """The parts of numbers, mantissa and exponent of scientific notation and else the whole number;
     of P parts, in order:"""
 
@@ -58,7 +58,7 @@ class Parts(NamedTuple):
     decimals: NDArray[np.int64]  # [P] how many behind it, -1 where there is no point
 
 
-def parts_of(spelt: Spelt) -> Parts:
+def parts_of(spelt: Spelt) -> MarkedParts:
     """The parts of some numbers.
 
     >>> parts = parts_of(spell(Numerals.of_literals(["-60.25e3", "7"])))
@@ -82,7 +82,7 @@ def parts_of(spelt: Spelt) -> Parts:
     points = np.append(np.flatnonzero(characters == _POINT), len(characters))
     point = np.minimum(points[np.searchsorted(points, first)], end)
     count = np.concatenate([[0], np.cumsum(characters < _DIGITS)])
-    return Parts(
+    return MarkedParts(
         owner[first],
         first,
         first + np.isin(characters[first], _SIGNS),
@@ -144,7 +144,7 @@ class MarkedScheme(WrittenScheme):
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
-    ) -> Decoded:
+    ) -> DecodedNumbers:
         values = np.full(len(lengths), np.nan)
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
         written = []
@@ -161,7 +161,7 @@ class MarkedScheme(WrittenScheme):
             if name in self.follows.whole:
                 failures[index] = Failure.NONE
             written.append(literal)
-        return Decoded(values, failures, tuple(written))
+        return DecodedNumbers(values, failures, tuple(written))
 
     def next(self, prefix: tuple[int, ...]) -> Next:
         name, _ = self._read(prefix)

@@ -17,7 +17,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
+from numtok.encoding.schemes.base import (
+    Bounds,
+    DecodedNumbers,
+    Encoded,
+    Failure,
+    Next,
+    Outcome,
+    Scheme,
+)
 from numtok.errors import UsageError, unknown
 from numtok.numerals.column import Numerals, Rounded
 from numtok.registry import Interval
@@ -145,7 +153,7 @@ class SlotScheme(Scheme):
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
-    ) -> Decoded:
+    ) -> DecodedNumbers:
         values = np.full(len(lengths), np.nan)
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
         width = self.tokens_per_number
@@ -175,7 +183,7 @@ class SlotScheme(Scheme):
         failed[~number] = np.array([_failure_of(name) for name in self.extras])[extra[~number]]
         values[whole] = np.where(failed, np.nan, found)
         failures[whole] = failed
-        return Decoded(values, failures)
+        return DecodedNumbers(values, failures)
 
     def next(self, prefix: tuple[int, ...]) -> Next:
         counted, width = self.counted, self.tokens_per_number

@@ -63,7 +63,7 @@ class Encoded(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Decoded:
+class DecodedNumbers:
     """``n`` numbers read back."""
 
     values: NDArray[np.float64]  # [n], NaN where a failure is set (and for NaN itself)
@@ -205,7 +205,7 @@ class Scheme(ABC):
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
-    ) -> Decoded:
+    ) -> DecodedNumbers:
         """Read numbers back; any tokens at all give a value or a named failure, never an error."""
 
     @abstractmethod

@@ -30,7 +30,7 @@ _LEAST_PAIRS = 2  # what comes once is not merged
 
 
 @dataclass(frozen=True)
-class BPE(LiteralScheme):
+class BpeScheme(LiteralScheme):
     """What a language model's own tokenizer makes of numbers: frequent runs of characters.
 
     Merges are learnt (Sennrich et al. 2016) on the numbers of the train split alone, of many on a
@@ -80,7 +80,7 @@ class BPE(LiteralScheme):
             )
 
     @classmethod
-    def read(cls, path: Path) -> "BPE":
+    def read(cls, path: Path) -> "BpeScheme":
         """The scheme with the merges that a ``tokenizer.json`` has for numbers, as many as there
         are; known by them and not by the path.
 
@@ -122,11 +122,11 @@ class BPE(LiteralScheme):
         digest = blake2b(self.merges.encode(), digest_size=4).hexdigest()
         return f"{spec_of(self)} (given {digest})"
 
-    def fit(self, literals: Mapping[str, int]) -> "BPE":
+    def fit(self, literals: Mapping[str, int]) -> "BpeScheme":
         """The scheme with the merges of the most frequent pairs. Of many numbers one in so many is
         taken, literals in their order, so that rare ones together weigh as much as before.
 
-        >>> BPE(19).fit({"60.2": 2, "7.2": 1}).merges
+        >>> BpeScheme(19).fit({"60.2": 2, "7.2": 1}).merges
         '. 2'
         """
         if not self.needs_sample:

@@ -8,7 +8,7 @@ from numtok.registry import Interval
 
 
 @dataclass(frozen=True)
-class Dice(MantissaScheme):
+class DiceScheme(MantissaScheme):
     """The baseline of NumGPT's Table 1: NumGPT with the embedder ``dice`` (Sundararaman et al.
     2020) in place of its own. Tokens, channel and head are those of ``numgpt``.
 

@@ -22,7 +22,7 @@ _UNGROUPED = re.compile(r"([+\-\u2212]?)([0-9]+)(?![0-9,])")
 
 
 @dataclass(frozen=True)
-class Digits(LiteralScheme):
+class DigitsScheme(LiteralScheme):
     """One token a character of the literal, with any number of digits: nothing is lost.
 
     Lengths vary, so the number of masks of a masked number tells how long it is; the xVal paper

@@ -8,7 +8,7 @@ from numtok.registry import Interval
 
 
 @dataclass(frozen=True)
-class NumGPT(MantissaScheme):
+class NumGPTScheme(MantissaScheme):
     """Jin et al. (2023): n = 10^e(n) f(n), e(n) one of 23 tokens and f(n) in (-10, 10).
 
     ``-123`` -> ``E2`` with -1.23 beside it (Equation 1). Numbers are not normalised. The paper

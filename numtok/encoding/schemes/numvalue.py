@@ -18,7 +18,7 @@ _COUNTED_ON = [CHARACTERS.index(one) for one in "+-\u2212,."]  # inside a number
 
 
 @dataclass(frozen=True)
-class NumValue(MarkedScheme):
+class NumValueScheme(MarkedScheme):
     """Digits as tokens, and before them one whose vector a model makes of the value that follows
     (the embedder ``numvalue``).
 

@@ -6,7 +6,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
+from numtok.encoding.schemes.base import (
+    Bounds,
+    DecodedNumbers,
+    Encoded,
+    Failure,
+    Next,
+    Outcome,
+    Scheme,
+)
 from numtok.numerals.column import Numerals
 
 _EXTRAS = ("NAN", "+INF", "-INF", "+UNDERFLOW", "-UNDERFLOW", "+OVERFLOW", "-OVERFLOW")
@@ -85,7 +93,7 @@ class XVal(Scheme):
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
-    ) -> Decoded:
+    ) -> DecodedNumbers:
         if channel is None:
             raise ValueError("xval: decoding needs the value channel")
         values = np.full(len(lengths), np.nan)
@@ -100,7 +108,7 @@ class XVal(Scheme):
         special = (first >= 1) & (first <= len(_EXTRAS))
         values[single[special]] = _VALUE_OF_EXTRA[first[special] - 1]
         failures[single[special]] = _FAILURE_OF_EXTRA[first[special] - 1]
-        return Decoded(values, failures)
+        return DecodedNumbers(values, failures)
 
     def next(self, prefix: tuple[int, ...]) -> Next:
         return Next(np.full(1 + len(_EXTRAS), not prefix), may_end=bool(prefix))

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from numtok.encoding.panics import Panicked, panics
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, BYTE_NAMES, from_alphabet
-from numtok.encoding.text_tokenizers.base import Fitted, Pieces, Tokens
+from numtok.encoding.text_tokenizers.base import FittedTokenizer, Pieces, TokenRuns
 from numtok.errors import UsageError
 
 # Whitespace that splitters drop or strip, letters that normalizers change, every UTF-8 length.
@@ -33,7 +33,7 @@ def _mentions(part: Any, kind: str) -> bool:
     return isinstance(part, list) and any(_mentions(value, kind) for value in part)
 
 
-class HuggingFace(Fitted):
+class HuggingFace(FittedTokenizer):
     """A ``tokenizer.json`` that gives every byte back.
 
     Raises UsageError, naming ``source``, for one that does not: no byte-level alphabet, a
@@ -123,7 +123,7 @@ class HuggingFace(Fitted):
     def vocabulary(self) -> list[str]:
         return [_readable(token) for token in self._bytes]
 
-    def encode(self, pieces: Pieces) -> Tokens:
+    def encode(self, pieces: Pieces) -> TokenRuns:
         count = len(pieces.bounds) - 1
         column = pa.StringArray.from_buffers(
             count, pa.py_buffer(pieces.bounds), pa.py_buffer(pieces.data)
@@ -148,7 +148,7 @@ class HuggingFace(Fitted):
         bounds = np.zeros(count + 1, np.int32)
         np.cumsum(lengths[which], out=bounds[1:])
         flat = np.repeat(firsts[which] - bounds[:-1], lengths[which]) + np.arange(bounds[-1])
-        return Tokens(table[flat], bounds)
+        return TokenRuns(table[flat], bounds)
 
     def decode(self, ids: NDArray[np.uint32]) -> bytes:
         return b"".join([self._bytes[token] for token in ids.tolist()])

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from numtok.encoding.text_tokenizers._bytelevel import BYTE_NAMES, byte_level_json, to_alphabet
 from numtok.encoding.text_tokenizers.base import (
-    Fitted,
+    FittedTokenizer,
     NumberTokens,
     Pieces,
     Segments,
-    Tokens,
+    TokenRuns,
     Woven,
 )
 from numtok.records import convert
@@ -66,7 +66,7 @@ def words_of(state: dict[str, Any]) -> list[str]:
     return convert(state.get("words"), list[str])
 
 
-class WordTable(Fitted):
+class WordTable(FittedTokenizer):
     """The 256 bytes, then words; the vocabulary of ``words``, ``structure`` and (without words)
     ``bytes``. With ``keys`` a quoted key is one word."""
 
@@ -93,13 +93,13 @@ class WordTable(Fitted):
         index(self._data, self._bounds, slots)
         return slots
 
-    def encode(self, pieces: Pieces) -> Tokens:
+    def encode(self, pieces: Pieces) -> TokenRuns:
         from numtok.encoding.text_tokenizers._word_kernels import encode
 
         ids = np.empty(len(pieces.data), np.uint32)  # a token is at least a byte
         bounds = np.empty(len(pieces.bounds), np.int32)
         count = encode(*pieces, self._keys, self._slots, self._data, self._bounds, ids, bounds)
-        return Tokens(ids[:count], bounds)
+        return TokenRuns(ids[:count], bounds)
 
     def weave(
         self, segments: Segments, numbers: NumberTokens, first: int, dtype: type[np.unsignedinteger]

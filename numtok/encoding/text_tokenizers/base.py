@@ -2,7 +2,7 @@
 
 A piece is the text between two numbers. A tokenizer is a frozen dataclass of
 settings (``words:8192``); :meth:`TextTokenizer.fit` turns it into a
-:class:`Fitted` one with a vocabulary, a pure function of the sample.
+:class:`FittedTokenizer` one with a vocabulary, a pure function of the sample.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ class Pieces(NamedTuple):
 NO_PIECES = Pieces(np.empty(0, np.uint8), np.zeros(1, np.int32))
 
 
-class Tokens(NamedTuple):
+class TokenRuns(NamedTuple):
     """The tokens of ``n`` pieces: those of piece i are ``ids[bounds[i]:bounds[i + 1]]``."""
 
     ids: NDArray[np.uint32]
@@ -83,7 +83,7 @@ class Woven(NamedTuple):
     places: NDArray[np.int32]  # [k] of each number's first token, counted in its segment
 
 
-class Fitted(ABC):
+class FittedTokenizer(ABC):
     """A text tokenizer with its vocabulary. Ids are local, 0 to ``len(vocabulary()) - 1``."""
 
     @abstractmethod
@@ -91,7 +91,7 @@ class Fitted(ABC):
         """The tokens by id, as a person reads them; bytes that are no text are ``<0xFF>``."""
 
     @abstractmethod
-    def encode(self, pieces: Pieces) -> Tokens:
+    def encode(self, pieces: Pieces) -> TokenRuns:
         """Tokenise every piece by itself, so that no token crosses a number."""
 
     def weave(
@@ -139,12 +139,12 @@ class TextTokenizer(ABC):
         """False if :meth:`fit` looks at nothing."""
 
     @abstractmethod
-    def fit(self, sample: Pieces) -> Fitted:
+    def fit(self, sample: Pieces) -> FittedTokenizer:
         """Choose the vocabulary; the same sample gives the same one, on any machine."""
 
     @abstractmethod
-    def load(self, state: dict[str, Any]) -> Fitted:
-        """The inverse of :meth:`Fitted.state`; UsageError or ValueError for another state."""
+    def load(self, state: dict[str, Any]) -> FittedTokenizer:
+        """The inverse of :meth:`FittedTokenizer.state`; UsageError or ValueError for another state."""
 
 
 TEXT_TOKENIZERS: Registry[TextTokenizer] = Registry(

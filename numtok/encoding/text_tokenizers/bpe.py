@@ -11,7 +11,7 @@ from numtok.errors import UsageError
 
 
 @dataclass(frozen=True)
-class BPE(TextTokenizer):
+class BpeTokenizer(TextTokenizer):
     """Byte pairs merged by frequency (Sennrich et al. 2016), by Hugging Face's trainer.
 
     size

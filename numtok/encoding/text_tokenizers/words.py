@@ -9,7 +9,7 @@ from numtok.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Words(TextTokenizer):
+class FrequentWords(TextTokenizer):
     """The most frequent words of the sample, after the 256 bytes.
 
     size

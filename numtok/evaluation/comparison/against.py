@@ -8,8 +8,8 @@ from functools import cache
 import msgspec
 
 from numtok.errors import UsageError
-from numtok.evaluation.comparison.seeds import Spread, spread
-from numtok.evaluation.published import Cell, Column, Table, published
+from numtok.evaluation.comparison.seeds import SeedStatistics, spread
+from numtok.evaluation.published import Cell, Column, PublishedTable, published
 from numtok.evaluation.report_files import Evaluation, left_alone
 from numtok.metrics.base import METRICS
 from numtok.records import SHIFTED
@@ -31,12 +31,12 @@ class Beside(msgspec.Struct, frozen=True):
     column: str
     metric: str
     where: str | None
-    measured: Spread | None
+    measured: SeedStatistics | None
     cell: Cell | None
     invalid: float | None = None
 
 
-class Against(msgspec.Struct, frozen=True):
+class PublishedComparison(msgspec.Struct, frozen=True):
     """Some cells of a published table, what is known to differ, and what is doubtful."""
 
     table: str
@@ -53,7 +53,7 @@ def against(
     *,
     row: str | None = None,
     column: str | None = None,
-) -> Against:
+) -> PublishedComparison:
     """Published numbers beside the reports of some experiments, given with their labels.
 
     The row is that of the data set (``airfoil`` for ``uci-airfoil``), of the preset or of the
@@ -106,10 +106,10 @@ def against(
         for label, group in experiments
         for key, here, there in _differing(table, group[0].report, row)
     ]
-    return Against(name, table.source, table.caption, cells, differs, table.doubts)
+    return PublishedComparison(name, table.source, table.caption, cells, differs, table.doubts)
 
 
-def _row(table: Table, report: Report) -> str:
+def _row(table: PublishedTable, report: Report) -> str:
     """The row that a report belongs into: of its data set, preset, embedder or scheme."""
     data = report.data.partition("@")[0]
     sets = (name for name in table.rows if data == name or data.endswith(f"-{name}"))
@@ -146,7 +146,7 @@ def _part(report: Report, column: Column) -> Figures | None:
     return None
 
 
-def _measured(group: Sequence[Evaluation], column: Column) -> Spread | None:
+def _measured(group: Sequence[Evaluation], column: Column) -> SeedStatistics | None:
     figures = [_figure(evaluation, column) for evaluation in group]
     known = [figure for figure in figures if figure is not None]
     if len(known) < len(figures):
@@ -197,7 +197,9 @@ def _invalid(
     return math.fsum(found) / len(found)
 
 
-def _differing(table: Table, report: Report, row: str | None) -> Iterator[tuple[str, str, str]]:
+def _differing(
+    table: PublishedTable, report: Report, row: str | None
+) -> Iterator[tuple[str, str, str]]:
     """Of each setting that differs from what the paper states its name, what it is here, and
     there."""
     exact = table.row_setup.get(_row(table, report) if row is None else row, {})

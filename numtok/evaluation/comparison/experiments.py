@@ -18,7 +18,7 @@ _TRUNK = "bigru"  # the one of texts that is no transformer
 _WITHOUT_TARGETS = "number"  # what predictions have for a target that rows do not name
 
 
-class Spent(msgspec.Struct, frozen=True):
+class ExperimentCosts(msgspec.Struct, frozen=True):
     """What an experiment cost, the mean over its seeds; seconds are None where nobody looked."""
 
     samples: float
@@ -52,7 +52,7 @@ class Experiment(msgspec.Struct, frozen=True):
     reports: list[str]
     seeds: list[int]
     invalid: float
-    spent: Spent
+    spent: ExperimentCosts
 
 
 def grouped(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
@@ -215,7 +215,7 @@ def _differing(settings: Sequence[Mapping[str, str]]) -> list[str]:
     ]
 
 
-def spent(group: Sequence[Evaluation]) -> Spent:
+def spent(group: Sequence[Evaluation]) -> ExperimentCosts:
     """What some seeds of one experiment cost."""
 
     def clock(seconds: list[float | None]) -> float | None:
@@ -223,7 +223,7 @@ def spent(group: Sequence[Evaluation]) -> Spent:
         return _mean(known) if len(known) == len(seconds) else None
 
     costs = [msgspec.structs.asdict(evaluation.report.costs) for evaluation in group]
-    return Spent(
+    return ExperimentCosts(
         **{key: _mean([cost[key] for cost in costs]) for key in costs[0]},
         train_seconds=clock([evaluation.timing.train_seconds for evaluation in group]),
         eval_seconds=clock([evaluation.timing.eval_seconds for evaluation in group]),

@@ -24,7 +24,7 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class RequirementResult(msgspec.Struct, frozen=True):
     """Whether one report meets one requirement; one whose figure is undefined does not."""
 
     requirement: str
@@ -57,11 +57,11 @@ class Requirement:
         metric, sign, limit = limited(text, "--require", "METRIC", "r2>=0.99")
         return cls(spec_of(METRICS.build(metric)), sign, limit)
 
-    def judge(self, ref: str, figures: Mapping[str, Figure]) -> Verdict:
+    def judge(self, ref: str, figures: Mapping[str, Figure]) -> RequirementResult:
         """The verdict on one report, from its figures over all numbers."""
         value = figures[self.metric].value
         met = value is not None and holds(value, self.sign, self.limit)
-        return Verdict(str(self), self.limit, ref, value, met)
+        return RequirementResult(str(self), self.limit, ref, value, met)
 
 
 def limited(text: str, option: str, what: str, example: str) -> tuple[str, str, float]:

@@ -1,7 +1,7 @@
 """One figure for several seeds: mean, deviation, Student's t interval of the mean, and t-test.
 
 With one seed it is that report's figure and its interval over samples, which says
-nothing of other seeds; :attr:`Spread.interval` tells the two apart.
+nothing of other seeds; :attr:`SeedStatistics.interval` tells the two apart.
 """
 
 import math
@@ -16,7 +16,7 @@ from numtok.reports import Figure
 LEVEL = 0.95  # of every interval
 
 
-class Spread(msgspec.Struct, frozen=True):
+class SeedStatistics(msgspec.Struct, frozen=True):
     """A figure over seeds; ``interval`` is "seeds", "bootstrap" (one seed), "share" (Wilson's, of
     a share that is 0 or 1 with every seed), or None: undefined."""
 
@@ -34,7 +34,7 @@ def spread(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     *,
     share: bool = False,
-) -> Spread:
+) -> SeedStatistics:
     """The mean of one figure a seed, undefined where one of them is.
 
     The interval is mean +- t s / sqrt(seeds), with the 97.5% point t of
@@ -46,24 +46,24 @@ def spread(
     first, seeds = figures[0], len(figures)
     values = [figure.value for figure in figures if figure.value is not None]
     if len(values) < seeds:
-        return Spread(None, None, None, None, None, seeds, first.n)
+        return SeedStatistics(None, None, None, None, None, seeds, first.n)
     low, high = first.low, first.high
     if share and low != high and set(values) in ({0.0}, {1.0}):
         deviation = None if seeds == 1 else 0.0
-        return Spread(values[0], low, high, deviation, "share", seeds, first.n)
+        return SeedStatistics(values[0], low, high, deviation, "share", seeds, first.n)
     if seeds == 1:
         kind = "bootstrap" if first.low is not None else None
-        return Spread(first.value, first.low, first.high, None, kind, 1, first.n)
+        return SeedStatistics(first.value, first.low, first.high, None, kind, 1, first.n)
     if not all(map(math.isfinite, values)):
-        return Spread(sum(values), None, None, None, None, seeds, first.n)
+        return SeedStatistics(sum(values), None, None, None, None, seeds, first.n)
     # Exact: seeds that are alike have no deviation, and squares do not overflow.
     mean, deviation = statistics.mean(values), statistics.stdev(values)
     half = _student(seeds - 1) * deviation / math.sqrt(seeds)
     low, high = max(mean - half, bounds[0]), min(mean + half, bounds[1])
-    return Spread(mean, low, high, deviation, "seeds", seeds, first.n)
+    return SeedStatistics(mean, low, high, deviation, "seeds", seeds, first.n)
 
 
-def t_test(first: Spread, second: Spread) -> float | None:
+def t_test(first: SeedStatistics, second: SeedStatistics) -> float | None:
     """The p of Student's t-test of two means over seeds: two-sided, unpaired, equal variances.
 
     t = (m1 - m2) / sqrt(s^2 (1/n1 + 1/n2)) with n1 + n2 - 2 degrees of freedom and the pooled
@@ -109,7 +109,7 @@ def _within(t: float, freedom: int) -> float:
     return 2 / math.pi * (angle + share) if odd else share
 
 
-class Over(msgspec.Struct, frozen=True):
+class FoldStatistics(msgspec.Struct, frozen=True):
     """One metric over several folds or data sets: the mean and the standard deviation, as papers
     have it. None where one of them is undefined, or there is one alone.
 
@@ -122,9 +122,9 @@ class Over(msgspec.Struct, frozen=True):
     count: int
 
     @classmethod
-    def of(cls, values: Sequence[float | None]) -> "Over":
+    def of(cls, values: Sequence[float | None]) -> "FoldStatistics":
         """
-        >>> Over.of([1.0, 3.0])
+        >>> FoldStatistics.of([1.0, 3.0])
         Over(mean=2.0, deviation=1.4142135623730951, count=2)
         """
         known = [value for value in values if value is not None]

@@ -13,7 +13,7 @@ import msgspec
 
 from numtok.errors import DataError, StoreError, UsageError, unknown
 from numtok.evaluation.comparison.requirements import holds, limited, written
-from numtok.evaluation.comparison.seeds import Spread, spread
+from numtok.evaluation.comparison.seeds import SeedStatistics, spread
 from numtok.evaluation.report_files import Evaluation
 from numtok.records import EXACT, LOG_FILE, MODEL
 from numtok.reports import Figure
@@ -23,7 +23,7 @@ _PLACES = {"step", "tokens", "split"}  # of a look; the others are figures
 _ALWAYS = _PLACES | {"loss"}  # what each line of a log says
 
 
-class Until(msgspec.Struct, frozen=True):
+class TokensToTarget(msgspec.Struct, frozen=True):
     """Of one experiment: the tokens of each seed, in the order of its reports, None where the run
     ended before; their ``spread``, undefined where one did not get there. ``tokens`` is None where
     a log lacks the figure: of schemes that write values no answer is exact, so it is not logged."""
@@ -31,7 +31,7 @@ class Until(msgspec.Struct, frozen=True):
     level: str
     label: str
     tokens: list[float | None] | None
-    spread: Spread
+    spread: SeedStatistics
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def until(
     levels: Sequence[Level],
     experiments: Sequence[tuple[str, Sequence[Evaluation]]],
     resolve: Resolve,
-) -> list[Until]:
+) -> list[TokensToTarget]:
     """Each experiment, given with its label, for one level after the other.
 
     Raises UsageError for models that are not at hand or of tables, and for a figure that is in none
@@ -91,7 +91,7 @@ def until(
     return [_until(level, label, group) for level in levels for label, group in logs]
 
 
-def _until(level: Level, label: str, group: Sequence[list[dict[str, Any]]]) -> Until:
+def _until(level: Level, label: str, group: Sequence[list[dict[str, Any]]]) -> TokensToTarget:
     """Of what was seen of each seed."""
     logged = all(level.key in looks[-1] for looks in group)
     tokens = [
@@ -99,7 +99,7 @@ def _until(level: Level, label: str, group: Sequence[list[dict[str, Any]]]) -> U
         for looks in group
     ]
     told = spread([Figure(value, None, None, len(group)) for value in tokens], (0.0, math.inf))
-    return Until(str(level), label, tokens if logged else None, told)
+    return TokensToTarget(str(level), label, tokens if logged else None, told)
 
 
 def _looks(evaluation: Evaluation, resolve: Resolve) -> list[dict[str, Any]]:

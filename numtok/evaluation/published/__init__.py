@@ -58,7 +58,7 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return not (self.group or self.head or self.target or self.data)
 
 
-class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One table of a paper.
 
     source, caption
@@ -113,7 +113,7 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(path.relative_to(_FOLDER).with_suffix("").as_posix() for path in found))
 
 
-def published(name: str) -> Table:
+def published(name: str) -> PublishedTable:
     """The table of that name; UsageError with the nearest match if there is none.
 
     >>> published("xval/table3").rows["p10"]["2 operands"].value
@@ -122,4 +122,4 @@ def published(name: str) -> Table:
     if name not in names():
         raise unknown("published table", name, names())
     text = _FOLDER.joinpath(f"{name}.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text, parse_float=Decimal), Table)
+    return msgspec.convert(tomllib.loads(text, parse_float=Decimal), PublishedTable)

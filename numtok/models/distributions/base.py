@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.plugins import Asked, Check
+from numtok.plugins import Check, MemberCall
 
 
 class Predictive(ABC):
@@ -98,15 +98,15 @@ class Predictive(ABC):
         return self.quantiles([0.5])[:, 0]
 
 
-def _column(asked: Asked, answer: Any) -> Any:
+def _column(asked: MemberCall, answer: Any) -> Any:
     return asked.array(answer, "ndarray float64[N]")
 
 
-def _quantiles(asked: Asked, answer: Any) -> Any:
+def _quantiles(asked: MemberCall, answer: Any) -> Any:
     return asked.array(answer, "ndarray float64[N, Q]", Q=len(asked.given[0]))
 
 
-def _draws(asked: Asked, answer: Any) -> Any:
+def _draws(asked: MemberCall, answer: Any) -> Any:
     return asked.array(answer, "ndarray float64[N, K]", K=int(asked.given[0]))
 
 

@@ -20,7 +20,7 @@ from numtok.encoding.automaton import Automaton
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.encoding.schemes.base import Scheme
 from numtok.models.distributions.base import Predictive, checked
-from numtok.models.distributions.samples import Samples
+from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.sampling import Sampling
 from numtok.models.distributions.written import cells, written
 
@@ -74,7 +74,7 @@ class Decoder(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Decoded(Predictive):
+class DecoderDistribution(Predictive):
     """``n`` distributions, each of one feature vector; what is normalised is undone."""
 
     reader: "Decoder"
@@ -200,8 +200,8 @@ class Decoded(Predictive):
         return self.quantiles(_LEVELS.tolist())
 
     @cached_property
-    def _drawn(self) -> Samples:
-        return Samples(self.drawn(_DRAWS, np.random.default_rng(0), Sampling()))
+    def _drawn(self) -> Empirical:
+        return Empirical(self.drawn(_DRAWS, np.random.default_rng(0), Sampling()))
 
     def _parts(self, size: int) -> list[slice]:
         n = len(self.parameters)

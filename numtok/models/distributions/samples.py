@@ -11,13 +11,13 @@ from numtok.models.distributions.base import Predictive, checked
 
 
 @dataclass(frozen=True, eq=False)
-class Samples(Predictive):
+class Empirical(Predictive):
     """``n`` empirical distributions of ``s`` draws each, in raw units.
 
     A draw that is no number (NaN, or nothing that can be read) is NaN, one that overflows is an
     infinity. There is no density: :meth:`log_density` and :meth:`log_interval` are NaN.
 
-    >>> Samples(np.array([[3.0, 1.0, 2.0, np.nan]])).quantiles([0.5, 0.9])
+    >>> Empirical(np.array([[3.0, 1.0, 2.0, np.nan]])).quantiles([0.5, 0.9])
     array([[2., 3.]])
     """
 

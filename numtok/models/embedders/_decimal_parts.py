@@ -14,7 +14,7 @@ _KINDS = {str(digit): digit for digit in range(10)}
 _KINDS |= {".": _POINT, "+": _SIGN, "-": _MINUS, "\u2212": _MINUS, ",": _COMMA}
 
 
-class Digits(NamedTuple):
+class DecimalDigits(NamedTuple):
     """P numbers by their digits, the first of each part first; -1 where there are no more.
 
     whole, decimals
@@ -50,7 +50,9 @@ class DecimalParts(nn.Module):
         """How many of some tokens are digits of numbers."""
         return int(self._is_digit[tokens].sum())
 
-    def forward(self, tokens_BL: Tensor, at_P: Tensor, columns: tuple[int, int] | None) -> Digits:
+    def forward(
+        self, tokens_BL: Tensor, at_P: Tensor, columns: tuple[int, int] | None
+    ) -> DecimalDigits:
         """``at``: flat indices into [B, L]. ``columns`` (W, V) of the parts; None: as many as the
         longest has, at least one. What has more digits is cut off behind them."""
         length = tokens_BL.shape[1]
@@ -65,7 +67,7 @@ class DecimalParts(nn.Module):
         digit_PL = inside_PL & (kind_PL >= 0) & (kind_PL < _POINT)
         width, more = columns or (None, None)
         whole_PL, decimal_PL = digit_PL & ~fraction_PL, digit_PL & fraction_PL
-        return Digits(
+        return DecimalDigits(
             _packed(kind_PL, whole_PL, width),
             _packed(kind_PL, decimal_PL, more),
             whole_PL.sum(1),

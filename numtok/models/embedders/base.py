@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from numtok.models.vocabulary import Vocabulary
-from numtok.plugins import Asked, a, told
+from numtok.plugins import MemberCall, a, told
 from numtok.registry import Registry
 
 INIT = 0.02  # standard deviation of initial embeddings, as in GPT-2
@@ -39,7 +39,7 @@ class Embedder(ABC):
         return True
 
 
-def _built(asked: Asked, module: Any) -> Any:
+def _built(asked: MemberCall, module: Any) -> Any:
     vocabulary, width = asked.given
     asked.one_of(module, nn.Module)
     wanted = "a module whose table.weight is float32[V, D], a vector for each token"
@@ -53,7 +53,7 @@ def _built(asked: Asked, module: Any) -> Any:
     return asked.watching(module, {"forward": _vectors}, D=width)
 
 
-def _vectors(asked: Asked, answer: Any) -> Any:
+def _vectors(asked: MemberCall, answer: Any) -> Any:
     rows, length = asked.given[0].shape
     return asked.array(answer, "Tensor float[B, L, D]", B=rows, L=length)
 

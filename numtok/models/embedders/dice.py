@@ -17,7 +17,7 @@ from numtok.registry import Range
 
 
 @dataclass(frozen=True)
-class Dice(Embedder):
+class DiceEmbedder(Embedder):
     """DICE(n) in place of NumGPT's numeral embedding, fused as that is (Sundararaman et al. 2020).
 
     A number n is the angle t = pi n / |high - low|, and its vector has the coordinates
@@ -68,7 +68,7 @@ class Dice(Embedder):
 class _Angles(nn.Module):
     """Tokens and values [B, L] to vectors [B, L, d]."""
 
-    def __init__(self, vocabulary: Vocabulary, settings: Dice) -> None:
+    def __init__(self, vocabulary: Vocabulary, settings: DiceEmbedder) -> None:
         super().__init__()
         self.whole = Whole(vocabulary)
         self.low, self.high, self.clip = settings.range.low, settings.range.high, settings.clip

@@ -19,7 +19,7 @@ _LEAST_POWER, _LAST_POWER = -37, 38  # of ten, in float32 with all its digits
 
 
 @dataclass(frozen=True)
-class NumGPT(Embedder):
+class NumGPTEmbedder(Embedder):
     """NE(n) = [NE^e(e(n)), NE^f(f(n))], fused with the token vector (Equations 2 to 6).
 
     A quarter of the coordinates is a learnt vector of the exponent, with one for all exponents
@@ -62,7 +62,7 @@ class NumGPT(Embedder):
 class _Numerals(nn.Module):
     """Tokens and values [B, L] to NE [B, L, d] of numerals; of texts it means nothing."""
 
-    def __init__(self, vocabulary: Vocabulary, settings: NumGPT) -> None:
+    def __init__(self, vocabulary: Vocabulary, settings: NumGPTEmbedder) -> None:
         super().__init__()
         self.splits = vocabulary.splits
         self.sigma, self.first = settings.sigma, settings.exponents.first

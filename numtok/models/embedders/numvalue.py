@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from numtok.encoding.schemes.numvalue import DECIMALS, DIGITS
 from numtok.errors import UsageError
-from numtok.models.embedders._decimal_parts import DecimalParts, Digits
+from numtok.models.embedders._decimal_parts import DecimalDigits, DecimalParts
 from numtok.models.embedders.base import Embedder
 from numtok.models.heads.base import linear_flops
 from numtok.models.prefixed import Encoder, Prefixed
@@ -25,7 +25,7 @@ _POWER = 300  # of ten in float64
 
 
 @dataclass(frozen=True)
-class NumValue(Embedder):
+class NumValueEmbedder(Embedder):
     """f(x), which stands where ``<num>`` stands (Value-Aware, Section 3.2 and Figure 3).
 
     encoder
@@ -101,7 +101,7 @@ class _Encoder(Encoder):
         return steps + linear_flops(self.out, prefixes)
 
 
-def _auxiliary(digits: Digits) -> Tensor:
+def _auxiliary(digits: DecimalDigits) -> Tensor:
     """[P, 3]: sign, digits before the point and behind it, as shares of 18 and 22."""
     sign_P = _sign(digits)
     return torch.stack(
@@ -110,7 +110,7 @@ def _auxiliary(digits: Digits) -> Tensor:
     )
 
 
-def _sign(digits: Digits) -> Tensor:
+def _sign(digits: DecimalDigits) -> Tensor:
     return 1 - 2 * digits.negative.float()
 
 
@@ -127,7 +127,7 @@ class _Fixed(_Features):
         super().__init__()
         self.size = DIGITS + DECIMALS
 
-    def forward(self, digits: Digits) -> Tensor:
+    def forward(self, digits: DecimalDigits) -> Tensor:
         return (torch.cat([digits.whole, digits.decimals], dim=1) + 1).float() / 10
 
 
@@ -140,7 +140,7 @@ class _Recurrent(_Features):
         self.decimals = nn.GRU(10, width // 2, batch_first=True)
         self.size = 2 * (width // 2)
 
-    def forward(self, digits: Digits) -> Tensor:
+    def forward(self, digits: DecimalDigits) -> Tensor:
         return torch.cat(
             [
                 _last_state(self.whole, digits.whole, digits.whole_count),
@@ -168,7 +168,7 @@ class _Scalar(_Features):
         super().__init__()
         self.size = 1
 
-    def forward(self, digits: Digits) -> Tensor:
+    def forward(self, digits: DecimalDigits) -> Tensor:
         whole, decimals = digits.whole.clamp(min=0), digits.decimals.clamp(min=0)
         power_PW = digits.whole_count[:, None] - 1 - torch.arange(DIGITS, device=whole.device)
         # Beyond what a double holds: its digits of 0 would be NaN.
@@ -186,7 +186,7 @@ class _Binary(_Features):
         super().__init__()
         self.size = _BITS_WHOLE + _BITS_FRACTION
 
-    def forward(self, digits: Digits) -> Tensor:
+    def forward(self, digits: DecimalDigits) -> Tensor:
         device = digits.whole.device
         whole_P = digits.whole.new_zeros(len(digits.whole))
         for digit_P in digits.whole.unbind(1):

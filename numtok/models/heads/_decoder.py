@@ -19,7 +19,7 @@ from numtok.encoding.automaton import Automaton
 from numtok.encoding.normalizers.base import Scaling
 from numtok.encoding.schemes.base import Scheme
 from numtok.models.distributions.base import Predictive
-from numtok.models.distributions.decoded import Decoded
+from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.heads.base import Calibration, ValueReader, tiled
 from numtok.models.trunks.transformer import Cache, Shape, Transformer
 
@@ -91,7 +91,7 @@ class DecoderReader(ValueReader):
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
-        return Decoded(self, parameters_NP, scaling)
+        return DecoderDistribution(self, parameters_NP, scaling)
 
     # --- tokens and numbers -----------------------------------------------------------------------
 
@@ -102,9 +102,9 @@ class DecoderReader(ValueReader):
         return self.scheme.decode(tokens.astype(np.uint32).ravel(), lengths).values
 
     @torch.no_grad()
-    def begun(self, parameters_NP: Tensor) -> "Beginnings":
+    def begun(self, parameters_NP: Tensor) -> "DecoderBeginnings":
         """All numbers before their first token."""
-        return Beginnings(self, parameters_NP)
+        return DecoderBeginnings(self, parameters_NP)
 
     @torch.no_grad()
     def beams(self, parameters_NP: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -133,7 +133,7 @@ class DecoderReader(ValueReader):
         return tokens, log_p
 
 
-class Beginnings:
+class DecoderBeginnings:
     """``U`` different beginnings of numbers, with what may come next.
 
     Many numbers that are drawn at once begin alike, so each beginning is worked out once. Behind

@@ -24,7 +24,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS, Scaling
 from numtok.errors import UsageError
 from numtok.models.distributions.base import PREDICTIVE, Predictive
 from numtok.models.vocabulary import Vocabulary
-from numtok.plugins import Asked, Check, a, told
+from numtok.plugins import Check, MemberCall, a, told
 from numtok.registry import Registry
 
 _TILE = 32  # a multiple of the rows that matrix products of a CPU work on together
@@ -166,7 +166,7 @@ class ValueReader(nn.Module, ABC):
         return {}
 
 
-def _normalizer(asked: Asked, spec: Any) -> Any:
+def _normalizer(asked: MemberCall, spec: Any) -> Any:
     asked.one_of(spec, str)
     try:
         NORMALIZERS.build(spec)
@@ -175,59 +175,59 @@ def _normalizer(asked: Asked, spec: Any) -> Any:
     return spec
 
 
-def _learnt(asked: Asked, answer: Any) -> Any:
+def _learnt(asked: MemberCall, answer: Any) -> Any:
     [values] = asked.given
     return asked.array(answer, "ndarray float32|int64[N, W]", finite=True, N=len(values))
 
 
-def _sayable(asked: Asked, answer: Any) -> Any:
+def _sayable(asked: MemberCall, answer: Any) -> Any:
     [values] = asked.given
     return asked.array(answer, "ndarray bool[N]", N=len(values))
 
 
-def _built(asked: Asked, reader: Any) -> Any:
+def _built(asked: MemberCall, reader: Any) -> Any:
     return asked.watching(asked.one_of(reader, ValueReader), _READER)
 
 
-def _parameters(asked: Asked, answer: Any) -> Any:
+def _parameters(asked: MemberCall, answer: Any) -> Any:
     [hidden_ND] = asked.given
     asked.array(answer, "Tensor float32[N, P]", N=len(hidden_ND))
     return _learning(asked, answer, hidden_ND)
 
 
-def _losses(asked: Asked, answer: Any) -> Any:
+def _losses(asked: MemberCall, answer: Any) -> Any:
     parameters_NP, _ = asked.given
     asked.array(answer, "Tensor float[N]", N=len(parameters_NP))
     return _learning(asked, answer, parameters_NP)
 
 
-def _learning(asked: Asked, answer: Tensor, given: Tensor) -> Tensor:
+def _learning(asked: MemberCall, answer: Tensor, given: Tensor) -> Tensor:
     """The answer; what has no gradient would learn nothing without a word."""
     if given.requires_grad and torch.is_grad_enabled() and not answer.requires_grad:
         raise asked.wrong("a Tensor without a gradient", "one that was made of what it was given")
     return answer
 
 
-def _token_losses(asked: Asked, answer: Any) -> Any:
+def _token_losses(asked: MemberCall, answer: Any) -> Any:
     parameters_NP, _ = asked.given
     if answer is None:
         return None
     return asked.array(answer, "Tensor float[N]", N=len(parameters_NP))
 
 
-def _point(asked: Asked, answer: Any) -> Any:
+def _point(asked: MemberCall, answer: Any) -> Any:
     [parameters_NP] = asked.given
     return asked.array(answer, "ndarray float64[N]", N=len(parameters_NP))
 
 
-def _predictive(asked: Asked, answer: Any) -> Any:
+def _predictive(asked: MemberCall, answer: Any) -> Any:
     numbers = len(asked.given[0])
     made = asked.watching(asked.one_of(answer, Predictive), PREDICTIVE, N=numbers)
     asked.again = numbers < 2
     return made
 
 
-def _calibration(asked: Asked, answer: Any) -> Any:
+def _calibration(asked: MemberCall, answer: Any) -> Any:
     for name, value in asked.one_of(answer, dict).items():
         if not isinstance(name, str) or not isinstance(value, float) or not math.isfinite(value):
             raise asked.wrong(f"{name!r}: {told(value)}", "finite floats by name")

@@ -18,7 +18,7 @@ _OF_CODEC = ("base", "length", "exponent", "mantissa", "repeat")
 
 
 @dataclass(frozen=True)
-class Decoder(ValueHead):
+class DecoderHead(ValueHead):
     """A causal transformer whose first position is the projected feature vector (Section 3.2).
 
     codec

@@ -23,7 +23,7 @@ _LOG_ROOT_PI = math.log(math.pi) / 2
 
 
 @dataclass(frozen=True)
-class NumGPT(ValueHead):
+class NumGPTHead(ValueHead):
     """A selector W_z, a head of texts W, one of exponents W_e and one of mantissas W_f, all without
     bias (Equations 7 to 11). Exponent and mantissa are said independently of each other.
 

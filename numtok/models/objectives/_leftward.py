@@ -3,12 +3,12 @@
 import numpy as np
 
 from numtok.models.batches import PAD, Batch
-from numtok.models.objectives.base import END, Example, moved
+from numtok.models.objectives.base import END, TrainingBatch, moved
 
 LOSSES = ("all", "answer")  # which tokens are learnt
 
 
-def leftward(batch: Batch, loss: str) -> Example:
+def leftward(batch: Batch, loss: str) -> TrainingBatch:
     """Each token predicted from those before it; of ``answer`` those from ``answer_start`` on."""
     rows, length = batch.tokens.shape[0], batch.tokens.shape[1] + 1
     columns = np.arange(length)
@@ -21,7 +21,7 @@ def leftward(batch: Batch, loss: str) -> Example:
     where = np.flatnonzero(learnt)
     answers = batch.valued(batch.number_start >= first[batch.number_row])
     tokens, values = moved(batch)
-    return Example(
+    return TrainingBatch(
         tokens=tokens,
         values=values,
         real=columns <= batch.lengths[:, None],

@@ -8,7 +8,7 @@ import numpy as np
 from numtok.errors import UsageError
 from numtok.models.batches import Batch
 from numtok.models.objectives._leftward import LOSSES, leftward
-from numtok.models.objectives.base import Example, Objective
+from numtok.models.objectives.base import Objective, TrainingBatch
 
 
 @dataclass(frozen=True)
@@ -38,5 +38,5 @@ class Ar(Objective):
     def requires(self) -> str | None:
         return "answer_start" if self.loss == "answer" else None
 
-    def example(self, batch: Batch, random: np.random.Generator) -> Example:
+    def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
         return leftward(batch, self.loss)

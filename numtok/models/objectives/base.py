@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.models.batches import Batch
-from numtok.plugins import Asked, a, told
+from numtok.plugins import MemberCall, a, told
 from numtok.registry import Registry
 
 MASK, END = 1, 2  # ids of records.SPECIALS
@@ -49,7 +49,7 @@ class TwoPasses:
 
 
 @dataclass(frozen=True, eq=False)
-class Example:
+class TrainingBatch:
     """What a model is given and what it must predict, for ``B`` rows of ``L`` tokens."""
 
     tokens: NDArray[np.int64]  # [B, L]
@@ -84,7 +84,7 @@ class Example:
         where = row * most + slot
         return asked, where, where[np.searchsorted(self.where, self.number_where)]
 
-    def parts(self, count: int) -> Iterator["Example"]:
+    def parts(self, count: int) -> Iterator["TrainingBatch"]:
         """The rows in ``count`` parts of like size, or in one part a row where there are fewer.
 
         Each is as long as its longest row.
@@ -95,7 +95,7 @@ class Example:
             longest = 1 + int(np.flatnonzero(self.real[first:end].any(axis=0)).max(initial=0))
             inside, where = self._within(self.where, first, end, longest)
             numbers, number_where = self._within(self.number_where, first, end, longest)
-            yield Example(
+            yield TrainingBatch(
                 tokens=self.tokens[first:end, :longest],
                 values=self.values[first:end, :longest],
                 real=self.real[first:end, :longest],
@@ -129,7 +129,7 @@ class Objective(ABC):
         """Whether the trunk may look at earlier tokens alone."""
 
     @abstractmethod
-    def example(self, batch: Batch, random: np.random.Generator) -> Example:
+    def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
         """What is learnt from a batch; all randomness comes from ``random``."""
 
     @abstractmethod
@@ -143,16 +143,16 @@ class Objective(ABC):
         return None
 
 
-def _required(asked: Asked, answer: Any) -> Any:
+def _required(asked: MemberCall, answer: Any) -> Any:
     columns = ("targets", "answer_start", "label", None)
     if answer not in columns:
         raise asked.wrong(told(answer), f"one of {', '.join(map(repr, columns))}")
     return answer
 
 
-def _example(asked: Asked, answer: Any) -> Any:
+def _example(asked: MemberCall, answer: Any) -> Any:
     batch = asked.given[0]
-    asked.one_of(answer, Example)
+    asked.one_of(answer, TrainingBatch)
     counts = (
         one.size if isinstance(one, np.ndarray) else 0
         for one in (answer.where, answer.number_where)
@@ -201,14 +201,14 @@ OBJECTIVES: Registry[Objective] = Registry(
 )
 
 
-def masked(batch: Batch, hidden: NDArray[np.bool_]) -> Example:
+def masked(batch: Batch, hidden: NDArray[np.bool_]) -> TrainingBatch:
     """The tokens ``hidden`` (bool[B, L]) masked and asked for; a masked number's value becomes 1.
 
     A number is asked for where its first token is masked, if it has a value.
     """
     where = np.flatnonzero(hidden)
     asked = batch.valued(hidden[batch.number_row, batch.number_start])
-    return Example(
+    return TrainingBatch(
         tokens=np.where(hidden, MASK, batch.tokens),
         values=np.where(hidden, np.float32(1), batch.values()),
         real=batch.real,
@@ -220,13 +220,13 @@ def masked(batch: Batch, hidden: NDArray[np.bool_]) -> Example:
     )
 
 
-def said(batch: Batch, chosen: NDArray[np.bool_]) -> Example:
+def said(batch: Batch, chosen: NDArray[np.bool_]) -> TrainingBatch:
     """The row as an autoregressive model sees it, the chosen numbers (bool[M]) asked for."""
     tokens, values = moved(batch)
     length = tokens.shape[1]
     places = batch.number_row * length + batch.number_start
     valued = batch.valued(chosen)
-    return Example(
+    return TrainingBatch(
         tokens=tokens,
         values=values,
         real=np.arange(length) <= batch.lengths[:, None],
@@ -238,7 +238,7 @@ def said(batch: Batch, chosen: NDArray[np.bool_]) -> Example:
     )
 
 
-def ended(batch: Batch, causal: bool) -> Example:
+def ended(batch: Batch, causal: bool) -> TrainingBatch:
     """The rows as they are, the last real place of each asked for; nothing is learnt.
 
     A causal model sees ``[END]`` first, so that place is that of the last token. A row without
@@ -256,7 +256,7 @@ def ended(batch: Batch, causal: bool) -> Example:
         tokens[batch.lengths == 0, 0] = END
         last = np.maximum(batch.lengths, 1) - 1
     none = np.zeros(0, np.int64)
-    return Example(
+    return TrainingBatch(
         tokens=tokens,
         values=values,
         real=np.arange(tokens.shape[1]) <= last[:, None],

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from numtok.models.batches import Batch
-from numtok.models.objectives.base import Example, Objective, ended
+from numtok.models.objectives.base import Objective, TrainingBatch, ended
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Classify(Objective):
     def requires(self) -> str | None:
         return "label"
 
-    def example(self, batch: Batch, random: np.random.Generator) -> Example:
+    def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
         seen = ended(batch, self.causal)
         labelled = batch.label >= 0
         return replace(seen, where=seen.where[labelled], labels=batch.label[labelled])

@@ -7,7 +7,7 @@ import numpy as np
 
 from numtok.errors import UsageError
 from numtok.models.batches import Batch
-from numtok.models.objectives.base import Example, Objective, masked
+from numtok.models.objectives.base import Objective, TrainingBatch, masked
 
 _WHAT = ("numbers", "tokens", "targets")
 
@@ -46,7 +46,7 @@ class Mlm(Objective):
     def requires(self) -> str | None:
         return "targets" if self.mask == "targets" else None
 
-    def example(self, batch: Batch, random: np.random.Generator) -> Example:
+    def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
         if self.mask == "targets":
             return masked(batch, batch.number_tokens(batch.is_target))
         # Not ``batch.real``, in which an empty row has a pad that would be masked and asked for.

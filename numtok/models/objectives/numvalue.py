@@ -9,11 +9,11 @@ import numpy as np
 from numtok.errors import UsageError
 from numtok.models.batches import Batch
 from numtok.models.objectives._leftward import LOSSES, leftward
-from numtok.models.objectives.base import Example, Objective, TwoPasses
+from numtok.models.objectives.base import Objective, TrainingBatch, TwoPasses
 
 
 @dataclass(frozen=True)
-class NumValue(Objective):
+class NumValueObjective(Objective):
     """L = L_emb + L_proj + lambda L_rec (Value-Aware, Section 3.2).
 
     L_emb is the cross-entropy of the next token, each ``<num>`` being f(x), the vector that the
@@ -77,7 +77,7 @@ class NumValue(Objective):
     def passes(self) -> TwoPasses:
         return TwoPasses(self.second, self.reconstruction, self.rate)
 
-    def example(self, batch: Batch, random: np.random.Generator) -> Example:
+    def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
         seen = leftward(batch, self.loss)
         first = np.zeros(len(batch.tokens), np.int64)
         if self.project == "answer":  # [END] comes first; a row without an answer has none

@@ -19,8 +19,8 @@ from numtok.analysis.figures._measures import Pair, Point, measured, notes_of
 from numtok.analysis.figures._picture import (
     Axis,
     Band,
-    Bars,
-    Line,
+    BarMarks,
+    LineMark,
     Mark,
     Points,
     Ticks,
@@ -33,9 +33,9 @@ from numtok.analysis.figures._settings import placed
 from numtok.analysis.figures._sources import sources_of
 from numtok.data.tables.table import Feature
 from numtok.errors import UsageError
-from numtok.evaluation.comparison.seeds import Spread
+from numtok.evaluation.comparison.seeds import SeedStatistics
 from numtok.evaluation.report_files import Evaluation, read
-from numtok.metrics.base import METRICS, Answers
+from numtok.metrics.base import METRICS, Predictions
 from numtok.records import DATA, ENCODED, TABLE
 from numtok.reports import Labels
 from numtok.stages.figure import picture_of
@@ -55,11 +55,11 @@ def evaluations(store: Store, *fakes: Fake) -> list[Evaluation]:
     return [read(make(store, fake, f"report-{index}")) for index, fake in enumerate(fakes)]
 
 
-def known(value: float, low: float | None = None, high: float | None = None) -> Spread:
-    return Spread(value, low, high, None, None if low is None else "bootstrap", 1, 10)
+def known(value: float, low: float | None = None, high: float | None = None) -> SeedStatistics:
+    return SeedStatistics(value, low, high, None, None if low is None else "bootstrap", 1, 10)
 
 
-UNDEFINED = Spread(None, None, None, None, None, 1, 10)
+UNDEFINED = SeedStatistics(None, None, None, None, None, 1, 10)
 
 
 def only(marks: Any, kind: type[Mark]) -> Any:
@@ -199,10 +199,12 @@ def test_panels_are_named_by_what_differs_the_seed_and_the_data_too(store: Store
 
 def test_a_curve_goes_from_left_to_right_with_its_band() -> None:
     x = np.array([3.0, 1.0, NAN, 2.0])
-    answers = Answers.of([30, 10, 0, 20], [31, 11, 1, 21], quantiles=np.arange(20.0).reshape(4, 5))
+    answers = Predictions.of(
+        [30, 10, 0, 20], [31, 11, 1, 21], quantiles=np.arange(20.0).reshape(4, 5)
+    )
     answers = answers._replace(valid=np.array([True, True, True, False]))
     panel = curve.panel_of("t", (Axis("x"), "y"), [("ud", x, answers)], {"ud": 4}, "linear")
-    points, line, band = (only(panel.marks, kind) for kind in (Points, Line, Band))
+    points, line, band = (only(panel.marks, kind) for kind in (Points, LineMark, Band))
     assert (points.x.tolist(), points.y.tolist()) == ([1.0, 2.0, 3.0], [10.0, 20.0, 30.0])
     assert line.x.tolist() == [1.0, 2.0, 3.0]
     np.testing.assert_equal(line.y, [11.0, NAN, 31.0])  # what is no number is a gap
@@ -212,10 +214,14 @@ def test_a_curve_goes_from_left_to_right_with_its_band() -> None:
 
 
 def test_a_report_without_quantiles_has_no_band() -> None:
-    answers = Answers.of([1, 2], [1, 2])
+    answers = Predictions.of([1, 2], [1, 2])
     columns = [("a", np.array([0.0, 1.0]), answers), ("b", np.array([0.0, 1.0]), answers)]
     panel = curve.panel_of("t", (Axis("x"), "y"), columns, {"a": 0, "b": 1}, "linear")
-    assert [type(mark) for mark in panel.marks] == [Points, Line, Line]  # one truth for both
+    assert [type(mark) for mark in panel.marks] == [
+        Points,
+        LineMark,
+        LineMark,
+    ]  # one truth for both
 
 
 def test_draws_share_the_frame_of_the_truth_and_those_outside_are_counted() -> None:
@@ -246,11 +252,13 @@ def test_lines_go_from_left_to_right_in_the_panel_of_their_data() -> None:
     first, second = lines.panels_of(points, "rows", Axis("R²"))
     assert (first.title, second.title) == ("airfoil", "yacht")
     mdn, ud = first.marks
-    assert isinstance(mdn, Line) and isinstance(ud, Line)
+    assert isinstance(mdn, LineMark) and isinstance(ud, LineMark)
     assert (mdn.label, mdn.x.tolist(), mdn.y.tolist()) == ("mdn", [10.0, 100.0], [0.2, 0.4])
     assert (mdn.low is not None) and mdn.low.tolist() == [0.1, 0.3]
     np.testing.assert_equal(ud.high, [NAN])
-    assert [mark.colour for mark in second.marks if isinstance(mark, Line)] == [ud.colour] == [1]
+    assert (
+        [mark.colour for mark in second.marks if isinstance(mark, LineMark)] == [ud.colour] == [1]
+    )
     assert first.x == second.x
 
 
@@ -429,7 +437,7 @@ def test_bars_are_sorted_by_how_far_the_first_way_is_ahead() -> None:
     panel = bars.panel_of(pairs, ["mdn", "ud"], METRICS.build("r2"))
     assert panel.y.names == ("b", "d", "a")
     first, second = panel.marks
-    assert isinstance(first, Bars) and isinstance(second, Bars)
+    assert isinstance(first, BarMarks) and isinstance(second, BarMarks)
     assert first.lengths.tolist() == [0.9, 0.3, 0.5]
     assert second.lengths.tolist() == [0.2, 0.3, 0.6]
     np.testing.assert_equal(first.low, [0.8, NAN, 0.4])
@@ -461,7 +469,7 @@ def test_bars_of_nothing_are_refused() -> None:
 def test_bars_need_two_ways_on_each_data_set(store: Store, fakes: list[Fake], message: str) -> None:
     refs = [make(store, fake, f"report-{index}").ref for index, fake in enumerate(fakes)]
     with pytest.raises(UsageError) as caught:
-        picture_of(bars.Bars(), refs, store)
+        picture_of(bars.BarsFigure(), refs, store)
     assert str(caught.value) == message
 
 

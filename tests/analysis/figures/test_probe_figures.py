@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from numtok.analysis.figures import embedding, error, pca, sweep
-from numtok.analysis.figures._picture import Band, Levels, Line, Mark, Panel, Points
-from numtok.analysis.probing.probe_files import Probed, publish, read
+from numtok.analysis.figures._picture import Band, Levels, LineMark, Mark, Panel, Points
+from numtok.analysis.probing.probe_files import LoadedProbe, publish, read
 from numtok.analysis.probing.probes import (
     MAY_LACK,
     PROBE,
@@ -19,13 +19,13 @@ from numtok.analysis.probing.probes import (
     Embedding,
     Probe,
     Saturation,
-    Tokens,
+    TokenComponents,
     Top,
     points_schema,
 )
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.metrics.base import Answers
+from numtok.metrics.base import Predictions
 from numtok.reports import Configuration, Figure
 from numtok.stages.figure import picture_of
 from numtok.store.artifact import Artifact
@@ -66,12 +66,12 @@ def along(**options: Any) -> Along:
 
 
 def probed(
-    found: Along | Embedding | Tokens,
+    found: Along | Embedding | TokenComponents,
     columns: dict[str, Any],
     *,
     scheme: str = "p1000",
     seen: list[float] | None = None,
-) -> Probed:
+) -> LoadedProbe:
     form = found.__struct_config__.tag
     assert isinstance(form, str)
     if isinstance(found, Along) and found.number is not None:
@@ -80,7 +80,7 @@ def probed(
     configuration: Configuration = {"scheme": scheme, **own, "objective": "mlm:targets"}
     made = Probe("m@0", "m", scheme, configuration, 0, form, found, [])
     values = None if seen is None else pa.table({"value": pa.array(seen, pa.float64())})
-    return Probed("probe@0", made, whole(points_schema(found), columns), values)
+    return LoadedProbe("probe@0", made, whole(points_schema(found), columns), values)
 
 
 def whole(schema: pa.Schema, columns: dict[str, Any]) -> pa.Table:
@@ -95,7 +95,7 @@ def whole(schema: pa.Schema, columns: dict[str, Any]) -> pa.Table:
     )
 
 
-def keep(store: Store, of: Probed, name: str) -> Artifact:
+def keep(store: Store, of: LoadedProbe, name: str) -> Artifact:
     with store.draft(PROBE, name, {"of": repr(of)}, [], ["numtok", "probe"]) as draft:
         assert not isinstance(draft, Artifact)
         return publish(draft, of.probe, of.points, of.seen, 0.0)
@@ -125,7 +125,7 @@ SMOOTH = probed(
 
 def test_predictions_over_samples_are_dots_with_the_seen_values_dashed(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    picture = picture_of(sweep.Sweep(), [keep(store, SAMPLES, "samples").ref], store)
+    picture = picture_of(sweep.SweepFigure(), [keep(store, SAMPLES, "samples").ref], store)
     panel, tops = picture.panels
     assert panel.diagonal == "prediction = truth"
     assert (panel.x.label, panel.y.label) == ("truth of dt", "prediction of dt")
@@ -145,11 +145,11 @@ def test_predictions_over_samples_are_dots_with_the_seen_values_dashed(tmp_path:
 def test_models_along_one_number_share_a_panel(tmp_path: Path) -> None:
     store = Store(tmp_path)
     refs = [keep(store, SWEPT, "swept").ref, keep(store, SMOOTH, "smooth").ref]
-    picture = picture_of(sweep.Sweep(), refs, store)
+    picture = picture_of(sweep.SweepFigure(), refs, store)
     panel, tops = picture.panels
     assert (panel.title, tops.title) == ("dt, ood, row 7", "dt, ood, row 7: p1000")
     assert panel.diagonal is None
-    assert [(mark.label, mark.colour) for mark in of_kind(panel, Line)] == [
+    assert [(mark.label, mark.colour) for mark in of_kind(panel, LineMark)] == [
         ("p1000", 0),
         ("xval", 1),
     ]
@@ -157,7 +157,7 @@ def test_models_along_one_number_share_a_panel(tmp_path: Path) -> None:
     assert (band.label, band.low.tolist()) == ("xval", [0.1, 0.2, 0.2])
     [levels] = of_kind(panel, Levels)
     assert levels.values.tolist() == [0.2, 0.3, 0.4]
-    first, _ = of_kind(tops, Line)
+    first, _ = of_kind(tops, LineMark)
     np.testing.assert_array_equal(first.y, [-0.5, -1.0, np.nan])
 
 
@@ -170,7 +170,7 @@ def test_many_seen_values_are_told_and_not_drawn() -> None:
     assert notes == ["dt, ood: the 50 values in the train split are not drawn."]
 
 
-def bent(formula: str | None) -> Probed:
+def bent(formula: str | None) -> LoadedProbe:
     found = Embedding("the vector of [NUM]", 4, -1.0, 1.0, formula, None)
     x = [-1.0, 0.0, 1.0]
     columns = {"x": x, "mean": x, "low": [-2.0, -1.0, 0.0], "high": [0.0, 1.0, 2.0]}
@@ -181,7 +181,7 @@ def bent(formula: str | None) -> Probed:
 def test_an_embedding_has_a_band_over_positions_and_its_formula() -> None:
     picture = embedding.picture_of([("xval", bent("x / r")), ("other", bent(None))])
     [panel] = picture.panels
-    assert [(mark.label, mark.colour) for mark in of_kind(panel, Line)] == [
+    assert [(mark.label, mark.colour) for mark in of_kind(panel, LineMark)] == [
         ("xval", 0),
         ("formula", None),
         ("other", 1),
@@ -192,7 +192,7 @@ def test_an_embedding_has_a_band_over_positions_and_its_formula() -> None:
 
 def test_components_are_shown_beside_each_other_and_over_the_value() -> None:
     values = np.arange(8.0)
-    found = Tokens(8, [0.7, 0.2, 0.1], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 0.1)
+    found = TokenComponents(8, [0.7, 0.2, 0.1], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 0.1)
     columns = {"value": values, "pc1": values, "pc2": -values, "pc3": values * 0}
     plane, over = pca.panels_of("p10", probed(found, columns))
     assert [mark.label for mark in plane.marks] == ["0 to 1", "2 to 3", "4 to 5", "6 to 7"]
@@ -225,9 +225,9 @@ def test_a_damaged_probe_says_so(tmp_path: Path) -> None:
 def test_errors_are_medians_with_quartiles_in_bins_of_as_many() -> None:
     random = np.random.default_rng(0)
     truth = 10.0 ** random.uniform(-2, 4, 2000)
-    answers = Answers.of(-truth, -truth * 1.25)
+    answers = Predictions.of(-truth, -truth * 1.25)
     panel, notes = error.panel_of("sums", [("p10", answers)], {"p10": 0}, relative=True)
-    [found] = of_kind(panel, Line)
+    [found] = of_kind(panel, LineMark)
     assert len(found.x) == 20
     np.testing.assert_allclose(found.y, 0.25)
     np.testing.assert_allclose([found.low, found.high], 0.25)
@@ -235,16 +235,16 @@ def test_errors_are_medians_with_quartiles_in_bins_of_as_many() -> None:
     assert (panel.x.scale, panel.y.scale) == ("log", "log")
     assert panel.y.label == "|prediction - truth| / |truth|"
     absolute, _ = error.panel_of("sums", [("p10", answers)], {"p10": 0}, relative=False)
-    [found] = of_kind(absolute, Line)
+    [found] = of_kind(absolute, LineMark)
     np.testing.assert_allclose(found.y, 0.25 * found.x)
     assert notes == []
 
 
 def test_what_has_no_place_is_told() -> None:
     truth = np.array([0.0, 1.0, 2.0, 4.0])
-    answers = Answers.of(truth, truth)._replace(valid=np.array([True, False, True, True]))
+    answers = Predictions.of(truth, truth)._replace(valid=np.array([True, False, True, True]))
     panel, notes = error.panel_of("sums", [("p10", answers)], {"p10": 0}, relative=False)
-    [found] = of_kind(panel, Line)
+    [found] = of_kind(panel, LineMark)
     assert (found.x.tolist(), found.y.tolist()) == ([3.0], [0.0])
     assert panel.y.scale == "signed-log"  # an exact model has its place, too
     assert notes == [
@@ -263,7 +263,7 @@ def test_the_command_draws_them_all_and_the_same_bytes_again(numtok: Shell, tmp_
     pytest.importorskip("matplotlib")
     store = Store(tmp_path / "artifacts")
     columns = {"value": [1.0, 2.0, 3.0], "pc1": [0.0, 1.0, 2.0], "pc2": [0.0] * 3, "pc3": [0.0] * 3}
-    found = Tokens(3, [1.0, 0.0, 0.0], [1.0, None, None], [1.0, None, None], 0.5)
+    found = TokenComponents(3, [1.0, 0.0, 0.0], [1.0, None, None], [1.0, None, None], 0.5)
     keep(store, SAMPLES, "samples")
     keep(store, SWEPT, "swept")
     keep(store, bent("x / r"), "bent")

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from numtok.analysis.figures import confidence as figure
-from numtok.analysis.figures._picture import Line
-from numtok.analysis.probing.confidence import Asked, Probed, confidence
+from numtok.analysis.figures._picture import LineMark
+from numtok.analysis.probing.confidence import ConfidenceQuery, ConfidenceResult, confidence
 from numtok.analysis.probing.continuity import variation
 from numtok.analysis.probing.probe_files import read
 from numtok.analysis.probing.probes import Confidence
@@ -47,13 +47,13 @@ def loaded(scheme: str, objective: str, **options: Any) -> LoadedModel:
     return LoadedModel(artifact, model, fakemodels.codec(scheme), trained)
 
 
-def asked(one: LoadedModel, text: str = TEXT, **options: Any) -> Probed:
+def asked(one: LoadedModel, text: str = TEXT, **options: Any) -> ConfidenceResult:
     plain: dict[str, Any] = {"number": None, "low": 60.0, "high": 110.0, "points": 7, "label": None}
-    how = Asked(row_of(text, one.codec), 0, "the text", **plain | options)
+    how = ConfidenceQuery(row_of(text, one.codec), 0, "the text", **plain | options)
     return confidence(one, how, quiet)
 
 
-def columns(found: Probed) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def columns(found: ConfidenceResult) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     x, y = (np.array(found.points.column(name).to_pylist()) for name in ("x", "confidence"))
     return x, y
 
@@ -320,12 +320,12 @@ def test_a_text_or_a_row_is_asked_of_any_model_and_drawn(numtok: Shell, world: W
     titles = [TEXT, "row 'test-3' of split 'test'"]
     assert [one.asked for one in found if isinstance(one, Confidence)] == titles * 3
 
-    picture = picture_of(figure.Confidence(), refs, world.store)
+    picture = picture_of(figure.ConfidenceFigure(), refs, world.store)
     assert [panel.title for panel in picture.panels] == titles * 2
     assert [len(panel.marks) for panel in picture.panels] == [2, 2, 1, 1]
     assert [panel.x.scale for panel in picture.panels] == ["log"] * 4
     (curve,) = picture.panels[2].marks
-    assert isinstance(curve, Line) and curve.y.max() == 0.0
+    assert isinstance(curve, LineMark) and curve.y.max() == 0.0
     assert sum("variation / range" in note for note in picture.notes) == 6
     pytest.importorskip("matplotlib")
     ran = numtok(*store, "figure", "confidence", *refs, "--out", "a.svg")

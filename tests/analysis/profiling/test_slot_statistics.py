@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok.analysis.profiling import slot_statistics as tallies
-from numtok.analysis.profiling.slot_statistics import Distinct, Tally
+from numtok.analysis.profiling.slot_statistics import Distinct, NumberStatistics
 from numtok.analysis.profiling.unit import Counted
 from numtok.encoding.number_sample import ROWS_KEPT
 from numtok.encoding.row_keys import KEPT
@@ -318,5 +318,5 @@ def test_a_spread_too_small_for_its_squares_is_not_known() -> None:
 
 
 def test_outside_numbers_leave_the_moments_alone() -> None:
-    found: Tally = tally(count([[["[1e400, 1, 1, 3, 3, 1, 1, 3, 3]"]]]))
+    found: NumberStatistics = tally(count([[["[1e400, 1, 1, 3, 3, 1, 1, 3, 3]"]]]))
     assert (found.moments.count, found.moments.mean, found.moments.deviation) == (8, 2.0, 1.0)

@@ -17,8 +17,8 @@ from numtok.data.nupa.answers import Score, score
 from numtok.data.nupa.notation import in_notation
 from numtok.data.tasks import _nupa_answers, _nupa_operands, _nupa_questions
 from numtok.errors import DataError, UsageError
-from numtok.evaluation.report_files import Predictions
-from numtok.metrics.base import METRICS, Answers, Z, ends
+from numtok.evaluation.report_files import ReportPredictions
+from numtok.metrics.base import METRICS, Predictions, Z, ends
 from numtok.stages import nupa as stage
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
@@ -117,7 +117,7 @@ def test_a_truth_of_no_form_is_compared_as_a_whole() -> None:
 
 
 def test_the_metrics_are_the_means_of_the_scores() -> None:
-    made = Answers.of_texts(
+    made = Predictions.of_texts(
         ["1287", "10.5", "1/2", "1.5e3"], ["1287 or so", "1.25", "2/4", None], sample=np.arange(4)
     )
     expected = {
@@ -256,7 +256,9 @@ def test_intervals_hold_the_mean_of_other_questions(
     assert held >= 88
 
 
-def report(*rows: tuple[str, int, str, str | None], task: str = RATIOS, **more: str) -> Predictions:
+def report(
+    *rows: tuple[str, int, str, str | None], task: str = RATIOS, **more: str
+) -> ReportPredictions:
     """A report's predictions: id, position, the true number and the one that was said."""
     ids, positions, truths, said = zip(*rows, strict=True)
     columns = {
@@ -270,7 +272,7 @@ def report(*rows: tuple[str, int, str, str | None], task: str = RATIOS, **more: 
         "group_digits": ["3"] * len(ids),
     }
     columns = {name: column for name, column in columns.items() if name not in more}
-    return Predictions("a report", pa.table(columns), Answers.of([], []))
+    return ReportPredictions("a report", pa.table(columns), Predictions.of([], []))
 
 
 def test_the_numbers_of_a_reports_row_are_one_answer() -> None:

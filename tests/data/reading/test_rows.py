@@ -15,7 +15,7 @@ from numtok.data.reading.rows import (
     NO_TARGETS,
     Categories,
     Places,
-    Rows,
+    RowColumns,
     far_out,
     outside,
 )
@@ -24,18 +24,18 @@ from numtok.records import Row, row_type
 # --- both ways ---------------------------------------------------------------------------------
 
 
-def quickly(block: bytes, text_field: str = "text") -> Rows | None:
+def quickly(block: bytes, text_field: str = "text") -> RowColumns | None:
     lines = find_lines(block, text_field)
     assert not lines.suspicious.any()
-    return Rows.of_values(block, lines, Places(7, lines.starts))
+    return RowColumns.of_values(block, lines, Places(7, lines.starts))
 
 
-def by_records(block: bytes, text_field: str = "text") -> Rows:
+def by_records(block: bytes, text_field: str = "text") -> RowColumns:
     records = msgspec.json.Decoder(row_type(text_field)).decode_lines(block)
-    return Rows.of_records(records, Places(7, find_lines(block).starts))
+    return RowColumns.of_records(records, Places(7, find_lines(block).starts))
 
 
-def plain(rows: Rows) -> dict[str, Any]:
+def plain(rows: RowColumns) -> dict[str, Any]:
     """Every column as lists of Python values."""
     targets = rows.targets or NO_TARGETS
 

@@ -399,7 +399,7 @@ def test_a_zip_that_unpacks_to_too_much_is_refused_before_it_is(
     )
     monkeypatch.setattr(quota, "_LARGE", 1 << 40)
     monkeypatch.setattr(quota, "_ALWAYS", 1 << 20)
-    disk = files.System()
+    disk = files.FileSystem()
     monkeypatch.setattr(type(disk), "room", lambda *_: ((1 << 30) + (39 << 20), 10 << 30))
     assert refused().startswith(f"{path} has {40 << 20:,} bytes or more, and the disk of ")
     for limit in ("none", "1GB"):

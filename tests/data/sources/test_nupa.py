@@ -9,7 +9,7 @@ import pytest
 from numtok.data.nupa.keys import DIGITS, KEYS, chosen
 from numtok.data.nupa.strata import allowed
 from numtok.data.sources.base import SOURCES
-from numtok.data.sources.nupa import Nupa
+from numtok.data.sources.nupa import NupaSource
 from numtok.errors import DataError, UsageError
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
@@ -128,7 +128,7 @@ def test_a_file_comes_from_a_server_in_the_same_bytes(tmp_path: Path, server: Se
     (own,) = fetched(store, "nupa", from_=path)
     (artifact,) = fetched(store, "nupa", from_=f"{server.url}/nupa/test.json")
     assert artifact.ref == own.ref
-    (origin,) = Nupa().origins()
+    (origin,) = NupaSource().origins()
     assert origin.files == {
         "test.json": "https://huggingface.co/datasets/HaotongYang/NUPA_text/resolve/"
         "01e3831ec00dfd618a77d9f6fe7fc0d327ad16d7/test.json"
@@ -265,7 +265,7 @@ def test_places_without_the_file_are_one_line(tmp_path: Path) -> None:
         (tmp_path / "a", f"--from {tmp_path / 'a'}: there is no such file; check the path"),
     ):
         with pytest.raises(UsageError) as error:
-            list(Nupa(from_=str(place)).origins())
+            list(NupaSource(from_=str(place)).origins())
         assert str(error.value) == told
 
 

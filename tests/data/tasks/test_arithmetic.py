@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok.data.tasks.arithmetic import Arithmetic
-from numtok.data.tasks.base import SHARES, TASKS, Split
+from numtok.data.tasks.base import SHARES, TASKS, TaskSplit
 from numtok.encoding.codec import Texts
 from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
@@ -39,7 +39,9 @@ SIGNS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 
 def rows(task: Arithmetic, count: int, seed: int = 0) -> list[Row]:
     """Some rows, all in one split."""
-    return msgspec.json.Decoder(Row).decode_lines(task.unit(seed, Split("train", count), 0).rows)
+    return msgspec.json.Decoder(Row).decode_lines(
+        task.unit(seed, TaskSplit("train", count), 0).rows
+    )
 
 
 def texts(spec: str, count: int) -> list[str]:
@@ -214,7 +216,7 @@ def split_of_all(spec: str, count: int, begin: int = 0, end: int = SHARES) -> li
     """Texts of one split."""
     task = TASKS.build(spec)
     assert isinstance(task, Arithmetic)
-    content = task.unit(0, Split("train", count, begin, end), 0).rows
+    content = task.unit(0, TaskSplit("train", count, begin, end), 0).rows
     return [row.text for row in msgspec.json.Decoder(Row).decode_lines(content)]
 
 
@@ -344,7 +346,7 @@ def test_settings_that_cannot_be_are_refused(settings: str, message: str) -> Non
 def test_running_out_of_expressions_is_an_error() -> None:
     task = Arithmetic(kind="product", digits=1)
     with pytest.raises(UsageError) as refused:
-        task.unit(0, Split("test", 40, 0, SHARES // 10), 0)
+        task.unit(0, TaskSplit("test", 40, 0, SHARES // 10), 0)
     assert str(refused.value) == (
         "arithmetic,kind=product,digits=1 has 81 different expressions, and at most some 95% can "
         "be drawn: too few for 40 in the split 'test'; give fewer --samples, or settings with "
@@ -355,7 +357,7 @@ def test_running_out_of_expressions_is_an_error() -> None:
 def test_a_unit_beyond_all_expressions_is_an_error() -> None:
     task = Arithmetic(kind="product", digits=2)
     with pytest.raises(UsageError, match="too few for 400,000 in the split 'train'"):
-        task.unit(0, Split("train", 400_000), 1)
+        task.unit(0, TaskSplit("train", 400_000), 1)
 
 
 @given(tasks())

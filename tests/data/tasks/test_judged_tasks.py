@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from numtok.data.tasks._unrepeated import log_draw, shared_out
-from numtok.data.tasks.base import SHARES, TASKS, Split, TextTask
+from numtok.data.tasks.base import SHARES, TASKS, TaskSplit, TextTask
 from numtok.errors import UsageError
 from numtok.records import Row
 from numtok.registry import Range
@@ -39,13 +39,13 @@ VARIANTS = (
     "wordproblems,wrong=operation",
     "wordproblems,numbers=1..1000,answers=100..300",
 )
-TRAIN = Split("train", 3200, 0, SHARES * 4 // 5)
-TEST = Split("test", 800, SHARES * 4 // 5, SHARES)
+TRAIN = TaskSplit("train", 3200, 0, SHARES * 4 // 5)
+TEST = TaskSplit("test", 800, SHARES * 4 // 5, SHARES)
 FOLDER = Path(gen.__file__).parents[1] / "data" / "tasks" / "templates"
 
 
 @cache
-def rows(spec: str, split: Split = TRAIN, seed: int = 0) -> tuple[Row, ...]:
+def rows(spec: str, split: TaskSplit = TRAIN, seed: int = 0) -> tuple[Row, ...]:
     task = TASKS.build(spec)
     assert isinstance(task, TextTask)
     units = range(-(-split.rows // task.unit_rows))
@@ -91,7 +91,7 @@ def test_the_logarithmic_sampler_has_the_stated_probabilities() -> None:
 
 def test_kinds_have_equal_parts_but_for_those_that_have_too_few() -> None:
     def shares(pairs: int, *possible: int) -> list[int] | None:
-        found = shared_out(pairs, possible, Split("train", 2 * pairs, 0, SHARES // 2))
+        found = shared_out(pairs, possible, TaskSplit("train", 2 * pairs, 0, SHARES // 2))
         return None if found is None else found.tolist()
 
     assert shares(300, 10_000, 10_000, 10_000) == [100, 100, 100]
@@ -105,8 +105,12 @@ def test_kinds_have_equal_parts_but_for_those_that_have_too_few() -> None:
 
 
 @pytest.mark.parametrize("spec", VARIANTS)
-@pytest.mark.parametrize("split", [TRAIN, TEST, Split("train", 1601)], ids=["train", "test", "odd"])
-def test_labels_are_balanced_in_every_template_object_and_split(spec: str, split: Split) -> None:
+@pytest.mark.parametrize(
+    "split", [TRAIN, TEST, TaskSplit("train", 1601)], ids=["train", "test", "odd"]
+)
+def test_labels_are_balanced_in_every_template_object_and_split(
+    spec: str, split: TaskSplit
+) -> None:
     made = rows(spec, split)
     odd = split.rows % 2
     found = Counter(row.label for row in made)
@@ -248,7 +252,7 @@ def test_no_word_of_a_comparison_tells_of_its_numbers() -> None:
 
 
 def test_a_template_of_few_numbers_leaves_its_rows_to_others() -> None:
-    made = Counter(map(groups, rows("comparison", Split("train", 300_000))))
+    made = Counter(map(groups, rows("comparison", TaskSplit("train", 300_000))))
     persons = made.pop(("person-younger",))
     assert 5000 < persons < 0.76 * 90 * 89
     assert max(made.values()) - min(made.values()) <= 2
@@ -449,10 +453,10 @@ def test_few_different_rows_are_drawn_to_three_quarters_and_no_further(tmp_path:
     )
     task = TASKS.build(f"comparison,templates={path}")
     assert isinstance(task, TextTask) and task.possible == 40 * 39
-    whole = rows(f"comparison,templates={path}", Split("train", 1160))
+    whole = rows(f"comparison,templates={path}", TaskSplit("train", 1160))
     assert len(set(map(combination, whole))) == 1160
     with pytest.raises(UsageError) as caught:
-        task.unit(0, Split("train", 1200), 0)
+        task.unit(0, TaskSplit("train", 1200), 0)
     assert str(caught.value).endswith(
         "has 1,560 different rows, of which some three quarters can be drawn: too few for 1,200 in "
         "the split 'train', with 1 of them; give fewer --samples, or wider ranges"

@@ -17,8 +17,8 @@ from numtok.data.nupa.wording import row as written
 from numtok.data.tasks._nupa_answers import answers
 from numtok.data.tasks._nupa_operands import Draws
 from numtok.data.tasks._nupa_questions import variants
-from numtok.data.tasks.base import Split
-from numtok.data.tasks.nupa import Nupa
+from numtok.data.tasks.base import TaskSplit
+from numtok.data.tasks.nupa import NupaTask
 from numtok.errors import UsageError
 from numtok.stages.gen import Config
 from tests.cli import test_store_commands as test_cli_store
@@ -33,7 +33,7 @@ needs_sample = pytest.mark.skipif(not SAMPLE.is_file(), reason="no sample of NUP
 Row = dict[str, Any]
 
 
-def rows(task: Nupa, seed: int = 0, name: str | None = None) -> list[Row]:
+def rows(task: NupaTask, seed: int = 0, name: str | None = None) -> list[Row]:
     """The rows of all splits, or of one."""
     found = []
     for split in task.own_splits:
@@ -65,7 +65,7 @@ def stratum(row: Row) -> tuple[str, int]:
 def test_every_answer_is_that_of_an_evaluator_that_reads_the_text_alone(key: Key) -> None:
     preset = "published" if key.is_published else "paper"
     for digits in spread(key):
-        task = Nupa(preset, key.name, str(digits), 20, 5, 15, rounding="correct")
+        task = NupaTask(preset, key.name, str(digits), 20, 5, 15, rounding="correct")
         made = rows(task)
         assert made
         for row in made:
@@ -100,7 +100,7 @@ def test_a_difference_below_one_has_an_exponent_below_zero() -> None:
 def test_operands_are_of_the_stratum_and_as_the_task_wants_them(key: Key) -> None:
     preset = "published" if key.is_published else "paper"
     for digits in (3, 7):
-        for row in rows(Nupa(preset, key.name, str(digits), train=60, validation=0, test=60)):
+        for row in rows(NupaTask(preset, key.name, str(digits), train=60, validation=0, test=60)):
             numbers = row["operands"] if key.second not in ("none", "int") else row["operands"][:1]
             lengths = [DIGITS[key.first](one) for one in numbers]
             assert max(lengths) == digits
@@ -135,7 +135,7 @@ def test_strings_are_made_as_the_published_ones_are() -> None:
 
     for name, strata in sample().items():
         forms = {form(text) for texts in strata.values() for text in texts}
-        task = Nupa("published", name, "5", train=0, validation=0, test=200)
+        task = NupaTask("published", name, "5", train=0, validation=0, test=200)
         assert {form(row["text"]) for row in rows(task)} == forms
 
 
@@ -153,7 +153,7 @@ def test_the_published_answers_come_out_of_the_published_operands() -> None:
     assert 0 < differ["correct"] < 40  # a tenth of 194 strings of sig
 
 
-SHORT = Nupa(digits="3", train=0, validation=0, test=1, prompt="short")
+SHORT = NupaTask(digits="3", train=0, validation=0, test=1, prompt="short")
 
 
 def test_the_short_prompt_is_that_of_the_papers_appendix() -> None:
@@ -171,7 +171,7 @@ def test_the_short_prompt_is_that_of_the_papers_appendix() -> None:
 
 
 def test_rounding_changes_the_answers_of_sig_alone() -> None:
-    task = Nupa(tasks="add+sig+to_scient", digits="3", train=0, validation=0, test=200)
+    task = NupaTask(tasks="add+sig+to_scient", digits="3", train=0, validation=0, test=200)
     for one, other in zip(rows(task), rows(replace(task, rounding="correct")), strict=True):
         assert one["operands"] == other["operands"]
         assert one["gold"] == other["gold"] or one["group"]["operation"] == "sig"
@@ -204,26 +204,26 @@ def test_the_counts_of_the_published_test_add_up() -> None:
             counts, (allowed(*pair) or (0, 0) for pair in pairs), strict=True
         )
     )
-    aware = {split.name: split.rows for split in Nupa().own_splits}
+    aware = {split.name: split.rows for split in NupaTask().own_splits}
     assert aware["test"] == VALUE_AWARE_ROWS
-    assert {s.name: s.rows for s in Nupa(preset="published").own_splits}["test"] == TEST_ROWS
+    assert {s.name: s.rows for s in NupaTask(preset="published").own_splits}["test"] == TEST_ROWS
 
 
 def test_a_stratum_has_as_many_rows_as_published_or_as_asked_for() -> None:
     tasks = "sub_Fraction+max_Fraction+to_scient_Integer+to_float_Fraction"
-    task = Nupa(tasks=tasks, train=0, validation=0)
+    task = NupaTask(tasks=tasks, train=0, validation=0)
     counts = Counter(map(stratum, rows(task)))
     assert counts == {
         (key.name, digits): published(key, digits)
         for key in chosen("value-aware", tasks)
         for digits in range(key.tested[0], 8)
     }
-    given = Counter(map(stratum, rows(Nupa(tasks="add_Float", digits="4..6", train=7, test=9))))
+    given = Counter(map(stratum, rows(NupaTask(tasks="add_Float", digits="4..6", train=7, test=9))))
     assert given == {("add_Float_Float_Float", digits): 7 + 9 + 1000 for digits in (4, 5, 6)}
 
 
 def test_a_small_stratum_is_shared_out_and_what_lacks_is_counted() -> None:
-    task = Nupa(tasks="add_Integer", digits="1", train=1000)
+    task = NupaTask(tasks="add_Integer", digits="1", train=1000)
     made = Counter(row["split"] for row in rows(task))
     assert 5 <= made["test"] == made["validation"] <= 10  # a tenth of 100 questions
     # Those of the others are out in either order.
@@ -239,7 +239,7 @@ def test_no_question_of_test_is_in_another_split_even_exchanged_or_of_a_variant(
     tasks = "mod+mod_easy+add_Fraction+add_easy+max_Integer+max_hard_Integer+length_Integer"
     asked: dict[str, set[tuple[str, ...]]] = {"train": set(), "validation": set(), "test": set()}
     seen = Counter[tuple[str, str]]()
-    for row in rows(Nupa(tasks=tasks, digits=digits, train=400, validation=100, test=100)):
+    for row in rows(NupaTask(tasks=tasks, digits=digits, train=400, validation=100, test=100)):
         operation, operands = row["group"]["operation"], row["operands"]
         matters = operation in ("modulo", "length")  # which operand comes first
         asked[row["split"]].add((operation, *(operands if matters else sorted(operands))))
@@ -262,8 +262,8 @@ def test_variants_are_the_tasks_that_ask_in_the_same_words() -> None:
 
 
 def test_a_test_split_does_not_depend_on_what_else_is_made() -> None:
-    alone = Nupa(tasks="sub_Float", digits="5", train=0, validation=0, test=30)
-    among = Nupa(tasks="all", digits="4..5", train=3, validation=8, test=50)
+    alone = NupaTask(tasks="sub_Float", digits="5", train=0, validation=0, test=30)
+    among = NupaTask(tasks="all", digits="4..5", train=3, validation=8, test=50)
     texts = {row["id"]: row["text"] for row in rows(among, name="test")}
     own = {row["id"]: row["text"] for row in rows(alone)}
     assert len(own) == 30
@@ -275,9 +275,9 @@ def test_a_test_split_does_not_depend_on_what_else_is_made() -> None:
 def test_a_split_is_the_same_however_many_units_it_is_cut_into(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    task = Nupa(tasks="mod", digits="3..5", train=300, validation=0, test=0)
+    task = NupaTask(tasks="mod", digits="3..5", train=300, validation=0, test=0)
     whole = {row["id"]: row for row in rows(task)}
-    monkeypatch.setattr(Nupa, "unit_rows", 128)
+    monkeypatch.setattr(NupaTask, "unit_rows", 128)
     assert {row["id"]: row for row in rows(task)} == whole
 
 
@@ -345,12 +345,12 @@ def test_settings_that_cannot_be_are_one_line(numtok: Shell, spec: str, told: st
 
 def test_an_unknown_task_is_named_with_its_nearest_match() -> None:
     with pytest.raises(UsageError) as error:
-        Nupa(tasks="add+multiply")
+        NupaTask(tasks="add+multiply")
     told = str(error.value)
     assert told.startswith("unknown task of preset value-aware 'multiply'; did you mean 'multiply_")
     assert told.endswith("; several are joined by +")
     with pytest.raises(UsageError, match="unknown task of preset value-aware 'get_digit'"):
-        Nupa(tasks="get_digit")
+        NupaTask(tasks="get_digit")
 
 
 @pytest.mark.parametrize(("option", "value"), [("--samples", "10"), ("--split", "test=0.5")])
@@ -364,8 +364,8 @@ def test_samples_and_split_mean_nothing(numtok: Shell, option: str, value: str) 
 
 
 def test_a_sample_of_a_split_has_some_of_its_strata() -> None:
-    task = Nupa(train=0, validation=0)
-    lines = task.unit(0, Split("test", 160), 0).rows.splitlines()
+    task = NupaTask(train=0, validation=0)
+    lines = task.unit(0, TaskSplit("test", 160), 0).rows.splitlines()
     found = Counter(stratum(json.loads(line)) for line in lines)
     assert len(lines) == 160
     assert len(found) == 16

@@ -17,8 +17,8 @@ import pytest
 from numpy.typing import NDArray
 
 from numtok.data.tasks import orbits
-from numtok.data.tasks._nbody import System, come_close, positions, simulation
-from numtok.data.tasks.base import TASKS, Split
+from numtok.data.tasks._nbody import PlanetarySystem, come_close, positions, simulation
+from numtok.data.tasks.base import TASKS, TaskSplit
 from numtok.data.tasks.orbits import Orbits
 from numtok.errors import UsageError
 from numtok.records import Row
@@ -38,16 +38,16 @@ Floats = NDArray[np.float64]
 FAST = Orbits(planets=Range(2, 2), points=Range(5, 9), span=Range(2, 3))
 
 
-def drawn(task: Orbits, split: str = "train", rows: int = 8_000) -> list[System]:
+def drawn(task: Orbits, split: str = "train", rows: int = 8_000) -> list[PlanetarySystem]:
     return list(task.systems(0, split, range(rows)))
 
 
-def first_axes(systems: Sequence[System]) -> Floats:
+def first_axes(systems: Sequence[PlanetarySystem]) -> Floats:
     return np.array([system.axes[0] for system in systems])
 
 
 def made(task: Orbits, rows: int, split: str = "train") -> list[Row]:
-    content = task.unit(0, Split(split, rows), 0).rows
+    content = task.unit(0, TaskSplit(split, rows), 0).rows
     return msgspec.json.Decoder(Row).decode_lines(content)
 
 
@@ -229,8 +229,10 @@ def test_intervals_can_be_held_out() -> None:
 # --- the physics -------------------------------------------------------------------------------
 
 
-def lone(axis: float, eccentricity: float, longitude: float, step: float, points: int) -> System:
-    return System([1e-12], [axis], [eccentricity], [longitude], step, points)
+def lone(
+    axis: float, eccentricity: float, longitude: float, step: float, points: int
+) -> PlanetarySystem:
+    return PlanetarySystem([1e-12], [axis], [eccentricity], [longitude], step, points)
 
 
 @pytest.mark.parametrize("axis", [1.0, 1.7, 3.0])
@@ -298,7 +300,7 @@ WIDE = Orbits(planets=Range(2, 2), outer=Range(5, 14), points=FAST.points, span=
 
 
 def test_rows_that_leave_the_bound_are_drawn_again_and_counted() -> None:
-    content, counts = WIDE.unit(0, Split("train", 100), 0)
+    content, counts = WIDE.unit(0, TaskSplit("train", 100), 0)
     found = msgspec.json.Decoder(Row).decode_lines(content)
     for row in found:
         assert np.abs(np.array(read(row)["data"])).max() < 10
@@ -319,22 +321,22 @@ def test_rows_that_cannot_be_integrated_are_drawn_again_and_counted(
 ) -> None:
     last = next(FAST.systems(0, "train", range(3, 4)))
     monkeypatch.setattr(orbits, "positions", lambda s: None if s == last else positions(s))
-    content, counts = FAST.unit(0, Split("train", 6), 0)
+    content, counts = FAST.unit(0, TaskSplit("train", 6), 0)
     assert counts == {"out_of_bounds": 0, "not_integrated": 1, "close_encounters": 0}
     monkeypatch.undo()
-    lines, usual = content.splitlines(), FAST.unit(0, Split("train", 6), 0).rows.splitlines()
+    lines, usual = content.splitlines(), FAST.unit(0, TaskSplit("train", 6), 0).rows.splitlines()
     assert [a == b for a, b in zip(lines, usual, strict=True)] == [True] * 3 + [False] + [True] * 2
 
 
 def test_planets_that_collide_are_not_integrated() -> None:
-    system = System([5e-5, 5e-5], [1.0, 1.0], [0.0, 0.0], [0.0, 1e-7], 0.5, 10)
+    system = PlanetarySystem([5e-5, 5e-5], [1.0, 1.0], [0.0, 0.0], [0.0, 1e-7], 0.5, 10)
     assert positions(system) is None
     assert positions(lone(1e-160, 0, 0, 0.1, 3)) is None  # comes to NaN
 
 
 def test_close_encounters_are_counted() -> None:
     task = Orbits(planets=Range(5, 5), mass=Range(5e-4, 9e-4))
-    counts = task.unit(0, Split("train", 8), 0).counts
+    counts = task.unit(0, TaskSplit("train", 8), 0).counts
     close = 0
     for number in range(8):
         for attempt in range(100):
@@ -362,7 +364,7 @@ def test_counts_are_shown_by_gen_and_show(numtok: Shell) -> None:
     counts = Store(Path("artifacts")).resolve(ran.out.strip()).manifest.counts
     total = Counter[str]()
     for split, rows in (("train", 240), ("validation", 30), ("test", 30)):
-        total.update(WIDE.unit(0, Split(split, rows), 0).counts)
+        total.update(WIDE.unit(0, TaskSplit(split, rows), 0).counts)
     assert counts == {
         "rows": 300, "rows_test": 30, "rows_train": 240, "rows_validation": 30, **total,
     }  # fmt: skip
@@ -523,7 +525,7 @@ def test_a_task_without_shifted_splits_takes_any_name(tmp_path: Path) -> None:
 def test_settings_that_can_never_be_integrated_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orbits, "positions", lambda system: None)
     with pytest.raises(UsageError) as caught:
-        Orbits().unit(0, Split("train", 1), 0)
+        Orbits().unit(0, TaskSplit("train", 1), 0)
     assert "of 100 draws of one row 0 came to bound=10 in x or y, and 100 could not be" in str(
         caught.value
     )

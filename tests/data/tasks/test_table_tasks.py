@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from numtok.data.tables.table import Table, read_table
 from numtok.data.tasks import bbob, curves, densities
-from numtok.data.tasks.base import TASKS, Split, TableTask
+from numtok.data.tasks.base import TASKS, TableTask, TaskSplit
 from numtok.data.tasks.bbob import Bbob
 from numtok.data.tasks.curves import Curves
 from numtok.data.tasks.densities import Densities
@@ -36,7 +36,7 @@ def table(artifact: Artifact) -> Table:
 
 
 def drawn(task: TableTask, rows: int) -> tuple[Floats, Floats]:
-    return task.unit(0, Split("train", rows), 0)
+    return task.unit(0, TaskSplit("train", rows), 0)
 
 
 # --- gen ---------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def test_gen_makes_a_table_with_the_rows_of_the_task(
     assert [feature.name for feature in found.file.features] == ["x"]
     assert (found.file.target, found.file.splits) == ("y", ["split"])
     assert found.split("test").tolist() == list(range(100))
-    train = Split("train", 300)
+    train = TaskSplit("train", 300)
     x, y = Curves("kink").unit(0, train, 2)
     assert np.array_equal(found.numbers[300:], x)
     assert np.array_equal(found.target[300:], y)
@@ -226,7 +226,7 @@ def test_a_histogram_has_the_error_that_the_theorem_says() -> None:
     density = np.exp(task.log_density(np.zeros((len(fine), 1)), fine))
     errors = []
     for seed in range(200):
-        _, y = task.unit(seed, Split("train", rows), 0)
+        _, y = task.unit(seed, TaskSplit("train", rows), 0)
         fitted = np.repeat(np.histogram(y, bins, (0, 1))[0] * bins / rows, 50)
         errors.append(((fitted - density) ** 2).mean())
     expected = task.slope_squared / 12 / bins**2 + bins / rows - task.squared / rows
@@ -260,7 +260,7 @@ def test_bbob_has_one_dimension_where_the_suite_has_values_that_differ() -> None
     for function in range(1, 25):
         y = np.asarray(cocoex.BareProblem("bbob", function, 1, 1)(x))
         if np.isfinite(y).all() and len(np.unique(y)) > 1:
-            _, made = Bbob(function=function, dimension=1).unit(0, Split("train", 100), 0)
+            _, made = Bbob(function=function, dimension=1).unit(0, TaskSplit("train", 100), 0)
             assert made.shape == (100,) and np.isfinite(made).all() and len(np.unique(made)) > 50
         else:
             with pytest.raises(UsageError, match=f"function={function} is not defined"):

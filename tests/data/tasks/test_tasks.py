@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from numtok.data.tasks import _draws, _seen, _temperature_rows, _templates, _unrepeated, _windows
-from numtok.data.tasks.base import SHARES, TASKS, DerivedTask, Split, TableTask, Task, TextTask
+from numtok.data.tasks.base import SHARES, TASKS, DerivedTask, TableTask, Task, TaskSplit, TextTask
 from numtok.encoding.codec import Texts
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
@@ -23,22 +23,22 @@ from numtok.records import FIELD, Row, is_split
 from numtok.registry import settings_of, spec_of
 from tests import fakefields
 
-TRAIN = Split("train", 100)  # with all places: the sample that digests are taken over
-TEST = Split("test", 60, SHARES - SHARES // 10, SHARES)
-REST = Split("train", 300, 0, SHARES - SHARES // 10)
+TRAIN = TaskSplit("train", 100)  # with all places: the sample that digests are taken over
+TEST = TaskSplit("test", 60, SHARES - SHARES // 10, SHARES)
+REST = TaskSplit("train", 300, 0, SHARES - SHARES // 10)
 DERIVED = [name for name in TASKS if issubclass(TASKS[name], DerivedTask)]
 TEXTS = [name for name in TASKS if issubclass(TASKS[name], TextTask)] + DERIVED
 TABLES = [name for name in TASKS if issubclass(TASKS[name], TableTask)]
 SOURCES = {FIELD: fakefields.small}  # an artifact of each kind that tasks read: its folder
 
 
-def ready(name: str, *splits: Split) -> Task:
+def ready(name: str, *splits: TaskSplit) -> Task:
     """A task that can make rows of these splits."""
     task = TASKS.build(name)
     return task.over(SOURCES[task.reads](), splits).task if isinstance(task, DerivedTask) else task
 
 
-def text_task(name: str, *splits: Split) -> TextTask:
+def text_task(name: str, *splits: TaskSplit) -> TextTask:
     task = ready(name, *(splits or (TEST, REST)))
     assert isinstance(task, TextTask)
     return task
@@ -54,13 +54,13 @@ def rows(content: bytes) -> list[Row]:
     return msgspec.json.Decoder(Row).decode_lines(content)
 
 
-def whole(task: TextTask, split: Split) -> list[Row]:
+def whole(task: TextTask, split: TaskSplit) -> list[Row]:
     """The rows of all units of a split."""
     units = range(-(-split.rows // task.unit_rows))
     return [row for index in units for row in rows(task.unit(0, split, index).rows)]
 
 
-def unit(name: str, seed: int, split: Split, index: int) -> bytes:
+def unit(name: str, seed: int, split: TaskSplit, index: int) -> bytes:
     """A unit as bytes, whatever kind of task makes it."""
     task = ready(name, split)
     if isinstance(task, TextTask):

@@ -19,7 +19,7 @@ from numtok.data.tasks import _temperature_rows
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._temperature_rows import Climate, Drawn, TemperatureRows
 from numtok.data.tasks._windows import parts, starts
-from numtok.data.tasks.base import SHARES, Split
+from numtok.data.tasks.base import SHARES, TaskSplit
 from numtok.data.tasks.temperature import Temperature
 from numtok.data.weather.field import Field
 from numtok.errors import DataError, StoreError, UsageError
@@ -66,7 +66,7 @@ def over(task: Temperature, folder: Path, **rows: int) -> TemperatureRows:
     """The rows of splits of equal shares."""
     share = SHARES // len(rows)
     splits = [
-        Split(name, n, k * share, k * share + share) for k, (name, n) in enumerate(rows.items())
+        TaskSplit(name, n, k * share, k * share + share) for k, (name, n) in enumerate(rows.items())
     ]
     made = task.over(folder, splits).task
     assert isinstance(made, TemperatureRows)
@@ -75,7 +75,7 @@ def over(task: Temperature, folder: Path, **rows: int) -> TemperatureRows:
 
 def made(task: Temperature, folder: Path, rows: int) -> list[Row]:
     """All rows of a train split that has all of a field."""
-    maker, split = over(task, folder, train=rows), Split("train", rows)
+    maker, split = over(task, folder, train=rows), TaskSplit("train", rows)
     units = range(-(-rows // maker.unit_rows))
     content = b"".join(maker.unit(0, split, index).rows for index in units)
     return msgspec.json.Decoder(Row).decode_lines(content)
@@ -229,7 +229,7 @@ def test_stations_days_and_hours_are_all_equally_likely() -> None:
 
 def test_rows_are_spread_over_the_time_and_so_are_the_first_of_them() -> None:
     rows = over(TINY, fakefields.small(), train=2000)
-    split = Split("train", 2000)
+    split = TaskSplit("train", 2000)
     first = np.array([rows.drawn(0, split, number).times[0] for number in range(2000)])
     for begin in range(0, 1200, 120):
         share = 120 / (1440 - 48)
@@ -241,7 +241,7 @@ def test_rows_are_spread_over_the_time_and_so_are_the_first_of_them() -> None:
 
 def test_fewer_rows_than_windows_are_of_windows_of_their_own() -> None:
     rows = over(TINY, fakefields.small(), train=500)
-    drawn = [rows.drawn(1, Split("train", 500), number) for number in range(500)]
+    drawn = [rows.drawn(1, TaskSplit("train", 500), number) for number in range(500)]
     assert len({(one.days, int(one.times[0])) for one in drawn}) == 500
 
 
@@ -256,7 +256,7 @@ def test_all_rows_that_are_possible_can_be_had_and_each_once(
     sets = {Range(1, 1): 6, Range(1, 3): 6 + 15 + 20, Range(6, 6): 1}[stations]
     possible = 3 * sets
     rows = over(task, field.path, train=possible)
-    drawn = [rows.drawn(0, Split("train", possible), k) for k in range(possible)]
+    drawn = [rows.drawn(0, TaskSplit("train", possible), k) for k in range(possible)]
     assert len({(int(one.times[0]), frozenset(one.cells.tolist())) for one in drawn}) == possible
     assert all(len(set(one.cells.tolist())) == len(one.cells) for one in drawn)
     with pytest.raises(UsageError) as error:
@@ -293,7 +293,7 @@ def test_no_time_of_a_split_is_in_another_nor_near_it(tmp_path: Path) -> None:
 
 def test_parts_follow_each_other_by_share_whatever_the_splits_are_called() -> None:
     names, quarter = ["a", "test", "train", "validation"], SHARES // 4
-    splits = [Split(name, 1, k * quarter, (k + 1) * quarter) for k, name in enumerate(names)]
+    splits = [TaskSplit(name, 1, k * quarter, (k + 1) * quarter) for k, name in enumerate(names)]
     found = parts(np.arange(0, 920, 2), splits, 40)  # 20 steps of 2 hours
     assert list(found) == ["train", "validation", "a", "test"]
     assert [tuple(part) for part in found.values()] == [
@@ -309,7 +309,7 @@ def test_the_gap_between_parts_is_of_hours_and_no_longer_than_it_must_be(
     """At 6, 12 and 18 hours of 40 days, some of which are missing."""
     days = np.delete(np.arange(40), missing)
     there = (24 * days[:, None] + np.array([6, 12, 18])).ravel()
-    splits = [Split(name, 1, k * SHARES // 3, (k + 1) * SHARES // 3)
+    splits = [TaskSplit(name, 1, k * SHARES // 3, (k + 1) * SHARES // 3)
               for k, name in enumerate(("a", "test", "train"))]  # fmt: skip
     found = list(parts(there, splits, 96).values())
     for part, following in pairwise(found):
@@ -325,7 +325,7 @@ def test_a_window_covers_no_gap_of_the_data(counted: Artifact, tmp_path: Path) -
     kept = np.concatenate([times[: 10 * DAY], times[12 * DAY :]])
     field = fakefields.make(tmp_path, kept, numbered(times, 6).reshape(-1, 6)[: len(kept)], *SIX)
     rows = over(TINY, field.path, train=900)
-    drawn = [rows.drawn(0, Split("train", 900), number) for number in range(900)]
+    drawn = [rows.drawn(0, TaskSplit("train", 900), number) for number in range(900)]
     hour = [kept[one.times].astype(np.int64) for one in drawn]
     assert all((np.diff(one) == 6).all() for one in hour)
     first = np.array([int(one[0]) for one in hour]) - int(times[0].astype(np.int64))
@@ -336,7 +336,7 @@ def test_a_window_covers_no_gap_of_the_data(counted: Artifact, tmp_path: Path) -
 
 def test_windows_begin_wherever_all_steps_are_there() -> None:
     there = np.array([0, 6, 12, 24, 30, 36, 42, 48])
-    part = parts(there, [Split("train", 1)], 48)["train"]
+    part = parts(there, [TaskSplit("train", 1)], 48)["train"]
     assert starts(there, part, np.arange(3) * 6).tolist() == [0, 24, 30, 36]
     assert starts(there, part, np.arange(-1, 2) * 6).tolist() == [6, 30, 36, 42]
     assert starts(there, part, np.arange(2) * 24).tolist() == [0, 6, 12, 24]
@@ -397,7 +397,7 @@ def test_floors_are_what_they_are_called(tmp_path: Path) -> None:
 
 def floors_of(rows: TemperatureRows, split: str, count: int) -> list[dict[str, list[Any]]]:
     """Those of the first rows of a split of so many, as standardised."""
-    content = rows.unit(0, Split(split, count), 0).rows
+    content = rows.unit(0, TaskSplit(split, count), 0).rows
     return [row["floors"]["t"] for row in map(json.loads, content.splitlines())]
 
 
@@ -407,7 +407,7 @@ def test_rows_of_a_day_have_the_value_of_the_day_before_too(counted: Artifact) -
     rows = over(task, counted.path, train=200, test=100)
     climate, days, read = rows.climate, set(), {}
     for split, count in (("train", 200), ("test", 100)):
-        drawn = [rows.drawn(0, Split(split, count), number) for number in range(count)]
+        drawn = [rows.drawn(0, TaskSplit(split, count), number) for number in range(count)]
         for one, told in zip(drawn, floors_of(rows, split, count), strict=True):
             assert (np.diff(one.times) == 6).all() and len(one.times) == (5 if one.days == 1 else 8)
             undone = np.array(told["daily-persistence"]) * climate.deviation + climate.mean
@@ -431,7 +431,7 @@ def test_where_one_row_would_have_no_climatology_none_has_one(tmp_path: Path) ->
     rows = over(task, field.path, train=10, test=10)
     names = {tuple(one) for split in ("train", "test") for one in floors_of(rows, split, 10)}
     assert names == {("persistence", "daily-persistence")}
-    split = [Split("train", 10, 0, SHARES // 2), Split("test", 10, SHARES // 2, SHARES)]
+    split = [TaskSplit("train", 10, 0, SHARES // 2), TaskSplit("test", 10, SHARES // 2, SHARES)]
     assert task.over(field.path, split).facts["climatology"] == (
         "none: the split 'train' has not two days for every hour that is asked for"
     )
@@ -441,7 +441,7 @@ def test_in_more_than_a_year_climatology_knows_the_month(tmp_path: Path) -> None
     times = hours(4 * 800, "2019-01-01", step=6)
     field = fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
     task = Temperature(stations=Range(2, 2), days=Range(2, 2), places=7)
-    splits = [Split("train", 60, 0, SHARES // 2), Split("test", 20, SHARES // 2, SHARES)]
+    splits = [TaskSplit("train", 60, 0, SHARES // 2), TaskSplit("test", 20, SHARES // 2, SHARES)]
     derived = task.over(field.path, splits)
     assert derived.facts["climatology"] == "by month and hour of the day"
     rows = derived.task
@@ -474,7 +474,7 @@ def test_many_rows_of_few_windows_are_made_as_fast_as_others(
         return uniforms_of_rows(purpose, of, columns)
 
     monkeypatch.setattr(_temperature_rows, "uniforms_of_rows", counting)
-    split = Split("train", 20_000)
+    split = TaskSplit("train", 20_000)
     found = [rows.drawn(0, split, number) for number in range(512)]
     assert len({(int(one.times[0]), *sorted(one.cells.tolist())) for one in found}) == 512
     of_window = 20_000 // len(rows.windows["train"])
@@ -516,7 +516,7 @@ def test_only_what_is_needed_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         return usual(self, begin, end)
 
     monkeypatch.setattr(Field, "read", noting)
-    rows.unit(0, Split("train", 10), 0)
+    rows.unit(0, TaskSplit("train", 10), 0)
     assert len(read) == len(set(read)) <= 10 * 3 * 24
 
 

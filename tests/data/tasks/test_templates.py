@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from numtok.data.tasks._templates import Pattern
-from numtok.data.tasks.base import TASKS, Split
+from numtok.data.tasks.base import TASKS, TaskSplit
 from numtok.errors import UsageError
 from numtok.registry import settings_of
 from numtok.stages import gen
@@ -173,8 +173,8 @@ def test_another_process_needs_no_file(name: str, tmp_path: Path) -> None:
     task = TASKS.build(f"{name},templates={path}")
     sent = pickle.dumps(task)
     path.write_text("")
-    made = pickle.loads(sent).unit(0, Split("train", 20), 0)
-    assert made == TASKS.build(name).unit(0, Split("train", 20), 0)  # type: ignore[attr-defined]
+    made = pickle.loads(sent).unit(0, TaskSplit("train", 20), 0)
+    assert made == TASKS.build(name).unit(0, TaskSplit("train", 20), 0)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", JUDGED)
@@ -183,7 +183,7 @@ def test_the_templates_of_numtok_are_those_of_a_file_that_holds_them(
 ) -> None:
     own = Path(gen.__file__).parents[1] / "data" / "tasks" / "templates" / f"{name}.toml"
     task = TASKS.build(f"{name},templates={own}")
-    split = Split("train", 50)
+    split = TaskSplit("train", 50)
     assert task.unit(0, split, 0) == TASKS.build(name).unit(0, split, 0)  # type: ignore[attr-defined]
     assert settings_of(task)["templates"] == str(own)
     assert task.files["templates"].bytes == own.stat().st_size

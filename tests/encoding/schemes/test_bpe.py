@@ -24,7 +24,7 @@ from numtok.encoding.sample_literals import sample
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes._contract import CHECKS
 from numtok.encoding.schemes.base import SCHEMES, Encoded, Failure, Scheme
-from numtok.encoding.schemes.bpe import BPE
+from numtok.encoding.schemes.bpe import BpeScheme
 from numtok.encoding.train_numbers import NumberSample
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import read
@@ -69,23 +69,23 @@ def test_merges_of_a_tiny_corpus_by_hand() -> None:
     # Pairs of 12 12 12 | 112 | 3.12 3.12: "12" 6, "11" 1, "3." 2, ".1" 2. So first "12", then of
     # "3." 2 and ".12" 2 the one whose parts have the smaller codes, "." before "3"; then "3.12".
     # "1" before "12" comes once, and is no merge.
-    learnt = BPE().fit({"12": 3, "112": 1, "3.12": 2})
+    learnt = BpeScheme().fit({"12": 3, "112": 1, "3.12": 2})
     assert learnt.merges == "1 2;. 12;3 .12"
     assert learnt.counted == 18 + 3
-    assert learnt.vocabulary() == (*BPE().pieces, "12", ".12", "3.12", "NAN", "+INF", "-INF")
+    assert learnt.vocabulary() == (*BpeScheme().pieces, "12", ".12", "3.12", "NAN", "+INF", "-INF")
     assert written(learnt, "112.12") == ["1", "12", ".12"]
     assert written(learnt, "-3.123") == ["-", "3.12", "3"]
     assert written(learnt, "21") == ["2", "1"]
 
 
 def test_a_count_weighs_as_much_as_the_numbers_it_stands_for() -> None:
-    assert BPE(19).fit({"12": 3, "34": 4}).merges == "3 4"
-    assert BPE(19).fit({"12": 5, "34": 4}).merges == "1 2"
+    assert BpeScheme(19).fit({"12": 3, "34": 4}).merges == "3 4"
+    assert BpeScheme(19).fit({"12": 5, "34": 4}).merges == "1 2"
 
 
 def test_counts_that_are_scaled_down_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("numtok.encoding.schemes.bpe._LEARNT_FROM", 100)
-    assert BPE(20).fit({"12": 3_000_000, "34": 4_000_000, "5": 10**8}).merges == "3 4;1 2"
+    assert BpeScheme(20).fit({"12": 3_000_000, "34": 4_000_000, "5": 10**8}).merges == "3 4;1 2"
 
 
 def test_of_many_numbers_rare_literals_weigh_as_much_as_before(
@@ -93,14 +93,14 @@ def test_of_many_numbers_rare_literals_weigh_as_much_as_before(
 ) -> None:
     monkeypatch.setattr("numtok.encoding.schemes.bpe._LEARNT_FROM", 1000)
     rare = {f"{k}.5": 1 for k in range(10_000, 20_000)}  # a hundredth of all: 10 of 1,000 numbers
-    learnt = BPE(19).fit({"12": 980_000, "34": 10_000, **rare})
+    learnt = BpeScheme(19).fit({"12": 980_000, "34": 10_000, **rare})
     assert learnt.merges == "1 2"
-    assert BPE(20).fit({"12": 980_000, "34": 25_000, **rare}).merges == "1 2;3 4"
-    assert BPE(20).fit({"12": 980_000, "34": 5_000, **rare}).merges == "1 2;. 5"
+    assert BpeScheme(20).fit({"12": 980_000, "34": 25_000, **rare}).merges == "1 2;3 4"
+    assert BpeScheme(20).fit({"12": 980_000, "34": 5_000, **rare}).merges == "1 2;. 5"
 
 
 def test_a_piece_that_two_merges_make_is_one_token() -> None:
-    learnt = replace(BPE(), merges="1 2;2 3;12 3;1 23")
+    learnt = replace(BpeScheme(), merges="1 2;2 3;12 3;1 23")
     assert learnt.pieces[18:] == ("12", "23", "123")
     assert written(learnt, "123") == ["123"]
     assert written(learnt, "-23.123") == ["-", "23", ".", "123"]
@@ -112,29 +112,29 @@ def test_a_piece_that_two_merges_make_is_one_token() -> None:
     ids=["none", "short", "once", "nan"],
 )
 def test_where_no_pair_comes_twice_characters_are_the_tokens(literals: dict[str, int]) -> None:
-    assert BPE().fit(literals) == BPE(merges="")
-    assert not BPE().fit(literals).needs_sample
+    assert BpeScheme().fit(literals) == BpeScheme(merges="")
+    assert not BpeScheme().fit(literals).needs_sample
 
 
 def test_the_size_is_a_limit() -> None:
-    assert BPE(40).fit(CORPUS).counted == 40
-    assert BPE(18).fit(CORPUS) == BPE(18)
+    assert BpeScheme(40).fit(CORPUS).counted == 40
+    assert BpeScheme(18).fit(CORPUS) == BpeScheme(18)
 
 
 @given(st.dictionaries(LITERALS, st.integers(1, 5), max_size=30), st.randoms())
 def test_the_order_of_the_literals_is_nothing(literals: dict[str, int], rng: random.Random) -> None:
     shuffled = list(literals.items())
     rng.shuffle(shuffled)
-    assert BPE(60).fit(dict(shuffled)) == BPE(60).fit(literals)
+    assert BpeScheme(60).fit(dict(shuffled)) == BpeScheme(60).fit(literals)
 
 
 def test_what_is_learnt_is_kept_with_the_settings_and_is_no_part_of_the_spec() -> None:
-    learnt = BPE(30).fit(CORPUS)
+    learnt = BpeScheme(30).fit(CORPUS)
     assert spec_of(learnt) == "bpe:30"
     assert SCHEMES.from_settings(json.loads(json.dumps(settings_of(learnt)))) == learnt
-    assert not learnt.needs_sample and BPE(30).needs_sample
+    assert not learnt.needs_sample and BpeScheme(30).needs_sample
     assert learnt.fit({"77": 9}) is learnt
-    for nothing in (BPE(30), BPE(30).fit({})):
+    for nothing in (BpeScheme(30), BpeScheme(30).fit({})):
         assert SCHEMES.from_settings(json.loads(json.dumps(settings_of(nothing)))) == nothing
 
 
@@ -166,7 +166,7 @@ def test_a_spec_that_cannot_be_is_refused(spec: str, message: str) -> None:
 def test_any_literal_comes_back_whatever_was_learnt(
     literals: list[str], corpus: dict[str, int]
 ) -> None:
-    scheme = BPE(40).fit(corpus)
+    scheme = BpeScheme(40).fit(corpus)
     names = scheme.vocabulary()
     encoded = scheme.encode(Numerals.of_literals(literals))
     decoded = scheme.decode(encoded.tokens, encoded.lengths)
@@ -182,7 +182,7 @@ def test_any_literal_comes_back_whatever_was_learnt(
 
 
 def test_numbers_that_are_no_numerals_stand_between_others() -> None:
-    scheme = BPE(40).fit(CORPUS)
+    scheme = BpeScheme(40).fit(CORPUS)
     literals = ["-inf", "12", "nan", "inf", "3.5", "nan"]
     encoded = scheme.encode(Numerals.of_literals(literals))
     assert scheme.decode(encoded.tokens, encoded.lengths).written == tuple(literals)
@@ -193,7 +193,7 @@ def test_numbers_that_are_no_numerals_stand_between_others() -> None:
 
 @pytest.mark.parametrize("name", list(CHECKS))
 def test_the_contract_holds_for_what_was_learnt_from_other_numbers(name: str) -> None:
-    CHECKS[name](BPE(300).fit(Counter(sample(BPE(), 1))), 0)
+    CHECKS[name](BpeScheme(300).fit(Counter(sample(BpeScheme(), 1))), 0)
 
 
 @given(st.text("0123456789+-.eE,%\u2212", max_size=9))
@@ -214,7 +214,7 @@ def test_a_numeral_is_what_the_rule_says_and_its_beginnings_go_on(text: str) -> 
 
 @pytest.mark.parametrize("drawn", [False, True])
 def test_whatever_is_read_under_the_grammar_is_a_numeral(drawn: bool) -> None:
-    one = replace(codec("digits"), scheme=BPE(60).fit(CORPUS))
+    one = replace(codec("digits"), scheme=BpeScheme(60).fit(CORPUS))
     logits = np.random.default_rng(0).normal(size=(200, LONGEST, one.vocabulary_size))
     logits[:, :, one.number_first : one.text_first] += 2  # so that numbers go on for a while
     silent = cast(Model, SimpleNamespace(token_head=torch.nn.Identity(), value_head=None))
@@ -293,7 +293,7 @@ ROWS = [f"{a / 4} and {a * a % 91} give {-a * 1.5e-7}" for a in range(60)]
 
 def merges_of(artifact: Artifact) -> str:
     scheme = codec_of(artifact).scheme
-    assert isinstance(scheme, BPE)
+    assert isinstance(scheme, BpeScheme)
     assert scheme.merges is not None
     return scheme.merges
 
@@ -304,7 +304,7 @@ def test_merges_are_learnt_from_the_train_split_alone_whatever_the_order_of_file
     store = Store(tmp_path / "artifacts")
     one, two = texts(tmp_path / "1.jsonl", *ROWS[:20]), texts(tmp_path / "2.jsonl", *ROWS[20:])
     other = texts(tmp_path / "3.jsonl", *["99999.25"] * 50)
-    expected = BPE(40).fit(Counter(NUMERAL.findall(" ".join(ROWS))))
+    expected = BpeScheme(40).fit(Counter(NUMERAL.findall(" ".join(ROWS))))
     numbers = sum(len(NUMERAL.findall(row)) for row in ROWS)
     for inputs in ([one, two], [two, one], [f"train={one}", f"train={two}", f"test={other}"]):
         artifact = encode(store, *inputs, scheme="bpe:40", force=True)
@@ -381,7 +381,7 @@ def test_numbers_are_cut_as_a_given_tokenizer_cuts_them(tmp_path: Path) -> None:
     path = given_tokenizer(tmp_path / "tokenizer.json")
     theirs = Tokenizer.from_file(str(path))
     scheme = scheme_of(f"bpe,file={path}")
-    assert isinstance(scheme, BPE)
+    assert isinstance(scheme, BpeScheme)
     longer = scheme.pieces[18:]
     assert len(longer) > 20 and all(piece.isdigit() for piece in longer)  # no "--", "%%", "ee"
     for literal in ("1912", "-144.25", "2025", "18.75", "1e-19", "1,912%"):
@@ -443,18 +443,18 @@ def test_a_path_may_have_commas_and_a_given_tokenizer_is_checked(
     tmp_path: Path, numtok: Shell
 ) -> None:
     path = given_tokenizer(tmp_path / "a,b.json")
-    assert isinstance(scheme_of(f"bpe,file={path}"), BPE)
+    assert isinstance(scheme_of(f"bpe,file={path}"), BpeScheme)
     ran = numtok("schemes", "--check", f"bpe,file={path}")
     assert ran.code == 0 and "BROKEN" not in ran.out
 
 
 def test_given_merges_are_told_by_what_they_are(tmp_path: Path) -> None:
     scheme = scheme_of(f"bpe,file={given_tokenizer(tmp_path / 't.json')}")
-    assert isinstance(scheme, BPE) and scheme.merges is not None
+    assert isinstance(scheme, BpeScheme) and scheme.merges is not None
     other = replace(scheme, merges=scheme.merges.partition(";")[2])
     assert re.fullmatch(rf"bpe:{scheme.size} \(given [0-9a-f]{{8}}\)", scheme.title)
     assert other.title != scheme.title
-    assert BPE(30).fit(CORPUS).title == "bpe:30"
+    assert BpeScheme(30).fit(CORPUS).title == "bpe:30"
     store = Store(tmp_path / "artifacts")
     given = encode(store, texts(tmp_path / "a.jsonl", *ROWS), scheme=f"bpe,file={tmp_path}/t.json")
     assert codec_of(given).scheme.title == scheme.title

@@ -18,16 +18,16 @@ from numtok.encoding.schemes._contract import CHECKS, check
 from numtok.encoding.schemes.base import (
     SCHEMES,
     Bounds,
-    Decoded,
+    DecodedNumbers,
     Encoded,
     Failure,
     Next,
     Outcome,
     Scheme,
 )
-from numtok.encoding.schemes.digits import Digits
+from numtok.encoding.schemes.digits import DigitsScheme
 from numtok.encoding.schemes.nd import ND
-from numtok.encoding.schemes.numgpt import NumGPT
+from numtok.encoding.schemes.numgpt import NumGPTScheme
 from numtok.encoding.schemes.p1000 import P1000
 from numtok.encoding.schemes.xval import XVal
 from numtok.numerals.column import Numerals
@@ -112,11 +112,11 @@ def _encoding(base: type[Scheme], change: Callable[[Numerals, Encoded], Encoded]
 
 
 def _decoding(
-    base: type[Scheme], change: Callable[[Decoded], tuple[Any, Any]], written: bool = False
+    base: type[Scheme], change: Callable[[DecodedNumbers], tuple[Any, Any]], written: bool = False
 ) -> Scheme:
-    def decode(self: Scheme, tokens: Any, lengths: Any, channel: Any = None) -> Decoded:
+    def decode(self: Scheme, tokens: Any, lengths: Any, channel: Any = None) -> DecodedNumbers:
         decoded = base.decode(self, tokens, lengths, channel)
-        return Decoded(*change(decoded), decoded.written if written else None)
+        return DecodedNumbers(*change(decoded), decoded.written if written else None)
 
     return _broken(base, decode=decode)
 
@@ -198,13 +198,13 @@ def _zero_without_literal(self: P1000, numerals: Numerals) -> Encoded:
     return P1000.encode(self, Numerals(np.zeros(len(numerals))) if bare else numerals)
 
 
-def _raises_beyond(decoded: Decoded) -> tuple[Any, Any]:
+def _raises_beyond(decoded: DecodedNumbers) -> tuple[Any, Any]:
     if (decoded.failures == Failure.MALFORMED).any():
         raise IndexError("list index out of range")
     return decoded.values, decoded.failures
 
 
-def _lenient(decoded: Decoded) -> tuple[Any, Any]:
+def _lenient(decoded: DecodedNumbers) -> tuple[Any, Any]:
     bad = decoded.failures == Failure.MALFORMED
     return np.where(bad, 0.0, decoded.values), np.where(bad, 0, decoded.failures)
 
@@ -279,7 +279,7 @@ BREAKS: list[Row] = [
     ),
     (
         "outcomes",
-        lambda: _encoding(Digits, lambda n, e: e._replace(outcomes=e.outcomes * 0)),
+        lambda: _encoding(DigitsScheme, lambda n, e: e._replace(outcomes=e.outcomes * 0)),
         "nan: got number, expected nan",
     ),
     (
@@ -341,7 +341,7 @@ BREAKS: list[Row] = [
     ),
     (
         "round trip",
-        lambda: _decoding(Digits, lambda d: (d.values, d.failures)),
+        lambda: _decoding(DigitsScheme, lambda d: (d.values, d.failures)),
         "1e400: got inf, expected the same number",
     ),
     (
@@ -349,7 +349,7 @@ BREAKS: list[Row] = [
         lambda: _decoding(P1000, lambda d: (d.values * 1.004, d.failures)),
         "idempotence: ",
     ),
-    ("idempotence", lambda: _decoding(Digits, lambda d: (d.values, d.failures)), "got 0 . 0"),
+    ("idempotence", lambda: _decoding(DigitsScheme, lambda d: (d.values, d.failures)), "got 0 . 0"),
     (
         "idempotence",
         lambda: _decoding(XVal, lambda d: (d.values * 1.5, d.failures)),
@@ -358,12 +358,14 @@ BREAKS: list[Row] = [
     ("batches", lambda: _encoding(P1000, _last_as_first), "tokens of parts equal to the whole's"),
     (
         "factors",
-        lambda: _broken(NumGPT, factors=_says(NumGPT().factors * np.repeat([2, 1], [9, 17]))),
+        lambda: _broken(
+            NumGPTScheme, factors=_says(NumGPTScheme().factors * np.repeat([2, 1], [9, 17]))
+        ),
         "of channel and factor, expected",
     ),
     (
         "factors",
-        lambda: _broken(NumGPT, factors=_says(NumGPT().factors[:-1])),
+        lambda: _broken(NumGPTScheme, factors=_says(NumGPTScheme().factors[:-1])),
         "factors: got float64[25], expected float64[26]",
     ),
     (
@@ -419,7 +421,7 @@ BREAKS: list[Row] = [
     ),
     (
         "next",
-        lambda: _next(Digits, lambda p, n: Next(n.allowed, True)),
+        lambda: _next(DigitsScheme, lambda p, n: Next(n.allowed, True)),
         "after nothing: got that it may end, expected more tokens",
     ),
     (
@@ -429,7 +431,7 @@ BREAKS: list[Row] = [
     ),
     (
         "walks",
-        lambda: _next(Digits, lambda p, n: Next(n.allowed, True)),
+        lambda: _next(DigitsScheme, lambda p, n: Next(n.allowed, True)),
         "got malformed, expected a value, underflow or overflow",
     ),
     (
@@ -439,7 +441,7 @@ BREAKS: list[Row] = [
     ),
     (
         "walks",
-        lambda: _next(Digits, lambda p, n: Next(np.arange(22) < 10, False)),
+        lambda: _next(DigitsScheme, lambda p, n: Next(np.arange(22) < 10, False)),
         "got no end within 200 tokens, expected one",
     ),
     (
@@ -448,7 +450,7 @@ BREAKS: list[Row] = [
         "within",
     ),
     ("intervals", lambda: _interval(P1000, _widened), "intervals: "),
-    ("intervals", lambda: _interval(Digits, lambda b: Bounds(-b.high, -b.low)), "within"),
+    ("intervals", lambda: _interval(DigitsScheme, lambda b: Bounds(-b.high, -b.low)), "within"),
     (
         "prefixes",
         lambda: _broken(ND, ascending=lambda self, prefix: None),

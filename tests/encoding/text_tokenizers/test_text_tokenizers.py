@@ -23,7 +23,7 @@ from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, from_alphabet, 
 from numtok.encoding.text_tokenizers._words import WORD_PATTERN, WordTable
 from numtok.encoding.text_tokenizers.base import (
     TEXT_TOKENIZERS,
-    Fitted,
+    FittedTokenizer,
     NumberTokens,
     Pieces,
     Segments,
@@ -57,7 +57,7 @@ def pieces(texts: list[str]) -> Pieces:
 
 
 @cache
-def tokenizer(spec: str) -> Fitted:
+def tokenizer(spec: str) -> FittedTokenizer:
     """A tokenizer fitted on the sample; ``file`` is a file that holds another one."""
     if spec == "file":
         return TEXT_TOKENIZERS.build("file,sha256=0").load(tokenizer("bpe:300").state())
@@ -160,9 +160,9 @@ def test_words_are_woven_as_four_passes_do(
     ids = np.arange(sum(lengths), dtype=np.uint32)
     numbers = NumberTokens(ids, np.array(lengths, np.int32), 3)
     fitted = tokenizer(spec)
-    assert type(fitted).weave is not Fitted.weave
+    assert type(fitted).weave is not FittedTokenizer.weave
     quick = fitted.weave(segments, numbers, 900, dtype)
-    plain = Fitted.weave(fitted, segments, numbers, 900, dtype)
+    plain = FittedTokenizer.weave(fitted, segments, numbers, 900, dtype)
     assert quick.tokens.dtype == plain.tokens.dtype == dtype
     for ours, theirs in zip(quick, plain, strict=True):
         assert ours.tolist() == theirs.tolist()

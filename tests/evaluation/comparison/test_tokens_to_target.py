@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numtok import files
 from numtok.cli.output.comparison import _reached
 from numtok.errors import DataError, UsageError
-from numtok.evaluation.comparison.tokens_to_target import Level, Until, until
+from numtok.evaluation.comparison.tokens_to_target import Level, TokensToTarget, until
 from numtok.evaluation.report_files import Evaluation, read
 from numtok.records import LOG_FILE, MODEL
 from numtok.store.artifact import Artifact
@@ -54,7 +54,7 @@ def evaluated(
     return found
 
 
-def of(store: Store, level: str, evaluations: Sequence[Evaluation]) -> Until:
+def of(store: Store, level: str, evaluations: Sequence[Evaluation]) -> TokensToTarget:
     [one] = until([Level.parse(level)], [("p1000", evaluations)], store.resolve)
     return one
 

@@ -25,7 +25,7 @@ from numtok.models.distributions import piecewise
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.mixture import Mixture
-from numtok.models.distributions.samples import Samples
+from numtok.models.distributions.samples import Empirical
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import resolution
 from numtok.plugins import add_plugin_folders
@@ -464,7 +464,7 @@ def test_the_crps_of_a_single_value_is_the_distance() -> None:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_the_crps_of_what_is_not_finite_is_not_finite(value: float) -> None:
-    drawn = Samples(np.array([[1.0, 2.0]]))
+    drawn = Empirical(np.array([[1.0, 2.0]]))
     normal = Gaussian(np.array([1.0]), 1.0, NORMALIZATIONS["none"])
     skew = Gaussian(np.array([1.0]), 1.0, NORMALIZATIONS["signed-log"])
     for one in (of_masses(LOW, HIGH, MASS), drawn, normal, skew):
@@ -581,7 +581,7 @@ DRAWS = np.array(
 
 
 def test_samples_answer_from_their_draws() -> None:
-    drawn = Samples(DRAWS)
+    drawn = Empirical(DRAWS)
     np.testing.assert_array_equal(drawn.mean(), [2.0, 3.0, np.nan])
     np.testing.assert_array_equal(drawn.median(), [2.0, 1.0, np.nan])
     np.testing.assert_array_equal(drawn.mode(), [2.0, -np.inf, np.nan])
@@ -593,7 +593,7 @@ def test_samples_answer_from_their_draws() -> None:
 
 
 def test_draws_of_samples_are_among_them() -> None:
-    again = Samples(DRAWS).sample(400, np.random.default_rng(10))
+    again = Empirical(DRAWS).sample(400, np.random.default_rng(10))
     assert again.shape == (3, 400)
     assert [set(row) for row in np.nan_to_num(again, nan=9.0, neginf=-9.0).tolist()] == [
         {1.0, 2.0, 3.0},
@@ -609,20 +609,20 @@ def test_the_crps_of_samples_is_on_average_that_of_what_they_are_drawn_from(
 ) -> None:
     # 1 with a probability of 1/2, else 0: all 2^count draws are equally likely.
     every = np.array(np.meshgrid(*[[0.0, 1.0]] * count)).reshape(count, -1).T
-    scores = Samples(every).crps(np.full(len(every), value))
+    scores = Empirical(every).crps(np.full(len(every), value))
     exact = of_masses([0.0, 1.0], [0.0, 1.0], [0.5, 0.5]).crps(np.array([value]))[0]
     assert scores.mean() == pytest.approx(exact)
 
 
 def test_the_crps_of_samples_is_of_the_finite_draws() -> None:
     # |1 - 2| and |5 - 2| are 2 on average; the pair is 4 apart, over 2 * 1.
-    np.testing.assert_array_equal(Samples(DRAWS).crps(np.array([2.0, 2.0, 2.0]))[1:], [0, np.nan])
-    lone = Samples(np.array([[1.0, np.nan]]))
+    np.testing.assert_array_equal(Empirical(DRAWS).crps(np.array([2.0, 2.0, 2.0]))[1:], [0, np.nan])
+    lone = Empirical(np.array([[1.0, np.nan]]))
     assert np.isnan(lone.crps(np.array([1.0]))[0])
 
 
 def test_samples_have_no_density() -> None:
-    drawn = Samples(DRAWS)
+    drawn = Empirical(DRAWS)
     assert np.isnan(drawn.log_density(np.zeros(3))).all()
     assert np.isnan(drawn.log_interval(np.zeros(3), np.ones(3))).all()
     assert np.isnan(drawn.log_recorded(np.zeros(3), 0.5)).all()
@@ -633,7 +633,7 @@ def test_samples_have_no_density() -> None:
 
 @pytest.mark.parametrize("levels", [[0.0], [1.0], [0.5, math.nan], [-0.1]])
 def test_levels_that_are_none_are_refused(levels: list[float]) -> None:
-    for one in (of_masses(LOW, HIGH, MASS), Samples(DRAWS), gaussian("none", 0.0, 1.0)):
+    for one in (of_masses(LOW, HIGH, MASS), Empirical(DRAWS), gaussian("none", 0.0, 1.0)):
         with pytest.raises(ValueError) as found:
             one.quantiles(levels)
         assert str(found.value) == (
@@ -645,7 +645,7 @@ def test_no_numbers_have_no_answers() -> None:
     none = np.empty(0)
     tokens = Intervals(np.array(LOW), np.array(HIGH), np.array(LOW), np.empty((0, 9)))
     normal = Gaussian(none, 1.0, NORMALIZATIONS["signed-log"])
-    for one in (tokens, normal, Samples(np.empty((0, 4)))):
+    for one in (tokens, normal, Empirical(np.empty((0, 4)))):
         assert one.cdf(none).shape == one.crps(none).shape == one.mean().shape == (0,)
         assert one.quantiles([0.1, 0.5]).shape == (0, 2)
         assert one.sample(3, np.random.default_rng(0)).shape == (0, 3)

@@ -15,7 +15,7 @@ from numtok.models.distributions import tailed as module
 from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.intervals import Intervals
-from numtok.models.distributions.samples import Samples
+from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.tailed import Tailed
 
 Floats = NDArray[np.float64]
@@ -134,7 +134,7 @@ def test_no_mass_changes_nothing() -> None:
 
 def test_draws_inside_score_as_well_as_they_would_alone() -> None:
     # With a mass of 0 the score of draws is their own; with one it has no density either.
-    drawn = Samples(np.array([[1.0, 2.0, 5.0]]))
+    drawn = Empirical(np.array([[1.0, 2.0, 5.0]]))
     assert Tailed(drawn, LOW, HIGH, 0.0).crps(np.array([3.0]))[0] == pytest.approx(
         drawn.crps(np.array([3.0]))[0]
     )

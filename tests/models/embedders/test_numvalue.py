@@ -18,9 +18,9 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.generation import Writer
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Model
-from numtok.models.objectives.base import END, OBJECTIVES, Example
+from numtok.models.objectives.base import END, OBJECTIVES, TrainingBatch
 from numtok.models.prefixed import Prefixed
-from numtok.models.steps import Prompts
+from numtok.models.steps import Prefill
 from numtok.models.vocabulary import Vocabulary
 from numtok.training.trainer import Execution, Recipe, Trainer
 from tests import fakemodels
@@ -68,7 +68,7 @@ def digits_of(*texts: str, columns: tuple[int, int] | None = None) -> list[tuple
     ]
 
 
-def example_of(objective: str = "numvalue") -> tuple[Batch, Example]:
+def example_of(objective: str = "numvalue") -> tuple[Batch, TrainingBatch]:
     rows = batch(SCHEME, TEXTS, answers=ANSWERS)
     return rows, OBJECTIVES.build(objective).example(rows, np.random.default_rng(0))
 
@@ -491,7 +491,7 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
     rows = batch(SCHEME, ["2*35=-7.5", "x 1.5e-3 z=12"])
     chosen = np.ones(len(rows.number), np.bool_)
     one, grammar = codec(SCHEME), Grammar(codec(SCHEME).scheme)
-    steps = Prompts(of, rows, chosen, 16).steps(slice(0, None))
+    steps = Prefill(of, rows, chosen, 16).steps(slice(0, None))
     spans = list(
         zip(
             rows.number_row.tolist(),

@@ -21,7 +21,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Scal
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.models.distributions import decoded
-from numtok.models.distributions.decoded import Decoded
+from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.sampling import Sampling
 from numtok.models.distributions.written import cells, written
 from numtok.models.heads._decoder import DecoderReader
@@ -62,10 +62,10 @@ def log_masses(spec: str, rows: int = 3, spread: float = 2.0, seed: int = 0) -> 
     return np.asarray(logs)
 
 
-def told(spec: str, logs: Floats, scaling: Scaling = PLAIN) -> Decoded:
+def told(spec: str, logs: Floats, scaling: Scaling = PLAIN) -> DecoderDistribution:
     """The distributions that a reader with these log-probabilities gives."""
     reader = Told(listed(spec), logs)
-    return Decoded(reader, reader.rows, scaling)
+    return DecoderDistribution(reader, reader.rows, scaling)
 
 
 def inside(numbers: Listed, seed: int = 1) -> Floats:
@@ -76,12 +76,14 @@ def inside(numbers: Listed, seed: int = 1) -> Floats:
 
 
 def all_at(
-    one: Decoded, question: Callable[[Decoded], Callable[..., Floats]], *at: Floats
+    one: DecoderDistribution,
+    question: Callable[[DecoderDistribution], Callable[..., Floats]],
+    *at: Floats,
 ) -> Floats:
     """A question of one value a row, of every value for each row: float64[n, values]."""
     rows, count = len(one.parameters), len(at[0])
     repeated = one.parameters.repeat_interleave(count, dim=0)
-    many = Decoded(one.reader, repeated, one.scaling)
+    many = DecoderDistribution(one.reader, repeated, one.scaling)
     return question(many)(*(np.tile(part, rows) for part in at)).reshape(rows, count)
 
 
@@ -401,7 +403,9 @@ def test_draws_are_changed_token_by_token(spec: str, sampling: Sampling) -> None
         for place, token in enumerate(path):
             chances = np.exp(reader.following(0, path[:place]))
             expected[number] *= by_hand(sampling, chances)[token]
-    drawn = Decoded(reader, reader.rows, PLAIN).drawn(4000, np.random.default_rng(1), sampling)
+    drawn = DecoderDistribution(reader, reader.rows, PLAIN).drawn(
+        4000, np.random.default_rng(1), sampling
+    )
     chi_square(drawn[0], numbers.values, expected)
 
 
@@ -466,7 +470,7 @@ def test_whatever_the_weights_only_numbers_are_said_and_share_a_probability_of_o
 ) -> None:
     reader = random_reader(spec)
     parameters = random_parameters(reader, 4)
-    one = Decoded(reader, parameters, PLAIN)
+    one = DecoderDistribution(reader, parameters, PLAIN)
     for sampling in (Sampling(), Sampling(temperature=100.0)):
         assert np.isfinite(one.drawn(300, np.random.default_rng(0), sampling)).all()
     assert np.isfinite(one.mode()).all()
@@ -482,7 +486,7 @@ def test_whatever_the_weights_only_numbers_are_said_and_share_a_probability_of_o
 @pytest.mark.parametrize("spec", ["ud", "nd,base=10,length=4", UNNORMALISED[0]])
 def test_of_a_transformer_quantiles_and_distribution_function_are_of_one_mind(spec: str) -> None:
     reader = random_reader(spec)
-    one = Decoded(reader, random_parameters(reader, 1), PLAIN)
+    one = DecoderDistribution(reader, random_parameters(reader, 1), PLAIN)
     levels = np.linspace(0.01, 0.99, 60)
     quantiles = one.quantiles(levels.tolist())[0]
     np.testing.assert_allclose(all_at(one, lambda d: d.cdf, quantiles)[0], levels, atol=1e-5)
@@ -497,7 +501,7 @@ def test_answers_do_not_depend_on_how_many_rows_are_worked_out_at_a_time(
     values = np.linspace(0.01, 0.9, 7)
 
     def answers() -> list[Floats]:
-        one = Decoded(reader, parameters, PLAIN)
+        one = DecoderDistribution(reader, parameters, PLAIN)
         drawn = one.sample(9, np.random.default_rng(0))
         return [drawn, one.log_density(values), one.cdf(values), one.mode()]
 
@@ -510,7 +514,7 @@ def test_answers_do_not_depend_on_how_many_rows_are_worked_out_at_a_time(
 
 def test_no_rows_have_no_answers() -> None:
     reader = random_reader("ud")
-    one = Decoded(reader, random_parameters(reader, 0), PLAIN)
+    one = DecoderDistribution(reader, random_parameters(reader, 0), PLAIN)
     nothing = np.empty(0)
     assert (
         one.log_density(nothing).shape == one.cdf(nothing).shape == one.crps(nothing).shape == (0,)
@@ -536,7 +540,7 @@ def test_the_loss_is_the_probability_of_the_tokens_and_token_losses_their_mean(s
         losses = reader.losses(parameters, learnt)
         means = reader.token_losses(parameters, learnt)
     low, high = cells(reader.scheme, tokens.numpy())
-    density = Decoded(reader, parameters, PLAIN).log_density(values)
+    density = DecoderDistribution(reader, parameters, PLAIN).log_density(values)
     np.testing.assert_allclose(losses, -(density + np.log(high - low)), rtol=1e-5)
     np.testing.assert_allclose(means * tokens.shape[1], losses, rtol=1e-6)
 

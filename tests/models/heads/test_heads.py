@@ -25,13 +25,13 @@ from numtok.encoding.normalizers.base import (
 )
 from numtok.errors import UsageError
 from numtok.models.distributions.base import Predictive
-from numtok.models.distributions.decoded import Decoded
+from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp
 from numtok.registry import settings_of
-from numtok.training.features import Columns
-from numtok.training.fitted import Fitted, Preparation
+from numtok.training.features import Features
+from numtok.training.fitted import FittedTable, Preparation
 from numtok.training.fitting import FittingRecipe
 from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Told, listed
 from tests.fakemodels import CPU, one_thread
@@ -103,9 +103,9 @@ def told_masses(spec: str, target: Target) -> Floats:
     return np.asarray(masses, np.float64)
 
 
-def spread_over(one: Decoded, count: int) -> Decoded:
+def spread_over(one: DecoderDistribution, count: int) -> DecoderDistribution:
     """The same distribution ``count`` times."""
-    return Decoded(one.reader, one.parameters.expand(count, -1), one.scaling)
+    return DecoderDistribution(one.reader, one.parameters.expand(count, -1), one.scaling)
 
 
 @pytest.mark.parametrize("spec", CODECS)
@@ -123,7 +123,7 @@ def test_a_decoder_that_is_told_the_truth_has_its_density(
     if scaling is SIGNED_LOG:
         kept = np.abs(scaled) < 100
         some, scaled, low, high = some[kept], scaled[kept], low[kept], high[kept]
-    one = spread_over(Decoded(reader, reader.rows, scaling), len(some))
+    one = spread_over(DecoderDistribution(reader, reader.rows, scaling), len(some))
     found = one.log_density(scaling.inverse(scaled))
     # In normalised units the mean density of the cell, in raw ones steeper by the slope.
     slope = -np.log(np.log(10) * 10 ** np.abs(scaled)) if scaling is SIGNED_LOG else 0.0
@@ -141,7 +141,9 @@ def test_with_fine_cells_the_density_is_that_of_a_heavy_tail() -> None:
     numbers = listed(spec)
     reader = Told(numbers, np.log(told_masses(spec, CAUCHY))[None])
     values = np.array([-3e7, -12.34, -0.5, 1e-3, 0.7, 1.234, 5e5])
-    found = spread_over(Decoded(reader, reader.rows, PLAIN), len(values)).log_density(values)
+    found = spread_over(DecoderDistribution(reader, reader.rows, PLAIN), len(values)).log_density(
+        values
+    )
     truth = np.log([CAUCHY.density(y) for y in values.tolist()])
     np.testing.assert_allclose(found, truth, atol=2e-2)
     assert np.abs(found - truth).mean() < 5e-3
@@ -153,7 +155,7 @@ def test_a_decoders_expected_likelihood_is_the_entropy_of_its_cells(spec: str) -
     numbers, masses = listed(spec), told_masses(spec, CAUCHY)
     reader = Told(numbers, np.log(masses)[None])
     low, high = numbers.ends.T
-    one = spread_over(Decoded(reader, reader.rows, PLAIN), len(masses))
+    one = spread_over(DecoderDistribution(reader, reader.rows, PLAIN), len(masses))
     found = masses @ -one.log_density(low / 2 + high / 2)
     assert found == pytest.approx(-(masses @ np.log(masses / (high - low))), abs=1e-6)
 
@@ -267,7 +269,7 @@ def test_a_decoders_density_integrates_to_one(spec: str, scaling: Scaling) -> No
     logs = np.random.default_rng(0).standard_normal((1, len(numbers.paths)))
     logs -= np.logaddexp.reduce(logs, axis=1, keepdims=True)
     reader = Told(numbers, logs)
-    one = Decoded(reader, reader.rows, scaling)
+    one = DecoderDistribution(reader, reader.rows, scaling)
     scaled = np.unique(np.concatenate([numbers.ends.ravel(), stretched().forward(np.zeros(1))]))
     edges = scaling.inverse(scaled)
     assert integral(one, 0, edges, lambda n: spread_over(one, n)) == pytest.approx(1, abs=1e-6)
@@ -400,9 +402,9 @@ def test_beside_the_least_trunks_of_the_paper_it_has_more_than_the_paper_says(co
 # --- fitted --------------------------------------------------------------------------------------
 
 
-def fitted(spec: str, target: Floats, learning_rate: float, patience: int) -> Fitted:
+def fitted(spec: str, target: Floats, learning_rate: float, patience: int) -> FittedTable:
     """A model of a target that does not depend on the one feature there is."""
-    columns = Columns(np.ones((len(target), 1)), [])
+    columns = Features(np.ones((len(target), 1)), [])
     recipe = FittingRecipe(200, patience, batch=256, learning_rate=learning_rate)
     head = value_head(spec)
     preparation = Preparation.of(
@@ -435,6 +437,6 @@ def test_fitted_to_the_uniform_the_likelihood_is_that_of_the_uniform(
     random = np.random.default_rng(0)
     target = random.random(4000)
     target[:2] = 0.0, 1.0
-    one = fitted(spec, target, learning_rate, patience).predictive(Columns(np.ones((4000, 1)), []))
+    one = fitted(spec, target, learning_rate, patience).predictive(Features(np.ones((4000, 1)), []))
     nll = -float(one.log_density(random.random(4000)).mean())
     assert abs(nll) < within

@@ -24,8 +24,8 @@ from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Model
-from numtok.models.objectives.base import OBJECTIVES, Example
-from numtok.models.steps import Parallel
+from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
+from numtok.models.steps import ParallelFill
 from numtok.seeds import generator
 from numtok.sklearn import NumericRegressor
 from numtok.stages import eval as evaluation
@@ -47,7 +47,7 @@ SMALLER = [text.replace("3e20", "3e2") for text in TEXTS]  # whose squares float
 TINY = "nano,layers=1,heads=2,width=16"
 
 
-def example(objective: str, scheme: str = "numgpt", texts: list[str] = TEXTS) -> Example:
+def example(objective: str, scheme: str = "numgpt", texts: list[str] = TEXTS) -> TrainingBatch:
     return OBJECTIVES.build(objective).example(batch(scheme, texts, targets=[2, 5]), generator(0))
 
 
@@ -55,7 +55,7 @@ def head_weight(of: Model, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     return of.get_parameter(name).detach().double().numpy()
 
 
-def row_likelihoods(of: Model, one: Example) -> list[float]:
+def row_likelihoods(of: Model, one: TrainingBatch) -> list[float]:
     """Equation 12 of each row in float64, position by position; positive."""
     scheme, first = codec("numgpt").scheme, codec("numgpt").number_first
     w_z, w = head_weight(of, "token_head.select.weight"), head_weight(of, "token_head.words.weight")
@@ -240,7 +240,7 @@ def test_a_number_is_the_most_probable_exponent_and_the_mantissa_beside_it(
         of.transformer.norm.bias[0] = 30.0
         of.get_parameter("token_head.select.weight")[:, 0] = torch.tensor([-1.0, 1.0])
     reader = Reader(of, codec("numgpt"), Grammar(codec("numgpt").scheme), constrained)
-    steps = Parallel.masked(of, one, numbers_of(one))
+    steps = ParallelFill.masked(of, one, numbers_of(one))
     reading = reader.read(steps, keep_logits=True)
     states = steps.first()
     expected = of.token_head(states)[:, first : first + 23].argmax(dim=1)

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from numtok.errors import UsageError
 from numtok.models.batches import PAD, Batch
-from numtok.models.objectives.base import END, MASK, OBJECTIVES, Example, ended, masked, moved, said
+from numtok.models.objectives.base import (
+    END,
+    MASK,
+    OBJECTIVES,
+    TrainingBatch,
+    ended,
+    masked,
+    moved,
+    said,
+)
 from numtok.records import SPECIALS
 from numtok.seeds import generator
 from tests.fakemodels import batch
@@ -21,11 +30,11 @@ TEXTS = ["(2 * 3.5) = -7", "", "no number", "8", "x 0 y 12.25 z 1e400"]
 MANY = ["the sum of 12.5 and -3 is 9.5, of 7 and 8 it is 15"] * 400
 
 
-def example(of: Batch, spec: str, seed: int = 0) -> Example:
+def example(of: Batch, spec: str, seed: int = 0) -> TrainingBatch:
     return OBJECTIVES.build(spec).example(of, generator(seed))
 
 
-def asked(of: Batch, one: Example) -> NDArray[np.bool_]:
+def asked(of: Batch, one: TrainingBatch) -> NDArray[np.bool_]:
     """bool[M]: the numbers of a masked batch whose first token is asked for."""
     first = of.number_row * of.tokens.shape[1] + of.number_start
     chosen = np.isin(first, one.where)

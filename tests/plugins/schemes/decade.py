@@ -9,7 +9,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
+from numtok.encoding.schemes.base import (
+    Bounds,
+    DecodedNumbers,
+    Encoded,
+    Failure,
+    Next,
+    Outcome,
+    Scheme,
+)
 from numtok.numerals.column import Numerals
 from numtok.registry import Interval
 
@@ -98,7 +106,7 @@ class Decade(Scheme):
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
-    ) -> Decoded:
+    ) -> DecodedNumbers:
         assert channel is not None
         values = np.full(len(lengths), np.nan)
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
@@ -112,7 +120,7 @@ class Decade(Scheme):
             elif token < self.counted + len(_EXTRAS):
                 values[index] = _VALUES[token - self.counted]
                 failures[index] = _FAILURES[token - self.counted]
-        return Decoded(values, failures)
+        return DecodedNumbers(values, failures)
 
     def next(self, prefix: tuple[int, ...]) -> Next:
         size = self.counted + len(_EXTRAS)

@@ -9,7 +9,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
+from numtok.encoding.schemes.base import (
+    Bounds,
+    DecodedNumbers,
+    Encoded,
+    Failure,
+    Next,
+    Outcome,
+    Scheme,
+)
 from numtok.numerals.column import Numerals
 
 _LEAST, _MOST = 1e-30, 1e30
@@ -75,7 +83,7 @@ class LogMagnitude(Scheme):
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
-    ) -> Decoded:
+    ) -> DecodedNumbers:
         assert channel is not None
         values = np.full(len(lengths), np.nan)
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
@@ -84,7 +92,7 @@ class LogMagnitude(Scheme):
             token = int(tokens[ends[index] - 1])
             if token < len(_TOKENS):
                 values[index], failures[index] = _read(token, float(channel[index]))
-        return Decoded(values, failures)
+        return DecodedNumbers(values, failures)
 
     def next(self, prefix: tuple[int, ...]) -> Next:
         return Next(np.full(len(_TOKENS), not prefix), may_end=bool(prefix))

@@ -10,7 +10,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes.base import Bounds, Decoded, Encoded, Failure, Next, Outcome, Scheme
+from numtok.encoding.schemes.base import (
+    Bounds,
+    DecodedNumbers,
+    Encoded,
+    Failure,
+    Next,
+    Outcome,
+    Scheme,
+)
 from numtok.numerals.column import Numerals
 
 _EXPONENTS = range(-324, 309)
@@ -85,14 +93,14 @@ class Shortest(Scheme):
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
-    ) -> Decoded:
+    ) -> DecodedNumbers:
         values = np.full(len(lengths), np.nan)
         failures = np.zeros(len(lengths), np.uint8)
         end = 0
         for index, length in enumerate(lengths.tolist()):
             end += length
             values[index], failures[index] = self._read(tokens[end - length : end].tolist())
-        return Decoded(values, failures)
+        return DecodedNumbers(values, failures)
 
     def _read(self, tokens: list[int]) -> tuple[float, Failure]:
         prefix: list[int] = []
