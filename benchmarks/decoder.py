@@ -33,7 +33,7 @@ from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.heads._decoder import DecoderReader
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.trunks.mlp import Mlp
-from numtok.training.device import MatmulRate, keep_freed_memory
+from numtok.training.device import MatmulRate, tune_malloc
 from numtok.training.features import Features
 from numtok.training.fitted import Preparation
 from numtok.training.fitting import FittingRecipe
@@ -171,7 +171,7 @@ def main() -> None:
     parser.add_argument("--skip-fits", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    keep_freed_memory()
+    tune_malloc()
     rate = MatmulRate(CPU, bfloat16=False).per_second / 1e9
     Console().print(f"{options.threads} threads; a large matrix product: {rate:.0f} GFLOP/s")
     if not options.skip_draws:

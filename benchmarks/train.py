@@ -42,7 +42,7 @@ from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
 from numtok.models.presets import preset
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
-from numtok.training.device import keep_freed_memory, measured_matmul_rate, peak_memory, wait
+from numtok.training.device import measured_matmul_rate, peak_memory, tune_malloc, wait
 from numtok.training.trainer import WHOLE_STEP, Execution, Recipe, Trainer, device_of
 
 VOCABULARY = {"p1000": 1189, "xval": 271}  # of arithmetic, its text in words
@@ -237,7 +237,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     device = device_of(options.device)
     if device.type == "cpu":  # as `numtok train` does; for both
-        keep_freed_memory()
+        tune_malloc()
     table = Table(title=f"{options.preset}, {options.batch} rows of {options.tokens} tokens")
     for heading in ("scheme", "objective"):
         table.add_column(heading)

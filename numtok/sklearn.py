@@ -24,7 +24,7 @@ from numtok.models.presets import trunk
 from numtok.training.features import Features
 from numtok.training.fitted import FittedTable, Preparation
 from numtok.training.fitting import FittingRecipe
-from numtok.training.trainer import device_of, naming_memory
+from numtok.training.trainer import device_of, oom_advice
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
@@ -148,7 +148,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         target = self._target(y, columns)
         with _named_as_here():
             preparation = self._prepared(columns, target)
-            with naming_memory(f"--batch {self.batch}; give a smaller one, or a smaller --preset"):
+            with oom_advice(f"--batch {self.batch}; give a smaller one, or a smaller --preset"):
                 while not preparation.fitting.done:
                     preparation.fitting.advance()
                 self.fitted_ = preparation.finished()

@@ -50,10 +50,10 @@ class _Reader(ValueReader):
     def forward(self, hidden_ND):
         return self.linear(hidden_ND)
 
-    def losses(self, parameters_NP, learnt_NW):
-        return (parameters_NP[:, 0] - learnt_NW[:, 0]).square()
+    def losses(self, parameters_NP, targets_NW):
+        return (parameters_NP[:, 0] - targets_NW[:, 0]).square()
 
-    def token_losses(self, parameters_NP, learnt_NW):
+    def token_losses(self, parameters_NP, targets_NW):
         return None
 
     def flops(self, numbers):
@@ -82,7 +82,7 @@ class Mine(ValueHead):
     def describe(self):
         return "a Gaussian"
 
-    def learnt(self, values):
+    def targets(self, values):
         return values.astype(np.float32)[:, None]
 
     def build(self, width):
@@ -201,19 +201,19 @@ FAULTS = {
     ),
     "transposed learnt": Fault(
         "head", "(np.float32)[:, None]", "(np.float32)[None, :]",
-        ("Mine.learnt gives ndarray float32[1, ", "float32|int64[N, W], N = "),
+        ("Mine.targets gives ndarray float32[1, ", "float32|int64[N, W], N = "),
     ),
     "learnt in float64": Fault(
         "head", "values.astype(np.float32)[:, None]", "values[:, None]",
-        ("Mine.learnt gives ndarray float64[",),
+        ("Mine.targets gives ndarray float64[",),
     ),
     "learnt that is a list": Fault(
-        "head", "values.astype(np.float32)[:, None]", "list(values)", ("Mine.learnt gives a list",),
+        "head", "values.astype(np.float32)[:, None]", "list(values)", ("Mine.targets gives a list",),
     ),
     "learnt that is not finite": Fault(
         "head", "return values.astype(np.float32)[:, None]",
         "return np.full((len(values), 1), np.nan, np.float32)",
-        ("Mine.learnt gives ndarray float32[", "not finite"),
+        ("Mine.targets gives ndarray float32[", "not finite"),
     ),
     "parameters of one dimension": Fault(
         "head", "self.linear(hidden_ND)", "self.linear(hidden_ND)[:, 0]",
@@ -224,7 +224,7 @@ FAULTS = {
         ("_Reader.losses gives Tensor float32[]", "[N], N = "),
     ),
     "losses that were broadcast": Fault(
-        "head", "parameters_NP[:, 0] - learnt_NW[:, 0]", "parameters_NP[:, 0] - learnt_NW",
+        "head", "parameters_NP[:, 0] - targets_NW[:, 0]", "parameters_NP[:, 0] - targets_NW",
         ("_Reader.losses gives Tensor float32[", "[N], N = "),
     ),
     "losses without a gradient": Fault(

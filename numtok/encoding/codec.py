@@ -321,13 +321,13 @@ class Codec:
         are part of an answer."""
         return self.scheme.encode_among(normalized(numerals, self.normalizer), in_answer)
 
-    def beyond_sight(self, tokens: NDArray[np.integer[Any]]) -> int:
+    def count_truncated(self, tokens: NDArray[np.integer[Any]]) -> int:
         """How many numbers of some rows, ids of the whole vocabulary one row behind the other, are
-        longer than some embedders see (``Scheme.beyond_sight``)."""
-        if not self.scheme.sight:
+        longer than some embedders see (``Scheme.count_truncated``)."""
+        if not self.scheme.max_digits:
             return 0
         of_numbers = tokens[(tokens >= self.number_first) & (tokens < self.text_first)]
-        return self.scheme.beyond_sight(of_numbers - self.number_first)
+        return self.scheme.count_truncated(of_numbers - self.number_first)
 
     def decode_numbers(
         self,

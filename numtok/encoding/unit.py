@@ -25,7 +25,6 @@ from numtok.encoding.shards import Shards, beside
 from numtok.encoding.targets import ResolvedTargets, resolve
 from numtok.errors import DataError
 from numtok.records import (
-    BEYOND_SIGHT,
     CLUSTER,
     FLOOR,
     GROUP,
@@ -34,6 +33,7 @@ from numtok.records import (
     SCHEME_FILE,
     SPLIT_RULE,
     TRAIN,
+    TRUNCATED,
     Natural,
     encoded_schema,
     is_split,
@@ -197,8 +197,8 @@ class EncodeUnit:
                 facts["numbers"] += len(encoded.numbers)
                 facts["tokens"] += len(encoded.tokens)
                 outcomes.update(names_of(encoded.outcomes))
-                if long := self.codec.beyond_sight(encoded.tokens):
-                    outcomes[BEYOND_SIGHT] += long
+                if long := self.codec.count_truncated(encoded.tokens):
+                    outcomes[TRUNCATED] += long
                 if encoded.inexact:
                     outcomes[INEXACT] += encoded.inexact
                 unseen |= batch.rows.more_columns - set(self.more)

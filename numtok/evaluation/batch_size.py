@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from numtok.errors import TrainingFailed
 from numtok.models.model import Model
-from numtok.training.trainer import naming_memory
+from numtok.training.trainer import oom_advice
 
 Result = TypeVar("Result")
 
@@ -53,7 +53,7 @@ class BatchSizer:
             longest = int(lengths[waiting[0]])
             chosen = waiting[: self.rows(longest)]
             try:
-                with naming_memory("--batch 1; evaluate where there is more of it"):
+                with oom_advice("--batch 1; evaluate where there is more of it"):
                     made = work(chosen)
             except TrainingFailed:
                 forget()

@@ -257,7 +257,7 @@ class TableEvaluation:
             low, high = fitted.scaling.inverse(np.array([0.0, 1.0]))
             tailed = Tailed(exact, low, high, 1 / (learnt_from.rows + 1))
         token_nll = np.full(len(truth), np.nan)
-        learnt = model.head.learnt(fitted.scaling.forward(truth))
+        learnt = model.head.targets(fitted.scaling.forward(truth))
         with torch.no_grad():
             tokens = torch.from_numpy(learnt).to(parameters.device)
             losses = model.reader.token_losses(parameters, tokens)

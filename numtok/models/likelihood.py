@@ -53,5 +53,5 @@ def log_likelihoods(model: Model, example: TrainingBatch) -> NDArray[np.float64]
     total = summed(log_p.gather(1, given.labels[:, None])[:, 0], where)
     if model.value_head is not None:
         parameters = model.value_head(hidden.flatten(0, 1)[given.number_where].float())
-        total -= summed(model.value_head.losses(parameters, given.number_learnt), number_where)
+        total -= summed(model.value_head.losses(parameters, given.number_targets), number_where)
     return total

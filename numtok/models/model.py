@@ -379,8 +379,8 @@ class Model(nn.Module):
             # Not in bfloat16, whose 8 bits are a grid that a value could not leave.
             with torch.autocast(flat.device.type, enabled=False):
                 parameters = self.value_head(flat[given.number_where].float())
-            if len(given.number_learnt):
-                each = self.value_head.losses(parameters, given.number_learnt)
+            if len(given.number_targets):
+                each = self.value_head.losses(parameters, given.number_targets)
                 value = each.sum() / len(given.labels) if self.values_per_token else each.mean()
             else:
                 value = sum((0 * p.sum() for p in self.value_head.parameters()), parameters.sum())
@@ -394,7 +394,7 @@ class Model(nn.Module):
         """An example with its numbers as the value head learns them, not yet on a device."""
         values, learnt = example.number_values, example.number_values[:, None]
         if isinstance(self.head, ValueHead) and len(values):
-            learnt = self.head.learnt(self.head_values(values, example.number_raw))
+            learnt = self.head.targets(self.head_values(values, example.number_raw))
         if self.projection is None or example.projects_from is None:
             return ModelInputs.on_host(example, learnt)
         prefixes = example.tokens == self.prefix
@@ -480,7 +480,7 @@ class ModelInputs(NamedTuple):
     where: Tensor | None
     labels: Tensor
     number_where: Tensor
-    number_learnt: Tensor  # [N, W]
+    number_targets: Tensor  # [N, W]
     projected: Tensor | None = None
 
     def predicting(self, hidden_BQD: Tensor) -> Tensor:
@@ -492,7 +492,7 @@ class ModelInputs(NamedTuple):
     def on_host(
         cls,
         example: TrainingBatch,
-        learnt_NW: NDArray[Any],
+        targets_NW: NDArray[Any],
         projected: NDArray[np.int64] | None = None,
     ) -> "ModelInputs":
         """Not yet on a device: on the CPU nothing is copied. With ``projected`` all states are
@@ -509,7 +509,7 @@ class ModelInputs(NamedTuple):
             None if len(where) == places else where,
             example.labels,
             number_where,
-            learnt_NW,
+            targets_NW,
             projected,
         )
         return cls._make(None if one is None else torch.from_numpy(one) for one in arrays)

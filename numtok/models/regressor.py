@@ -33,9 +33,9 @@ class Regressor(nn.Module):
         parameters: Tensor = self.reader(self.trunk(x_NI))
         return parameters
 
-    def losses(self, x_NI: Tensor, learnt_NW: Tensor) -> Tensor:
+    def losses(self, x_NI: Tensor, targets_NW: Tensor) -> Tensor:
         """[N]: the head's loss of each number."""
-        return self.reader.losses(self(x_NI), learnt_NW)
+        return self.reader.losses(self(x_NI), targets_NW)
 
     def parameter_counts(self) -> tuple[int, int]:
         """Parameters in all, and of these in the head."""

@@ -36,14 +36,14 @@ from numtok.training.checkpoint import (
     write_checkpoint,
     write_finished,
 )
-from numtok.training.device import MatmulRate, keep_freed_memory, peak_memory
+from numtok.training.device import MatmulRate, peak_memory, tune_malloc
 from numtok.training.features import Features
 from numtok.training.fitted import FittedTable, Preparation
 from numtok.training.fitting import Epoch, FittingRecipe, FittingState, TableLearner
 from numtok.training.model_files import WEIGHTS
 from numtok.training.regressor_files import REGRESSOR_FILE, Fold, RegressorFile, write_regressor
 from numtok.training.signals import Signals
-from numtok.training.trainer import WHOLE_STEP, device_of, naming_memory
+from numtok.training.trainer import WHOLE_STEP, device_of, oom_advice
 
 REVISION = 1
 _CHECKPOINT_SECONDS = 60.0
@@ -136,8 +136,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         if plan.device.type == "cpu":
-            keep_freed_memory()
-        with naming_memory(f"--batch {config.batch}; give a smaller one, or a smaller --preset"):
+            tune_malloc()
+        with oom_advice(f"--batch {config.batch}; give a smaller one, or a smaller --preset"):
             finished = read_finished(draft)
             if finished is None:
                 finished = _Fit(draft, plan, read_table_of(source), progress).run()

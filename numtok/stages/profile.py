@@ -183,7 +183,9 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
 
 
 def _schemes(specs: Sequence[str]) -> list[Scheme]:
-    every = [name for name in SCHEMES if not (SCHEMES.required(name) or SCHEMES[name].writes_as)]
+    every = [
+        name for name in SCHEMES if not (SCHEMES.required(name) or SCHEMES[name].same_tokens_as)
+    ]
     return [scheme_of(spec) for spec in dict.fromkeys(specs or every)]
 
 

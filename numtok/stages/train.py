@@ -29,7 +29,7 @@ from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.presets import preset, shortest
 from numtok.models.trunks.bigru import Bigru
 from numtok.models.vocabulary import Vocabulary
-from numtok.records import BEYOND_SIGHT, ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TRAIN
+from numtok.records import ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TRAIN, TRUNCATED
 from numtok.registry import name_in, settings_of, spec_of
 from numtok.seeds import seed_of
 from numtok.store.artifact import Artifact, Parent, check_name
@@ -38,7 +38,7 @@ from numtok.store.store import Store
 from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished, write_finished
 from numtok.training.course import CurriculumSampler
 from numtok.training.curriculum import Curriculum
-from numtok.training.device import check_compiler, keep_freed_memory
+from numtok.training.device import check_compiler, tune_malloc
 from numtok.training.labels import learnt_classes
 from numtok.training.loop import Progress, SplitExamples, Training
 from numtok.training.model_files import (
@@ -51,7 +51,7 @@ from numtok.training.model_files import (
 )
 from numtok.training.profiler import Cost
 from numtok.training.regressor_files import is_regressor
-from numtok.training.trainer import WHOLE_STEP, Execution, Recipe, device_of, naming_memory
+from numtok.training.trainer import WHOLE_STEP, Execution, Recipe, device_of, oom_advice
 from numtok.training.warm_start import (
     begin_with,
     check_length,
@@ -185,8 +185,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
                 )
             return Result(draft, made=False)
         if plan.device.type == "cpu":
-            keep_freed_memory()
-        memory = naming_memory(_less_memory(plan))
+            tune_malloc()
+        memory = oom_advice(_less_memory(plan))
         with memory, ExitStack() as spools:
             reading = _Reading(encoded, lambda: spools.enter_context(store.spool()), store.note)
             artifact, costs = _made(draft, plan, codec, reading, progress)
@@ -505,17 +505,17 @@ def _train(
         "tokens": trainer.tokens,
         "parameters": parameters,
     } | ({"classes": len(train.classes)} if train.classes else {})
-    counts |= {BEYOND_SIGHT: unseen} if unseen else {}
+    counts |= {TRUNCATED: unseen} if unseen else {}
     return Finished(counts, training.timing(trainer)), costs
 
 
 def _unseen(plan: _Plan, codec: Codec, note: Callable[[str], None]) -> int:
     """How many numbers of the data have digits which the embedder does not see; it is noted."""
-    count = plan.encoded.manifest.counts.get(BEYOND_SIGHT, 0)
+    count = plan.encoded.manifest.counts.get(TRUNCATED, 0)
     if not count or EMBEDDERS.build(plan.embedder).sees_all:
         return 0
     note(
-        f"{count:,} numbers of {plan.encoded.ref} have more than {codec.scheme.sight}, and "
+        f"{count:,} numbers of {plan.encoded.ref} have more than {codec.scheme.max_digits}, and "
         f"--embedder {plan.embedder} sees no further"
     )
     return count

@@ -126,7 +126,7 @@ def check_compiler() -> None:
         )
 
 
-def keep_freed_memory() -> None:
+def tune_malloc() -> None:
     """Have glibc keep what is freed: each step takes as much again.
 
     Else it gives every large tensor back to the system, which clears its pages anew: 4 to 15% of

@@ -150,7 +150,7 @@ class Preparation:
                 f"[0, 1], where --head {spec_of(head)} says numbers; leave it out, or give "
                 f"{head.normalizer}"
             )
-        unsayable = int((~head.sayable(values)).sum())
+        unsayable = int((~head.representable(values)).sum())
         every = inputs.of(columns)
         if validation is None:
             mine, others = held_back(len(target), recipe.validation, recipe.seed)
@@ -163,9 +163,9 @@ class Preparation:
             )
         torch.manual_seed(seed_of(recipe.seed, "init"))
         model = Regressor(RegressorSettings(inputs.width, trunk, settings_of(head)))
-        looking = TableRows(looked_at, head.learnt(looked_at_values))
+        looking = TableRows(looked_at, head.targets(looked_at_values))
         fitting = TableLearner(
-            model, TableRows(every, head.learnt(values)), looking, recipe, device
+            model, TableRows(every, head.targets(values)), looking, recipe, device
         )
         learnt_from = LearntFrom.of(target)
         return cls(fitting, inputs, scaling, learnt_from, looking, looked_at_values, unsayable)

@@ -408,7 +408,7 @@ def bucket(length: int, context: int) -> int:
 
 
 @contextmanager
-def naming_memory(advice: str) -> Iterator[None]:
+def oom_advice(advice: str) -> Iterator[None]:
     """Turn a lack of memory into TrainingFailed: "out of memory with " and what to do."""
     try:
         yield

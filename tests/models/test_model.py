@@ -219,7 +219,7 @@ def test_losses_are_those_of_all_states_where_only_some_are_worked_out(objective
     token = F.cross_entropy(of.token_head(flat[one.where]), label)
     assert of.value_head is not None
     parameters = of.value_head(flat[one.number_where])
-    expected = of.value_head.losses(parameters, given.number_learnt).mean()
+    expected = of.value_head.losses(parameters, given.number_targets).mean()
     torch.testing.assert_close(found.token, token)
     torch.testing.assert_close(found.value, expected)
 
@@ -316,7 +316,7 @@ def test_the_scalar_head_learns_by_the_squared_error(layers: int) -> None:
     assert parameters.shape == (5, 1)
     values = [1.0, -2.0, 0.0, 3.5, 4.0]
     expected = (parameters[:, 0] - torch.tensor(values)).square()
-    learnt = torch.from_numpy(head.learnt(np.array(values)))
+    learnt = torch.from_numpy(head.targets(np.array(values)))
     torch.testing.assert_close(built.losses(parameters, learnt), expected)
     found = built.point(parameters.detach())
     assert found.dtype == np.float64

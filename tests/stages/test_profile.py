@@ -340,7 +340,7 @@ def test_every_scheme_is_tried_and_plugins_too(tmp_path: Path, plugins: Path) ->
     shutil.copy(PLUGINS / "schemes/decade.py", plugins / "schemes")
     add_plugin_folders([plugins])
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *(f"[{k}.5]" for k in range(1, 99))))
-    others = [name for name in SCHEMES if not SCHEMES[name].writes_as]
+    others = [name for name in SCHEMES if not SCHEMES[name].same_tokens_as]
     assert [scheme.scheme for scheme in found.schemes] == others
     assert set(SCHEMES) - set(others) == {"dice"}  # whose tokens are those of numgpt
     (error,) = (loss.error_of_spread for loss in schemes(found)["decade"].slots)
@@ -1007,7 +1007,7 @@ def test_csv_has_a_row_for_each_slot_and_scheme(tmp_path: Path, numtok: Shell) -
         ("[0]", "b1999"),
         ("[0]", "bpe"),
     ]
-    assert len(rows) == 2 * sum(not SCHEMES[name].writes_as for name in SCHEMES)
+    assert len(rows) == 2 * sum(not SCHEMES[name].same_tokens_as for name in SCHEMES)
     assert rows[0]["tokens_per_number"] == "2.0"
     texts(tmp_path / "b.jsonl", "none")
     assert numtok("profile", "--format", "csv", "b.jsonl").out == ",".join(rows[0]) + "\n"

@@ -28,7 +28,7 @@ from numtok.training.trainer import (
     TrainerState,
     bucket,
     device_of,
-    naming_memory,
+    oom_advice,
     replayed_losses,
 )
 from tests import fakemodels
@@ -440,7 +440,7 @@ def memory_error() -> None:
 
 @pytest.mark.parametrize("fail", [too_much, out_of_memory, memory_error])
 def test_a_lack_of_memory_is_named_with_what_to_do(fail: Any) -> None:
-    with pytest.raises(TrainingFailed) as found, naming_memory("so much; take less"):
+    with pytest.raises(TrainingFailed) as found, oom_advice("so much; take less"):
         fail()
     assert str(found.value) == "out of memory with so much; take less"
     assert found.value.exit_code == 5
@@ -449,7 +449,7 @@ def test_a_lack_of_memory_is_named_with_what_to_do(fail: Any) -> None:
 
 @pytest.mark.parametrize("error", [RuntimeError("shapes differ"), KeyError("x"), OSError()])
 def test_other_errors_pass_as_they_are(error: Exception) -> None:
-    with pytest.raises(type(error)) as found, naming_memory("so much"):
+    with pytest.raises(type(error)) as found, oom_advice("so much"):
         raise error
     assert found.value is error
 

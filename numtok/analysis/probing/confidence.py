@@ -23,7 +23,7 @@ from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.column import Numerals
 from numtok.seeds import generator
 from numtok.training.model_files import LoadedModel, check_reads
-from numtok.training.trainer import naming_memory
+from numtok.training.trainer import oom_advice
 
 LEAST = 3  # values
 _ROWS, _TOKENS = 256, 1 << 14  # of a batch, at most
@@ -138,7 +138,7 @@ class _ConfidenceReader:
         """float64[n]: the confidence at each x."""
         size = max(1, min(_ROWS, _TOKENS // max(1, self.made.longest)))
         parts = []
-        with naming_memory("so long a text; ask where there is more of it"):
+        with oom_advice("so long a text; ask where there is more of it"):
             for batch in self._batches(size):
                 parts.append(self._of(batch))
                 progress("reading", sum(map(len, parts)), len(x))

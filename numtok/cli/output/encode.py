@@ -6,7 +6,7 @@ from numtok import files
 from numtok.cli.output.figures import share
 from numtok.cli.output.printing import Format, Size, print_json, print_made, print_table
 from numtok.encoding.codec import Codec
-from numtok.records import BEYOND_SIGHT, INEXACT, SCHEME_FILE
+from numtok.records import INEXACT, SCHEME_FILE, TRUNCATED
 from numtok.registry import spec_of
 from numtok.stages.encode import EncodeEstimate, Result
 from numtok.store.artifact import TIMING, Artifact
@@ -41,9 +41,9 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         notes.append(
             f"every lost number is listed in {_beside(result.artifact, 'clipped')}.parquet"
         )
-    if counts.get(BEYOND_SIGHT):
+    if counts.get(TRUNCATED):
         notes.append(
-            f"numbers beyond sight have more than {codec.scheme.sight}: not all embedders see "
+            f"numbers beyond sight have more than {codec.scheme.max_digits}: not all embedders see "
             "further"
         )
     if counts.get(INEXACT):

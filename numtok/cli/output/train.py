@@ -9,7 +9,7 @@ import msgspec
 from numtok.cli.output.figures import amount, number, share
 from numtok.cli.output.printing import Format, Size, print_json, print_made, print_table
 from numtok.cli.output.progress import Live
-from numtok.records import BEYOND_SIGHT, LOG_FILE, Natural, Scalar
+from numtok.records import LOG_FILE, TRUNCATED, Natural, Scalar
 from numtok.stages.train import Result
 from numtok.store.artifact import TIMING
 from numtok.training.loop import TrainingProgress
@@ -84,7 +84,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     ]
     if timing.second_pass is not None:
         rows.append(("second pass, of FLOPs", share(timing.second_pass)))
-    if unseen := counts.get(BEYOND_SIGHT):
+    if unseen := counts.get(TRUNCATED):
         rows.append(("numbers not seen whole", unseen))
     title = "trained" if result.made else "found, not trained again"
     print_made(title, artifact.ref, rows, format, quiet)

@@ -105,9 +105,9 @@ class Scheme(ABC):
     ``unit_interval`` says that only numbers of [0, 1] are written, on a grid: any other one
     overflows, and errors are absolute. ``contiguous`` says that the numbers that begin with the
     same tokens are an interval, which :meth:`interval` gives for a prefix; behind the first token
-    ids rise or fall with the values. ``writes_as`` names a scheme with the same output, from which
-    this one differs only in what training does unless asked otherwise. ``sight`` is what numbers
-    that :meth:`beyond_sight` counts have more of, for people.
+    ids rise or fall with the values. ``same_tokens_as`` names a scheme with the same output, from which
+    this one differs only in what training does unless asked otherwise. ``max_digits`` is what numbers
+    that :meth:`count_truncated` counts have more of, for people.
     """
 
     revision: ClassVar[int]
@@ -118,8 +118,8 @@ class Scheme(ABC):
     channel: ClassVar[bool] = False
     unit_interval: ClassVar[bool] = False
     contiguous: ClassVar[bool] = False
-    writes_as: ClassVar[str] = ""
-    sight: ClassVar[str] = ""
+    same_tokens_as: ClassVar[str] = ""
+    max_digits: ClassVar[str] = ""
     golden: ClassVar[tuple[tuple[str, str, str], ...]]
     digest: ClassVar[str]
 
@@ -194,7 +194,7 @@ class Scheme(ABC):
         answer, for schemes that write those otherwise."""
         return self.encode(numerals)
 
-    def beyond_sight(self, tokens: NDArray[np.integer[Any]]) -> int:
+    def count_truncated(self, tokens: NDArray[np.integer[Any]]) -> int:
         """How many numbers, in tokens of theirs one after the other, are longer than embedders of
         a fixed width see that are made for the scheme. Nothing is lost in the tokens."""
         return 0

@@ -21,7 +21,7 @@ class DiceScheme(MantissaScheme):
     embedder: ClassVar[str] = "dice"
     head: ClassVar[str] = "numgpt"
     channel: ClassVar[bool] = True
-    writes_as: ClassVar[str] = "numgpt"
+    same_tokens_as: ClassVar[str] = "numgpt"
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = GOLDEN
     digest: ClassVar[str] = "10d1ab04342d9172"
 

@@ -31,7 +31,7 @@ class NumValueScheme(MarkedScheme):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Value-Aware, Section 3.2"
     embedder: ClassVar[str] = "numvalue"
-    sight: ClassVar[str] = f"{DIGITS} digits before the point or {DECIMALS} behind it"
+    max_digits: ClassVar[str] = f"{DIGITS} digits before the point or {DECIMALS} behind it"
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("14", "<num> 1 4", "14"),
         ("-60.20", "<num> - 6 0 . 2 0", "-60.20"),
@@ -60,7 +60,7 @@ class NumValueScheme(MarkedScheme):
         prefix = np.full(len(parts.first), _PREFIX_ID, np.uint32)
         return Marks(parts.first, parts.number, prefix)
 
-    def beyond_sight(self, tokens: NDArray[np.integer[Any]]) -> int:
+    def count_truncated(self, tokens: NDArray[np.integer[Any]]) -> int:
         digit = tokens < 10
         others = np.flatnonzero(~digit & ~np.isin(tokens, _COUNTED_ON))
         points = np.append(np.flatnonzero(tokens == _POINT), len(tokens))

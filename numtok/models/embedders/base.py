@@ -35,7 +35,7 @@ class Embedder(ABC):
     @property
     def sees_all(self) -> bool:
         """Whether numbers are seen as a whole that are beyond the scheme's sight
-        (``Scheme.beyond_sight``)."""
+        (``Scheme.count_truncated``)."""
         return True
 
 

@@ -51,15 +51,15 @@ class DecoderReader(ValueReader):
         made: Tensor = self.project(hidden_ND)
         return made.float()
 
-    def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         """[N]: the cross-entropy of all tokens together, -log p of the number, in nats."""
-        tokens_NK, states_NK = learnt_NW.chunk(2, dim=1)
+        tokens_NK, states_NK = targets_NW.chunk(2, dim=1)
         scores_NKV = self._scores(parameters_NP, tokens_NK, states_NK if self.masked else None)
         losses = F.cross_entropy(scores_NKV.flatten(0, 1), tokens_NK.flatten(), reduction="none")
         return losses.view(tokens_NK.shape).sum(dim=1)
 
-    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
-        return self.losses(parameters_NP, learnt_NW) / self.trunk.shape.context
+    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+        return self.losses(parameters_NP, targets_NW) / self.trunk.shape.context
 
     def log_probabilities(
         self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor

@@ -29,10 +29,10 @@ class PointReader(ValueReader):
         made: Tensor = self.module(hidden_ND)
         return made
 
-    def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
-        return (parameters_NP[:, 0].float() - learnt_NW[:, 0]).square()
+    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+        return (parameters_NP[:, 0].float() - targets_NW[:, 0]).square()
 
-    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> None:
+    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> None:
         return None
 
     def flops(self, numbers: int) -> int:
@@ -53,7 +53,7 @@ class PointReader(ValueReader):
         return Gaussian(self.point(parameters_NP), calibration["deviation"], scaling)
 
 
-def learnt(values: NDArray[np.float64]) -> NDArray[np.float32]:
+def normalized_targets(values: NDArray[np.float64]) -> NDArray[np.float32]:
     """float32[N, 1]: the values themselves; one that float32 cannot hold becomes 0."""
     with np.errstate(over="ignore"):
         single = values.astype(np.float32)

@@ -109,13 +109,13 @@ class ValueHead(Head):
     def scaled(self) -> bool: ...
 
     @abstractmethod
-    def learnt(self, values: NDArray[np.float64]) -> NDArray[Any]:
+    def targets(self, values: NDArray[np.float64]) -> NDArray[Any]:
         """[N, W]: normalised values (float64[N]) as the loss takes them: float32 or int64.
 
         A value that cannot be learnt becomes one that can, the nearest where the head is bounded.
         """
 
-    def sayable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         """bool[N]: of which normalised values (float64[N]) the head can say the neighbourhood."""
         return np.isfinite(values)
 
@@ -134,7 +134,7 @@ class ValueReader(nn.Module, ABC):
         """[N, P], float32: the parameters of each number's distribution."""
 
     @abstractmethod
-    def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         """[N]: the loss of each number, in units of the head's own."""
 
     @abstractmethod
@@ -155,7 +155,7 @@ class ValueReader(nn.Module, ABC):
         """Multiplications and additions of matrix products in one forward pass and loss."""
 
     @abstractmethod
-    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor | None:
+    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor | None:
         """[N]: the mean cross-entropy of a number's tokens, in nats; None where there are none.
 
         What Tables 2 and 3 of Decoding-based Regression appear to print; it is no density.
@@ -175,12 +175,12 @@ def _normalizer(asked: MemberCall, spec: Any) -> Any:
     return spec
 
 
-def _learnt(asked: MemberCall, answer: Any) -> Any:
+def _targets(asked: MemberCall, answer: Any) -> Any:
     [values] = asked.given
     return asked.array(answer, "ndarray float32|int64[N, W]", finite=True, N=len(values))
 
 
-def _sayable(asked: MemberCall, answer: Any) -> Any:
+def _representable(asked: MemberCall, answer: Any) -> Any:
     [values] = asked.given
     return asked.array(answer, "ndarray bool[N]", N=len(values))
 
@@ -253,8 +253,8 @@ _HEAD: dict[str, Check] = {
     "raw": a(bool),
     "calibrated": a(bool),
     "per_token": a(bool),
-    "learnt": _learnt,
-    "sayable": _sayable,
+    "targets": _targets,
+    "sayable": _representable,
     "build": _built,
 }
 

@@ -86,12 +86,12 @@ class DecoderHead(ValueHead):
     def scaled(self) -> bool:
         return self.bounded
 
-    def learnt(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """int64[N, 2 K]: the tokens, and the state of the codec before each."""
         tokens, _ = written(self.scheme, values)
         return np.concatenate([tokens, automaton(self.scheme).states(tokens)], axis=1)
 
-    def sayable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         _, beyond = written(self.scheme, values)
         return ~beyond
 

@@ -14,7 +14,7 @@ from numtok.encoding.normalizers.base import Scaling
 from numtok.errors import UsageError
 from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.mixture import Mixture
-from numtok.models.heads._point import learnt
+from numtok.models.heads._point import normalized_targets
 from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
 
 _MOST = 10_000
@@ -44,8 +44,8 @@ class Mdn(ValueHead):
                 f"mdn: components={self.components} is not possible; allowed are 1 to {_MOST:,}"
             )
 
-    def learnt(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        return learnt(values)
+    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        return normalized_targets(values)
 
     def build(self, width: int) -> ValueReader:
         return _MdnReader(width, self.components)
@@ -68,13 +68,13 @@ class _MdnReader(ValueReader):
         made: Tensor = self.linear(hidden_ND)
         return made.float()
 
-    def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         log_weights, centers, deviations = _parts(parameters_NP)
-        apart = (learnt_NW - centers) / deviations
+        apart = (targets_NW - centers) / deviations
         logs = log_weights - apart.square() / 2 - deviations.log()
         return math.log(2 * math.pi) / 2 - logs.logsumexp(dim=1)
 
-    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> None:
+    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> None:
         return None
 
     def flops(self, numbers: int) -> int:

@@ -12,7 +12,7 @@ from numtok.encoding.normalizers.base import Scaling
 from numtok.errors import UsageError
 from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.gaussian import Gaussian
-from numtok.models.heads._point import PointReader, learnt
+from numtok.models.heads._point import PointReader, normalized_targets
 from numtok.models.heads._selector import Selector
 from numtok.models.heads.base import Calibration, ValueHead, ValueReader, projection
 from numtok.models.vocabulary import Vocabulary
@@ -76,8 +76,8 @@ class NumGPTHead(ValueHead):
             )
         return Selector(words, vocabulary, width)
 
-    def learnt(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        return learnt(values)
+    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        return normalized_targets(values)
 
     def build(self, width: int) -> ValueReader:
         return _Mantissa(width, self.measured)
@@ -100,10 +100,10 @@ class _Mantissa(ValueReader):
         made: Tensor = self.point_reader(hidden_ND)
         return made
 
-    def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
-        return self.point_reader.losses(parameters_NP, learnt_NW) + _LOG_ROOT_PI
+    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+        return self.point_reader.losses(parameters_NP, targets_NW) + _LOG_ROOT_PI
 
-    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> None:
+    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> None:
         return None
 
     def flops(self, numbers: int) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from numtok.models.heads._point import DESCRIPTION, PointReader, learnt
+from numtok.models.heads._point import DESCRIPTION, PointReader, normalized_targets
 from numtok.models.heads.base import ValueHead, ValueReader
 
 
@@ -38,8 +38,8 @@ class Pointwise(ValueHead):
     def scaled(self) -> bool:
         return self.sigmoid
 
-    def learnt(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        return learnt(values)
+    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        return normalized_targets(values)
 
     def build(self, width: int) -> ValueReader:
         linear = nn.Linear(width, 1)

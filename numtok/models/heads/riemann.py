@@ -42,7 +42,7 @@ class Riemann(ValueHead):
                 f"riemann: bins={self.bins} is not possible; allowed are 2 to {_MOST:,}"
             )
 
-    def learnt(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         return _bins(np.nan_to_num(values), self.bins)[:, None]
 
     def build(self, width: int) -> ValueReader:
@@ -65,12 +65,12 @@ class _RiemannReader(ValueReader):
         logits: Tensor = self.linear(hidden_ND)
         return logits.float()
 
-    def losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
-        return self.token_losses(parameters_NP, learnt_NW) - math.log(self.bins)
+    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+        return self.token_losses(parameters_NP, targets_NW) - math.log(self.bins)
 
-    def token_losses(self, parameters_NP: Tensor, learnt_NW: Tensor) -> Tensor:
+    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         """[N]: a bin is one token."""
-        return F.cross_entropy(parameters_NP, learnt_NW[:, 0], reduction="none")
+        return F.cross_entropy(parameters_NP, targets_NW[:, 0], reduction="none")
 
     def flops(self, numbers: int) -> int:
         return linear_flops(self, numbers)

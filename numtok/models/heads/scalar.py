@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import UsageError
-from numtok.models.heads._point import DESCRIPTION, PointReader, learnt
+from numtok.models.heads._point import DESCRIPTION, PointReader, normalized_targets
 from numtok.models.heads.base import ValueHead, ValueReader, projection
 
 
@@ -32,8 +32,8 @@ class Scalar(ValueHead):
         if self.layers not in (1, 2):
             raise UsageError(f"scalar: layers={self.layers} is not possible; allowed are 1 and 2")
 
-    def learnt(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        return learnt(values)
+    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        return normalized_targets(values)
 
     def build(self, width: int) -> ValueReader:
         return PointReader(projection(width, 1, self.layers, bias=True))

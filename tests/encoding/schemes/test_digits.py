@@ -74,7 +74,7 @@ def test_other_chunks_are_read_all_the_same() -> None:
 
 
 def test_a_chunk_is_a_token_for_each_number_of_so_many_digits() -> None:
-    sizes = [SCHEMES.build(f"digits:{size}").counted for size in (1, 2, 3)]
+    sizes = [SCHEMES.build(f"digits:{size}").paper_vocabulary_size for size in (1, 2, 3)]
     assert sizes == [18, 118, 1118]
 
 

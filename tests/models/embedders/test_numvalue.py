@@ -105,7 +105,7 @@ def test_long_numbers_are_cut_and_counted() -> None:
     assert digits_of(long) == [("1" * 20, "2" * 25, 20, 25, False)]
     tokens = tokens_of(long, "5", "1" * 18, "0." + "1" * 23)
     flat = tokens[tokens > 0].numpy()
-    assert codec(SCHEME).beyond_sight(flat) == 2
+    assert codec(SCHEME).count_truncated(flat) == 2
     assert [EMBEDDERS.build(f"numvalue:{one}").sees_all for one in ENCODERS] == [
         one == "rnn" for one in ENCODERS
     ]

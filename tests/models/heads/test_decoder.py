@@ -534,7 +534,7 @@ def test_the_loss_is_the_probability_of_the_tokens_and_token_losses_their_mean(s
     values = np.random.default_rng(0).random(20)
     head = HEADS.build(f"decoder:{spec}")
     assert isinstance(head, ValueHead)
-    learnt = torch.from_numpy(head.learnt(values))
+    learnt = torch.from_numpy(head.targets(values))
     tokens = torch.from_numpy(written(reader.scheme, values)[0])
     with torch.no_grad():
         losses = reader.losses(parameters, learnt)
@@ -549,7 +549,7 @@ def test_a_loss_that_is_not_masked_counts_what_cannot_follow() -> None:
     masked, free = random_reader("ud"), random_reader("ud", masked=False)
     head = HEADS.build("decoder:ud")
     assert isinstance(head, ValueHead)
-    learnt = torch.from_numpy(head.learnt(np.array([3.25, -1e7, 0.0])))
+    learnt = torch.from_numpy(head.targets(np.array([3.25, -1e7, 0.0])))
     parameters = random_parameters(masked, 3)
     assert free.load_state_dict(masked.state_dict())
     with torch.no_grad():

@@ -190,7 +190,7 @@ def test_every_value_has_the_density_of_the_bin_that_it_is_learnt_as() -> None:
     for start, step in ((0.0, 0.1), (0.1, 0.006), (-7.3, 1e-3), (1e6, 0.25), (0.7, 1 / 3)):
         values = start + step * np.arange(101, dtype=np.float64)
         scaling = fit(NORMALIZERS.build("unit"), Moments.of(values))
-        bins = head.learnt(scaling.forward(values))[:, 0]
+        bins = head.targets(scaling.forward(values))[:, 0]
         np.testing.assert_array_equal(bins[[0, 100]], [0, 99])
         assert (np.diff(bins) >= 0).all()
         logits = torch.from_numpy(np.random.default_rng(0).standard_normal(100)).expand(101, -1)
@@ -308,7 +308,7 @@ def test_the_loss_is_the_negative_log_density_of_the_normalised_number(
         parameters = reader(3 * torch.randn(50, 6))
     scaled = np.random.default_rng(0).random(50)
     raw = scaling.inverse(scaled)
-    losses = reader.losses(parameters, torch.from_numpy(head.learnt(scaling.forward(raw))))
+    losses = reader.losses(parameters, torch.from_numpy(head.targets(scaling.forward(raw))))
     density = reader.predictive(parameters, {}, scaling).log_density(raw)
     expected = density - scaling.log_slope(raw)
     if spec == "riemann:32" and not scaling.linear:  # in raw units each bin is uniform
@@ -324,7 +324,7 @@ def test_a_head_learns_and_answers_in_the_shapes_it_promises(spec: str) -> None:
     reader = head.build(8)
     hidden = torch.randn(5, 8, requires_grad=True)
     values = np.array([0.0, 0.25, 1.0, 7.0, -3.0])
-    learnt = torch.from_numpy(head.learnt(values))
+    learnt = torch.from_numpy(head.targets(values))
     assert learnt.dtype in (torch.float32, torch.int64) and learnt.dim() == 2
     parameters = reader(hidden)
     losses = reader.losses(parameters, learnt)
@@ -346,7 +346,7 @@ def test_a_head_learns_and_answers_in_the_shapes_it_promises(spec: str) -> None:
 def test_the_operations_of_a_head_are_those_that_torch_counts(spec: str) -> None:
     head = value_head(spec)
     model = Regressor(RegressorSettings(7, Mlp(2, 16), settings_of(head)))
-    learnt = torch.from_numpy(head.learnt(np.full(3, 0.5)))
+    learnt = torch.from_numpy(head.targets(np.full(3, 0.5)))
     counter = FlopCounterMode(display=False)
     with sdpa_kernel(SDPBackend.MATH), counter, torch.no_grad():
         model.losses(torch.zeros(3, 7), learnt)

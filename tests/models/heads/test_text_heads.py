@@ -201,7 +201,7 @@ def test_a_head_without_a_density_is_scored_by_all_that_needs_none(
 def learnt_raw(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray[Any, Any]]:
     """``scalar`` as a head of raw numbers; what it is given to learn, and calibrated with."""
     seen: list[np.ndarray[Any, Any]] = []
-    own, calibrate = Scalar.learnt, PointReader.calibrate
+    own, calibrate = Scalar.targets, PointReader.calibrate
 
     def learnt(head: Scalar, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         seen.append(values)
@@ -214,7 +214,7 @@ def learnt_raw(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray[Any, Any]]:
         return calibrate(reader, parameters, values)
 
     monkeypatch.setattr(Scalar, "raw", True)
-    monkeypatch.setattr(Scalar, "learnt", learnt)
+    monkeypatch.setattr(Scalar, "targets", learnt)
     monkeypatch.setattr(PointReader, "calibrate", calibrated)
     return seen
 
