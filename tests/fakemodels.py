@@ -9,12 +9,13 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from numtok.encoding.codec import Codec, Texts
+from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import learnt_values
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.encoding.texts import Texts
 from numtok.models.batches import Batch, Batches
 from numtok.models.model import Model, ModelSettings
 from numtok.models.presets import preset

@@ -40,13 +40,13 @@ from numtok.data.reading.sources import check_rule, find_sources
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
-from numtok.encoding.codec import Spans, Texts, cut
 from numtok.encoding.fit_codec import Unfitted, no_rows
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.encoding.slots.places import OTHER
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.encoding.texts import Spans, Texts, cut
 from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from sklearn import ensemble
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
-from numtok.encoding.codec import Codec, Texts
+from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.schemes.base import SCHEMES, Failure
+from numtok.encoding.texts import Texts
 from numtok.evaluation import baselines
 from numtok.evaluation.predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL, asked_for
 from numtok.evaluation.seen_values import SeenValues

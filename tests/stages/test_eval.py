@@ -40,8 +40,9 @@ from numtok.reports import (
     quantile_column,
 )
 from numtok.stages import encode, eval, gen, train
-from numtok.store.artifact import TIMING, Artifact, verify
+from numtok.store.artifact import TIMING, Artifact
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from numtok.training.model_files import Trained, write_model
 from tests import fakemodels
 from tests.cli.test_store_commands import Shell

@@ -26,8 +26,9 @@ from numtok.registry import spec_of
 from numtok.stages import eval_table, fit
 from numtok.stages.table import Config as TableConfig
 from numtok.stages.table import run as table
-from numtok.store.artifact import Artifact, verify
+from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from numtok.training.regressor_files import REGRESSOR_FILE, read_regressor, read_regressor_file
 from tests import fakeheads
 from tests.cli import test_store_commands as test_cli_store

@@ -28,8 +28,9 @@ from numtok.records import TRAIN, in_order
 from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
 from numtok.seeds import generator
 from numtok.stages import compare, encode, eval, train
-from numtok.store.artifact import Artifact, verify
+from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from numtok.training.model_files import read_model
 from numtok.training.warm_start import begin_with
 from tests import fakemodels
