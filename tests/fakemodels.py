@@ -17,8 +17,9 @@ from numtok.encoding.splits import learnt_values
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.encoding.texts import Texts
 from numtok.models.batches import Batch, Batches
-from numtok.models.model import Model, ModelSettings
+from numtok.models.model import Model
 from numtok.models.presets import preset
+from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.policy import NumeralPolicy
 

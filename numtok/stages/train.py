@@ -24,9 +24,10 @@ from numtok.encoding.splits import has_targets, learnt_values, read_codec, read_
 from numtok.errors import DataError, UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, Calibration, ValueHead
-from numtok.models.model import Model, ModelSettings
+from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.presets import preset, shortest
+from numtok.models.settings import ModelSettings
 from numtok.models.trunks.bigru import Bigru
 from numtok.models.vocabulary import Vocabulary
 from numtok.records import ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TRAIN, TRUNCATED

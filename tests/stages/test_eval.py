@@ -26,8 +26,9 @@ from numtok.evaluation.ranges import outside
 from numtok.metrics.base import METRICS, Predictions
 from numtok.metrics.base import figures as measured
 from numtok.models.decoding import LONGEST
-from numtok.models.model import Model, ModelSettings
+from numtok.models.model import Model
 from numtok.models.presets import preset
+from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
 from numtok.reports import (
     PREDICTIONS_FILE,

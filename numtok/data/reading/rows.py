@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from numtok.data.reading.arrow import column, slices, strings
 from numtok.data.reading.lines import FIELDS, Lines
-from numtok.data.reading.values import Values, distinct, integers, members_of, pairs_in, unquoted
+from numtok.data.reading.nested_values import members_of, pairs_in
+from numtok.data.reading.values import Values, distinct, integers, unquoted
 from numtok.records import CLUSTER, FLOOR, GROUP, USUAL_FLOORS, Row, as_text
 
 NO_ANSWER = np.iinfo(np.int64).min  # where a row has no answer_start
