@@ -88,7 +88,7 @@ def build() -> typer.Typer:
     app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_global_options)
     for info in pkgutil.iter_modules(cli.__path__):
-        if info.name != "main" and not info.name.startswith("_"):
+        if not (info.ispkg or info.name == "main" or info.name.startswith("_")):
             module = pkgutil.resolve_name(f"numtok.cli.{info.name}")
             settings = getattr(module, "CONTEXT", None)
             app.command(
