@@ -297,7 +297,7 @@ FAULTS = {
     ),
     # --- objectives
     "no example": Fault(
-        "objective", "return masked(", "masked(", ("Mine.example gives None", "Example"),
+        "objective", "return masked(", "masked(", ("Mine.example gives None", "TrainingBatch"),
     ),
     "labels of another type": Fault(
         "objective", "return masked(batch, batch.number_tokens(batch.is_target))",
