@@ -26,7 +26,7 @@ def command(
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:
-    """Print a report again: figures with intervals, groups, floors and skill, costs.
+    """Print a report again: figures with intervals, groups, baselines and skill, costs.
 
     Example: numtok report arithmetic-xval --against xval/table3
     """
