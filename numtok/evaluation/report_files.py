@@ -49,8 +49,8 @@ _RENAMED = {
     "learnt": "training_data",
 }
 _REWORDED = (
-    (rb'"Floor ([^"]*(?:\\.[^"]*)*? says nothing of some numbers: )', rb'"Baseline \1'),
-    (rb"(What the model learnt from is not at hand: no (?:.* )?)floor(s?\.)", rb"\1baseline\2"),
+    (rb'"Floor (?=(?:[^"\\]|\\.)* says nothing of some numbers: )', b'"Baseline '),
+    (rb"(is not at hand: no (?:nearest, linear or boosted )?)floor(?=s?\.)", rb"\1baseline"),
     (rb"(Of another table than that of the model; )floors", rb"\1baselines"),
 )
 TARGET = "target"  # predictions can be grouped by it

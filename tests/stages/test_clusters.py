@@ -207,9 +207,9 @@ def test_a_report_of_copies_has_the_intervals_of_the_rows(world: World, objectiv
     for found in (once, copied):
         found.metrics.pop("adjusted-r2", None)
     same(copied.metrics, once.metrics)
-    for name, floor in once.floors.items():
-        floor.pop("adjusted-r2", None)
-        same({metric: copied.floors[name][metric] for metric in floor}, floor)
+    for name, baseline in once.baselines.items():
+        baseline.pop("adjusted-r2", None)
+        same({metric: copied.baselines[name][metric] for metric in baseline}, baseline)
     assert copied.notes == [NOTE, *once.notes]
 
 
