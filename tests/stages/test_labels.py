@@ -522,7 +522,7 @@ def test_options_for_numbers_are_refused(numtok: Shell, known: Store) -> None:
     assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
     ref = known.resolve("report").ref
     figures = [("figure", kind, "--out", "x.png") for kind in ("truth", "error", "frequencies")]
-    for command in (*figures, ("faults",)):
+    for command in (*figures, ("errors",)):
         ran = numtok(*command[:2], "report", *command[2:])
         message = f"{ref} is of labels; name a report of numbers"
         assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
