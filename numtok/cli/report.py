@@ -32,7 +32,7 @@ def command(
     """
     from numtok.cli.output.report import print_report
     from numtok.errors import UsageError
-    from numtok.evaluation.comparison.against import against as beside
+    from numtok.evaluation.comparison.beside_published import against as beside
     from numtok.evaluation.report_files import read
     from numtok.reports import REPORT
 

@@ -21,7 +21,7 @@ from numtok.encoding.grammar import Grammar
 from numtok.encoding.splits import learnt_values
 from numtok.errors import DataError
 from numtok.evaluation.batch_size import BatchSizer
-from numtok.evaluation.evaluated import EvaluatedSplit
+from numtok.evaluation.evaluated_split import EvaluatedSplit
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import Progress, baseline_figures, score
 from numtok.metrics.base import METRICS, Metric, Predictions

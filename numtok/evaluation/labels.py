@@ -15,7 +15,7 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_data, learnt_values
 from numtok.errors import DataError
 from numtok.evaluation.batch_size import BatchSizer
-from numtok.evaluation.evaluated import EvaluatedSplit
+from numtok.evaluation.evaluated_split import EvaluatedSplit
 from numtok.evaluation.label_baselines import FITTED_ON, Guesses, RowWords, label_baselines
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import Progress, baseline_figures, score

@@ -38,9 +38,9 @@ from numtok.reports import QUANTILES, Costs, Report, predictions_schema, quantil
 from numtok.seeds import generator
 from numtok.store.artifact import Artifact
 from numtok.training.features import Features
-from numtok.training.fitted import FittedTable, LearntFrom
-from numtok.training.fitting import held_back
 from numtok.training.regressor_files import LoadedRegressor
+from numtok.training.table_learner import held_back
+from numtok.training.trained_table import FittedTable, LearntFrom
 
 POINTS = ("median", "mean", "mode", "raft")
 AT_ONCE = 512  # rows whose distributions are held at a time

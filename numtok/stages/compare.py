@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import UsageError, unknown
-from numtok.evaluation.comparison.against import PublishedComparison, against
+from numtok.evaluation.comparison.beside_published import PublishedComparison, against
 from numtok.evaluation.comparison.experiments import Experiment, described, grouped, shared_size
 from numtok.evaluation.comparison.requirements import Requirement, RequirementResult
 from numtok.evaluation.comparison.seeds import LEVEL, FoldStatistics, SeedStatistics, spread, t_test

@@ -1,7 +1,7 @@
 """Errors: where predictions go wrong in the parts of numbers, sign, mantissa and exponent.
 
-Truth and prediction are decimal numbers of as many digits (``evaluation.number_parts``). Three questions
-(xVal, Section 3.2 and Figure 4):
+Truth and prediction are decimal numbers of as many digits (``evaluation.number_parts``). Three
+questions (xVal, Section 3.2 and Figure 4):
 
 1. Which parts are wrong, and how much of the squared error is due to that? Taking 1 for 0.1 is a
    wrong exponent alone.

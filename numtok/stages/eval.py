@@ -28,7 +28,7 @@ from numtok.evaluation.answers import ANSWERS, AnswerEvaluation, answer_metrics
 from numtok.evaluation.baselines import baselines as all_baselines
 from numtok.evaluation.baselines import target_means
 from numtok.evaluation.calibration import spreads
-from numtok.evaluation.evaluated import EvaluatedSplit
+from numtok.evaluation.evaluated_split import EvaluatedSplit
 from numtok.evaluation.labels import LabelEvaluation, label_metrics
 from numtok.evaluation.predict import (
     AUTOREGRESSIVE,
@@ -38,6 +38,7 @@ from numtok.evaluation.predict import (
     Queries,
     target_names,
 )
+from numtok.evaluation.prediction_mode import check_way, measures_of, options_of
 from numtok.evaluation.ranges import outside
 from numtok.evaluation.report_files import (
     TrainMeans,
@@ -47,7 +48,6 @@ from numtok.evaluation.report_files import (
     write_predictions,
 )
 from numtok.evaluation.scoring import Progress, Scores, baseline_figures, number_baselines, score
-from numtok.evaluation.ways import check_way, measures_of, options_of
 from numtok.metrics.base import METRICS, Metric
 from numtok.models.batches import ranges
 from numtok.models.steps import compile_passes

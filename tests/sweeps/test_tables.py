@@ -21,7 +21,7 @@ from numtok.sweeps.averages import averages
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.runs import Run
 from numtok.sweeps.sweep import Config, Result, run
-from numtok.training.fitting import held_back
+from numtok.training.table_learner import held_back
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 

@@ -73,8 +73,8 @@ def print_comparison(comparison: "Comparison", format: Format) -> None:
         ]
         head = ("requirement", "report", "figure", "verdict")
         print_figures("requirements", head, verdicts, format)
-    if comparison.against is not None:
-        print_against(comparison.against, format)
+    if comparison.beside_published is not None:
+        print_against(comparison.beside_published, format)
 
 
 def _print_part(comparison: "Comparison", part: "SampleGroup", format: Format) -> None:
@@ -313,9 +313,9 @@ def flat(comparison: "Comparison") -> Iterator[ComparisonRow]:
             deviation=told.deviation,
             seeds=told.seeds,
         )
-    if comparison.against is not None:
-        kind = f"printed in {comparison.against.table}"
-        for beside in comparison.against.cells:
+    if comparison.beside_published is not None:
+        kind = f"printed in {comparison.beside_published.table}"
+        for beside in comparison.beside_published.cells:
             if beside.cell is not None:
                 printed = float(beside.cell.value)
                 yield ComparisonRow(kind, beside.label, beside.metric, printed, value=beside.column)

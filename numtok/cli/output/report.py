@@ -16,7 +16,7 @@ from numtok.cli.output.printing import Format, print_json, print_table
 from numtok.records import LIMITS
 
 if TYPE_CHECKING:
-    from numtok.evaluation.comparison.against import PublishedComparison
+    from numtok.evaluation.comparison.beside_published import PublishedComparison
     from numtok.evaluation.report_files import Evaluation
     from numtok.reports import Figure, Figures, Labels, Report
 
