@@ -4,7 +4,7 @@ output/       how what commands find and make is printed
 compare.py    numtok compare
 demo.py       numtok demo
 encode.py     numtok encode
-errors.py     numtok faults
+errors.py     numtok errors
 eval.py       numtok eval
 explain.py    numtok explain
 fetch.py      numtok fetch

@@ -34,7 +34,7 @@ from numtok.errors import DataError, StoreError, UsageError
 from numtok.evaluation.answers import written_answers
 from numtok.evaluation.labels import log_probabilities
 from numtok.evaluation.predict import Options, Predictor
-from numtok.evaluation.ways import check_way, measures_of, options_of
+from numtok.evaluation.prediction_mode import check_way, measures_of, options_of
 from numtok.records import MODEL
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES, quantile_column

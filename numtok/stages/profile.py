@@ -21,7 +21,7 @@ import numpy as np
 from numtok import files
 from numtok.analysis.profiling.length_leakage import LengthLeakage
 from numtok.analysis.profiling.scheme_error import SchemeLosses, Trial, losses
-from numtok.analysis.profiling.shown import shown
+from numtok.analysis.profiling.short_values import shown
 from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range, slot_profile
 from numtok.analysis.profiling.slot_statistics import COUNT
 from numtok.analysis.profiling.unit import Counted, ProfileUnit, merged

@@ -37,8 +37,8 @@ from numtok.store.artifact import Artifact, Parent, check_name
 from numtok.store.draft import Draft
 from numtok.store.store import Store
 from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished, write_finished
-from numtok.training.course import CurriculumSampler
 from numtok.training.curriculum import Curriculum
+from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.device import check_compiler, tune_malloc
 from numtok.training.labels import learnt_classes
 from numtok.training.loop import Progress, SplitExamples, Training

@@ -136,10 +136,20 @@ class Artifact:
         """The content files, sorted by path; StoreError if the listing is not what was written."""
         return read_listing(self.path, self.manifest.content)
 
-    def decoded(self, name: str, kind: type[T], limit: int = SMALL) -> T:
-        """One of its JSON files, of at most ``limit`` bytes; StoreError for one that is damaged."""
+    def decoded(
+        self,
+        name: str,
+        kind: type[T],
+        limit: int = SMALL,
+        upgrade: Callable[[bytes], bytes] | None = None,
+    ) -> T:
+        """One of its JSON files, of at most ``limit`` bytes; StoreError for one that is damaged.
+
+        ``upgrade`` makes of a file of a former schema what it would be now; it raises ValueError as
+        ``records.decode`` does.
+        """
         path = self.path / name
-        return _decoded(path, files.read_bytes(path, limit), kind)
+        return _decoded(path, files.read_bytes(path, limit), kind, upgrade)
 
     def decoded_lines(self, name: str, kind: type[T]) -> list[T]:
         """The lines of one of its JSONL files; StoreError where one is damaged."""
@@ -344,9 +354,11 @@ def _finite(text: str) -> float:
     return value
 
 
-def _decoded(path: Path, data: bytes, kind: type[T]) -> T:
+def _decoded(
+    path: Path, data: bytes, kind: type[T], upgrade: Callable[[bytes], bytes] | None = None
+) -> T:
     try:
-        return decode(data, kind)
+        return decode(data if upgrade is None else upgrade(data), kind)
     except ValueError as error:
         _damaged(path, str(error))
 
