@@ -135,8 +135,8 @@ def fault_of(error: Exception) -> PluginError | None:
     if (where := _place(error)) is None:
         return None
     what = " ".join(str(error).split())  # libraries tell in several lines
-    told = f"{where}: {type(error).__name__}: {what}; {_CORRECT}"
-    return PluginError(told, "".join(traceback.format_exception(error)))
+    message = f"{where}: {type(error).__name__}: {what}; {_CORRECT}"
+    return PluginError(message, "".join(traceback.format_exception(error)))
 
 
 def _place(error: Exception) -> str | None:
@@ -184,7 +184,7 @@ class MemberCall:
         """The answer; PluginError unless it is of one of these classes (a bool is no int)."""
         if not isinstance(answer, kinds) or (isinstance(answer, bool) and bool not in kinds):
             names = ["None" if kind is type(None) else kind.__name__ for kind in kinds]
-            raise self.wrong(told(answer), " or ".join(names))
+            raise self.wrong(describe(answer), " or ".join(names))
         return answer
 
     def array(self, answer: Any, form: str, *, finite: bool = False, **sizes: int) -> Any:
@@ -209,9 +209,11 @@ class MemberCall:
             )
         )
         if not fits:
-            raise self.wrong(told(answer), wanted)
+            raise self.wrong(describe(answer), wanted)
         if finite and not bool((abs(answer) < float("inf")).all()):
-            raise self.wrong(f"{told(answer)} with values that are not finite", f"finite {wanted}")
+            raise self.wrong(
+                f"{describe(answer)} with values that are not finite", f"finite {wanted}"
+            )
         self.again |= any(known.get(letter, 2) < 2 for letter in shape)
         return answer
 
@@ -226,10 +228,10 @@ class MemberCall:
 Check = Callable[[MemberCall, Any], Any]
 
 
-def told(answer: Any) -> str:
+def describe(answer: Any) -> str:
     """An answer in a few words.
 
-    >>> told([1.5]), told(None)
+    >>> describe([1.5]), describe(None)
     ('a list', 'None')
     """
     if (dtype := _dtype(answer)) is not None:
@@ -301,9 +303,9 @@ class _Watched:
 
     def _failed(self, error: Exception) -> PluginError:
         """Of what a plugin made of a class of numtok's, whose code fails by what it was given."""
-        told = f"{self.file}: {type(self.thing).__name__}.{self.member} fails by what it was given"
+        what = f"{self.file}: {type(self.thing).__name__}.{self.member} fails by what it was given"
         trace = "".join(traceback.format_exception(error))
-        return PluginError(f"{told}: {type(error).__name__}: {error}; {_CORRECT}", trace)
+        return PluginError(f"{what}: {type(error).__name__}: {error}; {_CORRECT}", trace)
 
 
 def a(*kinds: type) -> Check:

@@ -27,7 +27,7 @@ from numtok.errors import DataError, UsageError
 from numtok.evaluation.answers import ANSWERS, AnswerEvaluation, answer_metrics
 from numtok.evaluation.baselines import baselines as all_baselines
 from numtok.evaluation.baselines import target_means
-from numtok.evaluation.calibration import spreads
+from numtok.evaluation.calibration import target_calibrations
 from numtok.evaluation.evaluated_split import EvaluatedSplit
 from numtok.evaluation.labels import LabelEvaluation, label_metrics
 from numtok.evaluation.predict import (
@@ -244,7 +244,7 @@ class _Evaluation:
         finite = None if train is None else int(np.isfinite(train.numbers).sum())
         split = loaded.trained.calibrated_on
         looked_at = split and read_learnt(loaded.artifact, encoded, store.find, split)
-        apart = spreads(loaded, looked_at, options) if looked_at else {}
+        apart = target_calibrations(loaded, looked_at, options) if looked_at else {}
         predictor = Predictor(loaded, evaluated.samples, options, finite, apart)
         if not len(predictor.asked.numbers):
             raise DataError(f"{evaluated} has no number to predict; evaluate on rows with numbers")

@@ -58,8 +58,8 @@ from numtok.training.warm_start import (
     check_length,
     check_trunk,
     objective_of,
-    told,
     usual_parts,
+    warm_start_settings,
 )
 
 REVISION = 2
@@ -346,7 +346,7 @@ class _Plan:
         if self.curriculum is not None:
             settings["curriculum"] = self.curriculum.settings()
         if self.init is not None:
-            settings["init"] = told(self.init)
+            settings["init"] = warm_start_settings(self.init)
         return settings
 
     def configuration(self, codec: Codec) -> dict[str, Any]:
@@ -367,7 +367,7 @@ class _Plan:
             parts["final_rate"] = self.config.final_rate
         if self.curriculum is not None:
             parts["curriculum"] = self.curriculum.title
-        parts |= told(self.init) if self.init else {}
+        parts |= warm_start_settings(self.init) if self.init else {}
         return {key: value for key, value in parts.items() if value is not None}
 
     @property

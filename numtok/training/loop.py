@@ -16,7 +16,12 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_values
 from numtok.models.batches import Batch, Batches
 from numtok.models.model import Model
-from numtok.models.objectives.base import Objective, TrainingBatch, masked, said
+from numtok.models.objectives.base import (
+    Objective,
+    TrainingBatch,
+    autoregressive_batch,
+    masked_batch,
+)
 from numtok.records import Natural
 from numtok.seeds import generator
 from numtok.store.draft import Draft
@@ -152,13 +157,13 @@ class SplitExamples:
             if not len(self.samples.targets):
                 chosen = np.ones_like(chosen)
             if self.objective.causal:
-                yield said(batch, chosen)
+                yield autoregressive_batch(batch, chosen)
                 continue
             if not len(self.samples.targets):
                 order = generator(0, "asked", first).permutation(len(batch.number))
                 _, one = np.unique(batch.number_row[order], return_index=True)
                 chosen = np.isin(np.arange(len(chosen)), order[one])
-            yield masked(batch, batch.number_tokens(chosen))
+            yield masked_batch(batch, batch.number_tokens(chosen))
 
     def looked_at(self) -> Iterator[TrainingBatch]:
         """The same rows with the same masks each time, whatever the seed of the run."""

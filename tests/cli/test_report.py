@@ -161,9 +161,9 @@ def test_json_is_the_whole_report(numtok: Run, xval: Artifact) -> None:
     assert (found["schema"], found["ref"]) == (1, xval.ref)
     assert found["report"] == json.loads((xval.path / REPORT_FILE).read_bytes())
     assert found["timing"] == {"train_seconds": 100.0, "eval_seconds": 2.0}
-    assert "against" not in found
+    assert "published" not in found
     found = json.loads(numtok("report", xval.ref, "--json", "--against", "xval/table3")[1])
-    cell = found["against"]["cells"][0]
+    cell = found["published"]["cells"][0]
     assert (cell["column"], cell["where"], cell["cell"]["value"]) == (
         "2 operands",
         "operands=2",

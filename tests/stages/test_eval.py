@@ -299,7 +299,7 @@ def test_published_numbers_stand_beside(numtok: Shell, world: World) -> None:
     assert ran.code == 0 and ran.out.count("\n") == 1
     assert "beside xval/table3" in ran.err
     found = json.loads(numtok(*store, "eval", model.ref, encoded.ref, "--json", *beside).out)
-    [cell] = found["against"]["cells"]
+    [cell] = found["published"]["cells"]
     assert (cell["label"], cell["column"], cell["metric"]) == ("xval", "2 operands", "r2")
 
 

@@ -18,7 +18,7 @@ from numtok.errors import UsageError, unknown
 from numtok.evaluation.scoring import Progress
 from numtok.models.batches import Batch, Batches
 from numtok.models.likelihood import log_likelihoods
-from numtok.models.objectives.base import OBJECTIVES, TrainingBatch, ended, masked
+from numtok.models.objectives.base import OBJECTIVES, TrainingBatch, masked_batch, row_end_batch
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.column import Numerals
 from numtok.seeds import generator
@@ -157,7 +157,7 @@ class _ConfidenceReader:
         model = self.loaded.model
         if self.label is None:
             return log_likelihoods(model, self._example(batch))
-        log_BC = model.class_log_probabilities(ended(batch, model.objective.causal))
+        log_BC = model.class_log_probabilities(row_end_batch(batch, model.objective.causal))
         place = model.settings.classes.index(self.label)
         found: Floats = np.exp(log_BC[:, place].double().cpu().numpy())
         return found
@@ -165,7 +165,7 @@ class _ConfidenceReader:
     def _example(self, batch: Batch) -> TrainingBatch:
         chosen = batch.number % (len(self.made.numbers) // len(self.made)) == self.number
         if not self.loaded.model.objective.causal:
-            return masked(batch, batch.number_tokens(chosen))
+            return masked_batch(batch, batch.number_tokens(chosen))
         begun = replace(batch, answer_start=batch.number_start[chosen])
         return OBJECTIVES.build("ar:answer").example(begun, generator(0))
 

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
 
-from numtok.analysis.profiling.short_values import shown
+from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile
 from numtok.analysis.profiling.warnings import ProfileWarning, listed, part, percent
 from numtok.cli.output.figures import amount, print_lines, width
@@ -88,7 +88,7 @@ def _head(profile: Profile) -> list[str]:
         share = profile.number_bytes / profile.text_bytes
         lines.append(
             f"{rows}, {counted(profile.numbers, 'number')} "
-            f"({shown(profile.numbers / profile.rows)} a row), {percent(share)} of the text"
+            f"({short_value(profile.numbers / profile.rows)} a row), {percent(share)} of the text"
         )
     if set(profile.splits) != {TRAIN}:
         lines.append(", ".join(f"{name} {rows:,}" for name, rows in profile.splits.items()))
@@ -130,7 +130,7 @@ def _fitted_slots(profile: Profile, to: TextIO) -> list[list[str]]:
         own = (row for row in rows if any(row[1:]))  # headings have no figures
         for slot, row in zip(profile.slots, own, strict=True):
             for column, end in (("from", slot.low), ("to", slot.high)):
-                row[_SLOT_COLUMNS.index(column)] = "" if end is None else shown(end)
+                row[_SLOT_COLUMNS.index(column)] = "" if end is None else short_value(end)
     return rows
 
 
@@ -143,9 +143,9 @@ def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
     return [
         slot.name,
         amount(slot.numbers),
-        "" if slot.low is None else shown(slot.low, step),
-        "" if slot.high is None else shown(slot.high, step),
-        "" if slot.deviation is None else shown(slot.deviation),
+        "" if slot.low is None else short_value(slot.low, step),
+        "" if slot.high is None else short_value(slot.high, step),
+        "" if slot.deviation is None else short_value(slot.deviation),
         f"{most}+" if slot.digits_most == 20 else most,
         percent(slot.negative) if slot.negative else "",
         percent(slot.zero) if slot.zero else "",
@@ -268,9 +268,9 @@ def _lengths(profile: Profile) -> list[str]:
     named: list[str] = []
     for scheme in profile.schemes:
         shares = {
-            loss.slot: loss.told.variance or 0.0
+            loss.slot: loss.length_leakage.variance or 0.0
             for loss in scheme.slots
-            if loss.told and loss.told.numbers >= _ENOUGH
+            if loss.length_leakage and loss.length_leakage.numbers >= _ENOUGH
         }
         slot = max(shares, key=lambda name: shares[name], default="")
         if shares.get(slot):
@@ -370,7 +370,9 @@ def _shortest(text: str) -> str:
 def _print_csv(profile: Profile) -> None:
     """One row for each slot and scheme."""
     losses = [
-        {"scheme": scheme.scheme} | asdict(loss) | {"told": loss.told and loss.told.variance}
+        {"scheme": scheme.scheme}
+        | asdict(loss)
+        | {"length_leakage": loss.length_leakage and loss.length_leakage.variance}
         for scheme in profile.schemes
         for loss in scheme.slots
     ]

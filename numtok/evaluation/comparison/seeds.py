@@ -29,7 +29,7 @@ class SeedStatistics(msgspec.Struct, frozen=True):
     n: int
 
 
-def spread(
+def seed_statistics(
     figures: Sequence[Figure],
     bounds: tuple[float, float] = (-math.inf, math.inf),
     *,
