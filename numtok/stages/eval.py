@@ -38,7 +38,7 @@ from numtok.evaluation.predict import (
     Queries,
     target_names,
 )
-from numtok.evaluation.prediction_mode import check_way, measures_of, options_of
+from numtok.evaluation.prediction_mode import check_mode, measures_of, options_of
 from numtok.evaluation.ranges import outside
 from numtok.evaluation.report_files import (
     TrainMeans,
@@ -87,9 +87,9 @@ _IN_GROUPS = (
 class Config:
     """What ``numtok eval`` was asked for.
 
-    ``fill``, ``decode``, ``point``, ``draws`` and ``batch`` as in ``_ways.Way``; the size of a
-    batch is no setting of the report, since predictions and densities depend on it in the last bits
-    of float32 alone.
+    ``fill``, ``decode``, ``point``, ``draws`` and ``batch`` as in ``prediction_mode``; the size of
+    a batch is no setting of the report, since predictions and densities depend on it in the last
+    bits of float32 alone.
     """
 
     model: str
@@ -109,7 +109,7 @@ class Config:
     force: bool = False
 
     def __post_init__(self) -> None:
-        check_way(self)
+        check_mode(self)
         if self.rows is not None and self.rows < 1:
             raise UsageError(f"--rows {self.rows} is not possible; at least 1")
         check_name(self.name)

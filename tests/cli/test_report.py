@@ -158,7 +158,7 @@ def test_tables_fit_80_columns(numtok: Run, fp15: Artifact, table: str) -> None:
 
 def test_json_is_the_whole_report(numtok: Run, xval: Artifact) -> None:
     found = json.loads(numtok("report", xval.ref, "--json")[1])
-    assert (found["schema"], found["ref"]) == (1, xval.ref)
+    assert (found["schema"], found["ref"]) == (2, xval.ref)
     assert found["report"] == json.loads((xval.path / REPORT_FILE).read_bytes())
     assert found["timing"] == {"train_seconds": 100.0, "eval_seconds": 2.0}
     assert "published" not in found

@@ -984,7 +984,7 @@ def test_json_holds_everything(numtok: Run, store: Store) -> None:
     refs = a_handful(store)
     _, out, _ = numtok("compare", *refs, "--json", "--by", "operands", "--require", "r2>0")
     found = json.loads(out)
-    assert found.pop("schema") == 1
+    assert found.pop("schema") == 2
     assert msgspec.convert(found, Comparison).group == "operands"
     assert found["experiments"][0]["reports"] == refs[:3]
     assert found["parts"][0]["standings"]["p1000"]["r2"]["figure"]["interval"] == "seeds"

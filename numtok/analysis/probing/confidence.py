@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 class ConfidenceQuery:
     """A row, and which number of it changes.
 
-    told
+    description
         The text, or which row it is: what stands in messages and above figures.
     number
         Its place in the row; None: the last one, where answers are.
@@ -48,7 +48,7 @@ class ConfidenceQuery:
 
     samples: EncodedSplit
     row: int
-    told: str
+    description: str
     number: int | None
     low: float | None
     high: float | None
@@ -86,7 +86,7 @@ def confidence(loaded: LoadedModel, asked: ConfidenceQuery, progress: Progress) 
         )
     written = Numerals.of_literals([f"{value:.{decimals}f}" for value in x.tolist()])
     made = swept_row(asked.samples, asked.row, number, loaded.codec, written)
-    check_reads(loaded, made, f"{asked.told} with another number {number}")
+    check_reads(loaded, made, f"{asked.description} with another number {number}")
     reader = _ConfidenceReader(loaded, made, number, label)
     y = reader.read(x, progress)
     notes = []
@@ -96,7 +96,7 @@ def confidence(loaded: LoadedModel, asked: ConfidenceQuery, progress: Progress) 
         notes.append("The number of masks tells the model how long each answer is.")
     best = int(np.argmax(y))
     found = Confidence(
-        asked=asked.told,
+        asked=asked.description,
         number=number,
         measures=reader.measures,
         label=label,
@@ -199,12 +199,14 @@ def _number(asked: ConfidenceQuery) -> tuple[int, float]:
     rows = asked.samples.number_rows
     numbers = asked.samples.numbers[rows[asked.row] : rows[asked.row + 1]]
     if not len(numbers):
-        raise UsageError(f"{asked.told} has no number that could change; give a text that has one")
+        raise UsageError(
+            f"{asked.description} has no number that could change; give a text that has one"
+        )
     number = len(numbers) - 1 if asked.number is None else asked.number
     if number >= len(numbers):
         raise UsageError(
-            f"--sweep {number} is not possible: {asked.told} has {len(numbers):,} numbers, 0 to "
-            f"{len(numbers) - 1}"
+            f"--sweep {number} is not possible: {asked.description} has {len(numbers):,} numbers, "
+            f"0 to {len(numbers) - 1}"
         )
     return number, float(numbers[number])
 
@@ -217,8 +219,8 @@ def _ends(asked: ConfidenceQuery, number: int, stands: float) -> tuple[float, fl
     low, high = asked.low, asked.high
     if (low is None or high is None) and not 0 < stands < np.inf:
         raise UsageError(
-            f"--from and --to are needed: number {number} of {asked.told} is {stands:g}, and only "
-            f"of one above 0 they are a {_REACH:g}th and {_REACH:g} times it"
+            f"--from and --to are needed: number {number} of {asked.description} is {stands:g}, and "
+            f"only of one above 0 they are a {_REACH:g}th and {_REACH:g} times it"
         )
     if low is None:
         low = max(round(stands / _REACH, decimals), 10.0**-decimals)

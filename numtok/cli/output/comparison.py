@@ -13,7 +13,7 @@ from numtok.cli.output.figures import (
     print_lines,
     share,
 )
-from numtok.cli.output.printing import Format, counted, print_json, print_table
+from numtok.cli.output.printing import RENAMED_SCHEMA, Format, counted, print_json, print_table
 from numtok.cli.output.report import PERFECT, SKILL, of_some, print_published, skill
 from numtok.records import LIMITS
 
@@ -55,7 +55,7 @@ def print_comparison(comparison: "Comparison", format: Format) -> None:
     if format is Format.JSON:
         import msgspec
 
-        print_json(msgspec.to_builtins(comparison))
+        print_json(msgspec.to_builtins(comparison), schema=RENAMED_SCHEMA)
         return
     if format is Format.CSV:
         print_table("", ComparisonRow._fields, list(flat(comparison)), format)

@@ -14,7 +14,14 @@ from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile
 from numtok.analysis.profiling.warnings import ProfileWarning, listed, part, percent
 from numtok.cli.output.figures import amount, print_lines, width
-from numtok.cli.output.printing import Format, counted, one_line, print_json, print_table
+from numtok.cli.output.printing import (
+    RENAMED_SCHEMA,
+    Format,
+    counted,
+    one_line,
+    print_json,
+    print_table,
+)
 from numtok.encoding.row_keys import KEPT
 from numtok.records import TRAIN
 from numtok.stages.profile import MOST_SLOTS, Profile, SchemeProfile, SlotLoss
@@ -30,7 +37,7 @@ _LIKEWISE = 3  # further slots of one warning that are named
 def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
     """Print a profile on stdout; ``options`` are those that ``encode`` must have as well."""
     if format is Format.JSON:
-        print_json(asdict(profile))
+        print_json(asdict(profile), schema=RENAMED_SCHEMA)
     elif format is Format.CSV:
         _print_csv(profile)
     elif format is Format.MD:

@@ -12,7 +12,7 @@ from numtok.cli.output.figures import (
     print_lines,
     share,
 )
-from numtok.cli.output.printing import Format, print_json, print_table
+from numtok.cli.output.printing import RENAMED_SCHEMA, Format, print_json, print_table
 from numtok.records import LIMITS
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def print_report(
         plain: dict[str, Any] = msgspec.to_builtins(
             {"ref": evaluation.ref, "report": report, "timing": evaluation.timing}
         )
-        print_json(plain | ({"published": msgspec.to_builtins(published)} if published else {}), to)
+        plain |= {"published": msgspec.to_builtins(published)} if published else {}
+        print_json(plain, to, RENAMED_SCHEMA)
         return
     if format is Format.CSV:
         rows = [*_flat(report), *_flat_costs(evaluation), *_flat_published(published)]

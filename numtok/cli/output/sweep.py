@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from numtok.cli.output.comparison import ComparisonRow, deviating, flat, print_comparison
 from numtok.cli.output.figures import amount, duration, number, print_figures
-from numtok.cli.output.printing import Format, one_line, print_json, print_table
+from numtok.cli.output.printing import RENAMED_SCHEMA, Format, one_line, print_json, print_table
 from numtok.cli.output.progress import Live
 
 if TYPE_CHECKING:
@@ -145,5 +145,6 @@ def _print_json(result: "Result") -> None:
                 {"label": label, "problem": str(problem), "code": problem.exit_code}
                 for label, problem in result.failed
             ],
-        }
+        },
+        schema=RENAMED_SCHEMA,
     )

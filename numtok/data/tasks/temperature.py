@@ -141,8 +141,8 @@ class Temperature(DerivedTask):
             )
         if field.attributes.get("units") != "K":
             raise UsageError(
-                f"temperature needs a field of temperatures in K, and {field.told} is none; fetch "
-                "one by --variable 2m_temperature"
+                f"temperature needs a field of temperatures in K, and {field.description} is none; "
+                "fetch one by --variable 2m_temperature"
             )
         if self.every % (step := resolution(field.hours)):
             raise UsageError(

@@ -175,7 +175,7 @@ class Field:
         )
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """``2m_temperature in K``"""
         return f"{self.variable} in {self.attributes.get('units', 'unknown units')}"
 
