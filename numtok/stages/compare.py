@@ -38,7 +38,7 @@ from numtok.evaluation.report_files import (
     Evaluation,
     ReportPredictions,
     check_measures,
-    clusters_told,
+    clusters_note,
     read,
 )
 from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired_over_seeds
@@ -205,7 +205,7 @@ def run(config: Config, store: Store) -> Comparison:
         tokens_to_target=tokens_to_target(levels, labelled, store.resolve),
         notes=[
             *shared_size(evaluations),
-            *([] if (count := first.clusters(everywhere)) is None else [clusters_told(count)]),
+            *([] if (count := first.clusters(everywhere)) is None else [clusters_note(count)]),
         ],
         reference=None if reference is None else labelled[reference][0],
     )

@@ -44,7 +44,7 @@ from numtok.evaluation.report_files import (
     TrainMeans,
     check_measures,
     publish,
-    repeated,
+    repeated_ids,
     write_predictions,
 )
 from numtok.evaluation.scoring import Progress, Scores, baseline_figures, number_baselines, score
@@ -184,7 +184,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         seconds = time.monotonic() - started
         write_predictions(draft, table)
         report = evaluation.report(table, progress)
-        told = msgspec.structs.replace(report, notes=[*report.notes, *repeated(table)])
+        told = msgspec.structs.replace(report, notes=[*report.notes, *repeated_ids(table)])
         return Result(publish(draft, model, told, seconds), made=True)
 
 

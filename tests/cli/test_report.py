@@ -16,7 +16,7 @@ from numtok.cli.output.figures import amount, duration, interval, number, share
 from numtok.cli.output.printing import Format
 from numtok.cli.output.report import _print_parts, skill
 from numtok.evaluation.published import names
-from numtok.evaluation.report_files import named
+from numtok.evaluation.report_files import rows_by_value
 from numtok.records import in_order
 from numtok.reports import REPORT_FILE, Figure, Report
 from numtok.store.artifact import Artifact
@@ -99,7 +99,7 @@ def test_figures_over_valid_numbers_stand_beside_where_some_are_invalid(
 def test_rows_without_a_value_are_apart_from_those_called_none(
     values: list[str | None], expected: dict[str, list[int]]
 ) -> None:
-    found = named(pa.chunked_array([pa.array(values, pa.string())]))
+    found = rows_by_value(pa.chunked_array([pa.array(values, pa.string())]))
     assert list(found) == list(in_order(expected))
     assert {value: rows.tolist() for value, rows in found.items()} == expected
 

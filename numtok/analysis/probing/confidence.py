@@ -219,8 +219,8 @@ def _ends(asked: ConfidenceQuery, number: int, stands: float) -> tuple[float, fl
     low, high = asked.low, asked.high
     if (low is None or high is None) and not 0 < stands < np.inf:
         raise UsageError(
-            f"--from and --to are needed: number {number} of {asked.description} is {stands:g}, and "
-            f"only of one above 0 they are a {_REACH:g}th and {_REACH:g} times it"
+            f"--from and --to are needed: number {number} of {asked.description} is {stands:g}, "
+            f"and only of one above 0 they are a {_REACH:g}th and {_REACH:g} times it"
         )
     if low is None:
         low = max(round(stands / _REACH, decimals), 10.0**-decimals)

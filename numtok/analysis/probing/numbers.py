@@ -39,7 +39,7 @@ from numtok.evaluation.predict import (
     Predictor,
     Queries,
 )
-from numtok.evaluation.report_files import clusters_told
+from numtok.evaluation.report_files import clusters_note
 from numtok.evaluation.scoring import Progress
 from numtok.evaluation.seen_values import SeenValues
 from numtok.metrics.base import share
@@ -227,7 +227,7 @@ def _probed(
     sample = None
     if line.clusters is not None:  # a row without one stands for each of its numbers
         sample = clustered(np.arange(len(valid)), line.clusters)
-        notes = [*notes, clusters_told(len(np.unique(sample[valid])))]
+        notes = [*notes, clusters_note(len(np.unique(sample[valid])))]
         sample = sample[valid]
     found = Along(
         data=split.ref,
