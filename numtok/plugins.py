@@ -36,6 +36,22 @@ _MOVED = {
     "numtok.sources": "numtok.data.sources",
     "numtok.figures": "numtok.analysis.figures",
 }
+#: What plugins import from them by other names than before.
+_RENAMED = {
+    "numtok.models.objectives.base": {
+        "Example": "TrainingBatch",
+        "masked": "masked_batch",
+        "said": "autoregressive_batch",
+        "ended": "row_end_batch",
+        "moved": "shift_right",
+    },
+    "numtok.metrics.base": {"Answers": "Predictions"},
+    "numtok.encoding.schemes.base": {"Decoded": "DecodedNumbers"},
+    "numtok.encoding.text_tokenizers.base": {"Fitted": "FittedTokenizer", "Tokens": "TokenRuns"},
+    "numtok.data.tasks.base": {"Split": "TaskSplit"},
+    "numtok.data.sources.base": {"Rejected": "RejectedSourceRow"},
+    "numtok.analysis.figures.base": {"Figure": "FigureKind"},
+}
 _FLOATING = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -126,6 +142,10 @@ def import_error(file: Path, error: Exception) -> UsageError:
         for before, now in _MOVED.items():
             if f"{error.name}.".startswith(f"{before}."):
                 return UsageError(f"{where}: {before} is {now} now; {_CORRECT}")
+    elif isinstance(error, ImportError) and error.name in _RENAMED:
+        for before, now in _RENAMED[error.name].items():
+            if f"cannot import name {before!r} " in str(error):
+                return UsageError(f"{where}: {error.name}.{before} is {now} now; {_CORRECT}")
     return UsageError(f"{where}: {type(error).__name__}: {error}; {_CORRECT}")
 
 

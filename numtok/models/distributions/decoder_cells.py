@@ -21,6 +21,7 @@ def nearest_tokens(
 
     What is beyond gets the tokens of the nearest that can be written, NaN those of zero.
 
+    >>> from numtok.encoding.schemes.base import SCHEMES
     >>> nearest_tokens(SCHEMES.build("nd,base=10,length=2"), np.array([0.25, 1.5]))
     (array([[2, 5],
            [9, 9]]), array([False,  True]))
