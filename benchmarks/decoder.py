@@ -74,7 +74,7 @@ def naive(reader: DecoderReader, parameters: Tensor, count: int) -> NDArray[np.f
         for number, prefix in enumerate(tokens.tolist()):
             allowed = scheme.next(tuple(prefix)).allowed.copy()
             if not prefix:
-                allowed[scheme.counted + 1 :] = False  # all but zero is no number
+                allowed[scheme.paper_vocabulary_size + 1 :] = False  # all but zero is no number
             scores[number, torch.from_numpy(~allowed)] = -torch.inf
         tokens = torch.cat([tokens, scores.softmax(dim=1).multinomial(1)], dim=1)
     return reader.values(tokens)

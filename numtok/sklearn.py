@@ -58,8 +58,8 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     X is a 2-D array of numbers, or a data frame (pandas, polars) whose strings and categories are
     features as well. NaN, or null in a frame, is a missing value; infinities are refused. y is one
-    finite number a row. Missing values and categories become inputs as :mod:`numtok.training.features`
-    says.
+    finite number a row. Missing values and categories become inputs as
+    :mod:`numtok.training.features` says.
 
     head
         What reads the number: ``pointwise``, ``riemann:BINS``, ``mdn:COMPONENTS``,

@@ -49,7 +49,7 @@ class Listed:
                 (*path, token)
                 for path in paths
                 for token in np.flatnonzero(self.scheme.next(path).allowed).tolist()
-                if token < self.scheme.counted or names[token] == "ZERO"
+                if token < self.scheme.paper_vocabulary_size or names[token] == "ZERO"
             ]
         return paths
 

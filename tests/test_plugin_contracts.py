@@ -208,7 +208,8 @@ FAULTS = {
         ("Mine.targets gives ndarray float64[",),
     ),
     "learnt that is a list": Fault(
-        "head", "values.astype(np.float32)[:, None]", "list(values)", ("Mine.targets gives a list",),
+        "head", "values.astype(np.float32)[:, None]", "list(values)",
+        ("Mine.targets gives a list",),
     ),
     "learnt that is not finite": Fault(
         "head", "return values.astype(np.float32)[:, None]",
@@ -291,7 +292,8 @@ FAULTS = {
         ("_Module.forward gives Tensor float32[", "[B, L, D]"),
     ),
     "an embedder that lacks a method": Fault(
-        "embedder", "def build(", "def built(", ("Mine lacks build", "numtok.models.embedders.base"),
+        "embedder", "def build(", "def built(",
+        ("Mine lacks build", "numtok.models.embedders.base"),
     ),
     # --- objectives
     "no example": Fault(
@@ -490,8 +492,8 @@ def test_the_parts_of_numtok_keep_the_contracts_that_plugins_are_held_to(
         ran = numtok("-q", "eval", ran.out.strip(), f"arithmetic-{scheme}")
         assert ran.code == 0, ran.err
     assert {one.rpartition(".")[0] for one in looked_at} >= {
-        "numtok.metrics", "numtok.models.embedders", "numtok.models.heads", "numtok.models.objectives",
-        "numtok.encoding.normalizers",
+        "numtok.metrics", "numtok.models.embedders", "numtok.models.heads",
+        "numtok.models.objectives", "numtok.encoding.normalizers",
     }  # fmt: skip
 
 

@@ -278,12 +278,14 @@ WHOLE = steps()[0].content
         (
             "mine",
             WHOLE.replace("@dataclass(frozen=True)\n", ""),
-            "{file}: Decade lacks @dataclass(frozen=True); numtok.encoding.schemes.base says what each is",
+            "{file}: Decade lacks @dataclass(frozen=True); numtok.encoding.schemes.base says what "
+            "each is",
         ),
         (
             "mine",
             WHOLE.partition("    def next")[0].replace("    revision: ClassVar[int] = 1\n", ""),
-            "{file}: Decade lacks interval, next, revision; numtok.encoding.schemes.base says what each is",
+            "{file}: Decade lacks interval, next, revision; numtok.encoding.schemes.base says what "
+            "each is",
         ),
         (
             "p10",

@@ -41,8 +41,8 @@ def command(
             rows.append((name, None, None, None, None, f"needs {', '.join(needs)}"))
             continue
         scheme = SCHEMES.build(name)
-        extras = len(scheme.vocabulary()) - scheme.counted
-        counted = "learnt" if scheme.needs_sample else scheme.counted
+        extras = len(scheme.vocabulary()) - scheme.paper_vocabulary_size
+        counted = "learnt" if scheme.needs_sample else scheme.paper_vocabulary_size
         low, high = (_compact(bound) for bound in scheme.bounds)
         rows.append(
             (

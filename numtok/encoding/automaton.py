@@ -124,4 +124,4 @@ def _finite(scheme: Scheme, width: int) -> NDArray[np.bool_]:
     count = len(scheme.vocabulary())
     repeated = np.repeat(np.arange(count, dtype=np.uint32), width)
     values = scheme.decode(repeated, np.full(count, width, np.int32)).values
-    return (np.arange(count) < scheme.counted) | np.isfinite(values)
+    return (np.arange(count) < scheme.paper_vocabulary_size) | np.isfinite(values)

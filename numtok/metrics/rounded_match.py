@@ -33,8 +33,8 @@ class RoundedMatch(Metric):
 
     >>> literals = {"truth_literal": ["1302", "1.30e3", "0.10", "0.10"]}
     >>> literals["prediction_literal"] = ["1301.98", "1304.9", "0.0951", "0.11"]
-    >>> answers = Predictions.of([1302, 1300, 0.1, 0.1], [1301.98, 1304.9, 0.0951, 0.11], **literals)
-    >>> RoundedMatch().plain(answers)
+    >>> found = [1301.98, 1304.9, 0.0951, 0.11]
+    >>> RoundedMatch().plain(Predictions.of([1302, 1300, 0.1, 0.1], found, **literals))
     0.75
     """
 

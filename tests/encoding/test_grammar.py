@@ -128,7 +128,9 @@ def test_a_support_lists_every_number_once_with_its_interval_and_value(spec: str
     width = support.paths.shape[1]
     assert width == scheme.tokens_per_number
     ordinary = set(product(*scheme.slots()))  # type: ignore[attr-defined]
-    extras = {(token,) * width for token in range(scheme.counted, len(scheme.vocabulary()))}
+    extras = {
+        (token,) * width for token in range(scheme.paper_vocabulary_size, len(scheme.vocabulary()))
+    }
     paths = [tuple(path) for path in support.paths.tolist()]
     assert len(paths) == len(ordinary) + 8
     assert set(paths) == ordinary | extras

@@ -119,7 +119,9 @@ class Bench:
             words = "weight" if isinstance(model.token_head, torch.nn.Linear) else "words.weight"
             logits = model.token_head.get_parameter(words)[:, 0]
             logits.zero_()
-            logits[codec.number_first + codec.scheme.counted : codec.text_first] = -20.0
+            logits[
+                codec.number_first + codec.scheme.paper_vocabulary_size : codec.text_first
+            ] = -20.0
             logits[codec.text_first :] = text
             model.transformer.norm.weight[0] = 0.0
         trained = Trained({}, 0, {"deviation": DEVIATION}, "train", 0.0, 0, 0, 0, 0.0)

@@ -114,7 +114,9 @@ class World:
             norm.weight[0], norm.bias[0] = 0.0, 1.0
             logits = model.get_parameter("token_head.weight")[:, 0]
             logits.zero_()
-            logits[codec.number_first + codec.scheme.counted : codec.text_first] = -20.0
+            logits[
+                codec.number_first + codec.scheme.paper_vocabulary_size : codec.text_first
+            ] = -20.0
             logits[codec.text_first :] = text
         trained = Trained({"by": "chance"}, 0, {}, None, 12.5, 0, 0, 0, 0.0)
         command = ["numtok", "train", encoded.ref]

@@ -1,8 +1,9 @@
 """What ``probe`` writes: a model as a function of its numbers, measured.
 
 A *probe* artifact holds ``probe.json`` (a :class:`Probe`) and ``points.parquet``, whose columns
-depend on the form (:class:`Along`, :class:`Embedding`, :class:`TokenComponents`, :class:`Confidence`); one
-along numbers also ``seen.parquet``, the different values of the target in the train split.
+depend on the form (:class:`Along`, :class:`Embedding`, :class:`TokenComponents`,
+:class:`Confidence`); one along numbers also ``seen.parquet``, the different values of the target in
+the train split.
 """
 
 from typing import TYPE_CHECKING

@@ -165,17 +165,17 @@ def _rare(schemes: Sequence[SchemeLosses], numbers: int) -> Iterator[ProfileWarn
     many = [
         one
         for one in schemes
-        if one.scheme.counted >= max(MANY_TOKENS, numbers / SEEN) and not one.problem
+        if one.scheme.paper_vocabulary_size >= max(MANY_TOKENS, numbers / SEEN) and not one.problem
     ]
-    many.sort(key=lambda one: -one.scheme.counted)
+    many.sort(key=lambda one: -one.scheme.paper_vocabulary_size)
     if many:
-        sizes = [f"{one.spec} ({one.scheme.counted:,})" for one in many]
+        sizes = [f"{one.spec} ({one.scheme.paper_vocabulary_size:,})" for one in many]
         verb = "has" if len(many) == 1 else "have"
         yield ProfileWarning(
             "rare",
             tuple(one.spec for one in many),
             None,
-            numbers / many[0].scheme.counted,
+            numbers / many[0].scheme.paper_vocabulary_size,
             f"{listed(sizes)} {verb} so many number tokens that in {counted(numbers)} most are "
             "seen hardly ever",
         )

@@ -32,9 +32,10 @@ def parts(hours: NDArray[np.int64], splits: Sequence[TaskSplit], gap: int) -> di
     times between them are left out that need not be. All parts are empty where the gaps leave
     nothing.
 
-    >>> splits = [TaskSplit("test", 10, 0, SHARES // 4), TaskSplit("train", 30, SHARES // 4, SHARES)]
+    >>> fourth = SHARES // 4
+    >>> splits = [TaskSplit("test", 10, 0, fourth), TaskSplit("train", 30, fourth, SHARES)]
     >>> parts(np.arange(100), splits, 20)
-    {'train': Part(begin=0, end=60), 'test': Part(begin=80, end=100)}
+    {'train': TimeRange(begin=0, end=60), 'test': TimeRange(begin=80, end=100)}
     """
     ordered = sorted(splits, key=lambda split: (_ORDER.get(split.name, 2), split.name))
     shares = list(accumulate(split.end - split.begin for split in ordered))

@@ -61,7 +61,8 @@ class NupaTask(TextTask):
     fraction two numbers), the groups ``task``, ``operation``, ``representation`` and ``digits``,
     and the fields ``operands``, ``operand_spans`` and ``gold``.
 
-    >>> made = NupaTask(tasks="add_Integer", digits="3", prompt="short").unit(0, TaskSplit("test", 1), 0)
+    >>> task = NupaTask(tasks="add_Integer", digits="3", prompt="short")
+    >>> made = task.unit(0, TaskSplit("test", 1), 0)
     >>> import json; row = json.loads(made.rows)
     >>> row["text"], row["targets"], row["operands"], row["gold"]
     ('Add two numbers: 874 + 9 = 883', {'answer': [[27, 30]]}, ['874', '9'], '883')

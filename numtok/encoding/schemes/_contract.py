@@ -104,9 +104,13 @@ def check_vocabulary(scheme: Scheme, seed: int) -> None:
     if len(set(tokens)) != len(tokens):
         twice = next(token for index, token in enumerate(tokens) if token in tokens[:index])
         _fail(scheme, name, f"got the token {twice!r} twice, expected distinct ones")
-    if not 1 <= scheme.counted <= len(tokens):
+    if not 1 <= scheme.paper_vocabulary_size <= len(tokens):
         allowed = f"1 to {len(tokens)}, the size of the vocabulary"
-        _fail(scheme, name, f"counted: got {scheme.counted}, expected {allowed}")
+        _fail(
+            scheme,
+            name,
+            f"paper_vocabulary_size: got {scheme.paper_vocabulary_size}, expected {allowed}",
+        )
 
 
 def check_declarations(scheme: Scheme, seed: int) -> None:

@@ -114,7 +114,7 @@ class LiteralScheme(WrittenScheme):
         return "".join(pieces)
 
     @property
-    def counted(self) -> int:
+    def paper_vocabulary_size(self) -> int:
         return len(self.pieces)
 
     def vocabulary(self) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ class MantissaScheme(Scheme):
     exponents: Interval
 
     @property
-    def counted(self) -> int:
+    def paper_vocabulary_size(self) -> int:
         return len(self.exponents) + 2
 
     @property
@@ -111,7 +111,9 @@ class MantissaScheme(Scheme):
     @property
     def _other(self) -> NDArray[np.int64]:
         """int64[outcomes]: the token of each that is no ordinary number."""
-        under, over, nan, plus, minus = range(len(self.exponents), self.counted + len(_EXTRAS))
+        under, over, nan, plus, minus = range(
+            len(self.exponents), self.paper_vocabulary_size + len(_EXTRAS)
+        )
         return np.array([0, 0, 0, nan, plus, minus, under, under, over, over])
 
     def decode(
@@ -126,7 +128,7 @@ class MantissaScheme(Scheme):
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
         single = np.flatnonzero(lengths == 1)
         token = tokens.astype(np.int64)[np.cumsum(lengths, dtype=np.int64)[single] - 1]
-        known = token < self.counted + len(_EXTRAS)
+        known = token < self.paper_vocabulary_size + len(_EXTRAS)
         single, token = single[known], token[known]
         failures[single] = Failure.NONE
 
@@ -135,17 +137,22 @@ class MantissaScheme(Scheme):
         values[single[ordinary]] = _product(channel[single[ordinary]], power)
         failures[single[token == len(self.exponents)]] = Failure.UNDERFLOW
         failures[single[token == len(self.exponents) + 1]] = Failure.OVERFLOW
-        for value, extra in ((np.inf, self.counted + 1), (-np.inf, self.counted + 2)):
+        for value, extra in (
+            (np.inf, self.paper_vocabulary_size + 1),
+            (-np.inf, self.paper_vocabulary_size + 2),
+        ):
             values[single[token == extra]] = value
         return DecodedNumbers(values, failures)
 
     def next(self, prefix: tuple[int, ...]) -> Next:
-        return Next(np.full(self.counted + len(_EXTRAS), not prefix), may_end=bool(prefix))
+        return Next(
+            np.full(self.paper_vocabulary_size + len(_EXTRAS), not prefix), may_end=bool(prefix)
+        )
 
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
         (token,) = tokens
-        if token >= self.counted:
-            value = (np.nan, np.inf, -np.inf)[token - self.counted]
+        if token >= self.paper_vocabulary_size:
+            value = (np.nan, np.inf, -np.inf)[token - self.paper_vocabulary_size]
             return Bounds(value, value)
         if token == len(self.exponents) + 1:
             return Bounds(-np.inf, np.inf)

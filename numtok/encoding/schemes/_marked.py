@@ -122,7 +122,7 @@ class MarkedScheme(WrittenScheme):
         """What is put between the characters."""
 
     @property
-    def counted(self) -> int:
+    def paper_vocabulary_size(self) -> int:
         return len(CHARACTERS) + len(self.marks)
 
     def vocabulary(self) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ class MarkedScheme(WrittenScheme):
         tokens = np.insert(spelt.characters.astype(np.uint32), marks.before, marks.tokens)
         more = np.bincount(marks.number, minlength=len(spelt.lengths))
         lengths = (spelt.lengths + more).astype(np.int32)
-        return with_extras(tokens, lengths, spelt.outcomes, self.counted)
+        return with_extras(tokens, lengths, spelt.outcomes, self.paper_vocabulary_size)
 
     def decode(
         self,
@@ -154,7 +154,7 @@ class MarkedScheme(WrittenScheme):
             end += length
             name, literal = self._read(own)
             if name == EXTRA:
-                values[index] = list(EXTRAS.values())[own[0] - self.counted]
+                values[index] = list(EXTRAS.values())[own[0] - self.paper_vocabulary_size]
                 literal = repr(float(values[index]))
             elif name in self.follows.whole:
                 values[index] = value_of(literal)
@@ -195,6 +195,6 @@ class MarkedScheme(WrittenScheme):
                     own[ids[some]] = name
                 else:
                     own |= {CHARACTERS.index(character): name for character in some}
-        extras = range(self.counted, self.counted + len(EXTRAS))
+        extras = range(self.paper_vocabulary_size, self.paper_vocabulary_size + len(EXTRAS))
         found.setdefault(BEGIN, {}).update(dict.fromkeys(extras, EXTRA))
         return found

@@ -127,7 +127,7 @@ class SlotScheme(Scheme):
         """The values that negative and positive ordinary numbers stand for, all together."""
 
     @cached_property
-    def counted(self) -> int:
+    def paper_vocabulary_size(self) -> int:
         return self.slots()[-1].stop
 
     @cached_property
@@ -143,7 +143,7 @@ class SlotScheme(Scheme):
         ids = np.zeros(len(Outcome), np.uint32)
         for outcome, extra in zip(list(Outcome)[1:], _EXTRA_OF_OUTCOME, strict=True):
             if extra in self.extras:
-                ids[outcome] = self.counted + self.extras.index(extra)
+                ids[outcome] = self.paper_vocabulary_size + self.extras.index(extra)
         tokens[special] = ids[outcomes[special], None]
         lengths = np.full(len(numerals), self.tokens_per_number, np.int32)
         return Encoded(np.tile(tokens, self.repeat).reshape(-1), lengths, outcomes)
@@ -165,12 +165,12 @@ class SlotScheme(Scheme):
         first, stop = np.array([(slot.start, slot.stop) for slot in slots]).T
         ordinary = ((copies >= first) & (copies < stop)).all(axis=2)
         ordinary[ordinary] = self.are_written(copies[ordinary])
-        extra = copies[:, :, 0] - self.counted
+        extra = copies[:, :, 0] - self.paper_vocabulary_size
         special = (extra >= 0) & (extra < len(self.extras)) & (copies == copies[:, :, :1]).all(2)
         formed = (ordinary | special).all(axis=1)
         whole, table = whole[formed], _majority(copies[formed], ordinary[formed])
 
-        extra = table[:, 0] - self.counted
+        extra = table[:, 0] - self.paper_vocabulary_size
         number = extra < 0
         found = np.empty(len(table))
         found[number] = self.read_numbers(table[number])
@@ -186,7 +186,7 @@ class SlotScheme(Scheme):
         return DecodedNumbers(values, failures)
 
     def next(self, prefix: tuple[int, ...]) -> Next:
-        counted, width = self.counted, self.tokens_per_number
+        counted, width = self.paper_vocabulary_size, self.tokens_per_number
         allowed = np.zeros(counted + len(self.extras), np.bool_)
         if len(prefix) == width:
             return Next(allowed, may_end=True)
@@ -207,11 +207,13 @@ class SlotScheme(Scheme):
             tokens = copy
         elif len(tokens) == self.tokens_per_number and self.repeat > 1:
             copies = np.array(tokens).reshape(1, self.repeat, -1)
-            tokens = tuple(_majority(copies, copies[:, :, 0] < self.counted)[0].tolist())
+            tokens = tuple(
+                _majority(copies, copies[:, :, 0] < self.paper_vocabulary_size)[0].tolist()
+            )
         elif self.repeat > 1 or not tokens:
             return Bounds(-np.inf, np.inf)  # the other copies decide
-        if tokens[0] >= self.counted:
-            return self._interval_of_extra(self.extras[tokens[0] - self.counted])
+        if tokens[0] >= self.paper_vocabulary_size:
+            return self._interval_of_extra(self.extras[tokens[0] - self.paper_vocabulary_size])
         return self.span(tokens)
 
     def cells(
@@ -220,8 +222,8 @@ class SlotScheme(Scheme):
         if tokens.shape[1] != self.tokens_per_number:
             return super().cells(tokens)
         copies = tokens.astype(np.int64).reshape(len(tokens), self.repeat, len(self.slots()))
-        table = _majority(copies, copies[:, :, 0] < self.counted)
-        extra = table[:, 0] - self.counted
+        table = _majority(copies, copies[:, :, 0] < self.paper_vocabulary_size)
+        extra = table[:, 0] - self.paper_vocabulary_size
         ends = np.empty((len(table), 2))
         ends[extra < 0] = np.column_stack(self.spans(table[extra < 0]))
         of_extras = np.array([self._interval_of_extra(name) for name in self.extras])

@@ -99,15 +99,15 @@ class Scheme(ABC):
     """Numbers as tokens. Subclasses are final frozen dataclasses; their fields are settings.
 
     Class attributes: ``revision`` (rises when the output changes), ``source`` (paper, table or
-    equation), ``counted`` is the number of tokens the paper counts, ``embedder`` and ``head``
-    name the defaults that training resolves, ``golden`` is a table of (literal, tokens, decoded
+    equation), ``paper_vocabulary_size`` is the number of tokens the paper counts, ``embedder`` and
+    ``head`` name the defaults that training resolves, ``golden`` is a table of (literal, tokens, decoded
     literal) that the contract suite checks and digests, ``digest`` the digest of a fixed sample.
     ``unit_interval`` says that only numbers of [0, 1] are written, on a grid: any other one
     overflows, and errors are absolute. ``contiguous`` says that the numbers that begin with the
     same tokens are an interval, which :meth:`interval` gives for a prefix; behind the first token
-    ids rise or fall with the values. ``same_tokens_as`` names a scheme with the same output, from which
-    this one differs only in what training does unless asked otherwise. ``max_digits`` is what numbers
-    that :meth:`count_truncated` counts have more of, for people.
+    ids rise or fall with the values. ``same_tokens_as`` names a scheme with the same output, from
+    which this one differs only in what training does unless asked otherwise. ``max_digits`` says to
+    people what numbers that :meth:`count_truncated` counts have more of.
     """
 
     revision: ClassVar[int]
@@ -125,7 +125,7 @@ class Scheme(ABC):
 
     @property
     @abstractmethod
-    def counted(self) -> int:
+    def paper_vocabulary_size(self) -> int:
         """Tokens in the vocabulary as the paper counts it; the declared extras come after."""
 
     @property

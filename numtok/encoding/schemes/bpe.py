@@ -157,7 +157,9 @@ class BpeScheme(LiteralScheme):
     def encode(self, numerals: Numerals) -> Encoded:
         characters, lengths, outcomes = spell(numerals)
         if not self.merges:
-            return with_extras(characters.astype(np.uint32), lengths, outcomes, self.counted)
+            return with_extras(
+                characters.astype(np.uint32), lengths, outcomes, self.paper_vocabulary_size
+            )
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         column = pa.StringArray.from_buffers(
             len(lengths), pa.py_buffer(bounds), pa.py_buffer(_BYTES[characters])
@@ -178,7 +180,7 @@ class BpeScheme(LiteralScheme):
         lengths = sizes[which]
         ends = np.cumsum(lengths)
         flat = np.repeat(firsts[which] - ends + lengths, lengths) + np.arange(lengths.sum())
-        return with_extras(table[flat], lengths, outcomes, self.counted)
+        return with_extras(table[flat], lengths, outcomes, self.paper_vocabulary_size)
 
 
 def _pieces(merges: str) -> tuple[str, ...]:

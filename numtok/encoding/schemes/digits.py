@@ -84,7 +84,7 @@ class DigitsScheme(LiteralScheme):
             tokens = self._tokens(characters, begins)
             if self.reverse:
                 tokens = _reversed(tokens, run[begins])
-        return with_extras(tokens, lengths, outcomes, self.counted)
+        return with_extras(tokens, lengths, outcomes, self.paper_vocabulary_size)
 
     def literal(self, pieces: Sequence[str]) -> str:
         if self.reverse:

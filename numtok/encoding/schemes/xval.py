@@ -50,7 +50,7 @@ class XVal(Scheme):
     digest: ClassVar[str] = "b0330c83ff75fa9e"
 
     @property
-    def counted(self) -> int:
+    def paper_vocabulary_size(self) -> int:
         return 1
 
     @property

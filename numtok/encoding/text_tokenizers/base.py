@@ -144,7 +144,7 @@ class TextTokenizer(ABC):
 
     @abstractmethod
     def load(self, state: dict[str, Any]) -> FittedTokenizer:
-        """The inverse of :meth:`FittedTokenizer.state`; UsageError or ValueError for another state."""
+        """The inverse of :meth:`FittedTokenizer.state`; UsageError or ValueError for another."""
 
 
 TEXT_TOKENIZERS: Registry[TextTokenizer] = Registry(

@@ -1,4 +1,4 @@
-"""What every task must do, whichever it is; a new file in numtok/data/tasks/ is tested by its name."""
+"""What every task must do, whichever it is; a new file in data/tasks/ is tested by its name."""
 
 import doctest
 import hashlib

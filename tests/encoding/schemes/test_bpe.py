@@ -71,7 +71,7 @@ def test_merges_of_a_tiny_corpus_by_hand() -> None:
     # "1" before "12" comes once, and is no merge.
     learnt = BpeScheme().fit({"12": 3, "112": 1, "3.12": 2})
     assert learnt.merges == "1 2;. 12;3 .12"
-    assert learnt.counted == 18 + 3
+    assert learnt.paper_vocabulary_size == 18 + 3
     assert learnt.vocabulary() == (*BpeScheme().pieces, "12", ".12", "3.12", "NAN", "+INF", "-INF")
     assert written(learnt, "112.12") == ["1", "12", ".12"]
     assert written(learnt, "-3.123") == ["-", "3.12", "3"]
@@ -117,7 +117,7 @@ def test_where_no_pair_comes_twice_characters_are_the_tokens(literals: dict[str,
 
 
 def test_the_size_is_a_limit() -> None:
-    assert BpeScheme(40).fit(CORPUS).counted == 40
+    assert BpeScheme(40).fit(CORPUS).paper_vocabulary_size == 40
     assert BpeScheme(18).fit(CORPUS) == BpeScheme(18)
 
 
@@ -387,7 +387,10 @@ def test_numbers_are_cut_as_a_given_tokenizer_cuts_them(tmp_path: Path) -> None:
     for literal in ("1912", "-144.25", "2025", "18.75", "1e-19", "1,912%"):
         assert written(scheme, literal) == theirs.encode(literal).tokens
     assert written(scheme, "\u22121912")[0] == "\u2212"
-    assert (scheme.size, spec_of(scheme)) == (scheme.counted, f"bpe:{scheme.counted}")
+    assert (scheme.size, spec_of(scheme)) == (
+        scheme.paper_vocabulary_size,
+        f"bpe:{scheme.paper_vocabulary_size}",
+    )
 
 
 def test_the_same_file_elsewhere_gives_the_same_data(tmp_path: Path, numtok: Shell) -> None:

@@ -231,7 +231,11 @@ BREAKS: list[Row] = [
     ("vocabulary", lambda: _vocabulary(P1000, lambda v: (*v[:-1], "a b")), "without whitespace"),
     ("vocabulary", lambda: _vocabulary(P1000, lambda v: (*v[:-1], "[A]")), "expected no bracket"),
     ("vocabulary", lambda: _vocabulary(XVal, lambda v: (*v, str(next(_COUNT)))), "a second call"),
-    ("vocabulary", lambda: _broken(P1000, counted=_says(927)), "counted: got 927, expected 1 to 9"),
+    (
+        "vocabulary",
+        lambda: _broken(P1000, paper_vocabulary_size=_says(927)),
+        "paper_vocabulary_size: got 927, expected 1 to 9",
+    ),
     ("declarations", lambda: _broken(P1000, revision=0), "revision: got 0, expected a int"),
     ("declarations", lambda: _broken(P1000, source=""), "source: got '', expected a str"),
     ("declarations", lambda: _broken(P1000, golden=()), "golden: got (), expected a tuple"),

@@ -368,7 +368,10 @@ def test_a_majority_of_right_tokens_at_each_position_is_enough(
     np.testing.assert_array_equal(encoded(scheme, values), np.tile(right, repeat))
     copies = np.tile(right[:, None], (1, repeat, 1))
     for row in range(len(values)):
-        specials = right[row, 0] >= plain.counted or wrong[row, 0] >= plain.counted
+        specials = (
+            right[row, 0] >= plain.paper_vocabulary_size
+            or wrong[row, 0] >= plain.paper_vocabulary_size
+        )
         for place in range(width):
             bad = rng.permutation(repeat)[: (repeat - 1) // 2]
             if specials:  # an extra token is the same throughout, or it is no number
@@ -461,7 +464,9 @@ def test_a_setting_that_is_not_possible_is_refused(spec: str, message: str) -> N
 def test_vocabularies_are_signs_digits_and_extras() -> None:
     assert ND(4).vocabulary() == (*"0123", "NAN", "+INF", "-INF", "+OVERFLOW", "-OVERFLOW")
     assert UD(16).vocabulary()[:18] == (*"+-", *"0123456789ABCDEF")
-    assert [(one.counted, one.tokens_per_number) for one in (ND(), UD(), Hamming())] == [
+    assert [
+        (one.paper_vocabulary_size, one.tokens_per_number) for one in (ND(), UD(), Hamming())
+    ] == [
         *((10, 4), (12, 8), (2, 8)),
     ]
     bounds = [one.bounds for one in (UD(), UD(point="edge"), UD(2, 1, 3))]

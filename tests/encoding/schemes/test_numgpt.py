@@ -70,7 +70,7 @@ def test_the_examples_are_right(name: str) -> None:
 def test_the_paper_counts_23_exponents() -> None:
     scheme = SCHEMES.build("numgpt")
     names = scheme.vocabulary()
-    assert scheme.counted == 23
+    assert scheme.paper_vocabulary_size == 23
     assert names[:3] + names[20:23] == ("E-8", "E-7", "E-6", "E12", "UNDERFLOW", "OVERFLOW")
     assert names[23:] == ("NAN", "+INF", "-INF")  # what the contract asks for besides
 

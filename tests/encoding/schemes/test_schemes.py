@@ -61,14 +61,14 @@ TABLE_1 = [
 @pytest.mark.parametrize(("name", "counted", "tokens"), TABLE_1)
 def test_table_1_of_xval_is_reproduced(name: str, counted: int, tokens: list[str]) -> None:
     scheme = SCHEMES.build(name)
-    assert scheme.counted == counted
+    assert scheme.paper_vocabulary_size == counted
     assert scheme.tokens_per_number == len(tokens)
     assert written(scheme, "-6.02e1") == tokens
 
 
 def test_the_declared_extras_come_after_the_counted_tokens() -> None:
     scheme = SCHEMES.build("p1000")
-    extras = scheme.vocabulary()[scheme.counted :]
+    extras = scheme.vocabulary()[scheme.paper_vocabulary_size :]
     signed = ("INF", "UNDERFLOW", "OVERFLOW")
     assert extras == ("ZERO", "NAN", *(f"{sign}{name}" for name in signed for sign in "+-"))
 
@@ -237,7 +237,9 @@ def test_a_mantissa_and_an_exponent_make_the_nearest_float(
 def test_the_intervals_of_a_small_scheme_cover_the_line_without_overlap() -> None:
     scheme = SCHEMES.build("p10,digits=2,exponents=-1..0")
     ordinary = list(product(*[range(slot.start, slot.stop) for slot in scheme.slots()]))  # type: ignore[attr-defined]
-    extras = [(token,) * 4 for token in range(scheme.counted, len(scheme.vocabulary()))]
+    extras = [
+        (token,) * 4 for token in range(scheme.paper_vocabulary_size, len(scheme.vocabulary()))
+    ]
     intervals = [scheme.interval(tokens) for tokens in ordinary + extras]
     proper = sorted(one for one in intervals if one.low < one.high)
     assert proper[0].low == -np.inf

@@ -59,7 +59,7 @@ def support_of(scheme: Scheme) -> Support:
 def ends_of(scheme: Scheme) -> Floats:
     """All finite ends of the scheme's intervals, from the scheme, one sequence at a time."""
     slots = [range(slot.start, slot.stop) for slot in scheme.slots()]  # type: ignore[attr-defined]
-    extras = range(scheme.counted, len(scheme.vocabulary()))
+    extras = range(scheme.paper_vocabulary_size, len(scheme.vocabulary()))
     paths = [*product(*slots), *((token,) * len(slots) for token in extras)]
     ends = {end for path in paths for end in scheme.interval(path) if math.isfinite(end)}
     return np.array(sorted(ends))

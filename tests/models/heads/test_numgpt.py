@@ -64,7 +64,11 @@ def row_likelihoods(of: Model, one: TrainingBatch) -> list[float]:
     given = of.given(one)
     states = of.hidden(given.tokens, given.values, given.real).flatten(0, 1).detach().double()
     mantissas = dict(zip(one.number_where.tolist(), one.number_values.tolist(), strict=True))
-    texts = [token for token in range(len(w)) if not first <= token < first + scheme.counted]
+    texts = [
+        token
+        for token in range(len(w))
+        if not first <= token < first + scheme.paper_vocabulary_size
+    ]
     total = [0.0] * len(one.tokens)
     for place, label in zip(one.where.tolist(), one.labels.tolist(), strict=True):
         h = states[place].numpy()

@@ -47,7 +47,7 @@ class Decade(Scheme):
     exponents: Interval = Interval(-30, 30)
 
     @property
-    def counted(self) -> int:
+    def paper_vocabulary_size(self) -> int:
         return 2 * len(self.exponents)
 
     @property
@@ -98,7 +98,7 @@ class Decade(Scheme):
                     place = exponent - self.exponents.first
                     tokens[index] = negative * len(self.exponents) + place
             if outcomes[index]:
-                tokens[index] = self.counted + outcomes[index] - 1
+                tokens[index] = self.paper_vocabulary_size + outcomes[index] - 1
         return Encoded(tokens, np.ones(len(numerals), np.int32), outcomes, channel)
 
     def decode(
@@ -113,29 +113,29 @@ class Decade(Scheme):
         ends = np.cumsum(lengths)
         for index in np.flatnonzero(lengths == 1):
             token = int(tokens[ends[index] - 1])
-            if token < self.counted:
+            if token < self.paper_vocabulary_size:
                 power = token % len(self.exponents) + self.exponents.first
                 values[index] = float(channel[index]) * 10.0**power
                 failures[index] = Failure.NONE
-            elif token < self.counted + len(_EXTRAS):
-                values[index] = _VALUES[token - self.counted]
-                failures[index] = _FAILURES[token - self.counted]
+            elif token < self.paper_vocabulary_size + len(_EXTRAS):
+                values[index] = _VALUES[token - self.paper_vocabulary_size]
+                failures[index] = _FAILURES[token - self.paper_vocabulary_size]
         return DecodedNumbers(values, failures)
 
     def next(self, prefix: tuple[int, ...]) -> Next:
-        size = self.counted + len(_EXTRAS)
+        size = self.paper_vocabulary_size + len(_EXTRAS)
         return Next(np.full(size, not prefix), may_end=bool(prefix))
 
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
         first, last = self.exponents.first, self.exponents.last
         token = tokens[0]
-        if token < self.counted:
+        if token < self.paper_vocabulary_size:
             negative, power = divmod(token, len(self.exponents))
             low, high = _EDGE * 10.0 ** (power + first - 1), _EDGE * 10.0 ** (power + first)
             return Bounds(-high, -low) if negative else Bounds(low, high)
-        extra = _EXTRAS[token - self.counted]
+        extra = _EXTRAS[token - self.paper_vocabulary_size]
         if "FLOW" not in extra.name:
-            value = float(_VALUES[token - self.counted])
+            value = float(_VALUES[token - self.paper_vocabulary_size])
             return Bounds(value, value)
         least, most = _EDGE * 10.0 ** (first - 1), _EDGE * 10.0**last
         low, high = (most, np.inf) if "OVER" in extra.name else (0.0, least)

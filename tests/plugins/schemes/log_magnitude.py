@@ -42,7 +42,7 @@ class LogMagnitude(Scheme):
     digest: ClassVar[str] = "5c0c49dde6925e8f"
 
     @property
-    def counted(self) -> int:
+    def paper_vocabulary_size(self) -> int:
         return 2
 
     @property

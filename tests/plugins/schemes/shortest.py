@@ -45,7 +45,7 @@ class Shortest(Scheme):
     digest: ClassVar[str] = "0ecb7b5ca2e024ad"
 
     @property
-    def counted(self) -> int:
+    def paper_vocabulary_size(self) -> int:
         return _FIRST_EXTRA
 
     @property
