@@ -9,10 +9,12 @@ A spec is ``name[:positional][,key=value...]``, for example
 ``p1000,exponents=-10..10``. The settings are the fields of a frozen dataclass,
 read by their annotation, so a misspelt key is an error with the nearest match
 and :func:`settings_of` gives the complete, canonical dictionary that digests
-are taken over. What an object learns from data is a field as well, marked
+are taken over. A class with a setting that has no default may say an ``example``, a spec at which
+its contract is checked. What an object learns from data is a field as well, marked
 :data:`LEARNT`.
 """
 
+import copy
 import importlib
 import inspect
 import os
@@ -29,6 +31,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origi
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import (
     Check,
+    hold,
     import_error,
     is_plugin_file,
     plugin_folders,
@@ -186,6 +189,17 @@ class Registry(Generic[T]):
         """The contract suite of this registry, ``_contract.py`` in its folder."""
         return importlib.import_module(f"{self._package}._contract")
 
+    def held(self, thing: T) -> T:
+        """A copy of an object, of numtok's own too, whose answers are held to the contract."""
+        copied = copy.copy(thing)
+        hold(copied, self._checks, self._contract)
+        return copied
+
+    def example(self, name: str) -> str:
+        """The spec at which the contract of a class is checked: its ``example`` where settings
+        must be given, else its name."""
+        return str(getattr(self[name], "example", name))
+
     def required(self, name: str) -> list[str]:
         """The settings of a class that a spec has to give."""
         return _required(self[name])
@@ -229,6 +243,13 @@ class Registry(Generic[T]):
         if wrong := _mistyped_in(classes[0]):
             raise UsageError(f"{module.__file__}: {classes[0].__name__}.{wrong}")
         return classes[0]
+
+
+def registry_in(package: str) -> Registry[Any]:
+    """The registry of a package: the one that its ``base`` defines."""
+    base = vars(importlib.import_module(f"{package}.base"))
+    every = (value for value in base.values() if isinstance(value, Registry))
+    return next(registry for registry in every if registry._package == package)
 
 
 def import_plugins_from_everywhere() -> None:

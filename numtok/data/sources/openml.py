@@ -33,6 +33,7 @@ class Openml(TableSource):
     """
 
     revision: ClassVar[int] = 1
+    example: ClassVar[str] = "openml,task=361234"
 
     suite: int | None = None
     task: int | None = None

@@ -254,7 +254,7 @@ _HEAD: dict[str, Check] = {
     "calibrated": a(bool),
     "per_token": a(bool),
     "targets": _targets,
-    "sayable": _representable,
+    "representable": _representable,
     "build": _built,
 }
 
