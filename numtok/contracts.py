@@ -157,12 +157,12 @@ def registry_of(kind: str) -> Registry[Any]:
 def check_spec(kind: str, spec: str, seed: int = 0) -> list[CheckResult]:
     """Run the suite of a kind on what a spec stands for.
 
-    A bare name stands for the class at its defaults, or at its ``example`` where a setting has no
-    default. Raises UsageError for a spec that cannot be built.
+    A bare name stands for the class at its defaults, or ``checked_at`` a spec that the class says
+    where a setting has no default. Raises UsageError for a spec that cannot be built.
     """
     registry = registry_of(kind)
     suite = registry.contract()
     build: Callable[[str], Any] = getattr(suite, "build", registry.build)
-    thing = build(registry.example(spec) if spec in registry else spec)
+    thing = build(registry.checked_at(spec) if spec in registry else spec)
     found: list[CheckResult] = suite.check(thing, seed)
     return found

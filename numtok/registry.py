@@ -9,7 +9,7 @@ A spec is ``name[:positional][,key=value...]``, for example
 ``p1000,exponents=-10..10``. The settings are the fields of a frozen dataclass,
 read by their annotation, so a misspelt key is an error with the nearest match
 and :func:`settings_of` gives the complete, canonical dictionary that digests
-are taken over. A class with a setting that has no default may say an ``example``, a spec at which
+are taken over. A class with a setting that has no default may say ``checked_at``, a spec at which
 its contract is checked. What an object learns from data is a field as well, marked
 :data:`LEARNT`.
 """
@@ -195,10 +195,10 @@ class Registry(Generic[T]):
         hold(copied, self._checks, self._contract)
         return copied
 
-    def example(self, name: str) -> str:
-        """The spec at which the contract of a class is checked: its ``example`` where settings
+    def checked_at(self, name: str) -> str:
+        """The spec at which the contract of a class is checked: its ``checked_at`` where settings
         must be given, else its name."""
-        return str(getattr(self[name], "example", name))
+        return str(getattr(self[name], "checked_at", name))
 
     def required(self, name: str) -> list[str]:
         """The settings of a class that a spec has to give."""
@@ -462,7 +462,7 @@ def _read(kind: type, known: Mapping[str, Field[Any]], key: str, value: Any) -> 
     if key not in known:
         raise unknown(f"setting of {name!r}", key, known)
     wanted = get_type_hints(kind)[key]
-    if value is None and wanted == str | None:  # what is not learnt yet
+    if value is None and type(None) in get_args(wanted):  # what is not learnt yet, or not given
         return None
     text = str(value)
     try:

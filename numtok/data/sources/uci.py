@@ -112,7 +112,7 @@ class Uci(TableSource):
     """
 
     revision: ClassVar[int] = 1
-    example: ClassVar[str] = "uci,set=yacht"
+    checked_at: ClassVar[str] = "uci,set=yacht"
 
     set: str
     from_: str = _REPOSITORY

@@ -100,8 +100,9 @@ class Scheme(ABC):
 
     Class attributes: ``revision`` (rises when the output changes), ``source`` (paper, table or
     equation), ``paper_vocabulary_size`` is the number of tokens the paper counts, ``embedder`` and
-    ``head`` name the defaults that training resolves, ``golden`` is a table of (literal, tokens, decoded
-    literal) that the contract suite checks and digests, ``digest`` the digest of a fixed sample.
+    ``head`` name the defaults that training resolves, ``golden`` is a table of (literal, tokens,
+    decoded literal) that the contract suite checks and digests, ``digest`` the digest of a fixed
+    sample.
     ``unit_interval`` says that only numbers of [0, 1] are written, on a grid: any other one
     overflows, and errors are absolute. ``contiguous`` says that the numbers that begin with the
     same tokens are an interval, which :meth:`interval` gives for a prefix; behind the first token

@@ -52,7 +52,7 @@ def _fitted(tokenizer: TextTokenizer) -> FittedTokenizer:
         made = tokenizer.fit(pieces([*SAMPLE]))
     except UsageError:
         for name in TEXT_TOKENIZERS:
-            other = TEXT_TOKENIZERS.build(TEXT_TOKENIZERS.example(name))
+            other = TEXT_TOKENIZERS.build(TEXT_TOKENIZERS.checked_at(name))
             if type(other) is type(tokenizer):
                 continue
             try:

@@ -22,7 +22,7 @@ class File(TextTokenizer):
     """
 
     revision: ClassVar[int] = 1
-    example: ClassVar[str] = "file,sha256=0"
+    checked_at: ClassVar[str] = "file,sha256=0"
     sha256: str
 
     @classmethod
