@@ -115,6 +115,11 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
+    @property
+    def package(self) -> str:
+        """The package whose files are its names."""
+        return self._package
+
     def names(self) -> tuple[str, ...]:
         """All names, sorted, without importing any module of the package but itself."""
         return tuple(sorted(self._files()))
@@ -246,10 +251,10 @@ class Registry(Generic[T]):
 
 
 def registry_in(package: str) -> Registry[Any]:
-    """The registry of a package: the one that its ``base`` defines."""
+    """The registry of a package: the one that its ``base`` defines. StopIteration where none is."""
     base = vars(importlib.import_module(f"{package}.base"))
     every = (value for value in base.values() if isinstance(value, Registry))
-    return next(registry for registry in every if registry._package == package)
+    return next(registry for registry in every if registry.package == package)
 
 
 def import_plugins_from_everywhere() -> None:

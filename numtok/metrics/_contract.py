@@ -119,7 +119,8 @@ def check_missing(metric: Metric, seed: int) -> None:
     nothing = metric.why_undefined(made.take(np.arange(0)))
     expect(metric, name, "of no rows", nothing, f"there are no {metric.measures}")
     for column in metric.needs:
-        why = metric.why_undefined(made._replace(**{column: None}))
+        lacking = Predictions(**made._asdict() | {column: None})
+        why = metric.why_undefined(lacking)
         expect(metric, name, f"without {column}", why, f"there is no {column.replace('_', ' ')}")
     other: Measures = "numbers" if metric.measures != "numbers" else "labels"
     why = metric.why_undefined(made._replace(measures=other))
