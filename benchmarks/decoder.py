@@ -35,8 +35,8 @@ from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.trunks.mlp import Mlp
 from numtok.training.device import MatmulRate, tune_malloc
 from numtok.training.features import Features
-from numtok.training.fitted import Preparation
-from numtok.training.fitting import FittingRecipe
+from numtok.training.table_learner import FittingRecipe
+from numtok.training.trained_table import Preparation
 
 CPU = torch.device("cpu")
 PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})

@@ -249,7 +249,7 @@ def looks() -> Iterator[str]:
     yield f"compare {reports} --by operator --metric mae --json"
     yield f"compare {reports} --against xval/table3 --json"
     yield "report of-xval-test --json"
-    yield f"faults {reports} --json"
+    yield f"errors {reports} --json"
     yield f"train nupa-digits {TRAIN} --objective ar:answer --name writer"
     yield "eval writer --fill answers --name written"
     yield "nupa written --json"

@@ -48,7 +48,7 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 from numtok.data.reading.arrow import strings  # noqa: E402
-from numtok.encoding.codec import Texts  # noqa: E402
+from numtok.encoding.texts import Texts  # noqa: E402
 from numtok.numerals.column import Literals, Numerals  # noqa: E402
 from numtok.numerals.policy import NumeralPolicy  # noqa: E402
 from numtok.numerals.scan import scan  # noqa: E402

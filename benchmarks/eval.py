@@ -51,9 +51,10 @@ from numtok.encoding.schemes.base import Next
 from numtok.encoding.splits import read_codec, read_split
 from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options, Predictor
 from numtok.models.batches import Batch
-from numtok.models.model import Model, ModelSettings
+from numtok.models.model import Model
 from numtok.models.objectives.base import TrainingBatch, masked, moved
 from numtok.models.presets import preset
+from numtok.models.settings import ModelSettings
 from numtok.models.steps import DecodingStates
 from numtok.models.vocabulary import Vocabulary
 from numtok.stages.encode import Config as EncodeConfig

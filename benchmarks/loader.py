@@ -27,9 +27,10 @@ from rich.table import Table  # noqa: E402
 
 from numtok.encoding.dataset import EncodedSplit  # noqa: E402
 from numtok.encoding.splits import read_codec, splits  # noqa: E402
-from numtok.models.model import Model, ModelSettings  # noqa: E402
+from numtok.models.model import Model  # noqa: E402
 from numtok.models.objectives.base import OBJECTIVES  # noqa: E402
 from numtok.models.presets import preset  # noqa: E402
+from numtok.models.settings import ModelSettings  # noqa: E402
 from numtok.models.vocabulary import Vocabulary  # noqa: E402
 from numtok.stages.encode import Config as EncodeConfig  # noqa: E402
 from numtok.stages.encode import run as encode  # noqa: E402

@@ -24,7 +24,8 @@ from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
-from numtok.store.artifact import Artifact, Output, Parent, write_receipt
+from numtok.store.artifact import Artifact, Output, Parent
+from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
 
 ROWS = 30  # of a shard

@@ -37,9 +37,10 @@ from torch.nn import functional as F
 from numtok.cli.output.printing import Size
 from numtok.models.batches import Batch
 from numtok.models.heads.base import projection
-from numtok.models.model import Model, ModelSettings
+from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
 from numtok.models.presets import preset
+from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
 from numtok.training.device import measured_matmul_rate, peak_memory, tune_malloc, wait

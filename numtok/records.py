@@ -42,11 +42,11 @@ RESERVED = ("clipped", "rejected")  # what lies beside the splits' shards, once 
 SPLIT_RULE = "lower-case letters, digits, - and _, and neither clipped nor rejected"
 SHIFTED = "ood-"  # how names of splits begin that are out of distribution
 GROUP = "group_"  # prefix of the columns that a row's groups become
-FLOOR = "floor_"  # the same of its own floors
+FLOOR = "floor_"  # the same of what it says of its targets beside them (``Row.floors``)
 CLUSTER = "cluster"  # the column of what rows belong together
-#: The floors of reports.
-USUAL_FLOORS = ("quantisation", "mean", "length", "place", "nearest", "linear", "boosted")
-KNOWING = ("quantisation", "nearest")  # of these, what is made of the truth: limits, no rivals
+#: The baselines of reports.
+USUAL_BASELINES = ("quantisation", "mean", "length", "place", "nearest", "linear", "boosted")
+LIMITS = ("quantisation", "nearest")  # of these, what is made of the truth: no rival of a model
 FOLD = "fold"  # the group of predictions that the folds of a table are
 #: What a finite number is written as, by any numeral policy; as Arrow's expressions have it.
 NUMERAL = r"^[-+\x{2212}]?(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?%?$"
@@ -64,8 +64,8 @@ class Row(msgspec.Struct):
         Name to spans [start, end] in code points of ``text``, each exactly one number.
     floors
         What else predicts the targets, say the value of the day before: target to names, each
-        with one number for each of its spans, null where there is none. They become floors of
-        reports, and floors that are fitted are given them; no model sees them.
+        with one number for each of its spans, null where there is none. They become baselines
+        of reports, and baselines that are fitted are given them; no model sees them.
     label
         A class.
     answer_start

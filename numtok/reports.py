@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 REPORT = "report"  # the kind of artifact
 REPORT_FILE, PREDICTIONS_FILE = "report.json", "predictions.parquet"
-SCHEMA = 1  # of report.json
+SCHEMA = 2  # of report.json
 FEW_CLASSES = 12  # of which all pairs are told; of more, so many errors
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of each predictive distribution that is kept
 #: Columns of predictions that came later: old reports do without.
@@ -94,7 +94,7 @@ class Report(msgspec.Struct, frozen=True):
 
     model, data
         REFs of the model and of the encoded data; ``name`` is the model's name.
-    learnt
+    training_data
         REF of what the model learnt from; None in a report that does not say.
     configuration
         What was trained, its seed apart: scheme, embedder, head, objective, preset, budget, ...
@@ -113,9 +113,9 @@ class Report(msgspec.Struct, frozen=True):
         Over the valid ones alone; empty where all are valid.
     by_target, groups
         The same for each target name, and for each value of each group.
-    floors, target_floors
-        What needs no model: quantisation, mean, nearest, linear, ...; and the same for each of
-        several targets.
+    baselines, target_baselines
+        What needs no model: mean, linear, ..., and the limits that are made of the truth,
+        quantisation and nearest (``records.LIMITS``); and the same for each of several targets.
     notes
         What a reader must know: one sentence each.
     labels
@@ -141,15 +141,15 @@ class Report(msgspec.Struct, frozen=True):
     valid_metrics: Figures
     by_target: dict[str, Figures]
     groups: dict[str, dict[str, Figures]]
-    floors: dict[str, Figures]
+    baselines: dict[str, Figures]
     costs: Costs
     notes: list[str]
     schema: int = SCHEMA
     target_means: dict[str, float] = {}
-    target_floors: dict[str, dict[str, Figures]] = {}
+    target_baselines: dict[str, dict[str, Figures]] = {}
     labels: Labels | None = None
     texts: AnswerTexts | None = None
-    learnt: str | None = None
+    training_data: str | None = None
 
     @property
     def measures(self) -> Measures:

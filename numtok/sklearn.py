@@ -22,8 +22,8 @@ from numtok.models.distributions.base import Predictive
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.presets import trunk
 from numtok.training.features import Features
-from numtok.training.fitted import FittedTable, Preparation
-from numtok.training.fitting import FittingRecipe
+from numtok.training.table_learner import FittingRecipe
+from numtok.training.trained_table import FittedTable, Preparation
 from numtok.training.trainer import device_of, oom_advice
 
 try:

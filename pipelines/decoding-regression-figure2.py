@@ -36,8 +36,8 @@ from numtok.data.tasks.truncated_gaussian import TruncatedGaussian
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.trunks.mlp import Mlp
 from numtok.training.features import Features
-from numtok.training.fitted import FittedTable, Preparation
-from numtok.training.fitting import FittingRecipe
+from numtok.training.table_learner import FittingRecipe
+from numtok.training.trained_table import FittedTable, Preparation
 
 TASK = TruncatedGaussian()
 HEAD = {"riemann": "riemann:{cells}", "decoder": "decoder:nd,base=2,length={bits}"}

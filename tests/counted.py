@@ -10,8 +10,8 @@ from numtok.analysis.profiling.slot_profile import SlotProfile, slot_profile
 from numtok.analysis.profiling.slot_statistics import NumberStatistics
 from numtok.analysis.profiling.unit import Counted, Counting, merged
 from numtok.data.reading.rows import Categories, RowColumns, Targets
-from numtok.encoding.codec import Spans, Texts
 from numtok.encoding.targets import resolve
+from numtok.encoding.texts import Spans, Texts
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from numtok.encoding.dataset import EncodedSplit
 from numtok.models.batches import Batch, Batches
 from numtok.models.made_up import batch, codec, samples
-from numtok.models.model import Model, ModelSettings
+from numtok.models.model import Model
 from numtok.models.presets import preset
+from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
 
 __all__ = ["CPU", "batch", "batches", "codec", "model", "numbers_of", "one_thread", "samples"]

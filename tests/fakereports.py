@@ -51,7 +51,7 @@ class Fake:
     later: bool = False  # with the columns that came later: calibrated, each fourth outside
     settings: Mapping[str, Any] = field(default_factory=dict)
     data: str | None = None  # the REF
-    learnt: str | None = None  # another REF
+    training_data: str | None = None  # another REF
     split: str = "test"
     target: str = "answer"
     metrics: tuple[str, ...] = METRIC_NAMES
@@ -135,9 +135,9 @@ class Fake:
             valid_metrics=self._figures(answers.take(valid)) if self.invalid else {},
             by_target={self.target: found},
             groups={"operands": by_operands},
-            floors={"quantisation": self._figures(rounded), "mean": self._figures(constant)},
+            baselines={"quantisation": self._figures(rounded), "mean": self._figures(constant)},
             costs=Costs(64_000, 1_280_000, 1000, 3.1e15, 2_500_000, 700_000, 3.0),
-            learnt=self.learnt,
+            training_data=self.training_data,
             notes=["The operands were drawn as the task says, not as the paper did."],
         )
 

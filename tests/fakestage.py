@@ -9,7 +9,8 @@ from pathlib import Path
 from numtok import files
 from numtok.errors import NumtokError
 from numtok.files import Sink
-from numtok.store.artifact import Artifact, Output, Parent, write_receipt
+from numtok.store.artifact import Artifact, Output, Parent
+from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
 
 SETTINGS = {"scheme": {"name": "fake", "revision": 1}, "seed": 7}

@@ -1,9 +1,9 @@
-"""The layers, the README's map of files, and what no file may contain.
+"""How numtok is laid out: the rules of its floors, and what no file may contain.
 
-The rules on imports are stated in CONTRIBUTING.md. The walker reads source with ``ast`` and sees
-imports at the top of a file, in functions and under TYPE_CHECKING, relative ones,
-``importlib.import_module`` and ``__import__``; the second half of this file shows that each
-rule can fail.
+CONTRIBUTING.md states the rules. Each is a function of sources, which says what breaks it; a test
+holds the real tree to it, and the second half of this file shows that each can fail. Imports are
+read by ``tests/imports.py``. What the folders say of their files, and the pages, is in
+``tests/test_pages.py``.
 """
 
 import ast
@@ -11,272 +11,210 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "numtok"
+from tests.imports import ROOT, Source, cycles, edges, parsed, tree
 
-LAYERS: tuple[frozenset[str], ...] = (  # lowest first
-    frozenset(
-        {
-            "columns",
-            "config",
-            "documents",
-            "errors",
-            "files",
-            "nupa",
-            "plugins",
-            "probes",
-            "published",
-            "quota",
-            "records",
-            "registry",
-            "reports",
-        }
-    ),
-    frozenset({"kernels"}),
-    frozenset({"metrics", "normalizers", "numerals", "text_tokenizers"}),
-    frozenset({"schemes"}),
-    frozenset(
-        {
-            "automaton",
-            "codec",
-            "contract",
-            "distributions",
-            "fields",
-            "grammar",
-            "samples",
-            "tables",
-        }
-    ),
-    frozenset({"engines", "nn", "sources", "tasks"}),
-    frozenset({"sklearn", "stages"}),
-    frozenset({"figures", "sweeps"}),
-    frozenset({"cli"}),
-    frozenset({"__main__"}),
+GROUND = (
+    *("config", "contracts", "documents", "errors", "files", "kernels", "plugins", "records"),
+    *("registry", "reports", "seeds", "version"),
 )
-LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
-STORE = frozenset({"artifact", "draft", "provenance", "store"})
-STORE_IS_USED_BY = frozenset({"__main__", "cli", "engines", "figures", "stages", "sweeps"})
-STORE_USES = frozenset({"errors", "files", "plugins", "records"})
-REGISTRY_FOLDERS = (
-    "figures",
-    "metrics",
-    "nn.embedders",
-    "nn.heads",
-    "nn.objectives",
-    "normalizers",
-    "schemes",
-    "sources",
-    "tasks",
-    "text_tokenizers",
+#: Lowest first. Modules of one floor may import each other, floors import those below them.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    GROUND,
+    ("store",),
+    ("numerals",),
+    ("data",),
+    ("metrics",),
+    ("encoding",),
+    ("models",),
+    ("training",),
+    ("evaluation",),
+    ("analysis",),
+    ("stages",),
+    ("sklearn",),
+    ("sweeps",),
+    ("cli",),
+    ("__main__",),
+    ("",),  # numtok/__init__.py, with the public names: nothing in numtok imports it
+)
+FLOOR = {part: floor for floor, parts in enumerate(FLOORS) for part in parts}
+STORE = "numtok.store.store"
+STORE_IN = ("cli", "stages", "store", "sweeps")
+TORCH = ("safetensors", "torch")
+TORCH_IN = (
+    *("numtok.models", "numtok.training", "numtok.evaluation", "numtok.analysis.probing"),
+    *("numtok.stages", "numtok.sklearn"),
 )
 COMPUTED_IMPORTS_IN = "numtok.registry"
-DATA_FOLDERS = ("published", "sample")
+ONE_A_STAGE = ("Config", "Result")
 
-
-@dataclass(frozen=True)
-class Import:
-    """One import: where it stands, and the module it names (None: computed at run time)."""
-
-    line: int
-    target: str | None
-
-
-# --- reading imports ---------------------------------------------------------------------------
-
-
-def module_name(path: Path) -> str:
-    """``numtok/cli/main.py -> numtok.cli.main``; a folder's ``__init__.py`` is the folder."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-@cache
-def parsed(source: str) -> ast.Module:
-    """Several rules read every file: each is parsed once."""
-    return ast.parse(source)
-
-
-def sources() -> dict[str, Path]:
-    """Every module of numtok and its file."""
-    return {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-
-
-def _absolute(name: str, level: int, package: str) -> str:
-    """The absolute name of ``name`` with ``level`` leading dots, seen from ``package``."""
-    if level == 0:
-        return name
-    base = package.split(".")[: len(package.split(".")) - level + 1]
-    return ".".join([*base, name] if name else base)
-
-
-def _dotted(node: ast.expr) -> str:
-    """``numtok.store.open`` for such a chain of attributes, else an empty string."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute) and (head := _dotted(node.value)):
-        return f"{head}.{node.attr}"
-    return ""
-
-
-def _called_import(call: ast.Call, importers: set[str], package: str) -> Import | None:
-    """The import that a call makes, if it is ``import_module`` or ``__import__``."""
-    name = _dotted(call.func)
-    if name not in importers and not name.endswith(".import_module"):
-        return None
-    given = [*call.args, *(word.value for word in call.keywords if word.arg == "name")][:1]
-    if not given or not isinstance(given[0], ast.Constant) or not isinstance(given[0].value, str):
-        return Import(call.lineno, None)
-    text = given[0].value
-    bare = text.lstrip(".")
-    return Import(call.lineno, _absolute(bare, len(text) - len(bare), package))
-
-
-def imports(source: str, module: str, known: set[str], is_folder: bool = False) -> Iterator[Import]:
-    """Every import that ``source``, the text of ``module``, makes anywhere.
-
-    ``known`` are the modules that exist: it tells ``from numtok import store`` (a module) from
-    ``from numtok import __version__`` (a name in one).
-    """
-    package = module if is_folder else module.rpartition(".")[0]
-    nodes = list(ast.walk(parsed(source)))
-    importers = {"__import__"}
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.module == "importlib":
-            importers |= {a.asname or a.name for a in node.names if a.name == "import_module"}
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from (Import(node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = _absolute(node.module or "", node.level, package)
-            for alias in node.names:
-                full = f"{base}.{alias.name}"
-                yield Import(node.lineno, full if full in known else base)
-        elif isinstance(node, ast.Call):
-            if found := _called_import(node, importers, package):
-                yield found
-        elif isinstance(node, ast.Attribute) and (name := _dotted(node)) in known:
-            yield Import(node.lineno, name)
-
-
-# --- the rules ---------------------------------------------------------------------------------
+Modules = Mapping[str, Source]
 
 
 def _part(module: str) -> str:
-    """``numtok.cli.main -> cli``; empty for numtok itself."""
+    """What stands directly under numtok: ``numtok.cli.main -> cli``; empty for numtok itself."""
     return module.partition(".")[2].partition(".")[0]
 
 
-def _place(module: str) -> tuple[str, str]:
-    """The registry folder a module stands in and its name there, else two empty strings."""
-    inner = module.partition(".")[2]
-    for folder in REGISTRY_FOLDERS:
-        if inner == folder or inner.startswith(f"{folder}."):
-            return folder, inner[len(folder) + 1 :].partition(".")[0]
-    return "", ""
+def _folder(module: str) -> str:
+    return module.rpartition(".")[0]
 
 
-def _broken_layer(part: str, wanted: str) -> str:
-    """Why ``part`` may not import ``wanted``, another part; empty if it may."""
-    unknown = [name for name in (part, wanted) if name not in LEVEL.keys() | STORE]
-    if unknown:
-        return f"{unknown[0]} stands in no layer: say in this test where it belongs"
-    if part in STORE:
-        allowed = ", ".join(sorted(STORE_USES))
-        return "" if wanted in STORE_USES | STORE else f"{part} imports only {allowed}"
-    if wanted in STORE:
-        allowed = ", ".join(sorted(STORE_IS_USED_BY))
-        return "" if part in STORE_IS_USED_BY else f"only {allowed} import {wanted}"
-    if LEVEL[wanted] > LEVEL[part]:
-        return f"{wanted} is above {part}"
-    if LEVEL[wanted] == LEVEL[part] > 0:
-        return f"{wanted} is beside {part}"
-    return ""
+def _name(module: str) -> str:
+    return module.rpartition(".")[2]
 
 
-def broken_rule(module: str, target: str | None) -> str:
-    """The rule that ``module`` breaks by importing ``target``, or an empty string."""
-    if target is None:
-        return "" if module == COMPUTED_IMPORTS_IN else "only registry computes what it imports"
-    if target != "numtok" and not target.startswith("numtok."):
-        return ""
-    part, wanted = _part(module), _part(target)
-    if not wanted:
-        return ""
-    if not part:
-        return "numtok/__init__.py imports nothing of numtok"
-    if part != wanted:
-        return _broken_layer(part, wanted)
-    folder, _ = _place(module)
-    if folder and folder == _place(target)[0]:
-        sibling = _place(target)[1]
-        if sibling not in ("", "base", _place(module)[1]) and not sibling.startswith("_"):
-            return f"in {folder}, siblings import only base and _private modules"
-    if part == "stages" and target != module:
-        stage = target.split(".")[2] if target.count(".") > 1 else ""
-        if stage and not stage.startswith("_"):
-            return "a stage never imports another stage"
-    return ""
+def _is_within(module: str, folder: str) -> bool:
+    return f"{module}.".startswith(f"{folder}.")
 
 
-def breaks(source: str, module: str, known: set[str], is_folder: bool = False) -> list[str]:
-    """One line for each import in ``source`` that breaks a rule."""
+def _within_numtok(modules: Modules) -> Iterator[tuple[str, int, str]]:
+    """Who imports which other module of numtok, and in which line."""
+    for module, found in edges(modules):
+        if found.target and _is_within(found.target, "numtok") and found.target != module:
+            yield module, found.line, found.target
+
+
+# --- the rules: each says what breaks it -------------------------------------------------------
+
+
+def floors(modules: Modules) -> list[str]:
+    """A folder imports only from floors below it, and everything at the top has its floor."""
+    lost = {part for part in map(_part, modules) if part not in FLOOR}
+    broken = [f"{part} stands on no floor: say in FLOORS where it belongs" for part in lost]
+    for module, line, target in _within_numtok(modules):
+        part, wanted = _part(module), _part(target)
+        if part != wanted and {part, wanted} <= FLOOR.keys():
+            if FLOOR[wanted] > FLOOR[part]:
+                broken.append(f"{module}:{line} imports {target}, of a floor above")
+            elif FLOOR[wanted] == FLOOR[part] > 0:
+                broken.append(f"{module}:{line} imports {target}, of the same floor")
+    return broken
+
+
+def no_cycle(modules: Modules) -> list[str]:
+    """No files import each other, be it in a round of many."""
+    return [f"{', '.join(group)} import one another" for group in cycles(modules)]
+
+
+def underscores(modules: Modules) -> list[str]:
+    """A module with an underscore is imported in its own folder only, subfolders included."""
     return [
-        f"{module}:{found.line} imports {found.target or 'a computed name'}: {why}"
-        for found in imports(source, module, known, is_folder)
-        if (why := broken_rule(module, found.target))
+        f"{module}:{line} imports {target}, which is of {_folder(target)} alone"
+        for module, line, target in _within_numtok(modules)
+        if _name(target).startswith("_") and not _is_within(module, _folder(target))
     ]
 
 
-def test_imports_point_down_only() -> None:
-    modules = sources()
-    found = [
-        line
-        for module, path in modules.items()
-        for line in breaks(
-            path.read_text("utf-8"), module, set(modules), path.name == "__init__.py"
+def registry_folders(modules: Modules) -> set[str]:
+    """The folders whose files are names: their ``base`` makes a registry."""
+    return {
+        _folder(module)
+        for module, source in modules.items()
+        if _name(module) == "base"
+        and any(
+            isinstance(node, ast.Call) and ast.unparse(node.func).partition("[")[0] == "Registry"
+            for node in ast.walk(parsed(source.text))
         )
+    }
+
+
+def siblings(modules: Modules) -> list[str]:
+    """What has a name in a registry imports no other name of it."""
+    folders = registry_folders(modules)
+    return [
+        f"{module}:{line} imports {target}; siblings import only base and underscores"
+        for module, line, target in _within_numtok(modules)
+        for folder in {module, _folder(module)} & folders
+        if _folder(target) == folder and _name(target) != "base" and _name(target)[0] != "_"
     ]
-    assert not found, "\n".join(found)
 
 
-def test_only_models_and_the_stages_that_use_them_import_torch() -> None:
-    modules = sources()
-    found = {
-        module
-        for module, path in modules.items()
-        for one in imports(path.read_text("utf-8"), module, set(modules))
-        if one.target and one.target.partition(".")[0] in ("torch", "safetensors")
-    }
-    assert {module for module in found if not module.startswith("numtok.nn.")} == {
-        "numtok.sklearn",
-        "numtok.stages._checkpoint",
-        "numtok.stages._init",
-        "numtok.stages._label_evaluation",
-        "numtok.stages._models",
-        "numtok.stages._probed_confidence",
-        "numtok.stages._regressors",
-        "numtok.stages._spreads",
-        "numtok.stages._table_predictions",
-        "numtok.stages._trace",
-        "numtok.stages.fit",
-        "numtok.stages.train",
-        "numtok.stages._training",
-    }
+def store(modules: Modules) -> list[str]:
+    """``Store`` is for those who make artifacts; others are given an artifact, a draft, a path."""
+    return [
+        f"{module}:{line} imports {target}; only {', '.join(STORE_IN)} do"
+        for module, line, target in _within_numtok(modules)
+        if target == STORE and _part(module) not in STORE_IN
+    ]
+
+
+def torch(modules: Modules) -> list[str]:
+    """torch and safetensors belong to models and to those who run them."""
+    return [
+        f"{module}:{found.line} imports {found.target}; only {', '.join(TORCH_IN)} do"
+        for module, found in edges(modules)
+        if (found.target or "").partition(".")[0] in TORCH
+        and not any(_is_within(module, place) for place in TORCH_IN)
+    ]
+
+
+def stages(modules: Modules) -> list[str]:
+    """Stages meet on disk."""
+    return [
+        f"{module}:{line} imports {target}, another stage"
+        for module, line, target in _within_numtok(modules)
+        if _folder(module) == _folder(target) == "numtok.stages"
+    ]
+
+
+def computed(modules: Modules) -> list[str]:
+    """What is imported can be read, but for the look-up by name."""
+    return [
+        f"{module}:{found.line} imports a computed name; only {COMPUTED_IMPORTS_IN} does"
+        for module, found in edges(modules)
+        if found.target is None and module != COMPUTED_IMPORTS_IN
+    ]
+
+
+def classes(modules: Modules) -> list[str]:
+    """A class name stands for one class in the package."""
+    places = defaultdict(list)
+    for module, source in modules.items():
+        for node in ast.walk(parsed(source.text)):
+            if isinstance(node, ast.ClassDef) and node.name not in ONE_A_STAGE:
+                places[node.name].append(module)
+    return [
+        f"{name} is a class of {', '.join(found)}"
+        for name, found in places.items()
+        if len(found) > 1
+    ]
+
+
+RULES = (*(floors, no_cycle, underscores, siblings, store, torch, stages, computed, classes),)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_tree_keeps_the_rule(rule: Callable[[Modules], list[str]]) -> None:
+    broken = rule(tree())
+    assert not broken, "\n".join(broken)
+
+
+def test_the_folders_that_are_registries_are_found() -> None:
+    found = {_name(folder) for folder in registry_folders(tree())}
+    assert {"embedders", "figures", "heads", "metrics", "schemes", "tasks"} <= found
+    assert "distributions" not in found  # it has a base, and no names
+
+
+# --- what is loaded ----------------------------------------------------------------------------
 
 
 def test_what_needs_no_model_loads_no_torch() -> None:
     """All in one process, where what one of them loads stays: it is told which was the first."""
-    needs = {"gen": "numtok.stages.gen", "encode": "numtok.stages.encode"}
-    needs |= {"compare": "numtok.stages.compare", "report": "numtok.stages._reports"}
-    needs |= {"figure": "numtok.figures.lines", "ls": "numtok.store"}
-    needs |= {"explain": "numtok.stages.explain"}
+    needs = {
+        **{"gen": "numtok.stages.gen", "encode": "numtok.stages.encode"},
+        **{"fetch": "numtok.stages.fetch", "table": "numtok.stages.table"},
+        **{"compare": "numtok.stages.compare", "report": "numtok.evaluation.report_files"},
+        **{"figure": "numtok.stages.figure, numtok.analysis.figures.lines"},
+        **{"errors": "numtok.stages.errors", "nupa": "numtok.stages.nupa"},
+        **{"explain": "numtok.stages.explain", "profile": "numtok.stages.profile"},
+        **{"ls": "numtok.store.store"},
+    }
     program = "import sys\n" + "".join(
         f"import numtok.cli.{command}, {module}\nprint({command!r}, 'torch' in sys.modules)\n"
         for command, module in needs.items()
@@ -290,10 +228,10 @@ def test_training_and_evaluation_need_few_libraries() -> None:
     program = """if True:
         import sys
         import numtok.stages.eval, numtok.stages.train
-        from numtok.schemes.base import SCHEMES
+        from numtok.encoding.schemes.base import SCHEMES
         for name in SCHEMES:
             SCHEMES[name]
-        import numtok.text_tokenizers.words
+        import numtok.encoding.text_tokenizers.words
         print(sorted({"numba", "polars", "sklearn", "tokenizers"} & set(sys.modules)))
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -321,56 +259,12 @@ def test_help_loads_none_of_the_heavy_libraries() -> None:
     assert done.stdout.splitlines()[-1] in ("exit 0 loaded []", "exit None loaded []")
 
 
-# --- the map of files, and what files hold -----------------------------------------------------
-
-
-def mapped_files() -> list[str]:
-    """The first words of the lines in the README's fenced block after ``<!-- file map -->``."""
-    readme = (ROOT / "README.md").read_text("utf-8")
-    block = readme.partition("<!-- file map -->\n```text\n")[2].partition("\n```")[0]
-    lines = block.splitlines()
-    bare = [line for line in lines if not re.fullmatch(r"numtok/\S+  +\S.*", line)]
-    assert not bare, f"not 'numtok/FILE  one phrase': {bare}"
-    return [line.split()[0] for line in lines]
-
-
-def expected_files() -> set[str]:
-    """What the map has to list: each file, and registry and data folders as one line each."""
-    folders = [f"numtok/{name.replace('.', '/')}/" for name in (*REGISTRY_FOLDERS, *DATA_FOLDERS)]
-    expected: set[str] = set()
-    for path in PACKAGE.rglob("*"):
-        if not path.is_file() or path.name == "__init__.py" or "__pycache__" in path.parts:
-            continue
-        name = path.relative_to(ROOT).as_posix()
-        expected.add(next((folder for folder in folders if name.startswith(folder)), name))
-    return expected
-
-
-def test_links_between_pages_lead_somewhere() -> None:
-    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
-    links = [
-        (page, link)
-        for page in pages
-        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8"))
-        if "://" not in link
-    ]
-    assert len(links) > 10
-    assert [(page.name, link) for page, link in links if not (page.parent / link).exists()] == []
-
-
-def test_the_readme_maps_every_file() -> None:
-    listed = mapped_files()
-    assert len(listed) == len(set(listed)), "a file is listed twice"
-    expected = expected_files()
-    assert not expected - set(listed), "missing in the README's file map"
-    assert not set(listed) - expected, "in the README's file map, but not in the tree"
+# --- what no file contains ----------------------------------------------------------------------
 
 
 def test_every_module_has_a_docstring() -> None:
     bare = [
-        module
-        for module, path in sources().items()
-        if not ast.get_docstring(parsed(path.read_text("utf-8")))
+        module for module, source in tree().items() if not ast.get_docstring(parsed(source.text))
     ]
     assert not bare
 
@@ -396,99 +290,148 @@ def test_no_file_names_a_private_path_or_a_package_host() -> None:
     assert not found
 
 
-# --- the walker itself -------------------------------------------------------------------------
-
-KNOWN = {
-    *("numtok", "numtok.cli", "numtok.cli.main", "numtok.codec", "numtok.engines"),
-    *("numtok.errors", "numtok.files", "numtok.kernels", "numtok.metrics", "numtok.numerals"),
-    *("numtok.records", "numtok.registry", "numtok.schemes", "numtok.schemes._decimal"),
-    *("numtok.schemes.base", "numtok.schemes.p10", "numtok.schemes.p1000", "numtok.stages"),
-    *("numtok.stages._units", "numtok.stages.encode", "numtok.stages.gen", "numtok.store"),
-}
+# --- each rule can fail ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("module", "source"),
-    [
-        ("numtok.errors", "import numtok.store"),
-        ("numtok.errors", "import os, numtok.store as keep"),
-        ("numtok.errors", "from numtok import store"),
-        ("numtok.errors", "from numtok import store as keep"),
-        ("numtok.errors", "from numtok.store import Store"),
-        ("numtok.errors", "from . import store"),
-        ("numtok.errors", "from .store import Store"),
-        ("numtok.schemes.p10", "from .. import store"),
-        ("numtok.schemes.p10", "from ..store import Store"),
-        ("numtok.errors", "def load():\n    from numtok import store"),
-        ("numtok.errors", "import typing\nif typing.TYPE_CHECKING:\n    from . import store"),
-        ("numtok.errors", "import importlib\nimportlib.import_module('numtok.store')"),
-        ("numtok.errors", "import importlib as il\nil.import_module(name='numtok.store')"),
-        ("numtok.errors", "from importlib import import_module\nimport_module('numtok.store')"),
-        ("numtok.errors", "from importlib import import_module as im\nim('numtok.store')"),
-        ("numtok.errors", "import importlib\nimportlib.import_module('.store', __package__)"),
-        ("numtok.errors", "__import__('numtok.store')"),
-        ("numtok.cli.main", "name = 'x'\n__import__(f'numtok.{name}')"),
-        ("numtok.errors", "import numtok\nnumtok.store.Store()"),
-    ],
-)
-def test_a_break_is_found_in_every_spelling(module: str, source: str) -> None:
-    assert len(breaks(source, module, KNOWN)) == 1
+def made_up(**texts: str) -> dict[str, Source]:
+    """Modules by their names without ``numtok.``, ``__`` for the points between; a module with one
+    below it is a folder, and so are those above, which are added."""
+    modules = {f"numtok.{name.replace('__', '.')}": text for name, text in texts.items()}
+    for module in list(modules):
+        while module := _folder(module):
+            modules.setdefault(module, "")
+    return {
+        module: Source(text, any(_folder(other) == module for other in modules))
+        for module, text in modules.items()
+    }
+
+
+def broken_by(rule: Callable[[Modules], list[str]], **texts: str) -> str:
+    return "\n".join(rule(made_up(**texts)))
 
 
 @pytest.mark.parametrize(
-    ("module", "target", "why"),
+    "text",
     [
-        ("numtok.kernels", "numtok.codec", "codec is above kernels"),
-        ("numtok.schemes.p10", "numtok.stages.encode", "stages is above schemes"),
-        ("numtok.metrics.r2", "numtok.numerals", "numerals is beside metrics"),
-        ("numtok.engines.local", "numtok.nn.mlp", "nn is beside engines"),
-        (
-            "numtok.schemes.p10",
-            "numtok.store",
-            "only __main__, cli, engines, figures, stages, sweeps import",
-        ),
-        (
-            "numtok.codec",
-            "numtok.artifact",
-            "only __main__, cli, engines, figures, stages, sweeps import",
-        ),
-        ("numtok.store", "numtok.kernels", "store imports only errors, files, plugins, records"),
-        (
-            "numtok.artifact",
-            "numtok.stages.encode",
-            "artifact imports only errors, files, plugins, records",
-        ),
-        ("numtok.schemes.p1000", "numtok.schemes.p10", "in schemes, siblings import only"),
-        ("numtok.schemes", "numtok.schemes.p10", "in schemes, siblings import only"),
-        ("numtok.nn.heads.mdn", "numtok.nn.heads.token", "in nn.heads, siblings import only"),
-        ("numtok.sklearn", "numtok.stages.fit", "stages is beside sklearn"),
-        (
-            "numtok.sklearn",
-            "numtok.store",
-            "only __main__, cli, engines, figures, stages, sweeps import",
-        ),
-        ("numtok.stages.encode", "numtok.sweeps.sweep", "sweeps is above stages"),
-        ("numtok.stages.encode", "numtok.stages.gen", "a stage never imports another stage"),
-        ("numtok", "numtok.errors", "numtok/__init__.py imports nothing of numtok"),
-        ("numtok.utils", "numtok.errors", "utils stands in no layer"),
-        ("numtok.cli.main", None, "only registry computes what it imports"),
+        "import numtok.store",
+        "import os, numtok.store as keep",
+        "from numtok import store",
+        "from numtok import store as keep",
+        "from numtok.store import Store",
+        "from . import store",
+        "from .store import Store",
+        "def load():\n    from numtok import store",
+        "import typing\nif typing.TYPE_CHECKING:\n    from . import store",
+        "import importlib\nimportlib.import_module('numtok.store')",
+        "import importlib as il\nil.import_module(name='numtok.store')",
+        "from importlib import import_module\nimport_module('numtok.store')",
+        "from importlib import import_module as im\nim('numtok.store')",
+        "import importlib\nimportlib.import_module('.store', __package__)",
+        "__import__('numtok.store')",
     ],
 )
-def test_each_rule_can_fail(module: str, target: str | None, why: str) -> None:
-    assert broken_rule(module, target).startswith(why)
+def test_an_import_upward_is_found_in_every_spelling(text: str) -> None:
+    told = "numtok.errors:{} imports numtok.store, of a floor above"
+    line = 1 + text.count("\n")
+    assert broken_by(floors, errors=text, store="") == told.format(line)
 
 
 @pytest.mark.parametrize(
-    ("module", "source"),
-    [
-        ("numtok.schemes.p10", "from numtok.schemes.base import Scheme\nfrom . import _decimal"),
-        ("numtok.schemes.p10", "from numtok import __version__\nfrom ..errors import UsageError"),
-        ("numtok.schemes.p10", "import numpy as np\nfrom numtok.numerals import scan"),
-        ("numtok.stages.encode", "from . import _units\nfrom numtok import store, codec"),
-        ("numtok.cli.main", "def go():\n    from numtok.stages import encode"),
-        ("numtok.store", "from . import files, records\nfrom .errors import StoreError"),
-        ("numtok.registry", "import importlib\nimportlib.import_module(name)"),
-    ],
+    "text", ["from .. import store", "from ..store import Store", "import numtok\nnumtok.store.x()"]
 )
-def test_allowed_imports_are_not_reported(module: str, source: str) -> None:
-    assert breaks(source, module, KNOWN) == []
+def test_an_import_upward_is_found_from_a_subfolder(text: str) -> None:
+    assert "of a floor above" in broken_by(floors, store="", numerals="", errors__x=text)
+
+
+def test_imports_point_down_only() -> None:
+    texts = {"models__model": "import numtok.training.loop", "training__loop": ""}
+    assert "training.loop, of a floor above" in broken_by(floors, **texts)
+    assert "sweeps, of a floor above" in broken_by(
+        floors, sklearn="from . import sweeps", sweeps=""
+    )
+    assert "numtok, of a floor above" in broken_by(floors, cli__ls="from numtok import load")
+    assert "utils stands on no floor" in broken_by(floors, utils="")
+    assert broken_by(floors, errors="from numtok import files", files="") == ""
+    assert broken_by(floors, training__loop="import numtok.models", models="") == ""
+
+
+def test_a_floor_beside_is_no_floor_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FLOOR, "metrics", FLOOR["data"])
+    assert "metrics, of the same floor" in broken_by(
+        floors, data="import numtok.metrics", metrics=""
+    )
+
+
+def test_a_cycle_is_found_whatever_its_length_and_wherever_its_imports_stand() -> None:
+    ring = {
+        "store__a": "from numtok.store import b",
+        "store__b": "def late():\n    import numtok.store.c",
+        "store__c": "import typing\nif typing.TYPE_CHECKING:\n    from .a import A",
+        "store__d": "from numtok.store import a",
+    }
+    told = "numtok.store.a, numtok.store.b, numtok.store.c import one another"
+    assert broken_by(no_cycle, **ring) == told
+    ring["store__c"] = "from importlib import import_module\nimport_module('numtok.store.a')"
+    assert broken_by(no_cycle, **ring) == told
+    assert broken_by(no_cycle, **(ring | {"store__c": ""})) == ""
+    folder = {"store": "from numtok.store.a import A", "store__a": "from numtok import store"}
+    assert broken_by(no_cycle, **folder) == "numtok.store, numtok.store.a import one another"
+
+
+def test_a_module_with_an_underscore_is_not_imported_from_elsewhere() -> None:
+    inside = {"models__heads__x": "from numtok.models import _y", "models___y": ""}
+    assert broken_by(underscores, **inside) == ""
+    outside = {"models__x": "from numtok.models.heads import _y", "models__heads___y": ""}
+    assert "_y, which is of numtok.models.heads alone" in broken_by(underscores, **outside)
+
+
+REGISTRY = "METRICS = Registry[Metric]('numtok.metrics', 'metric')"
+
+
+@pytest.mark.parametrize("module", ["metrics__r2", "metrics___weighted", "metrics"])
+def test_a_name_of_a_registry_imports_no_other(module: str) -> None:
+    texts = {"metrics__base": REGISTRY, "metrics__mae": "", "metrics___mean": ""}
+    wrong = broken_by(siblings, **(texts | {module: "from numtok.metrics import mae"}))
+    if module == "metrics___weighted":
+        assert "siblings import only base" in wrong
+    assert "imports numtok.metrics.mae; siblings import only base" in wrong
+    right = "from numtok.metrics import base, _mean"
+    assert broken_by(siblings, **(texts | {module: right})) == ""
+    texts["metrics__base"] = "class Metric: ..."
+    assert broken_by(siblings, **(texts | {module: "import numtok.metrics.mae"})) == ""
+
+
+def test_the_store_is_not_imported_by_what_is_given_an_artifact() -> None:
+    text = "def run():\n    from numtok.store.store import Store"
+    told = broken_by(store, store__store="", models__model=text)
+    assert told == (
+        "numtok.models.model:2 imports numtok.store.store; only cli, stages, store, sweeps do"
+    )
+    assert broken_by(store, store__store="", stages__eval=text, sweeps__runs=text) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["import torch", "from torch import nn", "import safetensors.torch"]
+)
+def test_torch_is_not_imported_below_or_above_models(text: str) -> None:
+    assert "; only numtok.models" in broken_by(torch, encoding__codec=f"def run():\n    {text}")
+    assert "; only numtok.models" in broken_by(torch, analysis__profiling__x=text)
+    assert broken_by(torch, analysis__probing__x=text, models__heads__x=text, sklearn=text) == ""
+
+
+def test_a_stage_imports_no_other() -> None:
+    texts = {"stages__train": "", "stages__eval": "from numtok.stages import train"}
+    assert "numtok.stages.train, another stage" in broken_by(stages, **texts)
+
+
+@pytest.mark.parametrize("text", ["__import__(f'numtok.{name}')", "importlib.import_module(name)"])
+def test_only_the_registry_computes_what_it_imports(text: str) -> None:
+    assert "imports a computed name" in broken_by(computed, cli__main=text)
+    assert broken_by(computed, registry=text) == ""
+
+
+def test_a_class_name_stands_for_one_class() -> None:
+    texts = {"models__a": "class Fit: ...", "models__b": "def f():\n    class Fit: ..."}
+    assert broken_by(classes, **texts) == "Fit is a class of numtok.models.a, numtok.models.b"
+    config = "class Config: ..."
+    assert broken_by(classes, stages__eval=config, stages__train=config) == ""

@@ -153,7 +153,9 @@ def example(**columns: Callable[[Any], Any]) -> Any:
     return made(
         Mlm,
         "example",
-        lambda one: replace(one, **{key: change(getattr(one, key)) for key, change in columns.items()}),
+        lambda one: replace(
+            one, **{key: change(getattr(one, key)) for key, change in columns.items()}
+        ),
     )
 
 

@@ -65,7 +65,10 @@ def test_the_command_tells_of_each_check(numtok: Shell) -> None:
     ran = numtok("check", "normalizer", "unit", "scale:5", "--json")
     rows = json.loads(ran.out)["rows"]
     assert (ran.code, ran.err) == (0, "")
-    assert {(row["normalizer"], row["result"]) for row in rows} == {("unit", "ok"), ("scale:5", "ok")}
+    assert {(row["normalizer"], row["result"]) for row in rows} == {
+        ("unit", "ok"),
+        ("scale:5", "ok"),
+    }
     assert rows[0] | {"check": ""} == {
         "normalizer": "unit", "check": "", "result": "ok", "what broke": "",
     }  # fmt: skip

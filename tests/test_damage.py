@@ -113,7 +113,7 @@ READERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "model/fitted/*/weights.safetensors": (EVAL["fitted"],),
     "model/fitted/*/timing.json": (EVAL["fitted"],),
     "report/values/*/report.json": COMPARE,
-    "report/values/*/predictions.parquet": (*COMPARE, ("faults", "values")),
+    "report/values/*/predictions.parquet": (*COMPARE, ("errors", "values")),
     "report/values/*/timing.json": COMPARE,
     "report/values/*/manifest.json": (*COMPARE, ("ls",), ("show", "values")),
     "report/answers/*/report.json": COMPARE,

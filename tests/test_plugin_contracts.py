@@ -160,9 +160,9 @@ class Mine(Metric):
 """
 
 FOLDERS = {
-    "head": ("nn/heads", HEAD),
-    "embedder": ("nn/embedders", EMBEDDER),
-    "objective": ("nn/objectives", OBJECTIVE),
+    "head": ("heads", HEAD),
+    "embedder": ("embedders", EMBEDDER),
+    "objective": ("objectives", OBJECTIVE),
     "metric": ("metrics", METRIC),
 }
 TRAIN = ("train", "arithmetic-xval", "--preset", test_train.TINY, "--batch", "32", "--steps", "2")
@@ -297,7 +297,7 @@ FAULTS = {
     ),
     # --- objectives
     "no example": Fault(
-        "objective", "return masked(", "masked(", ("Mine.example gives None", "Example"),
+        "objective", "return masked(", "masked(", ("Mine.example gives None", "TrainingBatch"),
     ),
     "labels of another type": Fault(
         "objective", "return masked(batch, batch.number_tokens(batch.is_target))",
@@ -457,7 +457,7 @@ def test_a_folder_of_plugins_may_have_numtok_and_other_things_in_it(
     monkeypatch.setattr(plugins_module, "_folders", [root, tmp_path])
     others = (root / "numtok" / "registry.py", root / ".venv" / "lib" / "torch" / "nn.py")
     assert not any(map(plugins_module.is_plugin_file, others))
-    assert plugins_module.is_plugin_file(tmp_path / "nn" / "heads" / "mine.py")
+    assert plugins_module.is_plugin_file(tmp_path / "heads" / "mine.py")
     assert not plugins_module.is_plugin(NORMALIZERS.build("unit"))
 
 
@@ -513,7 +513,7 @@ def test_a_model_of_plugins_that_are_not_here_says_where_they_were(
     trained = numtok("-q", *TRAIN, "--embedder", "fone")
     model = trained.out.strip()
     manifest = json.loads((Store(folder / "artifacts").resolve(model).path / MANIFEST).read_bytes())
-    assert manifest["facts"]["plugins"] == {"nn/embedders/fone.py": str(plugins.resolve())}
+    assert manifest["facts"]["plugins"] == {"embedders/fone.py": str(plugins.resolve())}
 
     away = folder / "away"
     away.mkdir()

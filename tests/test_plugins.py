@@ -369,7 +369,7 @@ finally:
 @pytest.mark.parametrize(
     ("command", "folders"),
     [
-        ("train", ("nn/embedders", "nn/heads", "nn/objectives", "normalizers")),
+        ("train", ("embedders", "heads", "objectives", "normalizers")),
         ("encode", ("schemes", "text_tokenizers", "normalizers")),
         ("eval", ("metrics",)),
         ("compare", ("metrics",)),

@@ -5,7 +5,7 @@ check.py      numtok check
 compare.py    numtok compare
 demo.py       numtok demo
 encode.py     numtok encode
-errors.py     numtok faults
+errors.py     numtok errors
 eval.py       numtok eval
 explain.py    numtok explain
 fetch.py      numtok fetch

@@ -4,6 +4,7 @@ from typing import Any
 
 import typer
 
+from numtok.plugins import registries
 from numtok.registry import Registry
 
 # Which registry an option is of, whatever command has it; an argument, of one command.
@@ -11,9 +12,9 @@ _OPTIONS = {
     "scheme": "schemes",
     "normalize": "normalizers",
     "text_tokenizer": "text_tokenizers",
-    "embedder": "nn.embedders",
-    "head": "nn.heads",
-    "objective": "nn.objectives",
+    "embedder": "embedders",
+    "head": "heads",
+    "objective": "objectives",
     "metric": "metrics",
 }
 _ARGUMENTS = {("fetch", "source"): "sources", ("figure", "kind"): "figures"}
@@ -30,5 +31,5 @@ def name_plugins(context: typer.Context) -> None:
         key = str(parameter.name)
         if (folder := _ARGUMENTS.get((name, key)) or _OPTIONS.get(key)) is None:
             continue
-        if plugins := Registry[Any](f"numtok.{folder}", key).plugins():
+        if plugins := Registry[Any](registries()[folder], key).plugins():
             parameter.help = f"{parameter.help or ''} Plugins: {', '.join(plugins)}.".strip()

@@ -1,11 +1,27 @@
 """In one line what typer says, in several and a box, of a command line that cannot be."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from numtok.errors import unknown
+from numtok.errors import UsageError, unknown
+
+#: Commands by the names that they had before.
+_FORMER = {"faults": "errors"}
 
 
-def told(error: Any) -> str | None:
+def unknown_command(name: str, known: Iterable[str], what: str = "command") -> UsageError:
+    """The error for a command, or a table of a file that has its name, that does not exist.
+
+    >>> str(unknown_command("faults", ["compare", "errors"]))
+    "unknown command 'faults', which is called 'errors' now: `numtok errors`"
+    """
+    now = _FORMER.get(name)
+    if now is None:
+        return unknown(what, name, known)
+    return UsageError(f"unknown {what} {name!r}, which is called {now!r} now: `numtok {now}`")
+
+
+def usage_message(error: Any) -> str | None:
     """The line for an exception of typer's; None for any other, and empty where the help was shown.
 
     Typer has exceptions of its own, older versions those of click; both tell what they have to by
@@ -17,7 +33,7 @@ def told(error: Any) -> str | None:
     context = getattr(error, "ctx", None)
     commands = getattr(getattr(context, "command", None), "commands", None)
     if commands and message.startswith("No such command "):
-        return str(unknown("command", message.split("'")[1], commands))
+        return str(unknown_command(message.split("'")[1], commands))
     if not message:
         return ""
     message = message[0].lower() + message[1:].replace("Value error, ", "").replace("Input", "it")

@@ -10,7 +10,7 @@ What to look at: all models saw the same sums and products for as many steps.
 - r2 is ruled by the largest answers, median-relative-error by the typical one:
   a scheme can be good at one and poor at the other.
 - tokens per number and seconds are what a scheme costs for that.
-- the floors need no model: quantisation is what writing the truth in the scheme
+- the baselines need no model: quantisation is what writing the truth in the scheme
   already loses, linear is least squares on the two operands.
 Next: the same chain on your own data, which begins with
 `numtok encode --scheme xval --split validation=0.1,test=0.1 data.jsonl`."""

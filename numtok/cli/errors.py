@@ -1,4 +1,4 @@
-"""``numtok faults``."""
+"""``numtok errors``."""
 
 from typing import Annotated
 
@@ -30,10 +30,10 @@ def command(
     0.97 is wrong in several parts. So is 0 for another number, or the reverse. Two reports of one
     model, filled in parallel and from left to right, are compared number by number.
 
-    Example: numtok faults era5-p1000-parallel era5-p1000-left-to-right
+    Example: numtok errors era5-p1000-parallel era5-p1000-left-to-right
     """
-    from numtok.cli.output.errors import print_faults
+    from numtok.cli.output.errors import print_errors
     from numtok.stages.errors import Config, run
 
     found = run(Config(tuple(reports), target, digits, top), open_store(context))
-    print_faults(found, Format.JSON if json else format)
+    print_errors(found, Format.JSON if json else format)

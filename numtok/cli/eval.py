@@ -91,7 +91,7 @@ def command(
     from numtok.cli._fitted import eval_table, options_of
     from numtok.cli.output.progress import Count
     from numtok.cli.output.report import print_report
-    from numtok.evaluation.comparison.against import against as beside
+    from numtok.evaluation.comparison.beside_published import against as beside
     from numtok.evaluation.published import published
     from numtok.evaluation.report_files import read
     from numtok.records import ENCODED, MODEL, TABLE

@@ -28,7 +28,7 @@ def command(
 
     Example: numtok explain -60.2
     """
-    from numtok.analysis.profiling.shown import shown
+    from numtok.analysis.profiling.short_values import shown
     from numtok.numerals.policy import NumeralPolicy
     from numtok.stages.explain import run
 

@@ -24,7 +24,7 @@ from numtok import cli
 from numtok.cli._named import name_plugins
 from numtok.cli._shared import Invocation
 from numtok.cli._signals import Terminated, raising_at_signals
-from numtok.cli._usage import told
+from numtok.cli._usage import unknown_command, usage_message
 from numtok.cli.output.printing import one_line
 from numtok.config import FILE, Config, load
 from numtok.errors import NumtokError, StoreError, unknown
@@ -69,7 +69,7 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
     defaults: dict[str, Any] = {}
     for name, table in config.commands.items():
         if name not in commands:
-            raise unknown(f"table in {FILE}", name, [*commands, "plugins"])
+            raise unknown_command(name, [*commands, "plugins"], f"table in {FILE}")
         parameters = {
             option.removeprefix("--"): parameter.name
             for parameter in commands[name].params
@@ -88,7 +88,7 @@ def build() -> typer.Typer:
     app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_global_options)
     for info in pkgutil.iter_modules(cli.__path__):
-        if info.name != "main" and not info.name.startswith("_"):
+        if not (info.ispkg or info.name == "main" or info.name.startswith("_")):
             module = pkgutil.resolve_name(f"numtok.cli.{info.name}")
             settings = getattr(module, "CONTEXT", None)
             app.command(
@@ -156,7 +156,7 @@ def _run() -> int:
     except Exception as error:
         if (fault := fault_of(error)) is not None:
             return _refused(fault)
-        if (line := told(error)) is None:
+        if (line := usage_message(error)) is None:
             traceback.print_exc()
             _complain("this is a bug; please report it with the lines above")
             return 70

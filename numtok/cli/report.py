@@ -26,13 +26,13 @@ def command(
     format: FormatOption = Format.TABLE,
     json: JsonOption = False,
 ) -> None:
-    """Print a report again: figures with intervals, groups, floors and skill, costs.
+    """Print a report again: figures with intervals, groups, baselines and skill, costs.
 
     Example: numtok report arithmetic-xval --against xval/table3
     """
     from numtok.cli.output.report import print_report
     from numtok.errors import UsageError
-    from numtok.evaluation.comparison.against import against as beside
+    from numtok.evaluation.comparison.beside_published import against as beside
     from numtok.evaluation.report_files import read
     from numtok.reports import REPORT
 

@@ -24,7 +24,7 @@ def command(
     Example: numtok verify era5-p1000
     """
     from numtok.errors import NegativeVerdict
-    from numtok.store.artifact import verify
+    from numtok.store.verification import verify
 
     store = open_store(context)
     artifacts = store.artifacts() if ref is None else [store.resolve(ref)]

@@ -15,8 +15,7 @@ tokens are those of the escaped text, so no text is ever taken for a special.
 
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,18 +27,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok import files
+from numtok.encoding.channel import inexact, normalized
 from numtok.encoding.normalizers.base import Constants, FittedNormalizer, stored_normalizer
 from numtok.encoding.schemes.base import SCHEMES, DecodedNumbers, Encoded, Scheme
 from numtok.encoding.text_tokenizers.base import (
     TEXT_TOKENIZERS,
     FittedTokenizer,
     NumberTokens,
-    Pieces,
     Segments,
     TextTokenizer,
 )
-from numtok.encoding.text_tokenizers.base import cut as cut_pieces
-from numtok.errors import DataError, StoreError, UsageError, naming
+from numtok.encoding.texts import Spans, Texts, chunks_of, offsets, segments_of, unescape
+from numtok.errors import StoreError, UsageError, naming
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.plugins import fault_of
@@ -48,11 +47,8 @@ from numtok.registry import Settings, settings_of
 
 FORMAT = 1  # of scheme.json
 LARGEST = 1 << 30  # bytes of scheme.json
-CHUNK = 8 << 20  # bytes of text encoded at a time, about
 
 _NO_NUMBERS = np.empty(0, np.uint32), np.empty(0, np.int32), np.empty(0, np.float32)
-_HELD = 10**6  # digits, read as one number, that float32 holds whatever they are multiplied by
-_ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
 
 
 class _SchemeFileFormat(msgspec.Struct):
@@ -68,48 +64,6 @@ class _Stored(msgspec.Struct):
     normalize: dict[str, Value]
     text_tokenizer: dict[str, Value]
     vocabulary: dict[str, list[str]]
-
-
-class Texts(NamedTuple):
-    """``n`` texts as bytes: text r is ``data[rows[r]:rows[r + 1]]``, valid UTF-8."""
-
-    data: NDArray[np.uint8]  # [bytes]
-    rows: NDArray[np.int32]  # [n + 1]
-
-    @classmethod
-    def of(cls, texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> "Texts":
-        """Texts from a list of strings, or from an Arrow column of strings of any layout.
-
-        The bytes of an Arrow array of strings, large ones too, are not copied; other layouts
-        (string views, dictionaries, chunks) are brought into that form first. What pyarrow takes
-        for a column, as those of pandas and polars, goes as well.
-        Raises DataError where it is no column of strings, has a null, or holds more than 2 GiB.
-        """
-        column = _string_column(texts)
-        if not len(column):
-            return cls(np.empty(0, np.uint8), np.zeros(1, np.int32))
-        _, offsets, data = column.buffers()
-        large = pa.types.is_large_string(column.type)
-        rows = np.frombuffer(offsets, np.int64 if large else np.int32)
-        rows = rows[column.offset : column.offset + len(column) + 1]
-        characters = np.frombuffer(data or b"", np.uint8)
-        if large:
-            first, last = int(rows[0]), int(rows[-1])
-            if last - first > np.iinfo(np.int32).max:
-                raise DataError(
-                    f"the texts have {last - first} bytes together, at most "
-                    f"{np.iinfo(np.int32).max} are possible; take slices of the column"
-                )
-            characters, rows = characters[first:last], rows - first
-        return cls(characters, rows.astype(np.int32, copy=False))
-
-
-class Spans(NamedTuple):
-    """The numbers of ``n`` texts, in order; offsets are bytes of ``Texts.data``."""
-
-    starts: NDArray[np.int32]  # [numbers]
-    ends: NDArray[np.int32]  # [numbers]
-    counts: NDArray[np.int32]  # [n] numbers in each text
 
 
 class EncodedTexts(NamedTuple):
@@ -176,10 +130,10 @@ class Codec:
             int32[n], a byte offset in the text, counted in ``texts.data``, where a new token must
             begin (an answer's start), or -1; none may lie inside a number.
         """
-        segments = _segments(texts, spans, marks)
+        segments = segments_of(texts, spans, marks)
         in_answer = _in_answer(spans, marks)
         chunks, number = [], 0
-        for chunk in _chunks(segments):
+        for chunk in chunks_of(segments):
             end = number + len(chunk.starts)
             chunks.append(self._encode_chunk(chunk, in_answer[number:end]))
             number = end
@@ -463,90 +417,6 @@ class Codec:
         ).encode()
 
 
-def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
-    """The numbers that a scheme is given: those of the text, normalised."""
-    if by.normalizer.identity:
-        return numerals
-    return numerals.with_values(by.forward(numerals.values), by.normalizer.keeps_zero)
-
-
-def inexact(
-    numerals: Numerals, encoded: Encoded, scheme: Scheme, normalizer: FittedNormalizer
-) -> int:
-    """How many ordinary numbers their channel does not hold as they were written.
-
-    That is, the value there is half a unit of the last digit off, or more (zeros at the end are no
-    such digits). A channel is float32, which holds about seven digits, fewer after some
-    normalisations.
-    """
-    assert encoded.channel is not None
-    digits, exponents, _, more = numerals.significands
-    # Where values are multiplied alone, fewer digits than float32 tells apart need no look.
-    multiplied = normalizer.normalizer.linear and normalizer.normalizer.keeps_zero
-    few = _HELD if multiplied or normalizer.normalizer.identity else 0
-    near = np.flatnonzero((digits >= few) & (encoded.outcomes == 0))
-    if not len(near):
-        return 0
-    from numtok.numerals.decimals import further_than_digits
-
-    looked_at = slice(None) if len(near) == len(digits) else near
-    first = near
-    if scheme.tokens_per_number != 1:
-        first = (np.cumsum(encoded.lengths) - encoded.lengths)[near]
-    read = scheme.factors[encoded.tokens[first]] * encoded.channel[looked_at]
-    if not normalizer.normalizer.identity:
-        read = normalizer.inverse(read)
-    return further_than_digits(
-        numerals.values[looked_at], read, digits[looked_at], exponents[looked_at], more[looked_at]
-    )
-
-
-def unescape(text: str) -> str:
-    r"""Undo the escape of literal special tokens, for the pieces of a ``text`` column.
-
-    >>> print(unescape(r"[\NUM] and [\\PAD]"))
-    [NUM] and [\PAD]
-    """
-    return _ESCAPED.sub(r"\1", text)
-
-
-def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> Any:
-    """The texts as one Arrow array, string or large_string, without nulls."""
-    column: Any = texts
-    if not isinstance(column, pa.Array | pa.ChunkedArray):
-        if isinstance(texts, str | bytes):
-            raise DataError("texts are one string, a list or a column of strings is needed: [text]")
-        try:
-            column = pa.array(texts)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise DataError(
-                f"texts cannot be read as a column of strings ({error}); give a list of str, or an "
-                "Arrow column"
-            ) from None
-    if column.null_count == 0 and pa.types.is_string(column.type) and isinstance(column, pa.Array):
-        return column
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    readable = (
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-    # Of an empty list, and of one of None alone, nobody knows the type.
-    if not readable and not pa.types.is_null(kind):
-        raise DataError(
-            f"texts are a column of {column.type}, one of strings is needed; cast it, or take "
-            "another column"
-        )
-    column = column.cast(pa.large_string())  # where chunks may be any size together
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if column.null_count:  # asked here, since a dictionary may hold a null itself
-        row = column.is_null().index(True).as_py()
-        raise DataError(
-            f"text {row} is null, and {column.null_count} are in all; leave such rows out, "
-            'or fill them with ""'
-        )
-    return column
-
-
 def _in_answer(spans: Spans, marks: NDArray[np.int32] | None) -> NDArray[np.bool_]:
     """bool[numbers]: which begin at the mark of their row, or behind it."""
     if marks is None:
@@ -565,65 +435,6 @@ def _within(size: int, starts: NDArray[np.int32], lengths: NDArray[np.int32]) ->
 
 def _named(token: str) -> str:
     return f"[NUM:{token}]"
-
-
-def offsets(counts: NDArray[np.int32]) -> NDArray[np.int32]:
-    """int32[n + 1]: where each of ``n`` runs begins among all; the last is their sum.
-
-    Raises DataError where int32 cannot hold the sum.
-    """
-    bounds = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=bounds[1:])
-    if bounds[-1] > np.iinfo(np.int32).max:
-        raise DataError(
-            f"a row, or a few rows together, would have {bounds[-1]} tokens or bytes; "
-            f"at most {np.iinfo(np.int32).max} are possible: split the longest row"
-        )
-    return bounds.astype(np.int32)
-
-
-def _segments(texts: Texts, spans: Spans, marks: NDArray[np.int32] | None) -> Segments:
-    """Texts cut where tokens must begin: at each text, at each mark, and in a long text before a
-    number every few MiB, so that the work on it needs memory for so much and no more."""
-    cuts = [texts.rows]
-    if marks is not None:
-        cuts.append(marks[marks >= 0])
-    if len(spans.starts) and np.diff(texts.rows).max(initial=0) > CHUNK:
-        nearest = np.searchsorted(spans.starts, np.arange(0, texts.rows[-1], CHUNK))
-        cuts.append(spans.starts[np.minimum(nearest, len(spans.starts) - 1)])
-    bounds = np.unique(np.concatenate(cuts)).astype(np.int32)
-    limits = texts.rows[np.searchsorted(texts.rows, bounds[:-1], side="right")]
-    counts = np.diff(np.searchsorted(spans.starts, bounds)).astype(np.int32)
-    return Segments(texts.data, bounds, limits, counts, spans.starts, spans.ends)
-
-
-def _chunks(segments: Segments) -> Iterator[Segments]:
-    """Runs of segments of some MiB."""
-    numbers = offsets(segments.counts)
-    bounds, count = segments.bounds, len(segments.counts)
-    begin = 0
-    while True:
-        enough = np.searchsorted(bounds, int(bounds[begin]) + CHUNK, side="right") - 1
-        end = min(max(int(enough), begin + 1), count)
-        among = slice(numbers[begin], numbers[end])
-        yield Segments(
-            segments.data,
-            bounds[begin : end + 1],
-            segments.limits[begin:end],
-            segments.counts[begin:end],
-            segments.starts[among],
-            segments.ends[among],
-        )
-        begin = end
-        if begin >= count:
-            return
-
-
-def cut(texts: Texts, spans: Spans) -> Pieces:
-    """The text between the numbers, escaped: one piece more than numbers for each text."""
-    return cut_pieces(
-        Segments(texts.data, texts.rows, texts.rows[1:], spans.counts, spans.starts, spans.ends)
-    )
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -11,10 +11,11 @@ import pyarrow as pa
 from numtok.data.reading.batches import RowBatch
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.units import Unit
-from numtok.encoding.codec import Codec, Spans, Texts, cut
+from numtok.encoding.codec import Codec
 from numtok.encoding.normalizers.base import Moments, Normalizer, fit
 from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.text_tokenizers.base import NO_PIECES, FittedTokenizer, Pieces, TextTokenizer
+from numtok.encoding.texts import Spans, Texts, cut
 from numtok.encoding.train_numbers import MeasureUnit, NumberSample, SampleUnit, in_train
 from numtok.encoding.unit import Screening
 from numtok.errors import DataError

@@ -4,8 +4,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from numtok.encoding.codec import Codec, EncodedTexts, Texts
+from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.texts import Texts
 
 
 def rows_of(encoded: EncodedTexts, targets: NDArray[np.int64] | None = None) -> EncodedSplit:

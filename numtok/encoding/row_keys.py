@@ -8,7 +8,7 @@ import numpy as np
 from numba import boolean, int32, types, uint8, uint64
 from numpy.typing import NDArray
 
-from numtok.encoding.codec import Spans, Texts
+from numtok.encoding.texts import Spans, Texts
 from numtok.kernels import hashed, inlined, kernel, reads, writes
 from numtok.numerals.column import Numerals
 from numtok.numerals.scan import is_digit_byte

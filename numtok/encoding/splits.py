@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.encoding.codec import LARGEST, Codec, unescape
+from numtok.encoding.codec import LARGEST, Codec
 from numtok.encoding.dataset import EncodedSplit, Values, bytes_of, opened_shard, read_group
+from numtok.encoding.texts import unescape
 from numtok.errors import UsageError, unknown
 from numtok.records import ENCODED, RESERVED, SCHEME_FILE, TRAIN, TokenIds
 from numtok.store.artifact import Artifact, Find

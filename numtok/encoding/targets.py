@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from numtok.data.reading.rows import NO_ANSWER, NO_TARGETS, Categories, RowColumns, Targets, outside
 from numtok.data.reading.values import byte_places
-from numtok.encoding.codec import Spans, Texts
+from numtok.encoding.texts import Spans, Texts
 from numtok.numerals.scan import policy_for
 
 _SHOWN = 40  # characters of a text in a message

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from numtok.data.reading.arrow import column, slices
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.units import Unit
-from numtok.encoding.codec import Spans, Texts, normalized
+from numtok.encoding.channel import normalized
 from numtok.encoding.normalizers.base import FittedNormalizer, Moments
 from numtok.encoding.number_sample import Sample, joined, no_sample, smallest
 from numtok.encoding.row_keys import ANYTHING, LONGEST, keys_of
+from numtok.encoding.texts import Spans, Texts
 from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy

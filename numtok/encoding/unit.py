@@ -19,10 +19,11 @@ from numtok.data.reading.file_part import place_of
 from numtok.data.reading.rows import NO_TARGETS, Categories
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.units import Unit, read
-from numtok.encoding.codec import Codec, EncodedTexts, Spans, Texts, offsets
+from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
 from numtok.encoding.shards import Shards, beside
 from numtok.encoding.targets import ResolvedTargets, resolve
+from numtok.encoding.texts import Spans, Texts, offsets
 from numtok.errors import DataError
 from numtok.records import (
     CLUSTER,
@@ -38,7 +39,8 @@ from numtok.records import (
     encoded_schema,
     is_split,
 )
-from numtok.store.artifact import Output, write_receipt
+from numtok.store.artifact import Output
+from numtok.store.receipts import write_receipt
 
 # What lies in folders of their own: numbers that were clipped or flushed, and rows left out.
 CLIPPED, REJECTED = RESERVED

@@ -21,9 +21,9 @@ from numtok.encoding.grammar import Grammar
 from numtok.encoding.splits import learnt_values
 from numtok.errors import DataError
 from numtok.evaluation.batch_size import BatchSizer
-from numtok.evaluation.evaluated import EvaluatedSplit
+from numtok.evaluation.evaluated_split import EvaluatedSplit
 from numtok.evaluation.report_files import TrainMeans
-from numtok.evaluation.scoring import Progress, floor_figures, score
+from numtok.evaluation.scoring import Progress, baseline_figures, score
 from numtok.metrics.base import METRICS, Metric, Predictions
 from numtok.models.batches import Batches
 from numtok.models.generation import Writer, WrittenAnswers
@@ -202,11 +202,11 @@ class AnswerEvaluation:
         few = list(map(METRICS.build, _IN_GROUPS))
         ref = self.evaluated.loaded.artifact.ref
         scores = score(table, answer_metrics(), few, self.more, TrainMeans(None), ref, progress)
-        floors, _ = floor_figures([*few, *self.more], scores, self._floors(scores.answers))
+        baselines, _ = baseline_figures([*few, *self.more], scores, self._baselines(scores.answers))
         answered = scores.metrics["answered"].value
         return self.evaluated.report(
             scores,
-            floors,
+            baselines,
             self.samples.number_length,
             self._notes(),
             decoding={"fill": ANSWERS, "decode": "constrained" if self.constrained else "free"},
@@ -215,7 +215,7 @@ class AnswerEvaluation:
             texts=AnswerTexts(self.longest, int(pc.sum(pc.invert(table.column("ended"))).as_py())),
         )
 
-    def _floors(self, answers: Predictions) -> Iterator[tuple[str, Predictions]]:
+    def _baselines(self, answers: Predictions) -> Iterator[tuple[str, Predictions]]:
         """What a model would write that makes no mistake: less than the truth where the scheme
         rounds. The table is in the order of ``asked``."""
         perfect = []

@@ -1,4 +1,4 @@
-"""What needs no model: the floors that every report carries.
+"""What needs no model: the baselines that every report carries.
 
 quantisation
     The truth as the scheme writes it: no answer that the scheme writes does better.
@@ -19,7 +19,7 @@ those of the rows
 linear
     Least squares on the numbers of the row that are no target, where all rows have as many, or,
     where rows have several targets of a name, on those between the target and the one before it;
-    and on those floors of the rows that every number has. A fit for each target's name. Not for
+    and on those baselines of the rows that every number has. A fit for each target's name. Not for
     rows without targets.
 boosted
     Gradient-boosted trees on the same, where scikit-learn is installed.
@@ -51,7 +51,7 @@ _Targets = tuple[EncodedSplit, NDArray[np.int64]]  # some of its targets, by the
 _boosted: dict[bytes, NDArray[np.float64]] = {}  # predictions, by what they were made of
 
 
-def floors(
+def baselines(
     codec: Codec,
     samples: EncodedSplit,
     asked: Queries,
@@ -59,7 +59,7 @@ def floors(
     train_mean: float | None,
     fill: str,
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Each floor that can be had, by name, with its float64[a] predictions; NaN if invalid.
+    """Each baseline that can be had, by name, with its float64[a] predictions; NaN if invalid.
 
     ``fill`` as in ``_predict.Options``.
     """
@@ -68,8 +68,8 @@ def floors(
     means = {} if train is None else target_means(train)
     if train_mean is not None:
         yield "mean", np.array([means.get(name, train_mean) for name in names], np.float64)
-    for floor, predicted in sorted(samples.floors.items()):
-        yield floor, np.append(predicted, np.nan)[asked.targets]  # -1, no target, is the last
+    for baseline, predicted in sorted(samples.floors.items()):
+        yield baseline, np.append(predicted, np.nan)[asked.targets]  # -1, no target, is the last
     if train is None:
         return
     if codec.scheme.tokens_per_number is None and fill != AUTOREGRESSIVE:
@@ -84,9 +84,9 @@ def floors(
     for name in np.unique(names):
         mine = names == name
         found[:, mine] = _fitted(list(fits.values()), train, samples, name, asked.targets[mine])
-    for floor, values in zip(fits, found, strict=True):
+    for baseline, values in zip(fits, found, strict=True):
         if not np.isnan(values).all():
-            yield floor, values
+            yield baseline, values
 
 
 def _by_place(train: EncodedSplit, samples: EncodedSplit, asked: Queries) -> NDArray[np.float64]:

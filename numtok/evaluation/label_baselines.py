@@ -66,14 +66,14 @@ class RowWords(NamedTuple):
         return read_words(self.encoded, self.split, self.rows)
 
 
-def label_floors(
+def label_baselines(
     answers: Predictions,
     asked: RowWords,
     learnt: Artifact,
     classes: Sequence[str],
     progress: Progress,
 ) -> Iterator[tuple[str, Predictions]]:
-    """Each floor that can be had, by name: the answers with other predictions. ``asked`` are the
+    """Each baseline that can be had, by name: the answers with other predictions. ``asked`` are the
     rows that they are of, in this order, ``learnt`` is the data whose train split is learnt."""
     codes = _codes(read_labels(learnt, TRAIN), classes)
     true = _codes(pa.array(answers.truth_literal, pa.string()), classes)
@@ -140,7 +140,7 @@ def _tfidf(
         for row in rows.read():
             done += 1
             if done % 1000 == 0 or done == total:
-                progress("floor tfidf", done, total)
+                progress("baseline tfidf", done, total)
             yield row
 
     def words(row: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,10 +15,10 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_data, learnt_values
 from numtok.errors import DataError
 from numtok.evaluation.batch_size import BatchSizer
-from numtok.evaluation.evaluated import EvaluatedSplit
-from numtok.evaluation.label_baselines import FITTED_ON, Guesses, RowWords, label_floors
+from numtok.evaluation.evaluated_split import EvaluatedSplit
+from numtok.evaluation.label_baselines import FITTED_ON, Guesses, RowWords, label_baselines
 from numtok.evaluation.report_files import TrainMeans
-from numtok.evaluation.scoring import Progress, floor_figures, score
+from numtok.evaluation.scoring import Progress, baseline_figures, score
 from numtok.metrics.base import METRICS, Metric, Predictions
 from numtok.models.batches import Batches
 from numtok.models.objectives.base import ended
@@ -114,34 +114,34 @@ class LabelEvaluation:
         ref = self.evaluated.loaded.artifact.ref
         scores = score(table, label_metrics(), few, self.more, TrainMeans(None), ref, progress)
         every = [*label_metrics(), *self.more]
-        floors, _ = floor_figures(every, scores, self._floors(scores.answers, progress))
+        baselines, _ = baseline_figures(every, scores, self._baselines(scores.answers, progress))
         unseen = self._unseen()
         confusion, complete = _confusion(scores.answers, self.classes)
         return self.evaluated.report(
             scores,
-            floors,
+            baselines,
             self.samples.number_length,
-            self._notes(floors, unseen),
+            self._notes(baselines, unseen),
             decoding={"label": "read at the last real place"},
             numbers=len(scores.answers.truth),
             invalid=0.0,
             labels=Labels(list(self.classes), len(unseen), scores.left_out, confusion, complete),
         )
 
-    def _floors(
+    def _baselines(
         self, answers: Predictions, progress: Progress
     ) -> Iterator[tuple[str, Predictions]]:
         if self.learnt is not None:
             labelled = np.flatnonzero(self.samples.labels.is_valid().to_numpy(False))
             asked = RowWords(self.evaluated.encoded, self.evaluated.split, labelled)
-            yield from label_floors(answers, asked, self.learnt, self.classes, progress)
+            yield from label_baselines(answers, asked, self.learnt, self.classes, progress)
 
     def _unseen(self) -> list[str]:
         """The labels of rows that training never saw, one a row."""
         strange = self.samples.class_of(self.classes) < 0
         return list(self.samples.labels.filter(pa.array(strange)).drop_null().to_pylist())
 
-    def _notes(self, floors: Collection[str], unseen: Sequence[str]) -> Iterator[str]:
+    def _notes(self, baselines: Collection[str], unseen: Sequence[str]) -> Iterator[str]:
         if lacking := self.samples.labels.null_count:
             yield f"Not scored: {_rows(lacking)} without a label."
         if unseen:
@@ -151,8 +151,8 @@ class LabelEvaluation:
                 f"label that training never saw ({told})."
             )
         if self.learnt is None:
-            yield "What the model learnt from is not at hand: no floors."
-        if "tfidf" in floors:
+            yield "What the model learnt from is not at hand: no baselines."
+        if "tfidf" in baselines:
             rows = int(self.evaluated.loaded.artifact.manifest.counts["rows"])
             yield (
                 "tfidf is logistic regression on words and numbers, fitted to "

@@ -4,6 +4,7 @@ Predictions are sorted by id, target and position (of labels and answers by id),
 test set come in one order, whatever the scheme and the shards were.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -21,7 +22,7 @@ from numtok import files
 from numtok.encoding.dataset import clustered
 from numtok.errors import DataError, StoreError, UsageError, unknown
 from numtok.metrics.base import METRICS, Metric, Predictions
-from numtok.records import CLUSTER, ENCODED, GROUP, NUMERAL, TABLE, in_order
+from numtok.records import CLUSTER, ENCODED, GROUP, NUMERAL, TABLE, decode, in_order
 from numtok.registry import spec_of
 from numtok.reports import (
     ADDED,
@@ -41,6 +42,17 @@ from numtok.store.columns import check_nulls, check_schema, damaged, read_column
 from numtok.store.draft import Draft
 
 _LIMIT = 64 << 20  # bytes: the most a report.json may have
+#: Fields of a report of schema 1 that have other names now, and notes that have other words.
+_RENAMED = {
+    "floors": "baselines",
+    "target_floors": "target_baselines",
+    "learnt": "training_data",
+}
+_REWORDED = (
+    (rb'"Floor (?=(?:[^"\\]|\\.)* says nothing of some numbers: )', b'"Baseline '),
+    (rb"(is not at hand: no (?:nearest, linear or boosted )?)floor(?=s?\.)", rb"\1baseline"),
+    (rb"(Of another table than that of the model; )floors", rb"\1baselines"),
+)
 TARGET = "target"  # predictions can be grouped by it
 LABEL = "label"  # a column of predictions of labels alone
 ANSWER = "answer"  # likewise of answers
@@ -89,7 +101,8 @@ def repeated(table: "pa.Table") -> Iterator[str]:
 def publish(draft: Draft, model: Artifact, report: Report, seconds: float) -> Artifact:
     """Write a report beside its predictions and publish it; ``seconds`` that predicting took, what
     is loaded before and scored behind it apart."""
-    report = msgspec.structs.replace(report, learnt=model.made_from(ENCODED, TABLE).where)
+    where = model.made_from(ENCODED, TABLE).where
+    report = msgspec.structs.replace(report, training_data=where)
     content = msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
     files.write_atomic(draft.path / REPORT_FILE, content)
     return draft.publish(
@@ -107,9 +120,28 @@ def read(artifact: Artifact) -> Evaluation:
         )
     return Evaluation(
         artifact.ref,
-        artifact.decoded(REPORT_FILE, Report, _LIMIT),
+        artifact.decoded(REPORT_FILE, Report, _LIMIT, upgrade if schema < SCHEMA else None),
         artifact.decoded(TIMING, Timing),
         artifact.path,
+    )
+
+
+def upgrade(content: bytes) -> bytes:
+    """A report.json of schema 1 as one of today: what it says under the names of today.
+
+    >>> upgrade(b'{"floors":{"mean":{}},"schema":1}')
+    b'{"baselines":{"mean":{}},"schema":2}'
+    """
+    fields = decode(content, dict[str, msgspec.Raw])
+    notes = bytes(fields.get("notes", b""))
+    for former, now in _REWORDED:
+        notes = re.sub(former, now, notes)
+    other = {"schema": b"%d" % SCHEMA} | ({"notes": notes} if notes else {})
+    return msgspec.json.encode(
+        {
+            _RENAMED.get(name, name): msgspec.Raw(other[name]) if name in other else value
+            for name, value in fields.items()
+        }
     )
 
 

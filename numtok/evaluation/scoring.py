@@ -1,4 +1,4 @@
-"""From a table of predictions to the figures of a report: over all of them, by part, of floors."""
+"""From a table of predictions to the figures of a report: of all, of each part, of baselines."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -136,33 +136,33 @@ def _unknown(metrics: Sequence[Metric], answers: Predictions) -> Iterator[str]:
             )
 
 
-def floor_figures(
+def baseline_figures(
     few: Sequence[Metric],
     scores: Scores,
-    floors: Iterable[tuple[str, Predictions]],
+    baselines: Iterable[tuple[str, Predictions]],
     partial: Collection[str] = (),
 ) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
     """The figures of answers that need no model, by name. And the same for each target, where
     there are several.
 
-    Where rows bring a floor along that says nothing of some numbers (``partial``), its figures are
-    of the others alone: nobody has said that it is the mean there.
+    Where rows bring a baseline along that says nothing of some numbers (``partial``), its figures
+    are of the others alone: nobody has said that it is the mean there.
     """
     found: dict[str, Figures] = {}
     by_target: dict[str, dict[str, Figures]] = {name: {} for name in scores.by_target}
-    for name, floor in floors:
-        known = floor.valid if name in partial else np.ones(len(floor.valid), np.bool_)
-        found[name] = figures(few, floor.take(known))
+    for name, baseline in baselines:
+        known = baseline.valid if name in partial else np.ones(len(baseline.valid), np.bool_)
+        found[name] = figures(few, baseline.take(known))
         for target, figures_of in by_target.items():
-            figures_of[name] = figures(few, floor.take(known & (scores.targets == target)))
+            figures_of[name] = figures(few, baseline.take(known & (scores.targets == target)))
     return found, by_target
 
 
-def number_floors(
-    scores: Scores, floors: Iterable[tuple[str, NDArray[np.float64]]]
+def number_baselines(
+    scores: Scores, baselines: Iterable[tuple[str, NDArray[np.float64]]]
 ) -> Iterator[tuple[str, Predictions]]:
     """Answers of numbers that need no model, float64[n]; NaN is invalid."""
-    for name, values in floors:
+    for name, values in baselines:
         valid = np.isfinite(values)
         told = [repr(v) if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
         yield (

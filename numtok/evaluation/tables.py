@@ -23,7 +23,7 @@ from numtok.data.tables.table import Table
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.baselines import boosted, linear
 from numtok.evaluation.report_files import TrainMeans
-from numtok.evaluation.scoring import Progress, floor_figures, number_floors, score
+from numtok.evaluation.scoring import Progress, baseline_figures, number_baselines, score
 from numtok.metrics.base import Metric
 from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.decoded import DecoderDistribution
@@ -38,13 +38,13 @@ from numtok.reports import QUANTILES, Costs, Report, predictions_schema, quantil
 from numtok.seeds import generator
 from numtok.store.artifact import Artifact
 from numtok.training.features import Features
-from numtok.training.fitted import FittedTable, LearntFrom
-from numtok.training.fitting import held_back
 from numtok.training.regressor_files import LoadedRegressor
+from numtok.training.table_learner import held_back
+from numtok.training.trained_table import FittedTable, LearntFrom
 
 POINTS = ("median", "mean", "mode", "raft")
 AT_ONCE = 512  # rows whose distributions are held at a time
-_FITTED_ON = 200_000  # rows that floors are fitted on, at most
+_FITTED_ON = 200_000  # rows that baselines are fitted on, at most
 _GRID = 100  # values that an expectation over a grid is taken over
 _OFTEN = 0.1  # of the targets
 _RULED = 10  # times the error of the predictions: a CRPS that says nothing of them
@@ -148,7 +148,7 @@ class TableEvaluation:
     metrics: Sequence[Metric]
     few: Sequence[Metric]  # for each fold
     more: Sequence[Metric]  # asked for besides, for both
-    of_floors: Sequence[Metric]
+    of_baselines: Sequence[Metric]
     most: int | None  # rows at most
 
     def parts(self) -> Iterator[_TablePart]:
@@ -287,7 +287,9 @@ class TableEvaluation:
             loaded.artifact.ref,
             progress,
         )
-        floors, _ = floor_figures(self.of_floors, scores, number_floors(scores, self._floors()))
+        baselines, _ = baseline_figures(
+            self.of_baselines, scores, number_baselines(scores, self._baselines())
+        )
         parameters, _ = next(iter(loaded.fitted.values())).model.parameter_counts()
         head = HEADS.from_settings(file.head)
         width = next(iter(loaded.fitted.values())).model.reader.tokens_per_number
@@ -309,7 +311,7 @@ class TableEvaluation:
             valid_metrics=scores.valid_metrics,
             by_target=scores.by_target,
             groups=scores.groups,
-            floors=floors,
+            baselines=baselines,
             costs=Costs(
                 sum(fold.fit.samples for fold in file.folds),
                 0,
@@ -329,7 +331,7 @@ class TableEvaluation:
             found |= {"draws": options.draws, **asdict(options.sampling)}
         return found
 
-    def _floors(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    def _baselines(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
         """Mean, least squares and boosted trees, fitted to what each fold learnt from.
 
         None for rows that were held back from it: they would have learnt them. For another table
@@ -371,7 +373,7 @@ class TableEvaluation:
                 "choose by, too good to report."
             )
         if not self._is_learnt:
-            yield "Of another table than that of the model; floors that learn rows are left out."
+            yield "Of another table than that of the model; baselines that learn rows are left out."
         bounded = next(iter(self.loaded.fitted.values())).model.head.bounded
         log_density = predictions.column("log_density").to_numpy()
         if not bounded and (beyond := int(np.isneginf(log_density).sum())):

@@ -6,12 +6,13 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
-from numtok.encoding.codec import Codec, Texts
+from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import learnt_values
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.encoding.texts import Texts
 from numtok.models.batches import Batch, Batches
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.policy import NumeralPolicy

@@ -5,10 +5,7 @@ One that says labels has a class head in place of these heads.
 ``model.json`` holds its :class:`ModelSettings`; the weights lie beside it.
 """
 
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, NotRequired, TypedDict, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -18,139 +15,23 @@ from torch.nn import functional as F
 
 from numtok.encoding.normalizers.base import (
     NORMALIZERS,
-    Constants,
     FittedNormalizer,
     Scaling,
     Undone,
     stored_normalizer,
 )
 from numtok.errors import UsageError
-from numtok.models.batches import PAD
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.gated import Gated
 from numtok.models.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
+from numtok.models.inputs import ModelInputs
 from numtok.models.objectives.base import OBJECTIVES, Objective, TrainingBatch
 from numtok.models.prefixed import Prefixed
-from numtok.models.presets import Preset
-from numtok.models.trunks.bigru import BidirectionalGru, Bigru
-from numtok.models.trunks.transformer import Cache, Shape, Transformer
+from numtok.models.settings import ModelSettings
+from numtok.models.trunks.bigru import BidirectionalGru
+from numtok.models.trunks.transformer import Cache, Transformer
 from numtok.models.vocabulary import Vocabulary
-from numtok.registry import Settings, settings_of, spec_of
-
-
-class ScalingSettings(TypedDict):
-    """A normalisation that was fitted: its expanded settings and its constants; ``undone`` where a
-    head learns numbers as they were before it."""
-
-    normalizer: Settings
-    constants: Constants
-    undone: NotRequired[bool]
-
-
-@dataclass(frozen=True)
-class ModelSettings:
-    """Everything that a model is but its weights.
-
-    embedder, head, objective
-        Expanded settings (``registry.settings_of``); ``head`` is None where none says numbers.
-    scaling
-        How a value head of the unit interval normalises what the encoding normalised already:
-        expanded settings of a normaliser under ``normalizer``, and its ``constants``. None: not
-        at all.
-    classes
-        The labels that the model tells apart; none where it says tokens and numbers.
-    shape, bigru
-        The size of the trunk, a transformer or a BiGRU: the other one is None.
-    """
-
-    vocabulary: int
-    shape: Shape | None
-    head_layers: int
-    tied: bool
-    embedder: Settings
-    head: Settings | None
-    objective: Settings
-    scaling: ScalingSettings | None = None
-    classes: tuple[str, ...] = ()
-    bigru: Bigru | None = None
-
-    def __post_init__(self) -> None:
-        if (self.shape is None) == (self.bigru is None):
-            raise ValueError("there is one trunk, a transformer or a BiGRU")
-
-    @property
-    def width(self) -> int:
-        """Coordinates of a state."""
-        size = self.shape or self.bigru
-        assert size is not None
-        return size.width
-
-    @property
-    def context(self) -> int:
-        """The most tokens that a row may have."""
-        return sys.maxsize if self.shape is None else self.shape.context
-
-    @classmethod
-    def of(
-        cls,
-        preset: Preset | Bigru,
-        *,
-        vocabulary: int,
-        context: int,
-        embedder: str,
-        head: str | None,
-        objective: str,
-        scaling: FittedNormalizer | Undone | None = None,
-        classes: Sequence[str] = (),
-    ) -> "ModelSettings":
-        """From a preset and specs; ``context`` is used where the preset names none.
-
-        Raises UsageError for parts that do not go together.
-        """
-        made, asked = EMBEDDERS.build(embedder), OBJECTIVES.build(objective)
-        bigru, shape, head_layers, tied = None, None, 1, False
-        if isinstance(preset, Bigru):
-            bigru = preset
-            _check_reads_both_ways(asked)
-        else:
-            if made.needs_added_positions and preset.positions == "rotary":
-                raise UsageError(
-                    f"--embedder {embedder} does not go with positions=rotary: layer norm would "
-                    "take the value away, since it is seen only beside an added position; use "
-                    "learned or sinusoidal"
-                )
-            shape = Shape(
-                preset.layers,
-                preset.heads,
-                preset.width,
-                preset.context or context,
-                preset.positions,
-                preset.dropout,
-            )
-            head_layers, tied = preset.head_layers, preset.tied
-        return cls(
-            vocabulary,
-            shape,
-            head_layers,
-            tied,
-            settings_of(made),
-            None if head is None else settings_of(HEADS.build(head)),
-            settings_of(asked),
-            _stored(scaling),
-            tuple(classes),
-            bigru,
-        )
-
-
-def _stored(scaling: FittedNormalizer | Undone | None) -> ScalingSettings | None:
-    """A scaling as settings hold it; ``undone`` where it is the inverse of what is named."""
-    if isinstance(scaling, Undone):
-        stored = _stored(scaling.of)
-        assert stored is not None
-        return {**stored, "undone": True}
-    if scaling is None:
-        return None
-    return {"normalizer": settings_of(scaling.normalizer), "constants": scaling.constants}
+from numtok.registry import spec_of
 
 
 def _check_prefixes(objective: Objective, embedder: nn.Module, labels: bool) -> None:
@@ -167,20 +48,6 @@ def _check_prefixes(objective: Objective, embedder: nn.Module, labels: bool) -> 
             f"--embedder numvalue shows each number at its <num>, before it is written, and "
             f"--objective {spec_of(objective)} teaches nothing to stand there when the model "
             "writes; give --objective numvalue"
-        )
-
-
-def _check_reads_both_ways(objective: Objective) -> None:
-    """Raise UsageError for what a BiGRU cannot learn."""
-    if objective.requires() != "label":
-        raise UsageError(
-            "--preset bigru reads a row as a whole, for its label, and cannot learn --objective "
-            f"{spec_of(objective)}; give --objective classify, or another --preset, such as nano"
-        )
-    if objective.causal:
-        raise UsageError(
-            f"--objective {spec_of(objective)} does not go with --preset bigru, which reads each "
-            "row from both ends; leave causal out"
         )
 
 
@@ -326,7 +193,7 @@ class Model(nn.Module):
         assert isinstance(self.embedder, Prefixed)
         return self.embedder.prefix
 
-    def losses(self, given: "ModelInputs") -> Losses:
+    def losses(self, given: ModelInputs) -> Losses:
         """Token and value losses of a batch.
 
         Only the hidden states that predict something go through the heads.
@@ -336,7 +203,7 @@ class Model(nn.Module):
         hidden = self.hidden(given.tokens, given.values, given.real, given.asked)
         return self.losses_of(hidden, given)
 
-    def _losses_of_two_passes(self, given: "ModelInputs") -> Losses:
+    def _losses_of_two_passes(self, given: ModelInputs) -> Losses:
         passes, at_P = self.objective.passes, given.projected
         assert passes is not None and self.projection is not None and at_P is not None
         embedded_BLD = self.embedder(given.tokens, given.values)
@@ -367,7 +234,7 @@ class Model(nn.Module):
             total = total + passes.total(losses.projected.token, losses.projected.reconstruction)
         return total
 
-    def losses_of(self, hidden: Tensor, given: "ModelInputs") -> Losses:
+    def losses_of(self, hidden: Tensor, given: ModelInputs) -> Losses:
         """As :meth:`losses`, of the states [B, Q, D] that :meth:`hidden` gave."""
         flat = hidden.flatten(0, 1)
         # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
@@ -386,11 +253,11 @@ class Model(nn.Module):
                 value = sum((0 * p.sum() for p in self.value_head.parameters()), parameters.sum())
         return Losses(token, value)
 
-    def given(self, example: TrainingBatch) -> "ModelInputs":
+    def given(self, example: TrainingBatch) -> ModelInputs:
         """An example on the model's device."""
         return self.on_host(example).to(self._table.device)
 
-    def on_host(self, example: TrainingBatch) -> "ModelInputs":
+    def on_host(self, example: TrainingBatch) -> ModelInputs:
         """An example with its numbers as the value head learns them, not yet on a device."""
         values, learnt = example.number_values, example.number_values[:, None]
         if isinstance(self.head, ValueHead) and len(values):
@@ -463,89 +330,6 @@ class Model(nn.Module):
         rows, length = example.tokens.shape
         heads = linear_flops(self._first_head, len(example.where))
         return self.trunk.flops(rows, length, length) + heads
-
-
-class ModelInputs(NamedTuple):
-    """An :class:`TrainingBatch` as tensors; ``real`` is None where no token is padding.
-
-    ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
-    names, [B, Q], or of all, [B, L]; ``where`` is None where a token is predicted at each of these.
-    ``projected``: flat indices into [B, L] of the prefixes that are projected; None where none is.
-    """
-
-    tokens: Tensor
-    values: Tensor
-    real: Tensor | None
-    asked: Tensor | None
-    where: Tensor | None
-    labels: Tensor
-    number_where: Tensor
-    number_targets: Tensor  # [N, W]
-    projected: Tensor | None = None
-
-    def predicting(self, hidden_BQD: Tensor) -> Tensor:
-        """[K, D] of these states those that predict a token."""
-        flat = hidden_BQD.flatten(0, 1)
-        return flat if self.where is None else flat[self.where]
-
-    @classmethod
-    def on_host(
-        cls,
-        example: TrainingBatch,
-        targets_NW: NDArray[Any],
-        projected: NDArray[np.int64] | None = None,
-    ) -> "ModelInputs":
-        """Not yet on a device: on the CPU nothing is copied. With ``projected`` all states are
-        asked for."""
-        asked, where, number_where = example.asked
-        if projected is not None:
-            asked, where, number_where = None, example.where, example.number_where
-        places = example.tokens.size if asked is None else asked.size
-        arrays = (
-            example.tokens,
-            example.values,
-            None if example.real.all() else example.real,
-            asked,
-            None if len(where) == places else where,
-            example.labels,
-            number_where,
-            targets_NW,
-            projected,
-        )
-        return cls._make(None if one is None else torch.from_numpy(one) for one in arrays)
-
-    def widened(self, length: int) -> "ModelInputs":
-        """With pads behind each row, ``length`` tokens in all, and none but all states asked for.
-
-        So of all batches of as many rows the trunk sees the same shapes, whatever is predicted.
-        """
-        rows, before = self.tokens.shape
-        first_B1 = torch.arange(0, rows * length, length)[:, None]
-        places = (first_B1 + (torch.arange(before) if self.asked is None else self.asked)).flatten()
-        real = torch.ones_like(self.tokens, dtype=torch.bool) if self.real is None else self.real
-        more = (0, length - before)
-        real = F.pad(real, more)
-        real[:, 0] = True  # of rows without any token too: attention needs something
-        return self._replace(
-            tokens=F.pad(self.tokens, more, value=PAD),
-            values=F.pad(self.values, more, value=1.0),
-            real=real,
-            asked=None,
-            where=places if self.where is None else places[self.where],
-            number_where=places[self.number_where],
-        )
-
-    def pinned(self) -> "ModelInputs":
-        """In memory of the host that stays in place: a GPU copies from it when it comes to it,
-        and :meth:`to` does not wait, as it does for other memory until all before is done."""
-        return self._each(Tensor.pin_memory)
-
-    def to(self, device: torch.device) -> "ModelInputs":
-        """On ``device``. PyTorch keeps pinned memory for as long as it is copied from."""
-        return self._each(lambda one: one.to(device, non_blocking=True))
-
-    def _each(self, change: Callable[[Tensor], Tensor]) -> "ModelInputs":
-        return ModelInputs._make(None if one is None else change(one) for one in self)
 
 
 def _cross_entropy(logits_KV: Tensor, labels_K: Tensor) -> Tensor:

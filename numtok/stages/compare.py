@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import UsageError, unknown
-from numtok.evaluation.comparison.against import PublishedComparison, against
+from numtok.evaluation.comparison.beside_published import PublishedComparison, against
 from numtok.evaluation.comparison.experiments import Experiment, described, grouped, shared_size
 from numtok.evaluation.comparison.requirements import Requirement, RequirementResult
 from numtok.evaluation.comparison.seeds import LEVEL, FoldStatistics, SeedStatistics, spread, t_test
@@ -85,7 +85,7 @@ class Standing(msgspec.Struct, frozen=True):
     difference: Difference | None
 
 
-class Floor(msgspec.Struct, frozen=True):
+class Baseline(msgspec.Struct, frozen=True):
     """Figures that need no model; ``schemes`` they hold for, none where they hold for all."""
 
     name: str
@@ -99,7 +99,7 @@ class SampleGroup(msgspec.Struct, frozen=True):
     ``standings`` are by label and metric. ``reference`` is the label of the
     experiment that differences are from: the one asked for, or the best by the first metric (the
     first one, where neither direction is better); None where the metric is undefined for all. Of
-    groups ``floors`` are those of targets alone.
+    groups ``baselines`` are those of targets alone.
     ``clusters`` is how many intervals are over, None where rows stand for themselves.
     """
 
@@ -108,7 +108,7 @@ class SampleGroup(msgspec.Struct, frozen=True):
     clusters: int | None
     reference: str | None
     standings: dict[str, dict[str, Standing]]
-    floors: list[Floor]
+    baselines: list[Baseline]
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -180,7 +180,9 @@ def run(config: Config, store: Store) -> Comparison:
         group=config.by,
         experiments=experiments,
         parts=[
-            _part(value, where, measured, metrics, reference, _floors(labelled, config.by, value))
+            _part(
+                value, where, measured, metrics, reference, _baselines(labelled, config.by, value)
+            )
             for value, where in rows.items()
         ],
         over_folds={} if config.by is not None else _over_folds(measured, metrics),
@@ -248,7 +250,7 @@ def _part(
     measured: Sequence[_Measured],
     metrics: Sequence[Metric],
     chosen: int | None,
-    floors: list[Floor],
+    baselines: list[Baseline],
 ) -> SampleGroup:
     answers = [[one.answers.take(rows) for one in each.predictions] for each in measured]
     spreads = []
@@ -283,7 +285,7 @@ def _part(
     }
     reference = None if base is None else measured[base].label
     clusters = measured[0].predictions[0].clusters(rows)
-    return SampleGroup(value, len(rows), clusters, reference, standings, floors)
+    return SampleGroup(value, len(rows), clusters, reference, standings, baselines)
 
 
 def _over_folds(
@@ -326,24 +328,24 @@ def _apart(
     return Difference(figure.value, low, high, better, significant, p)
 
 
-def _floors(
+def _baselines(
     labelled: Sequence[tuple[str, Sequence[Evaluation]]], by: str | None, value: str | None
-) -> list[Floor]:
-    """Each floor once where all reports agree, else once for the schemes that agree; where those of
-    one scheme do not, they go by the labels of the experiments."""
+) -> list[Baseline]:
+    """Each baseline once where all reports agree, else once for the schemes that agree; where those
+    of one scheme do not, they go by the labels of the experiments."""
     reports = [group[0].report for _, group in labelled]
-    floors: list[dict[str, Figures]] = [{} for _ in reports]
+    baselines: list[dict[str, Figures]] = [{} for _ in reports]
     if by is None:
-        floors = [report.floors for report in reports]
+        baselines = [report.baselines for report in reports]
     elif by == TARGET and value is not None:
-        floors = [report.target_floors.get(value, {}) for report in reports]
+        baselines = [report.target_baselines.get(value, {}) for report in reports]
     found = []
-    for name in dict.fromkeys(name for one in floors for name in one):
+    for name in dict.fromkeys(name for one in baselines for name in one):
         agree: dict[bytes, list[int]] = {}
         figures: dict[bytes, Figures] = {}
         # Some may have more metrics than others, where more were asked for.
-        shared = set.intersection(*(set(one[name]) for one in floors if name in one))
-        for index, one in enumerate(floors):
+        shared = set.intersection(*(set(one[name]) for one in baselines if name in one))
+        for index, one in enumerate(baselines):
             if name in one:
                 told = {metric: one[name][metric] for metric in shared}
                 key = msgspec.json.encode(told, order="deterministic")
@@ -357,7 +359,9 @@ def _floors(
                 for index in those
             ]
             everyone = len(those) == len(reports)
-            found.append(Floor(name, [] if everyone else list(dict.fromkeys(names)), figures[key]))
+            found.append(
+                Baseline(name, [] if everyone else list(dict.fromkeys(names)), figures[key])
+            )
     return found
 
 

@@ -37,20 +37,12 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.plugins import is_plugin
 from numtok.records import ENCODED, MODEL, SCHEME_FILE, Natural
 from numtok.registry import name_of
-from numtok.store.artifact import (
-    RECEIPTS,
-    Artifact,
-    Output,
-    Parent,
-    check_name,
-    version_of,
-    walk,
-    write_receipt,
-)
+from numtok.store.artifact import RECEIPTS, Artifact, Output, Parent, check_name, version_of, walk
 from numtok.store.draft import Draft
 from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import workers_for
 from numtok.store.quota import Quota
+from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
 
 REVISION = 1

@@ -1,7 +1,7 @@
-"""Faults: where predictions go wrong in the parts of numbers, sign, mantissa and exponent.
+"""Errors: where predictions go wrong in the parts of numbers, sign, mantissa and exponent.
 
-Truth and prediction are decimal numbers of as many digits (``_number_parts``). Three questions
-(xVal, Section 3.2 and Figure 4):
+Truth and prediction are decimal numbers of as many digits (``evaluation.number_parts``). Three
+questions (xVal, Section 3.2 and Figure 4):
 
 1. Which parts are wrong, and how much of the squared error is due to that? Taking 1 for 0.1 is a
    wrong exponent alone.
@@ -9,7 +9,7 @@ Truth and prediction are decimal numbers of as many digits (``_number_parts``). 
 3. Do parts that are common each come together too often? A model that fills in a mantissa and an
    exponent without regard to each other predicts the most common of both.
 
-``eval --fill parallel`` and ``--fill left-to-right`` of one model tell faults of decoding from
+``eval --fill parallel`` and ``--fill left-to-right`` of one model tell errors of decoding from
 those of encoding: what goes away when each token sees the ones before was never in the model's
 distribution of whole numbers. So reports of one model are compared number by number.
 """
@@ -39,7 +39,7 @@ from numtok.store.store import Store
 
 @dataclass(frozen=True)
 class Config:
-    """What ``numtok faults`` was asked for."""
+    """What ``numtok errors`` was asked for."""
 
     reports: tuple[str, ...]
     target: str | None = None
@@ -50,7 +50,7 @@ class Config:
         check_shown(self.digits, self.top)
 
 
-class Fault(msgspec.Struct, frozen=True):
+class ErrorShare(msgspec.Struct, frozen=True):
     """The numbers that are wrong in one way: their share, with a 95% bootstrap interval over
     samples, and their share of the sum of squared errors (None where that is 0)."""
 
@@ -94,7 +94,7 @@ class ReportErrors(msgspec.Struct, frozen=True):
     label: str
     report: str
     numbers: int
-    faults: list[Fault]
+    errors: list[ErrorShare]
     distances: list[Distance]
     commonest: NumberFrequency | None
     surplus: list[NumberFrequency]
@@ -111,10 +111,10 @@ class ErrorDifference(msgspec.Struct, frozen=True):
 
 
 class ErrorAnalysis(msgspec.Struct, frozen=True):
-    """The faults of each report, in order, and the differences of each from the first report of
+    """The errors of each report, in order, and the differences of each from the first report of
     the same model on the same rows."""
 
-    faults: list[ReportErrors]
+    errors: list[ReportErrors]
     differences: list[ErrorDifference]
 
 
@@ -128,7 +128,7 @@ def run(config: Config, store: Store) -> ErrorAnalysis:
     for name, evaluation in zip(names, evaluations, strict=True):
         predictions = ReportPredictions.of_numbers(evaluation)
         own = answers_of(predictions, config.target)
-        found.append(faults(config, name, predictions.ref, own))
+        found.append(report_errors(config, name, predictions.ref, own))
         reference, first = firsts.setdefault(_same_rows(evaluation), (name, predictions))
         if first is not predictions:
             first.check_pairs(predictions)
@@ -142,7 +142,7 @@ def _same_rows(evaluation: Evaluation) -> tuple[object, ...]:
     return report.model, report.data, report.split, report.rows
 
 
-def faults(config: Config, label: str, ref: str, answers: Predictions) -> ReportErrors:
+def report_errors(config: Config, label: str, ref: str, answers: Predictions) -> ReportErrors:
     """What is wrong with some answers."""
     truths, found = written(answers, config.digits)
     kinds = _kinds(truths, found)
@@ -179,7 +179,7 @@ def faults(config: Config, label: str, ref: str, answers: Predictions) -> Report
         ref,
         len(truths),
         [
-            Fault(one, share, share_of_squares(kinds == one))
+            ErrorShare(one, share, share_of_squares(kinds == one))
             for one, share in zip(KINDS, means(_columns(kinds), answers, shares=True), strict=True)
         ],
         [

@@ -1,10 +1,10 @@
 """Eval: a model and a split of encoded data -> a report.
 
-Numbers are predicted (``_predict``), scored by every metric with its bootstrap
-interval, over all, by target and by group, and set beside the floors
-(``_floors``). The predictions are kept, so that ``compare`` can pair them. A model
-of labels is asked for labels (``_label_evaluation``), and one that writes whole answers for these
-(``_answer_evaluation``); what their reports are made of is the same.
+Numbers are predicted (``evaluation.predict``), scored by every metric with its bootstrap
+interval, over all, by target and by group, and set beside the baselines
+(``evaluation.baselines``). The predictions are kept, so that ``compare`` can pair them. A model
+of labels is asked for labels (``evaluation.labels``), and one that writes whole answers for these
+(``evaluation.answers``); what their reports are made of is the same.
 """
 
 import time
@@ -25,10 +25,10 @@ from numtok.encoding.schemes.base import Failure
 from numtok.encoding.splits import check_codec, read_learnt, read_split, splits
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.answers import ANSWERS, AnswerEvaluation, answer_metrics
-from numtok.evaluation.baselines import floors as all_floors
+from numtok.evaluation.baselines import baselines as all_baselines
 from numtok.evaluation.baselines import target_means
 from numtok.evaluation.calibration import spreads
-from numtok.evaluation.evaluated import EvaluatedSplit
+from numtok.evaluation.evaluated_split import EvaluatedSplit
 from numtok.evaluation.labels import LabelEvaluation, label_metrics
 from numtok.evaluation.predict import (
     AUTOREGRESSIVE,
@@ -38,6 +38,7 @@ from numtok.evaluation.predict import (
     Queries,
     target_names,
 )
+from numtok.evaluation.prediction_mode import check_way, measures_of, options_of
 from numtok.evaluation.ranges import outside
 from numtok.evaluation.report_files import (
     TrainMeans,
@@ -46,8 +47,7 @@ from numtok.evaluation.report_files import (
     repeated,
     write_predictions,
 )
-from numtok.evaluation.scoring import Progress, Scores, floor_figures, number_floors, score
-from numtok.evaluation.ways import check_way, measures_of, options_of
+from numtok.evaluation.scoring import Progress, Scores, baseline_figures, number_baselines, score
 from numtok.metrics.base import METRICS, Metric
 from numtok.models.batches import ranges
 from numtok.models.steps import compile_passes
@@ -69,7 +69,7 @@ from numtok.training.model_files import LoadedModel, read_model
 from numtok.training.trainer import device_of
 
 REVISION = 11
-#: The metrics of a report; those of ``_IN_GROUPS`` also for each target and group, and for floors.
+#: The metrics of a report; those of ``_IN_GROUPS`` also by target and group, and of baselines.
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
     "relative-error-over", "lmae", "kendall-tau", "relative-mse", "exact-match",
@@ -225,7 +225,7 @@ class _Evaluation:
 
     evaluated: EvaluatedSplit
     config: Config
-    train: EncodedSplit | None  # where the floors are fitted
+    train: EncodedSplit | None  # where the baselines are fitted
     predictor: Predictor
     metrics: list[Metric]
 
@@ -334,29 +334,29 @@ class _Evaluation:
         means = TrainMeans(self.train_mean, {} if self.train is None else target_means(self.train))
         ref = self.loaded.artifact.ref
         scores = score(table, self.metrics, few, more, means, ref, progress)
-        floors, target_floors = floor_figures(
-            [*few, *more], scores, number_floors(scores, self._floors()), self.samples.floors
+        baselines, target_baselines = baseline_figures(
+            [*few, *more], scores, number_baselines(scores, self._baselines()), self.samples.floors
         )
         constrained = self.predictor.options.constrained
         return self.evaluated.report(
             scores,
-            floors,
+            baselines,
             self.samples.number_length[self.asked.numbers],
-            self._notes(scores, floors),
+            self._notes(scores, baselines),
             decoding=self._decoding(),
             numbers=len(self.asked.numbers),
             invalid=float(1 - scores.answers.valid.mean()),
             off_grammar=1 - pc.mean(table.column("on_grammar")).as_py() if constrained else None,
             train_mean=self.train_mean,
             target_means=dict(means.of_target),
-            target_floors=target_floors,
+            target_baselines=target_baselines,
         )
 
-    def _floors(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    def _baselines(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
         """Of the numbers that are scored."""
         finite = np.isfinite(self.samples.numbers[self.asked.numbers])
         fill = self.predictor.options.fill
-        for name, values in all_floors(
+        for name, values in all_baselines(
             self.loaded.codec, self.samples, self.asked, self.train, self.train_mean, fill
         ):
             yield name, values[finite]
@@ -387,15 +387,15 @@ class _Evaluation:
             told += f"quantiles from {options.draws} draws" if options.draws else "no quantiles"
         return told
 
-    def _notes(self, scores: Scores, floors: Mapping[str, Figures]) -> Iterator[str]:
+    def _notes(self, scores: Scores, baselines: Mapping[str, Figures]) -> Iterator[str]:
         left_out, predictor = scores.left_out, self.predictor
         if left_out:
             yield f"{left_out:,} numbers are not finite and were not scored."
         for name in sorted(self.samples.floors):
-            known = next((figure.n for figure in floors[name].values()), 0)
+            known = next((figure.n for figure in baselines[name].values()), 0)
             if known < len(self.asked.numbers) - left_out:
                 yield (
-                    f"Floor {name!r} says nothing of some numbers: its figures are of the "
+                    f"Baseline {name!r} says nothing of some numbers: its figures are of the "
                     f"{known:,} others alone."
                 )
         if self.loaded.codec.scheme.tokens_per_number is None:
@@ -409,4 +409,6 @@ class _Evaluation:
         if self.config.draws and not predictor.draws:
             yield "The distribution has an exact form; --draws was not needed."
         if self.train is None:
-            yield "What the model learnt from is not at hand: no nearest, linear or boosted floor."
+            yield (
+                "What the model learnt from is not at hand: no nearest, linear or boosted baseline."
+            )

@@ -23,7 +23,7 @@ from numtok.training.regressor_files import read_regressor
 from numtok.training.trainer import device_of
 
 REVISION = 5
-#: The metrics of a report; those of ``_IN_GROUPS`` also for each fold and for floors.
+#: The metrics of a report; those of ``_IN_GROUPS`` also for each fold and for baselines.
 _METRICS = (
     "r2", "mse", "mae", "median-relative-error", "kendall-tau", "relative-mse", "nll",
     "in-support-nll", "range-nll", "tailed-nll", "interval-nll", "token-nll", "crps", "coverage",
@@ -32,7 +32,7 @@ _METRICS = (
 _IN_GROUPS = (
     "r2", "mse", "kendall-tau", "relative-mse", "in-support-nll", "tailed-nll", "token-nll", "crps",
 )  # fmt: skip
-_FLOORS = ("r2", "mse", "mae", "kendall-tau", "relative-mse")
+_BASELINES = ("r2", "mse", "mae", "kendall-tau", "relative-mse")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             metrics,
             list(map(METRICS.build, _IN_GROUPS)),
             more,
-            list(map(METRICS.build, _FLOORS)),
+            list(map(METRICS.build, _BASELINES)),
             config.rows,
         )
         started = time.monotonic()

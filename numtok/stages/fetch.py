@@ -36,8 +36,9 @@ from numtok.data.tables.columns import TableColumns, feature_column, target_colu
 from numtok.data.weather.open_field import OpenField
 from numtok.errors import DataError, UsageError, unknown
 from numtok.records import DATA, DOWNLOAD, FIELD, TABLE
-from numtok.store.artifact import Artifact, Output, Parent, check_name, version_of, write_receipt
+from numtok.store.artifact import Artifact, Output, Parent, check_name, version_of
 from numtok.store.quota import Quota
+from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
 
 REVISION = 1

@@ -38,11 +38,11 @@ from numtok.training.checkpoint import (
 )
 from numtok.training.device import MatmulRate, peak_memory, tune_malloc
 from numtok.training.features import Features
-from numtok.training.fitted import FittedTable, Preparation
-from numtok.training.fitting import Epoch, FittingRecipe, FittingState, TableLearner
 from numtok.training.model_files import WEIGHTS
 from numtok.training.regressor_files import REGRESSOR_FILE, Fold, RegressorFile, write_regressor
 from numtok.training.signals import Signals
+from numtok.training.table_learner import Epoch, FittingRecipe, FittingState, TableLearner
+from numtok.training.trained_table import FittedTable, Preparation
 from numtok.training.trainer import WHOLE_STEP, device_of, oom_advice
 
 REVISION = 1

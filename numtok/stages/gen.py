@@ -40,10 +40,11 @@ from numtok.errors import UsageError
 from numtok.files import Sink
 from numtok.records import DATA, SHIFTED, SPLIT_RULE, TABLE, TRAIN, Natural, is_split
 from numtok.registry import name_of, settings_of, spec_of
-from numtok.store.artifact import Artifact, Output, Parent, check_name, version_of, write_receipt
+from numtok.store.artifact import Artifact, Output, Parent, check_name, version_of
 from numtok.store.draft import Draft
 from numtok.store.engines.local import run_units
 from numtok.store.engines.workers import check_workers, workers_for
+from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
 
 REVISION = 1

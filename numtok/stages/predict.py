@@ -26,15 +26,15 @@ from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
 from numtok.data.reading.lines import UNREADABLE, problem_of, reason_of
 from numtok.data.reading.streams import STDIN, is_stdin, lines, opened
 from numtok.data.tables.file import FORMATS
-from numtok.encoding.codec import Spans, Texts
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.in_memory import rows_of
 from numtok.encoding.schemes.base import LOSSES
+from numtok.encoding.texts import Spans, Texts
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.evaluation.answers import written_answers
 from numtok.evaluation.labels import log_probabilities
 from numtok.evaluation.predict import Options, Predictor
-from numtok.evaluation.ways import check_way, measures_of, options_of
+from numtok.evaluation.prediction_mode import check_way, measures_of, options_of
 from numtok.records import MODEL
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES, quantile_column

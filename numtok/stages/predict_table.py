@@ -25,8 +25,8 @@ from numtok.records import MODEL
 from numtok.reports import QUANTILES, quantile_column
 from numtok.store.store import Store
 from numtok.training.features import Features
-from numtok.training.fitted import FittedTable
 from numtok.training.regressor_files import LoadedRegressor, read_regressor
+from numtok.training.trained_table import FittedTable
 from numtok.training.trainer import device_of
 
 PREDICTED = "predicted"

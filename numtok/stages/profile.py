@@ -21,7 +21,7 @@ import numpy as np
 from numtok import files
 from numtok.analysis.profiling.length_leakage import LengthLeakage
 from numtok.analysis.profiling.scheme_error import SchemeLosses, Trial, losses
-from numtok.analysis.profiling.shown import shown
+from numtok.analysis.profiling.short_values import shown
 from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range, slot_profile
 from numtok.analysis.profiling.slot_statistics import COUNT
 from numtok.analysis.profiling.unit import Counted, ProfileUnit, merged
@@ -40,13 +40,13 @@ from numtok.data.reading.sources import check_rule, find_sources
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
-from numtok.encoding.codec import Spans, Texts, cut
 from numtok.encoding.fit_codec import Unfitted, no_rows
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.encoding.slots.places import OTHER
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.encoding.texts import Spans, Texts, cut
 from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan

@@ -24,9 +24,10 @@ from numtok.encoding.splits import has_targets, learnt_values, read_codec, read_
 from numtok.errors import DataError, UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, Calibration, ValueHead
-from numtok.models.model import Model, ModelSettings
+from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.presets import preset, shortest
+from numtok.models.settings import ModelSettings
 from numtok.models.trunks.bigru import Bigru
 from numtok.models.vocabulary import Vocabulary
 from numtok.records import ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TRAIN, TRUNCATED
@@ -36,8 +37,8 @@ from numtok.store.artifact import Artifact, Parent, check_name
 from numtok.store.draft import Draft
 from numtok.store.store import Store
 from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished, write_finished
-from numtok.training.course import CurriculumSampler
 from numtok.training.curriculum import Curriculum
+from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.device import check_compiler, tune_malloc
 from numtok.training.labels import learnt_classes
 from numtok.training.loop import Progress, SplitExamples, Training

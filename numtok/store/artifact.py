@@ -17,12 +17,11 @@ has a type, and no path may leave the folder.
 import hashlib
 import json
 import math
-import random
 import re
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, Protocol, TypeVar
@@ -116,17 +115,6 @@ class _Said(dict[str, Any]):
         _damaged(self._path, f"its {self._part} lack {key!r}")
 
 
-class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One finished unit of a stage: what went in, what came out, what was counted."""
-
-    schema: int
-    unit: str
-    input: str
-    settings: str
-    outputs: tuple[Output, ...]
-    facts: dict[str, Value]
-
-
 @dataclass(frozen=True)
 class Artifact:
     """A complete artifact, by its place; the manifest is read when first asked for."""
@@ -148,10 +136,20 @@ class Artifact:
         """The content files, sorted by path; StoreError if the listing is not what was written."""
         return read_listing(self.path, self.manifest.content)
 
-    def decoded(self, name: str, kind: type[T], limit: int = SMALL) -> T:
-        """One of its JSON files, of at most ``limit`` bytes; StoreError for one that is damaged."""
+    def decoded(
+        self,
+        name: str,
+        kind: type[T],
+        limit: int = SMALL,
+        upgrade: Callable[[bytes], bytes] | None = None,
+    ) -> T:
+        """One of its JSON files, of at most ``limit`` bytes; StoreError for one that is damaged.
+
+        ``upgrade`` makes of a file of a former schema what it would be now; it raises ValueError as
+        ``records.decode`` does.
+        """
         path = self.path / name
-        return _decoded(path, files.read_bytes(path, limit), kind)
+        return _decoded(path, files.read_bytes(path, limit), kind, upgrade)
 
     def decoded_lines(self, name: str, kind: type[T]) -> list[T]:
         """The lines of one of its JSONL files; StoreError where one is damaged."""
@@ -192,17 +190,6 @@ class Artifact:
         return Parent(self.kind, self.ref, self.manifest.content, self.manifest.bytes)
 
 
-@dataclass
-class Check:
-    """What ``verify`` looked at and what it found wrong, one line each; ``files`` were read of
-    those ``listed``."""
-
-    problems: list[str] = field(default_factory=list)
-    listed: int = 0
-    files: int = 0
-    bytes: int = 0
-
-
 class Resolve(Protocol):
     """What a REF stands for, as ``Store.resolve``, for what knows no store.
 
@@ -240,68 +227,6 @@ def version_of(kind: str, settings: Mapping[str, Any], parents: Sequence[Parent]
     return hashlib.sha256(_canonical(whole)).hexdigest()[:16]
 
 
-def write_receipt(
-    draft: Path,
-    unit: str,
-    *,
-    input: str,
-    settings: str,
-    outputs: Sequence[Output],
-    facts: Mapping[str, Any],
-) -> None:
-    """Vouch for the finished files of one unit; the last thing a unit does.
-
-    ``input`` and ``settings`` are digests of what went in. Needs only the
-    folder, so a spawned worker can call it. Raises StoreError.
-    """
-    for output in outputs:
-        if not _is_inside(output.path):
-            raise ValueError(f"{output.path!r} leaves the artifact's folder")
-    receipt = _readable(Receipt(FORMAT, unit, input, settings, tuple(outputs), dict(facts)))
-    if len(receipt) > SMALL:
-        raise ValueError(
-            f"the receipt of {unit} has {len(receipt)} bytes, at most {SMALL} are read"
-        )
-    files.write_atomic(_receipt_path(draft, unit), receipt)
-
-
-def read_receipt(
-    draft: Path, unit: str, *, input: str, settings: str, facts: Any = dict[str, Value]
-) -> Receipt | None:
-    """The receipt of a unit, if the unit need not be done again.
-
-    That is: it was written for the same input and settings digests, its facts are of that type,
-    and every file it lists is there with its size and sha256. Otherwise None, and what is there of
-    the unit is removed. Raises StoreError.
-    """
-    path = _receipt_path(draft, unit)
-    with files.reporting("continue from", path):
-        if not _is_there(path):
-            return None
-        receipt = _load_receipt(path, facts)
-        if receipt is not None:
-            asked = (receipt.unit, receipt.input, receipt.settings) == (unit, input, settings)
-            if asked and all(_matches(draft, output) for output in receipt.outputs):
-                return receipt
-            for output in receipt.outputs:
-                if _is_there(draft / output.path):
-                    files.system.unlink(draft / output.path)
-        files.system.unlink(path)
-    return None
-
-
-def vouched(draft: Path) -> dict[str, Output]:
-    """Every file that a readable receipt of the draft lists, by path."""
-    folder = draft / RECEIPTS
-    found: dict[str, Output] = {}
-    for entry in files.system.scandir(folder):
-        if entry.name.startswith("."):  # one whose writing was cut short
-            continue
-        if (receipt := _load_receipt(folder / entry.name)) is not None:
-            found |= {output.path: output for output in receipt.outputs}
-    return found
-
-
 def walk(folder: Path) -> Iterator[tuple[str, bool]]:
     """Each content path below a folder, sorted, and whether it is a plain file.
 
@@ -332,8 +257,8 @@ def listing(outputs: Sequence[Output]) -> bytes:
 def manifest_bytes(manifest: Manifest) -> bytes:
     """The bytes of manifest.json, with the digest that belongs to the other fields."""
     blank = msgspec.structs.replace(manifest, digest="")
-    digest = hashlib.sha256(_readable(blank)).hexdigest()
-    return _readable(msgspec.structs.replace(manifest, digest=digest))
+    digest = hashlib.sha256(readable_json(blank)).hexdigest()
+    return readable_json(msgspec.structs.replace(manifest, digest=digest))
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -364,89 +289,12 @@ def read_listing(folder: Path, content: str) -> list[Output]:
         _damaged(path, f"its sha256 is {got}, the manifest says {content}")
     outputs = [_typed(path, _parse(path, line), Output) for line in data.splitlines()]
     for output in outputs:
-        if not _is_inside(output.path):
+        if not is_inside(output.path):
             _damaged(path, f"{output.path!r} leaves the artifact's folder")
     return outputs
 
 
-def verify(artifact: Artifact, sample: int | None = None) -> Check:
-    """Read every byte of an artifact again and compare it with what was written down.
-
-    With ``sample``, the bytes of at most so many files, chosen anew each time; that all files are
-    there is looked at in any case. Damage of any kind is a problem in the result and never raised.
-    """
-    check = Check()
-    try:
-        manifest = read_manifest(artifact.path)
-        check.problems += _check_manifest(artifact, manifest)
-        outputs = read_listing(artifact.path, manifest.content)
-        with files.reporting("list", artifact.path):
-            there = dict(walk(artifact.path))
-    except StoreError as error:
-        check.problems.append(str(error))
-        return check
-    totals = (len(outputs), sum(output.bytes for output in outputs))
-    if totals != (manifest.files, manifest.bytes):
-        check.problems.append(f"{FILES} lists {totals}, {MANIFEST} says otherwise")
-    check.listed = len(outputs)
-    chosen = outputs if sample is None else random.sample(outputs, min(sample, len(outputs)))
-    read = {output.path for output in chosen}
-    for output in outputs:
-        plain = there.pop(output.path, None)
-        if plain is None:
-            check.problems.append(f"{output.path!r} is missing")
-        elif plain:
-            if output.path in read:
-                _check_file(artifact.path, output, check)
-        else:
-            check.problems.append(f"{output.path!r} is not a plain file")
-    check.problems += [f"{path!r} is not listed in {FILES}" for path in there]
-    return check
-
-
-def _check_manifest(artifact: Artifact, manifest: Manifest) -> Iterator[str]:
-    if files.read_bytes(artifact.path / MANIFEST, SMALL) != manifest_bytes(manifest):
-        yield f"{MANIFEST} was edited: its digest does not belong to its fields"
-    if (manifest.kind, manifest.name, manifest.version) != (
-        artifact.kind,
-        artifact.name,
-        artifact.version,
-    ):
-        whose = f"{manifest.kind}/{manifest.name}@{manifest.version}"
-        yield f"{MANIFEST} is that of {whose}, not of {artifact.kind}/{artifact.ref}"
-    made = version_of(manifest.kind, manifest.settings, manifest.parents)
-    if made != manifest.version:
-        yield f"{MANIFEST} was edited: its settings and parents have the version {made}"
-
-
-def _check_file(folder: Path, output: Output, check: Check) -> None:
-    path = folder / output.path
-    try:
-        with files.reporting("look at", path):
-            size = files.system.stat(path).st_size
-        # One of another size is not read: it may be without end.
-        digest, size = files.sha256_file(path) if size == output.bytes else ("", size)
-    except StoreError as error:
-        check.problems.append(str(error))
-        return
-    check.files += 1
-    check.bytes += size
-    if size != output.bytes:
-        check.problems.append(f"{output.path!r} has {size} bytes, {FILES} says {output.bytes}")
-    elif digest != output.sha256:
-        check.problems.append(
-            f"{output.path!r} was changed: its sha256 is {digest}, {FILES} says {output.sha256}"
-        )
-
-
-def _matches(folder: Path, output: Output) -> bool:
-    path = folder / output.path
-    if not _is_there(path) or files.system.stat(path).st_size != output.bytes:
-        return False
-    return files.sha256_file(path)[0] == output.sha256
-
-
-def _is_there(path: Path) -> bool:
+def is_there(path: Path) -> bool:
     """Whether there is a plain file of that name."""
     try:
         return stat.S_ISREG(files.system.stat(path).st_mode)
@@ -454,32 +302,13 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def _is_inside(path: str) -> bool:
+def is_inside(path: str) -> bool:
     """Whether a relative path is written plainly and stays below its folder.
 
-    >>> [_is_inside(path) for path in ("a/b", "/a", "a/../../b", "./a", "a//b", "")]
+    >>> [is_inside(path) for path in ("a/b", "/a", "a/../../b", "./a", "a//b", "")]
     [True, False, False, False, False, False]
     """
     return "\0" not in path and not {"", ".", ".."} & set(path.split("/"))
-
-
-def _receipt_path(draft: Path, unit: str) -> Path:
-    if not NAME.fullmatch(unit):
-        raise ValueError(f"unit {unit!r} is not a name")
-    return draft / RECEIPTS / f"{unit}.json"
-
-
-def _load_receipt(path: Path, facts: Any = dict[str, Value]) -> Receipt | None:
-    """None for one that is damaged: its unit is simply done again."""
-    data = files.read_bytes(path, SMALL)
-    try:
-        receipt = decode(data, Receipt)
-        check_depth(receipt.facts)
-        convert(receipt.facts, facts)
-    except ValueError:
-        return None
-    safe = receipt.schema == FORMAT and all(_is_inside(output.path) for output in receipt.outputs)
-    return receipt if safe else None
 
 
 def _canonical(value: Any) -> bytes:
@@ -504,7 +333,7 @@ def _check_keys(value: Any) -> None:
             _check_keys(item)
 
 
-def _readable(value: msgspec.Struct) -> bytes:
+def readable_json(value: msgspec.Struct) -> bytes:
     plain = msgspec.to_builtins(value)
     return (json.dumps(plain, sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")
 
@@ -525,9 +354,11 @@ def _finite(text: str) -> float:
     return value
 
 
-def _decoded(path: Path, data: bytes, kind: type[T]) -> T:
+def _decoded(
+    path: Path, data: bytes, kind: type[T], upgrade: Callable[[bytes], bytes] | None = None
+) -> T:
     try:
-        return decode(data, kind)
+        return decode(data if upgrade is None else upgrade(data), kind)
     except ValueError as error:
         _damaged(path, str(error))
 

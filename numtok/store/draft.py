@@ -20,6 +20,7 @@ from numtok.errors import NegativeVerdict, StoreError
 from numtok.plugins import loaded
 from numtok.records import Value
 from numtok.store import artifact as on_disk
+from numtok.store import receipts
 from numtok.store.artifact import (
     FILES,
     MANIFEST,
@@ -29,9 +30,9 @@ from numtok.store.artifact import (
     Artifact,
     Manifest,
     Output,
-    Receipt,
 )
 from numtok.store.provenance import provenance
+from numtok.store.receipts import Receipt
 
 
 @final
@@ -58,7 +59,7 @@ class Draft:
         self, unit: str, *, input: str, settings: str, facts: Any = dict[str, Value]
     ) -> Receipt | None:
         """As ``artifact.read_receipt``: None unless the unit need not be done again."""
-        return on_disk.read_receipt(self.path, unit, input=input, settings=settings, facts=facts)
+        return receipts.read_receipt(self.path, unit, input=input, settings=settings, facts=facts)
 
     def publish(
         self,
@@ -104,7 +105,7 @@ class Draft:
 
     def _outputs(self) -> list[Output]:
         """Every content file. What a receipt vouches for was hashed as it was written."""
-        vouched = on_disk.vouched(self.path)
+        vouched = receipts.vouched(self.path)
         outputs = []
         for path, plain in on_disk.walk(self.path):
             where = self.path / path
@@ -204,7 +205,7 @@ def _discard_stray(folder: Path) -> None:
     if not files.is_folder(folder / RECEIPTS):
         vouched: Collection[str] = ()
     else:
-        vouched = on_disk.vouched(folder)
+        vouched = receipts.vouched(folder)
         for entry in files.system.scandir(folder / RECEIPTS):
             if entry.name.startswith("."):
                 files.system.unlink(folder / RECEIPTS / entry.name)

@@ -41,6 +41,7 @@ from numtok.store.artifact import (
     version_of,
 )
 from numtok.store.draft import Draft, claim, discard, shorten
+from numtok.store.locks import release, take_lock
 from numtok.store.provenance import provenance
 
 _HIDDEN = re.compile(r"\.(?:draft|trash|spool|lock)-([0-9a-f]{16})(?:\..*)?")
@@ -238,7 +239,7 @@ class Store:
             for place in (self.root, *self._places()):
                 for token, entries in _hidden(place).items():
                     path = place / f".lock-{token}"
-                    if (lock := _lock(path, self._make_place)) is None:
+                    if (lock := take_lock(path, self._make_place)) is None:
                         continue
                     try:
                         if path.name in entries:
@@ -250,7 +251,7 @@ class Store:
                                 swept.append(Collected(folder, size))
                     finally:
                         if remove or path.name not in entries:
-                            _unlock(path, lock)
+                            release(path, lock)
                         else:
                             files.system.close(lock)
                 if remove and place != self.root:
@@ -315,15 +316,15 @@ class Store:
     def _locked(self, place: Path, token: str, what: str) -> Iterator[None]:
         path = place / f".lock-{token}"
         with files.reporting("write to", path):
-            lock = _lock(path, self._make_place)
+            lock = take_lock(path, self._make_place)
             if lock is None:
                 self.note(f"waiting for another process that works on {what}")
-                lock = _lock(path, self._make_place, wait=True)
+                lock = take_lock(path, self._make_place, wait=True)
         assert lock is not None
         try:
             yield
         finally:
-            _unlock(path, lock)
+            release(path, lock)
 
     def _make_place(self, place: Path) -> None:
         """Make a folder and its parents down from the root; nothing above the root."""
@@ -378,55 +379,6 @@ def _at_path(path: Path) -> Artifact:
             ) from None
     manifest = on_disk.read_manifest(path)
     return Artifact(path, manifest.kind, manifest.name, manifest.version)
-
-
-def _lock(path: Path, make_place: Callable[[Path], None], wait: bool = False) -> int | None:
-    """The descriptor that holds the lock, or None where another process does.
-
-    The holder removes the file before it lets go, so the lock of a file that
-    lost its name guards nothing: then it is taken again on the new file.
-    """
-    missing = 0
-    while True:
-        try:
-            make_place(path.parent)
-            fd = files.system.open_lock(path)
-        except FileNotFoundError:
-            # A sweep removes empty folders, and may have removed this one just now.
-            missing += 1
-            if missing == 100:
-                raise
-            continue
-        mine = False
-        try:
-            held = files.system.lock(fd, wait)
-            named = _is_named(fd, path)
-            mine = held and named
-            if mine:
-                return fd
-            if named:
-                return None
-        finally:
-            if not mine:
-                files.system.close(fd)
-
-
-def _is_named(fd: int, path: Path) -> bool:
-    """Whether the open file is still the one that the path names."""
-    opened = files.system.fstat(fd)
-    try:
-        named = files.system.stat(path)
-    except FileNotFoundError:
-        return False
-    return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
-
-
-def _unlock(path: Path, fd: int) -> None:
-    # A lock file that cannot be removed is harmless, and `collect` sweeps it.
-    with suppress(OSError):
-        files.system.unlink(path)
-    with suppress(OSError):
-        files.system.close(fd)
 
 
 def _folders(path: Path, names: re.Pattern[str]) -> list[str]:

@@ -73,6 +73,7 @@ from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.presets import preset, trunk
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 from numtok.stages.train import BUDGETS
+from numtok.sweeps.changes import change_value, parsed
 from numtok.sweeps.plan import (
     Encodings,
     Point,
@@ -120,45 +121,10 @@ def read_sweep(path: Path, changes: Sequence[str] = (), most: int = MOST_RUNS) -
 
     Raises UsageError for whatever is not understood, and for more than ``most`` runs.
     """
-    tables = _parsed(documents.read(path, str(path)), str(path))
+    tables = parsed(documents.read(path, str(path)), str(path))
     for change in changes:
-        _change(tables, change)
+        change_value(tables, change)
     return _SweepReader(path, tables).sweep(most)
-
-
-def _parsed(content: bytes, shown: str) -> dict[str, Any]:
-    """Numbers with a point stay as they are written: 1.00 has two decimals."""
-    return documents.toml(content, shown, str)
-
-
-def _change(tables: dict[str, Any], change: str) -> None:
-    """Set one value of a file; what is nothing else there, as a word or 1..4, needs no quotes. A
-    budget takes the place of another."""
-    match = re.fullmatch(r"\s*(?:([a-z]+)\.)?([a-z-]+)\s*=(.*)", change, re.DOTALL)
-    try:
-        if match is None:
-            raise ValueError
-        table, key, text = match.groups()
-        value = _value(text.strip())
-        place = tables if table is None else tables.setdefault(table, {})
-        place[key] = value
-    except (TypeError, ValueError, UsageError):
-        raise UsageError(
-            f"--set {change!r} is not understood; write TABLE.KEY=VALUE with the value as in the "
-            "file, such as train.steps=2000 or 'train.seed=[0, 1]'"
-        ) from None
-    for other in BUDGETS if table == "train" and key in BUDGETS else ():
-        if other != key:
-            place.pop(other, None)
-
-
-def _value(text: str) -> Any:
-    try:
-        return _parsed(f"value = {text}".encode(), "--set")["value"]
-    except UsageError:
-        if not text or set(text) & set("\"'[]{}#"):
-            raise
-        return text
 
 
 @dataclass(frozen=True)

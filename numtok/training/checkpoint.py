@@ -19,8 +19,9 @@ from torch import Tensor
 from numtok import files
 from numtok.errors import StoreError
 from numtok.records import Natural, Value, convert
-from numtok.store.artifact import RECEIPTS, Output, write_receipt
+from numtok.store.artifact import RECEIPTS, Output
 from numtok.store.draft import Draft
+from numtok.store.receipts import write_receipt
 
 _UNIT, _BUDGET, _MODEL = "checkpoint", "budget", "model"
 

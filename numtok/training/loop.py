@@ -28,7 +28,7 @@ from numtok.training.checkpoint import (
     write_checkpoint,
     write_steps,
 )
-from numtok.training.course import CurriculumSampler
+from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.device import MatmulRate, peak_memory
 from numtok.training.exact_match import ExactAnswers
 from numtok.training.prefetch import prefetched

@@ -25,8 +25,9 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, StoreError, naming
 from numtok.models.heads.base import Calibration, ValueHead
-from numtok.models.model import Model, ModelSettings
+from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import fault_of, is_plugin
 from numtok.records import SCHEME_FILE, Natural, read_record

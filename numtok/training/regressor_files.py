@@ -26,8 +26,8 @@ from numtok.registry import Settings
 from numtok.reports import Configuration
 from numtok.store.artifact import Artifact
 from numtok.training.features import Inputs
-from numtok.training.fitted import FitRecord, FittedTable, LearntFrom
 from numtok.training.model_files import WEIGHTS, check_calibration, load_weights, naming_model
+from numtok.training.trained_table import FitRecord, FittedTable, LearntFrom
 
 FORMAT = 1  # of regressor.json
 REGRESSOR_FILE = "regressor.json"

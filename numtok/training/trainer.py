@@ -20,7 +20,8 @@ from torch.nn.utils import clip_grad_norm_
 
 from numtok.config import threads
 from numtok.errors import TrainingFailed, UsageError
-from numtok.models.model import Losses, Model, ModelInputs, ProjectedLosses
+from numtok.models.inputs import ModelInputs
+from numtok.models.model import Losses, Model, ProjectedLosses
 from numtok.models.objectives.base import TrainingBatch
 from numtok.plugins import unwatch
 from numtok.records import Natural

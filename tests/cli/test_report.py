@@ -104,16 +104,16 @@ def test_rows_without_a_value_are_apart_from_those_called_none(
     assert {value: rows.tolist() for value, rows in found.items()} == expected
 
 
-def test_groups_floors_and_skill_are_told(numtok: Run, xval: Artifact) -> None:
+def test_groups_baselines_and_skill_are_told(numtok: Run, xval: Artifact) -> None:
     lines = words(numtok("report", xval.ref)[1])
     assert lines[lines.index("by operands") + 3] == "n 67 67"
     report = msgspec.json.decode((xval.path / REPORT_FILE).read_bytes(), type=Report)
-    mse, floor = report.metrics["mse"].value, report.floors["mean"]["mse"].value
-    assert mse is not None and floor is not None
+    mse, baseline = report.metrics["mse"].value, report.baselines["mean"]["mse"].value
+    assert mse is not None and baseline is not None
     assert "metric model quantisation mean" in lines
     [told] = [line for line in lines if line.startswith("skill by mse")]
-    assert told.endswith(f" {number(1 - mse / floor)}")
-    assert 0.999 < 1 - mse / floor < 1
+    assert told.endswith(f" {number(1 - mse / baseline)}")
+    assert 0.999 < 1 - mse / baseline < 1
 
 
 @pytest.mark.parametrize("parts", [2, 3, 4, 20])
@@ -136,7 +136,7 @@ def test_few_parts_stand_side_by_side_and_many_below_each_other(
 
 
 @pytest.mark.parametrize(
-    ("floor", "told"),
+    ("baseline", "told"),
     [
         (Figure(0.999, 0.997, 1.0, 1000), "-"),  # one error in a thousand: none in some resamples
         (Figure(1.0, 1.0, 1.0, 1000), "-"),
@@ -144,8 +144,8 @@ def test_few_parts_stand_side_by_side_and_many_below_each_other(
         (None, "-"),
     ],
 )
-def test_a_floor_that_may_be_perfect_gives_no_skill(floor: Figure | None, told: str) -> None:
-    assert skill("accuracy", 0.5, floor) == told
+def test_a_baseline_that_may_be_perfect_gives_no_skill(baseline: Figure | None, told: str) -> None:
+    assert skill("accuracy", 0.5, baseline) == told
 
 
 @pytest.mark.parametrize("table", ["xval/table2", "xval/table3"])
@@ -179,7 +179,7 @@ def test_csv_has_one_row_a_figure(numtok: Run, fp15: Artifact) -> None:
     assert rows["all", "", "mse"]["n"] == "200"
     assert rows["valid", "", "mse"]["n"] == "197"
     assert rows["group operands", "2", "r2"]["n"] == "67"
-    assert rows["floor", "mean", "mae"]["low"]
+    assert rows["baseline", "mean", "mae"]["low"]
     assert rows["all", "", "invalid"]["figure"] == "0.015"
     assert rows["cost", "", "train-seconds"]["figure"] == "100.0"
     assert rows["printed in xval/table3", "4 operands", "r2"]["figure"] == "0.935"

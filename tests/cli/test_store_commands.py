@@ -431,6 +431,7 @@ def test_the_file_sets_options_and_a_flag_wins(
     ("text", "message"),
     [
         ("[lss]", "unknown table in numtok.toml 'lss'; did you mean 'ls'? known: "),
+        ("[faults]", "unknown table in numtok.toml 'faults', which is called 'errors' now: "),
         ("[ls]\nfromat = 'csv'", "unknown key in [ls] of numtok.toml 'fromat'; did you mean 'fo"),
         ("[plugins]\nfolders = ['none']", "plugin folder 'none' is not a folder; "),
         ("store", "numtok.toml cannot be read: "),
@@ -508,6 +509,10 @@ HELP = "`numtok {} --help` says what is possible"
     ("arguments", "message"),
     [
         (["lss"], "unknown command 'lss'; did you mean 'ls'? known: compare, demo, encode, "),
+        (
+            ["faults", "a"],
+            "unknown command 'faults', which is called 'errors' now: `numtok errors`",
+        ),
         (["ls", "--jsn"], "no such option: --jsn (Possible options: --json); " + HELP.format("ls")),
         (["show"], "missing argument 'REF'; " + HELP.format("show")),
         (

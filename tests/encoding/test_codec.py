@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from numtok.encoding.codec import Codec, EncodedTexts, Spans, Texts, unescape
+from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.schemes.base import SCHEMES, Failure, Outcome
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
+from numtok.encoding.texts import Spans, Texts, unescape
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy

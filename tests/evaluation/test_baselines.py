@@ -1,4 +1,4 @@
-"""The floors of a report: what is reached without a model."""
+"""The baselines of a report: what is reached without a model."""
 
 import sys
 from collections.abc import Sequence
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from sklearn import ensemble
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
-from numtok.encoding.codec import Codec, Texts
+from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.schemes.base import SCHEMES, Failure
+from numtok.encoding.texts import Texts
 from numtok.evaluation import baselines
 from numtok.evaluation.predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL, asked_for
 from numtok.evaluation.seen_values import SeenValues
@@ -47,7 +48,7 @@ def rows(scheme: str, texts: Sequence[str], *places: int) -> EncodedSplit:
     return samples(scheme, texts, targets=targets)
 
 
-def floors(
+def baselines_of(
     test: EncodedSplit,
     train: EncodedSplit | None = None,
     mean: float | None = None,
@@ -57,11 +58,11 @@ def floors(
     fill: str = PARALLEL,
 ) -> dict[str, NDArray[np.float64]]:
     asked = asked_for(test, one_by_one)
-    return dict(baselines.floors(of or codec("p1000"), test, asked, train, mean, fill))
+    return dict(baselines.baselines(of or codec("p1000"), test, asked, train, mean, fill))
 
 
 def test_values_of_a_target_that_was_not_learnt_are_none_and_those_nearby_all_numbers() -> None:
-    """A probe says that there are none; a floor takes whatever the train split has."""
+    """A probe says that there are none; a baseline takes whatever the train split has."""
     train = rows("xval", ["3 1 2", "5 4 2"], 2)
     assert SeenValues.of(train, "other") is None
     known, nearby = SeenValues.of(train, "number"), SeenValues.nearby(train, "other")
@@ -84,8 +85,8 @@ def test_quantisation_is_what_the_scheme_makes_of_the_truth(scheme: str, normali
     wanted = np.array([1, 3, 5, 7, 8])
     names = pa.array(["answer"] * len(wanted))
     some = replace(test, targets=wanted, target_row=wanted // EVERY, target_name=names)
-    found = floors(test, of=one)["quantisation"]
-    np.testing.assert_array_equal(floors(some, of=one)["quantisation"], found[wanted])
+    found = baselines_of(test, of=one)["quantisation"]
+    np.testing.assert_array_equal(baselines_of(some, of=one)["quantisation"], found[wanted])
     for number, value in enumerate(numbers.tolist()):
         alone = encoded(one, [repr(value)])
         tokens = alone.tokens.astype(np.uint32) - np.uint32(one.number_first)
@@ -110,17 +111,19 @@ def encoded(one: Codec, texts: Sequence[str]) -> EncodedSplit:
 
 
 def test_quantisation_by_hand() -> None:
-    found = floors(samples("p1000", ["1.23456 and -0.0019996 and 1e20 and 0"]))["quantisation"]
+    found = baselines_of(samples("p1000", ["1.23456 and -0.0019996 and 1e20 and 0"]))[
+        "quantisation"
+    ]
     np.testing.assert_array_equal(found, [1.23, -0.002, np.nan, 0.0])  # 1e20 overflows
 
 
 # --- what was seen in training -----------------------------------------------------------------
 
 
-def test_without_a_train_split_there_are_no_floors_that_need_one() -> None:
+def test_without_a_train_split_there_are_no_baselines_that_need_one() -> None:
     test = rows("p1000", TEST, 2)
-    assert list(floors(test)) == ["quantisation"]
-    found = floors(test, mean=1.25)
+    assert list(baselines_of(test)) == ["quantisation"]
+    found = baselines_of(test, mean=1.25)
     assert list(found) == ["quantisation", "mean"]
     assert found["mean"].tolist() == [1.25] * 3
 
@@ -132,7 +135,7 @@ def test_nearest_is_the_nearest_value_seen(data: st.DataObject) -> None:
     asked = data.draw(st.lists(number, min_size=1, max_size=12))
     test, train = (samples("xval", [str(one) for one in values]) for values in (asked, seen))
     known = [float(value) for value in seen if np.isfinite(float(value))]
-    found = floors(test, train)["nearest"]
+    found = baselines_of(test, train)["nearest"]
     for value, near in zip(map(float, asked), found.tolist(), strict=True):
         if not known:
             assert np.isnan(near)
@@ -145,7 +148,7 @@ def test_nearest_knows_targets_alone() -> None:
     """The 4 of a test row stands in the train split, but never as a target."""
     test = samples("p1000", ["1 and 4 give 4"], targets=[2])
     train = samples("p1000", ["4 and 4 give 9", "4 and 4 give -1"], targets=[2, 5])
-    assert floors(test, train)["nearest"].tolist() == [9.0]
+    assert baselines_of(test, train)["nearest"].tolist() == [9.0]
 
 
 # --- what the number of tokens tells ------------------------------------------------------------
@@ -157,27 +160,27 @@ def test_the_mean_by_the_number_of_tokens_by_hand() -> None:
     test = rows("digits", ["1 1 3", "1 1 44", "1 1 0.1", "1 1 99999999"], 2)
     expected = [6.0, 137.5 / 4, 62.75, 137.5 / 4]
     for fill in (PARALLEL, LEFT_TO_RIGHT):  # which both have all masks in sight
-        found = floors(test, train, of=codec("digits"), fill=fill)
+        found = baselines_of(test, train, of=codec("digits"), fill=fill)
         assert found["length"].tolist() == expected
 
 
 def test_lengths_are_told_by_masks_and_where_they_differ_alone() -> None:
     test, train, of = rows("digits", TEST, 2), rows("digits", TRAIN, 2), codec("digits")
-    assert list(floors(test, train, of=of))[:2] == ["quantisation", "length"]
-    assert "length" not in floors(test, train, of=of, fill=AUTOREGRESSIVE)
-    assert "length" not in floors(test, of=of)
+    assert list(baselines_of(test, train, of=of))[:2] == ["quantisation", "length"]
+    assert "length" not in baselines_of(test, train, of=of, fill=AUTOREGRESSIVE)
+    assert "length" not in baselines_of(test, of=of)
     test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
-    assert "length" not in floors(test, train)
+    assert "length" not in baselines_of(test, train)
 
 
 def test_lengths_of_each_target_tell_of_its_own_values() -> None:
     texts = ["1 2 10", "3 4 20", "55 6 7"]
     both, names = rows("digits", texts, 0, 2), ["a", "b"] * 3
     train = replace(both, target_name=pa.array(names))
-    found = floors(train, train, of=codec("digits"))["length"]
+    found = baselines_of(train, train, of=codec("digits"))["length"]
     assert found.tolist() == [2.0, 15.0, 2.0, 15.0, 55.0, 7.0]
     in_turn = samples("digits", ["8 99"])  # no target: of any number, 2 3 4 6 7 1 and 10 20 55
-    assert floors(in_turn, train, of=codec("digits"))["length"].tolist() == [23 / 6, 85 / 3]
+    assert baselines_of(in_turn, train, of=codec("digits"))["length"].tolist() == [23 / 6, 85 / 3]
 
 
 @given(st.lists(st.integers(-9999, 9999), min_size=1, max_size=30))
@@ -185,7 +188,7 @@ def test_on_the_rows_it_was_learnt_from_the_length_is_no_worse_than_the_mean(
     values: list[int],
 ) -> None:
     train = samples("digits", list(map(str, values)), targets=range(len(values)))
-    found = floors(train, train, of=codec("digits"))["length"]
+    found = baselines_of(train, train, of=codec("digits"))["length"]
     truth = np.array(values, np.float64)
     error = np.square(found - truth).mean()
     assert error <= np.square(truth.mean() - truth).mean() * (1 + 1e-12) + 1e-12
@@ -201,11 +204,11 @@ def test_linear_is_least_squares_on_the_other_numbers_of_the_row() -> None:
     train, test = (rows("p1000", part, 1) for part in (texts[:40], texts[40:]))
     x, y = np.column_stack([np.ones(50), values[:, [0, 2]]]), values[:, 1]
     weights, *_ = np.linalg.lstsq(x[:40], y[:40], rcond=None)
-    assert floors(test, train)["linear"] == pytest.approx(x[40:] @ weights)
+    assert baselines_of(test, train)["linear"] == pytest.approx(x[40:] @ weights)
 
 
-def test_a_linear_task_is_solved_by_the_linear_floor() -> None:
-    found = floors(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))["linear"]
+def test_a_linear_task_is_solved_by_the_linear_baseline() -> None:
+    found = baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))["linear"]
     assert found == pytest.approx([-1.5, 298.5, -9.5])
 
 
@@ -213,18 +216,18 @@ def test_numbers_near_the_ends_of_float64_can_be_fitted() -> None:
     texts = [f"{n}e306 and {n % 7}e-300 give {2 * n + n % 7}" for n in range(1, 41)]
     train, test = rows("digits", texts[:30], 2), rows("digits", texts[30:], 2)
     truth = test.numbers[test.targets]
-    assert floors(test, train)["linear"] == pytest.approx(truth)
+    assert baselines_of(test, train)["linear"] == pytest.approx(truth)
 
 
 def test_a_column_that_never_changes_does_no_harm() -> None:
     train = rows("p1000", [f"{n} and 5 give {2 * n}" for n in range(9)], 2)
-    found = floors(rows("p1000", ["20 and 5 give 40", "1 and 6 give 2"], 2), train)
+    found = baselines_of(rows("p1000", ["20 and 5 give 40", "1 and 6 give 2"], 2), train)
     assert found["linear"].tolist() == pytest.approx([40.0, 2.0])
 
 
-def test_rows_with_an_infinite_number_are_not_fitted_and_get_no_fitted_floor() -> None:
+def test_rows_with_an_infinite_number_are_not_fitted_and_get_no_fitted_baseline() -> None:
     train = rows("digits", [*TRAIN, "1e400 and 3 give 4", "3 and 3 give 1e400"], 2)
-    found = floors(rows("digits", [*TEST, "-1e400 and 3 give 4"], 2), train)
+    found = baselines_of(rows("digits", [*TEST, "-1e400 and 3 give 4"], 2), train)
     assert found["linear"][:3] == pytest.approx([-1.5, 298.5, -9.5])
     assert np.isfinite(found["boosted"][:3]).all()
     assert np.isnan(found["linear"][3]) and np.isnan(found["boosted"][3])
@@ -234,23 +237,23 @@ def test_boosted_is_better_than_linear_where_the_task_is_not_linear() -> None:
     texts = [f"{a} and {b} give {abs(a - b)}" for a in range(22) for b in range(22)]
     order = np.random.default_rng(0).permutation(len(texts))
     train, test = (rows("p1000", [texts[i] for i in part], 2) for part in np.split(order, [400]))
-    found, truth = floors(test, train), test.numbers[test.targets]
+    found, truth = baselines_of(test, train), test.numbers[test.targets]
     error = {name: float(np.square(found[name] - truth).mean()) for name in ("linear", "boosted")}
     assert error["boosted"] < 0.1 * error["linear"]
     baselines._boosted.clear()
-    np.testing.assert_array_equal(found["boosted"], floors(test, train)["boosted"])
+    np.testing.assert_array_equal(found["boosted"], baselines_of(test, train)["boosted"])
 
 
-def test_without_scikit_learn_there_is_no_boosted_floor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_scikit_learn_there_is_no_boosted_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
-    assert list(floors(test, train)) == ["quantisation", "nearest", "linear", "boosted"]
+    assert list(baselines_of(test, train)) == ["quantisation", "nearest", "linear", "boosted"]
 
     def find_spec(name: str) -> Any:
         return None if name == "sklearn" else util.find_spec(name)
 
     monkeypatch.setattr(baselines, "find_spec", find_spec)
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)  # an import would fail
-    assert list(floors(test, train)) == ["quantisation", "nearest", "linear"]
+    assert list(baselines_of(test, train)) == ["quantisation", "nearest", "linear"]
 
 
 def test_boosted_keeps_to_the_threads_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,11 +266,11 @@ def test_boosted_keeps_to_the_threads_that_it_is_given(monkeypatch: pytest.Monke
         return fit(self, *arguments)
 
     monkeypatch.setattr(ensemble.HistGradientBoostingRegressor, "fit", counting)
-    floors(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
+    baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
     assert set(seen) == {1}
     seen.clear()
     monkeypatch.setenv("NUMTOK_THREADS", "3")
-    floors(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
+    baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
     assert set(seen) == {3}
 
 
@@ -282,14 +285,14 @@ def test_what_was_boosted_before_is_not_fitted_again(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ensemble.HistGradientBoostingRegressor, "fit", counting)
     monkeypatch.setattr(baselines, "_MOST_BOOSTED", 2)
     test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
-    first = floors(test, train)["boosted"]
+    first = baselines_of(test, train)["boosted"]
     for scheme in ("p1000", "xval"):  # which reads the same numbers
-        again = floors(rows(scheme, TEST, 2), rows(scheme, TRAIN, 2))["boosted"]
+        again = baselines_of(rows(scheme, TEST, 2), rows(scheme, TRAIN, 2))["boosted"]
         np.testing.assert_array_equal(again, first)
     assert len(fits) == 1
     for fewer in (1, 2):
-        floors(test, rows("p1000", TRAIN[:-fewer], 2))
-    floors(test, train)  # the oldest of three is no longer there
+        baselines_of(test, rows("p1000", TRAIN[:-fewer], 2))
+    baselines_of(test, train)  # the oldest of three is no longer there
     assert len(fits) == 4
 
 
@@ -307,7 +310,10 @@ def test_where_rows_are_not_alike_nothing_is_fitted(test: list[str], train: list
         ends = samples("p1000", texts).number_rows[1:] - 1
         return samples("p1000", texts, targets=ends.tolist())
 
-    assert list(floors(last_of_each(test), last_of_each(train))) == ["quantisation", "nearest"]
+    assert list(baselines_of(last_of_each(test), last_of_each(train))) == [
+        "quantisation",
+        "nearest",
+    ]
 
 
 # --- several numbers of a row ------------------------------------------------------------------
@@ -323,29 +329,29 @@ def test_every_target_name_has_a_fit_of_its_own() -> None:
     texts = [f"{n} and {100 * n} give {-n}" for n in range(1, 31)]
     train, test = rows("p1000", texts[:20], 1, 2), rows("p1000", texts[20:], 1, 2)
     names = pa.array(["large", "turned"] * 20), pa.array(["large", "turned"] * 10)
-    found = floors(replace(test, target_name=names[1]), replace(train, target_name=names[0]))
+    found = baselines_of(replace(test, target_name=names[1]), replace(train, target_name=names[0]))
     assert found["linear"] == pytest.approx(test.numbers[test.targets])
 
 
-def test_without_targets_the_mean_of_each_place_is_a_floor() -> None:
+def test_without_targets_the_mean_of_each_place_is_a_baseline() -> None:
     train = samples("p1000", ["1 and 20", "3 and 40 and 500", "none", "1e308 and 1e400"])
     test = samples("p1000", ["7 and 8 and 9 and 10", "no", "6"])
-    found = floors(test, train, 0.5)["place"]
+    found = baselines_of(test, train, 0.5)["place"]
     large = (1 + 3 + 1e308) / 3
     np.testing.assert_allclose(found, [large, 30, 500, np.nan, large], rtol=1e-12)
-    assert "place" not in floors(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
+    assert "place" not in baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
 
 
 def test_where_every_number_is_asked_for_in_turn_nothing_is_fitted() -> None:
-    found = floors(samples("p1000", TEST), samples("p1000", TRAIN))
+    found = baselines_of(samples("p1000", TEST), samples("p1000", TRAIN))
     assert list(found) == ["quantisation", "place", "nearest"]
 
 
 @pytest.mark.parametrize("places", [(2,), (0, 2)])
-def test_floors_do_not_depend_on_how_the_model_is_asked(places: tuple[int, ...]) -> None:
+def test_baselines_do_not_depend_on_how_the_model_is_asked(places: tuple[int, ...]) -> None:
     test, train = rows("p1000", TEST, *places), rows("p1000", TRAIN, *places)
     masked, autoregressive = (
-        floors(test, train, 1.0, one_by_one=one_by_one) for one_by_one in (False, True)
+        baselines_of(test, train, 1.0, one_by_one=one_by_one) for one_by_one in (False, True)
     )
     assert list(masked) == ["quantisation", "mean", "nearest", "linear", "boosted"]
     assert list(masked) == list(autoregressive)
@@ -370,7 +376,7 @@ def test_the_rows_that_are_fitted_have_a_limit_and_are_from_everywhere(
     monkeypatch.setattr(baselines, "linear", fit)
     monkeypatch.setattr(baselines, "_FITTED_ON", 40)
     other = [f"{n} and {n * n} give 77" for n in range(40)]
-    floors(rows("p1000", TEST, 2), rows("p1000", [*TRAIN, *other], 2))
+    baselines_of(rows("p1000", TEST, 2), rows("p1000", [*TRAIN, *other], 2))
     [values] = learnt
     assert len(values) == 40
     assert 10 < values.count(77) < 30
@@ -382,7 +388,7 @@ def test_rows_with_very_many_numbers_are_not_fitted() -> None:
     assert baselines._others(made, np.arange(1)).shape == (1, 0)
 
 
-# --- several targets of one name, floors of rows -------------------------------------------------
+# --- several targets of one name, baselines of rows -----------------------------------------------
 
 
 def lines(number: int, step: float) -> str:
@@ -407,11 +413,11 @@ def test_of_several_targets_of_a_name_each_is_fitted_on_the_numbers_before_it() 
     assert baselines._gaps(test, np.arange(4)).tolist() == [3, 4, 3, 4]
     features, asked = baselines._beside((train, np.arange(9)), (test, np.arange(2)))
     assert (features.shape, asked.tolist()) == ((9, 3), [[0, 0.5, 1], [2.5, 4, 5.5]])
-    assert floors(test, train)["linear"] == pytest.approx(truth)
+    assert baselines_of(test, train)["linear"] == pytest.approx(truth)
 
 
-def test_rows_bring_floors_along_and_fits_are_given_them() -> None:
-    """The answer is a floor less another; nothing else tells."""
+def test_rows_bring_baselines_along_and_fits_are_given_them() -> None:
+    """The answer is a baseline less another; nothing else tells."""
     random = np.random.default_rng(0)
 
     def made(count: int, *names: str) -> EncodedSplit:
@@ -421,25 +427,27 @@ def test_rows_bring_floors_along_and_fits_are_given_them() -> None:
         return replace(one, floors=dict(zip(names, values.T, strict=False)))
 
     train, test = made(60, "first", "second"), made(9, "first", "second")
-    found = floors(test, train, 1.0)
+    found = baselines_of(test, train, 1.0)
     names = ["quantisation", "mean", "first", "second", "nearest", "linear", "boosted"]
     assert list(found) == names
     np.testing.assert_array_equal(found["first"], test.floors["first"])
     assert found["linear"] == pytest.approx(test.numbers)
-    assert list(floors(test)) == ["quantisation", "first", "second"]
-    other = floors(test, made(60, "first"))  # what the train split lacks cannot be learnt
+    assert list(baselines_of(test)) == ["quantisation", "first", "second"]
+    other = baselines_of(test, made(60, "first"))  # what the train split lacks cannot be learnt
     assert "second" in other and other["linear"] != pytest.approx(test.numbers, abs=1)
 
 
 @pytest.mark.parametrize("where", ["train", "test"])
-def test_fits_are_given_the_floors_alone_that_every_number_has(where: str) -> None:
-    """With a floor that some lack, be it in rows to learn from, they are what they are without."""
+def test_fits_are_given_the_baselines_alone_that_every_number_has(where: str) -> None:
+    """With one that some lack, be it in rows to learn from, they are what they are without."""
     train = last_of_each_list([lines(number, 0) for number in range(40)])
     test = last_of_each_list([lines(3, 0.5)])
     own = [one.numbers[one.targets - 1] for one in (train, test)]
     own[where == "test"][0] = np.nan
-    without = floors(test, train)
-    found = floors(replace(test, floors={"last": own[1]}), replace(train, floors={"last": own[0]}))
+    without = baselines_of(test, train)
+    found = baselines_of(
+        replace(test, floors={"last": own[1]}), replace(train, floors={"last": own[0]})
+    )
     for name in ("linear", "boosted"):
         assert np.isfinite(found[name]).all()
         np.testing.assert_array_equal(found[name], without[name])

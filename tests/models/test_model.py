@@ -14,9 +14,10 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
-from numtok.models.model import Losses, Model, ModelSettings, _cross_entropy
+from numtok.models.model import Losses, Model, _cross_entropy
 from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
 from numtok.models.presets import PRESETS, Preset, preset
+from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import settings_of
 from numtok.seeds import generator

@@ -294,7 +294,7 @@ def test_figures_are_drawn_of_the_reports_of_the_sweep(name: str, tmp_path: Path
         assert call[2:4] == REPORTS
         assert " ".join([call[1], *call[4:]]).startswith(told)
     if name == "xval-table4.sh":
-        assert ["faults", *REPORTS] in calls
+        assert ["errors", *REPORTS] in calls
         [[script, *refs]] = [call for call in calls if call[0].endswith(".py")]
         assert (Path(script).name, refs) == ("xval-figure4.py", REPORTS)
 

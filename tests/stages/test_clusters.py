@@ -24,7 +24,7 @@ from numtok.evaluation.report_files import ReportPredictions, clusters_told, rea
 from numtok.metrics.base import METRICS, Predictions, figures, paired
 from numtok.reports import PREDICTIONS_FILE, Figures, Report
 from numtok.stages import compare, encode, eval, probe, train
-from numtok.stages import errors as faults_module
+from numtok.stages import errors as errors_stage
 from numtok.stages.eval import _usual_metrics
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
@@ -207,9 +207,9 @@ def test_a_report_of_copies_has_the_intervals_of_the_rows(world: World, objectiv
     for found in (once, copied):
         found.metrics.pop("adjusted-r2", None)
     same(copied.metrics, once.metrics)
-    for name, floor in once.floors.items():
-        floor.pop("adjusted-r2", None)
-        same({metric: copied.floors[name][metric] for metric in floor}, floor)
+    for name, baseline in once.baselines.items():
+        baseline.pop("adjusted-r2", None)
+        same({metric: copied.baselines[name][metric] for metric in baseline}, baseline)
     assert copied.notes == [NOTE, *once.notes]
 
 
@@ -260,10 +260,10 @@ def test_reports_of_other_clusters_are_not_paired(world: World) -> None:
     )
 
 
-def test_faults_of_copies_have_the_intervals_of_the_rows() -> None:
+def test_errors_of_copies_have_the_intervals_of_the_rows() -> None:
     once = answers(np.array([1.5, 2.0, 30.0, 4.0, -5.0]), np.array([1.5, 0.2, 30.0, 7.0, 5.0]))
     found = [
-        faults_module.faults(faults_module.Config(("one",)), "", "", one).faults
+        errors_stage.report_errors(errors_stage.Config(("one",)), "", "", one).errors
         for one in (once, copies(once))
     ]
     for other, one in zip(*found, strict=True):

@@ -409,7 +409,7 @@ def test_later_columns_are_read_where_they_are(store: Store) -> None:
     assert found.standings["xval"]["outside"].figure.value is None
 
 
-# --- metrics, groups, floors -------------------------------------------------------------------
+# --- metrics, groups, baselines -------------------------------------------------------------------
 
 
 def test_the_metrics_are_the_usual_ones_that_the_reports_have(store: Store) -> None:
@@ -444,7 +444,7 @@ def test_a_group_has_a_table_for_each_value(store: Store) -> None:
     found = compared(store, Fake(), Fake("xval", noise=1), by="operands")
     assert [(part.value, part.numbers) for part in found.parts] == [("2", 67), ("3", 67), ("4", 66)]
     assert {part.reference for part in found.parts} == {"xval"}
-    assert all(part.floors == [] for part in found.parts)
+    assert all(part.baselines == [] for part in found.parts)
     found = compared(store, Fake(), by="operator")
     assert {part.value: part.numbers for part in found.parts} == {
         "*": 66,
@@ -454,16 +454,16 @@ def test_a_group_has_a_table_for_each_value(store: Store) -> None:
     }
 
 
-def test_a_floor_is_told_once_where_the_reports_agree(store: Store) -> None:
+def test_a_baseline_is_told_once_where_the_reports_agree(store: Store) -> None:
     found = compared(store, Fake("p1000"), Fake("p1000", settings={"steps": 5}), Fake("p10"))
-    assert [(floor.name, floor.schemes) for floor in found.parts[0].floors] == [
+    assert [(baseline.name, baseline.schemes) for baseline in found.parts[0].baselines] == [
         ("quantisation", ["p1000"]),
         ("quantisation", ["p10"]),
         ("mean", []),
     ]
 
 
-def test_floors_of_one_scheme_that_do_not_agree_go_by_the_experiments(
+def test_baselines_of_one_scheme_that_do_not_agree_go_by_the_experiments(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where a scheme keeps values normalised in two ways."""
@@ -478,7 +478,7 @@ def test_floors_of_one_scheme_that_do_not_agree_go_by_the_experiments(
     monkeypatch.setattr(Fake, "_figures", rounded)
     found = compared(store, plain, logs, Fake("p1000"))
     first, second, _ = (one.label for one in found.experiments)
-    assert [(floor.name, floor.schemes) for floor in found.parts[0].floors] == [
+    assert [(baseline.name, baseline.schemes) for baseline in found.parts[0].baselines] == [
         ("quantisation", [first]),
         ("quantisation", [second]),
         ("quantisation", ["p1000"]),
@@ -632,9 +632,9 @@ def test_a_damaged_report_is_refused(store: Store) -> None:
             run(Config((artifact.ref,)), store)
         return str(caught.value)
 
-    (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"schema":1', b'"schema":2'))
+    (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"schema":2', b'"schema":3'))
     assert message().endswith(
-        "report.json has report schema 2, this numtok knows up to 1; "
+        "report.json has report schema 3, this numtok knows up to 2; "
         "use the numtok that made it, or a newer one"
     )
     (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"seed":0', b'"seed":"x"'))
@@ -929,8 +929,8 @@ def test_models_that_learnt_from_different_data_are_no_seeds_of_one_experiment(
     own = f"arithmetic-p1000@{'0' * 16}"
     small, large = (f"{size}-p1000@{'0' * 16}" for size in ("small", "large"))
     fakes = [
-        Fake(data=own, learnt=learnt, seed=seed)
-        for learnt in (own, small, large)
+        Fake(data=own, training_data=training_data, seed=seed)
+        for training_data in (own, small, large)
         for seed in (0, 1)
     ]
     fakes.append(Fake(data=own, seed=2))  # an older report, which does not say
@@ -939,20 +939,22 @@ def test_models_that_learnt_from_different_data_are_no_seeds_of_one_experiment(
     experiments = json.loads(out)["experiments"]
     assert [one["seeds"] for one in experiments] == [[0, 1, 2], [0, 1], [0, 1]]
     assert [one["settings"] for one in experiments] == [
-        {"learnt": "-"}, {"learnt": small}, {"learnt": large},
+        {"training_data": "-"}, {"training_data": small}, {"training_data": large},
     ]  # fmt: skip
-    assert experiments[1]["label"] == f"p1000, learnt={small}"
+    assert experiments[1]["label"] == f"p1000, training_data={small}"
 
 
-def test_a_floor_is_told_once_though_one_report_has_more_metrics(numtok: Run, store: Store) -> None:
+def test_a_baseline_is_told_once_though_one_report_has_more_metrics(
+    numtok: Run, store: Store
+) -> None:
     more = (*METRIC_NAMES, "rmse")
     refs = [
         make(store, Fake("p1000"), "few").ref,
         make(store, Fake("xvals", metrics=more), "more").ref,
     ]
     _, out, _ = numtok("compare", *refs, "--json")
-    floors = json.loads(out)["parts"][0]["floors"]
-    assert [(floor["name"], floor["schemes"]) for floor in floors] == [
+    baselines = json.loads(out)["parts"][0]["baselines"]
+    assert [(baseline["name"], baseline["schemes"]) for baseline in baselines] == [
         ("quantisation", []),
         ("mean", []),
     ]
@@ -975,7 +977,7 @@ def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:
         and (row["label"], row["value"]) == ("xval", "2 operands")
     ]
     assert printed == "0.99998"
-    assert {row["kind"] for row in rows} >= {"floor", "cost"}
+    assert {row["kind"] for row in rows} >= {"baseline", "cost"}
 
 
 def test_json_holds_everything(numtok: Run, store: Store) -> None:

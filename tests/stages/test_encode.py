@@ -49,8 +49,9 @@ from numtok.encoding.unit import EncodeUnit
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.records import encoded_schema
 from numtok.stages.encode import Config, run
-from numtok.store.artifact import Artifact, verify
+from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.faults import Plan, installed

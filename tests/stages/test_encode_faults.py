@@ -31,9 +31,10 @@ import pytest
 
 from numtok.errors import NumtokError, StoreError
 from numtok.stages.encode import Config, run
-from numtok.store.artifact import MANIFEST, RECEIPTS, TIMING, Artifact, verify
+from numtok.store.artifact import MANIFEST, RECEIPTS, TIMING, Artifact
 from numtok.store.provenance import provenance
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from tests.faults import Plan, installed, points
 
 ROOT = Path(__file__).resolve().parents[2]

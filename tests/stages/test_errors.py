@@ -1,4 +1,4 @@
-"""``numtok faults`` and the figure of frequencies: what is wrong in the parts of numbers."""
+"""``numtok errors`` and the figure of frequencies: what is wrong in the parts of numbers."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ from numtok.analysis.figures.frequencies import Frequencies, panel_of
 from numtok.errors import UsageError
 from numtok.evaluation.number_parts import KINDS, NumberParts, PartShares, by_chance
 from numtok.metrics.base import Predictions
-from numtok.stages.errors import Config, ReportErrors, faults, run
+from numtok.stages.errors import Config, ReportErrors, report_errors, run
 from numtok.stages.figure import picture_of
 from numtok.store.store import Store
 from tests.cli.test_store_commands import Shell
@@ -36,11 +36,11 @@ def answers(pairs: dict[tuple[str, str | None], int], per_sample: int = 1) -> Pr
 
 
 def of(pairs: dict[tuple[str, str | None], int]) -> ReportErrors:
-    return faults(NOTHING, "p1000", "r@1", answers(pairs))
+    return report_errors(NOTHING, "p1000", "r@1", answers(pairs))
 
 
 def shares(found: ReportErrors) -> dict[str, float | None]:
-    return {fault.kind: fault.share.value for fault in found.faults if fault.share.value}
+    return {error.kind: error.share.value for error in found.errors if error.share.value}
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_each_wrong_part_has_a_kind_of_its_own() -> None:
         "several": 0.1,
         "no number": 0.1,
     }
-    squares = {fault.kind: fault.of_squares for fault in found.faults}
+    squares = {error.kind: error.of_squares for error in found.errors}
     whole = 4e-6 + 1 + 2 * 0.81 + 4 + 9 + 1
     assert squares["exponent"] == pytest.approx(2 * 0.81 / whole)
     assert sum(value or 0 for value in squares.values()) == pytest.approx(1)
@@ -110,13 +110,15 @@ def test_the_neighbours_of_a_power_of_ten_are_taken_for_each_other(
 
 
 def test_of_one_digit_a_tenth_is_not_next_to_one() -> None:
-    found = faults(Config(("r",), None, 1), "", "", answers({("1", "0.1"): 1, ("9", "10"): 1}))
+    found = report_errors(
+        Config(("r",), None, 1), "", "", answers({("1", "0.1"): 1, ("9", "10"): 1})
+    )
     assert shares(found) == {"right": 0.5, "exponent": 0.5}
 
 
 def test_without_errors_nothing_has_a_share_of_them() -> None:
     found = of({("1.0", "1.0"): 2})
-    assert [fault.of_squares for fault in found.faults] == [None] * len(KINDS)
+    assert [error.of_squares for error in found.errors] == [None] * len(KINDS)
     assert found.surplus == []
 
 
@@ -124,9 +126,9 @@ def test_intervals_draw_whole_samples() -> None:
     pairs: dict[tuple[str, str | None], int] = {("1.0", "1.0"): 60, ("1.0", "2.0"): 60}
     apart, together = (
         next(
-            fault.share
-            for fault in faults(NOTHING, "", "", answers(pairs, per_sample)).faults
-            if fault.kind == "right"
+            error.share
+            for error in report_errors(NOTHING, "", "", answers(pairs, per_sample)).errors
+            if error.kind == "right"
         )
         for per_sample in (1, 20)
     )
@@ -165,12 +167,12 @@ def test_what_chance_does_to_frequencies_is_told() -> None:
         truth_literal=truths,
         prediction_literal=drawn.tolist(),
     )
-    distance = faults(NOTHING, "", "", one).distances[2]
+    distance = report_errors(NOTHING, "", "", one).distances[2]
     assert distance.value == 0  # the same numbers in another order
     assert distance.by_chance is not None and distance.by_chance > 0.1
     again = [f"{value:.2e}" for value in rng.uniform(1, 9, 2000)]
     other = one._replace(prediction=np.array(again, np.float64), prediction_literal=again)
-    fresh = faults(NOTHING, "", "", other).distances[2]
+    fresh = report_errors(NOTHING, "", "", other).distances[2]
     assert fresh.by_chance is not None
     assert fresh.value == pytest.approx(fresh.by_chance, rel=0.1)
 
@@ -233,8 +235,8 @@ def test_zeros_have_no_exponent_to_be_combined() -> None:
 
 def test_errors_may_be_large() -> None:
     found = of({("1.0", "1e300"): 1, ("1.0", "2.0"): 1})
-    assert {fault.kind: fault.of_squares for fault in found.faults}["several"] == 0
-    assert [fault.of_squares for fault in found.faults if fault.kind == "exponent"] == [1.0]
+    assert {error.kind: error.of_squares for error in found.errors}["several"] == 0
+    assert [error.of_squares for error in found.errors if error.kind == "exponent"] == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +265,7 @@ def test_reports_are_told_by_what_sets_them_apart(store: Store) -> None:
         make(store, Fake("p1000", noise=noise, seed=seed)).ref
         for seed, noise in enumerate((1.0, 30.0))
     ]
-    near, far = run(Config(tuple(refs)), store).faults
+    near, far = run(Config(tuple(refs)), store).errors
     assert (near.label, far.label) == ("p1000, seed=0", "p1000, seed=1")
     assert near.numbers == 200
     assert (shares(far).get("right") or 0) < (shares(near)["right"] or 0) < 1
@@ -277,11 +279,11 @@ def test_reports_of_one_model_are_compared_number_by_number(store: Store) -> Non
     other = make(store, Fake("p10", noise=0.3)).ref
     found = run(Config((first, other, second)), store)
     assert [one.kind for one in found.differences] == list(KINDS)
-    before, after = found.faults[0], found.faults[2]
+    before, after = found.errors[0], found.errors[2]
     assert {(one.label, one.reference) for one in found.differences} == {
         (after.label, before.label)
     }
-    for one, then, now in zip(found.differences, before.faults, after.faults, strict=True):
+    for one, then, now in zip(found.differences, before.errors, after.errors, strict=True):
         ours, low, high = one.share.value, one.share.low, one.share.high
         assert then.share.value is not None and now.share.value is not None
         assert ours is not None and low is not None and high is not None
@@ -314,14 +316,14 @@ def test_the_command_prints_tables_that_fit(
         monkeypatch.delenv(variable, raising=False)
     shell = Shell(capsys, monkeypatch)
     ref = make(store, Fake("p1000", invalid=10)).ref
-    arguments = ["faults", ref, "--target", "answer", "--top", "2"]
+    arguments = ["errors", ref, "--target", "answer", "--top", "2"]
     out = shell(*arguments).out
     assert max(map(len, out.splitlines())) <= 80
     assert "no number   0.05" in out
     assert "predicted beyond their share" in out
     told = msgspec.json.decode(shell(*arguments, "--json").out)
-    (one,) = told["faults"]
-    assert [fault["kind"] for fault in one["faults"]] == list(KINDS)
+    (one,) = told["errors"]
+    assert [error["kind"] for error in one["errors"]] == list(KINDS)
     rows = list(csv.DictReader(io.StringIO(shell(*arguments, "--format", "csv").out)))
     assert [row["of"] for row in rows if row["kind"] == "distance"] == [
         "mantissa",
@@ -330,9 +332,9 @@ def test_the_command_prints_tables_that_fit(
     ]
     assert len([row for row in rows if row["kind"] == "surplus"]) == 2
     again = make(store, Fake("p1000", noise_seed=1), name="again").ref
-    out = shell("faults", ref, again).out
+    out = shell("errors", ref, again).out
     assert "one model, the same numbers" in out
-    rows = list(csv.DictReader(io.StringIO(shell("faults", ref, again, "--format", "csv").out)))
+    rows = list(csv.DictReader(io.StringIO(shell("errors", ref, again, "--format", "csv").out)))
     differences = [row for row in rows if row["kind"] == "difference"]
     assert [row["of"] for row in differences] == list(KINDS)
     assert all(row["reference"] for row in differences)

@@ -26,8 +26,9 @@ from numtok.evaluation.ranges import outside
 from numtok.metrics.base import METRICS, Predictions
 from numtok.metrics.base import figures as measured
 from numtok.models.decoding import LONGEST
-from numtok.models.model import Model, ModelSettings
+from numtok.models.model import Model
 from numtok.models.presets import preset
+from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
 from numtok.reports import (
     PREDICTIONS_FILE,
@@ -40,8 +41,9 @@ from numtok.reports import (
     quantile_column,
 )
 from numtok.stages import encode, eval, gen, train
-from numtok.store.artifact import TIMING, Artifact, verify
+from numtok.store.artifact import TIMING, Artifact
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from numtok.training.model_files import Trained, write_model
 from tests import fakemodels
 from tests.cli.test_store_commands import Shell
@@ -704,25 +706,25 @@ def test_clocks_lie_beside_the_report(world: World) -> None:
     assert [parent.where for parent in artifact.manifest.parents] == [model.ref, encoded.ref]
 
 
-# --- floors ------------------------------------------------------------------------------------
+# --- baselines ------------------------------------------------------------------------------------
 
 
-def test_floors_stand_beside_the_model(world: World) -> None:
+def test_baselines_stand_beside_the_model(world: World) -> None:
     model, encoded = world.both("p1000")
     report = read(world.report(model, encoded))
-    assert list(report.floors) == ["quantisation", "mean", "nearest", "linear", "boosted"]
+    assert list(report.baselines) == ["quantisation", "mean", "nearest", "linear", "boosted"]
     data = [float(answer(row)) for row in written(world.data())]
     rounded = [float(f"{number:.2e}") for number in data]  # no tie is among them
     errors = np.subtract(rounded, data)
-    assert value(report.floors["quantisation"], "mse") == pytest.approx(np.mean(errors**2))
-    assert value(report.floors["quantisation"], "exact-match,digits=3") == 1
+    assert value(report.baselines["quantisation"], "mse") == pytest.approx(np.mean(errors**2))
+    assert value(report.baselines["quantisation"], "exact-match,digits=3") == 1
     assert report.train_mean is not None
     errors = report.train_mean - np.array(data)
-    assert value(report.floors["mean"], "mse") == pytest.approx(np.mean(errors**2))
+    assert value(report.baselines["mean"], "mse") == pytest.approx(np.mean(errors**2))
     seen = np.array([float(answer(row)) for row in written(world.data(), "train")])
     errors = np.abs(np.subtract.outer(seen, data)).min(axis=0)
-    assert value(report.floors["nearest"], "mse") == pytest.approx(np.mean(errors**2))
-    assert set(report.floors["linear"]) == {
+    assert value(report.baselines["nearest"], "mse") == pytest.approx(np.mean(errors**2))
+    assert set(report.baselines["linear"]) == {
         *("r2", "adjusted-r2", "signed-log-r2", "mse", "median-relative-error"),
         *("relative-error-over", "exact-match,digits=3"),
     }
@@ -730,7 +732,7 @@ def test_floors_stand_beside_the_model(world: World) -> None:
 
 
 @pytest.mark.parametrize("other_train", [False, True])
-def test_floors_come_from_what_the_model_learnt_whatever_else_is_there(
+def test_baselines_come_from_what_the_model_learnt_whatever_else_is_there(
     world: World, other_train: bool
 ) -> None:
     """A train split beside the rows that are scored can be those very rows."""
@@ -742,7 +744,7 @@ def test_floors_come_from_what_the_model_learnt_whatever_else_is_there(
     other = world.like(model, world.write(f"only-test-{other_train}".lower(), rows))
     found = read(world.report(model, other))
     assert found.data == other.ref
-    assert found.floors == own.floors and found.notes == []
+    assert found.baselines == own.baselines and found.notes == []
 
 
 def test_without_any_train_split_at_hand_there_is_a_note(world: World, tmp_path: Path) -> None:
@@ -755,9 +757,9 @@ def test_without_any_train_split_at_hand_there_is_a_note(world: World, tmp_path:
             artifact.path, copy.store.root / artifact.path.relative_to(world.store.root)
         )
     report = read(copy.report(model, other))
-    assert list(report.floors) == ["quantisation", "mean"]
+    assert list(report.baselines) == ["quantisation", "mean"]
     assert report.notes == [
-        "What the model learnt from is not at hand: no nearest, linear or boosted floor."
+        "What the model learnt from is not at hand: no nearest, linear or boosted baseline."
     ]
 
 
@@ -780,10 +782,10 @@ def test_ids_that_are_repeated_are_noted(world: World) -> None:
 def test_a_report_notes_what_a_reader_must_know(world: World) -> None:
     masks = "The number of masks tells the model how long each answer is."
     told = read(world.report(*world.both("digits")))
-    assert told.notes == [masks] and "length" in told.floors
-    assert told.floors["length"]["mse"].value != told.floors["mean"]["mse"].value
+    assert told.notes == [masks] and "length" in told.baselines
+    assert told.baselines["length"]["mse"].value != told.baselines["mean"]["mse"].value
     alone = read(world.report(*world.both("digits", "ar")))
-    assert alone.notes == [] and "length" not in alone.floors
+    assert alone.notes == [] and "length" not in alone.baselines
     encoded = world.encoded("xval", normalize="signed-log")
     assert read(world.report(world.model(encoded), encoded)).notes == [
         "Numbers were normalised by signed-log, which the paper does not do."
@@ -816,7 +818,7 @@ def test_numbers_that_are_not_finite_are_predicted_and_not_scored(
     if scheme != "digits":
         assert report.metrics["nll"].value is not None
         assert report.metrics["crps"].value is not None
-    assert {figures["mse"].n for figures in report.floors.values()} == {31}
+    assert {figures["mse"].n for figures in report.baselines.values()} == {31}
 
 
 # --- what cannot be evaluated ------------------------------------------------------------------

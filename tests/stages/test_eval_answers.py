@@ -70,7 +70,7 @@ def test_a_report_says_what_the_model_wrote(store: Store, scheme: str) -> None:
     told = report.decoded(REPORT_FILE, Report)
     assert told.measures == "answers"
     assert told.numbers == len(golds)
-    exact = told.floors["quantisation"]["answer-exact-match"].value
+    exact = told.baselines["quantisation"]["answer-exact-match"].value
     assert exact is not None
     if scheme in ("digits", "bpe"):
         assert exact == 1
@@ -87,7 +87,7 @@ def test_values_in_float32_can_say_every_short_answer(store: Store, scheme: str)
     assert made is not None
     data = encoded(store, scheme, made.ref)
     told = evaluated(store, trained(store, data), data).decoded(REPORT_FILE, Report)
-    assert told.floors["quantisation"]["answer-exact-match"].value == 1
+    assert told.baselines["quantisation"]["answer-exact-match"].value == 1
 
 
 def test_texts_are_those_of_the_tokens_written(store: Store) -> None:

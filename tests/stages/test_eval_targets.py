@@ -1,4 +1,4 @@
-"""Rows with several targets: each has a mean, floors and a skill of its own."""
+"""Rows with several targets: each has a mean, baselines and a skill of its own."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ STEP = 0.5  # and how far off that its truths are in the split `test`
 
 
 def row(index: int, split: str) -> str:
-    """``x 7 small 4.0 large 1070``; a floor says all of the small ones, and some of the large."""
+    """``x 7 small 4.0 large 1070``; a baseline has all of the small ones, and some of the large."""
     small = SMALL[index % 4] + (STEP if split == "test" else 0)
     parts = [("x ", str(index)), (" small ", str(small)), (" large ", str(1000 + 10 * index))]
     text, targets = "", {}
@@ -67,20 +67,20 @@ def mse(figures: object) -> float:
     return value
 
 
-def test_each_target_has_its_own_mean_and_floors(report: Artifact) -> None:
+def test_each_target_has_its_own_mean_and_baselines(report: Artifact) -> None:
     made = found(report)
     assert made.target_means == {"large": 1195.0, "small": 2.5}
-    floors = made.target_floors
-    assert set(floors) == {"large", "small"}
+    baselines = made.target_baselines
+    assert set(baselines) == {"large", "small"}
     small, large = np.array(SMALL) + STEP, 1000 + 10.0 * np.arange(8)
-    assert mse(floors["small"]["mean"]) == pytest.approx(np.mean((small - 2.5) ** 2))
-    assert mse(floors["large"]["mean"]) == pytest.approx(np.mean((large - 1195) ** 2))
+    assert mse(baselines["small"]["mean"]) == pytest.approx(np.mean((small - 2.5) ** 2))
+    assert mse(baselines["large"]["mean"]) == pytest.approx(np.mean((large - 1195) ** 2))
     # The values of the other target are not at hand, though 1000 is the nearest to some.
-    assert mse(floors["small"]["nearest"]) == pytest.approx(STEP**2)
-    assert mse(floors["large"]["nearest"]) == 0
-    assert mse(floors["large"]["linear"]) == pytest.approx(0, abs=1e-9)
-    overall = (mse(floors["small"]["mean"]) + mse(floors["large"]["mean"])) / 2
-    assert mse(made.floors["mean"]) == pytest.approx(overall)
+    assert mse(baselines["small"]["nearest"]) == pytest.approx(STEP**2)
+    assert mse(baselines["large"]["nearest"]) == 0
+    assert mse(baselines["large"]["linear"]) == pytest.approx(0, abs=1e-9)
+    overall = (mse(baselines["small"]["mean"]) + mse(baselines["large"]["mean"])) / 2
+    assert mse(made.baselines["mean"]) == pytest.approx(overall)
 
 
 def test_each_target_has_the_deviation_of_its_own_errors(report: Artifact) -> None:
@@ -117,13 +117,17 @@ def test_reports_compare_target_by_target_with_skill(report: Artifact, numtok: S
         compare.Config((str(report.path),), ("mse",), by="target"), Store(Path("artifacts"))
     )
     assert [part.value for part in made.parts] == ["large", "small"]
-    assert [floor.name for floor in made.parts[1].floors][:3] == ["quantisation", "mean", "near"]
+    assert [baseline.name for baseline in made.parts[1].baselines][:3] == [
+        "quantisation",
+        "mean",
+        "near",
+    ]
     assert "target" in ReportPredictions.read(read(report)).group_names
     ran = numtok("compare", "report", "--by", "target", "--metric", "mse")
     assert ran.code == 0 and max(map(len, ran.out.splitlines())) <= 80
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
     start = lines.index("target small, split test, 8 numbers")
-    title = "skill by mse: 1 - error / error of the floor"
+    title = "skill by mse: 1 - error / error of the baseline"
     at = lines.index(title, start)
     error = found(report).by_target["small"]["mse"].value
     assert error is not None
@@ -131,41 +135,41 @@ def test_reports_compare_target_by_target_with_skill(report: Artifact, numtok: S
     skill = float(lines[at + 3].split()[2])
     assert skill == pytest.approx(1 - error, rel=1e-3)  # near is off by 1
     limits = lines.index("limits, made of the truth:", start)
-    assert lines.index("floors:", start) < limits < at
+    assert lines.index("baselines:", start) < limits < at
     assert [line.split()[0] for line in lines[limits + 1 : limits + 3]] == [
         "quantisation",
         "nearest",
     ]
 
 
-def test_a_report_shows_the_floors_of_each_target(report: Artifact, numtok: Shell) -> None:
+def test_a_report_shows_the_baselines_of_each_target(report: Artifact, numtok: Shell) -> None:
     ran = numtok("report", "report")
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
-    knowing = " (quantisation and nearest know the truth)"
-    told = f", which need no model{knowing}; skill is 1 - error / error of the floor"
+    limits = " (quantisation and nearest are limits, made of the truth)"
+    told = f", which need no model{limits}; skill is 1 - error / error of the baseline"
     for name in ("large", "small"):
-        assert f"floors of target {name}{told}" in " ".join(lines)
+        assert f"baselines of target {name}{told}" in " ".join(lines)
     rows = numtok("report", "report", "--format", "csv").out.splitlines()
-    assert any(line.startswith("floor of target small,nearest,mse,8,0.25,") for line in rows)
+    assert any(line.startswith("baseline of target small,nearest,mse,8,0.25,") for line in rows)
 
 
-def test_a_floor_that_says_nothing_of_some_numbers_is_scored_on_the_others(
+def test_a_baseline_that_says_nothing_of_some_numbers_is_scored_on_the_others(
     report: Artifact, numtok: Shell
 ) -> None:
     """Not as if it had said the mean, and without a skill over it: that is over other numbers."""
     made = found(report)
-    small, large = (made.target_floors[name]["near"] for name in ("small", "large"))
-    assert (small["mse"].n, large["mse"].n, made.floors["near"]["mse"].n) == (8, 6, 14)
+    small, large = (made.target_baselines[name]["near"] for name in ("small", "large"))
+    assert (small["mse"].n, large["mse"].n, made.baselines["near"]["mse"].n) == (8, 6, 14)
     assert [mse(small), mse(large)] == pytest.approx([1, 9])
-    assert mse(made.floors["near"]) == pytest.approx((8 * 1 + 6 * 9) / 14)
+    assert mse(made.baselines["near"]) == pytest.approx((8 * 1 + 6 * 9) / 14)
     assert made.notes == [
-        "Floor 'near' says nothing of some numbers: its figures are of the 14 others alone."
+        "Baseline 'near' says nothing of some numbers: its figures are of the 14 others alone."
     ]
     # What is fitted to the large ones has not been given it, and is what it was.
-    assert mse(made.target_floors["large"]["linear"]) == pytest.approx(0, abs=1e-9)
+    assert mse(made.target_baselines["large"]["linear"]) == pytest.approx(0, abs=1e-9)
     told = numtok("report", "report", "--format", "md").out.splitlines()
     heads = [line.split("|")[5].strip() for line in told if "quantisation |" in line]
     assert heads == ["near (87.5%)", "near (75%)", "near"]
     compared = numtok("compare", "report", "--metric", "mse").out
-    title = "skill by mse: 1 - error / error of the floor"
+    title = "skill by mse: 1 - error / error of the baseline"
     assert "near (87.5%)" in compared and " near " not in compared.partition(title)[2]

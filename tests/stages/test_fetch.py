@@ -29,8 +29,9 @@ from numtok.data.tables.table import Table, read_table
 from numtok.data.weather import objects
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.stages.fetch import Config, run
-from numtok.store.artifact import Artifact, verify
+from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 

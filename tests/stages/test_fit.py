@@ -26,8 +26,9 @@ from numtok.registry import spec_of
 from numtok.stages import eval_table, fit
 from numtok.stages.table import Config as TableConfig
 from numtok.stages.table import run as table
-from numtok.store.artifact import Artifact, verify
+from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from numtok.training.regressor_files import REGRESSOR_FILE, read_regressor, read_regressor_file
 from tests import fakeheads
 from tests.cli import test_store_commands as test_cli_store
@@ -197,8 +198,8 @@ def test_every_fold_predicts_its_own_rows_and_all_are_scored_together(store: Sto
     assert sorted(found["groups"]["fold"]) == ["0", "1", "2"]
     assert predictions.column("position").to_pylist() == [0] * 40 + [1] * 40 + [2] * 40
     assert found["configuration"]["scheme"] == "mdn:2"
-    assert set(found["floors"]) >= {"mean", "linear"}
-    assert found["floors"]["linear"]["r2"]["value"] > 0.9
+    assert set(found["baselines"]) >= {"mean", "linear"}
+    assert found["baselines"]["linear"]["r2"]["value"] > 0.9
 
 
 @pytest.mark.parametrize(
@@ -321,19 +322,19 @@ def test_a_cell_of_zero_does_not_draw_an_expectation_to_itself(store: Store) -> 
     assert r2["raft"]["r2"]["value"] > min(0.0, r2["median"]["r2"]["value"] - 0.2)
 
 
-def test_floors_that_learn_rows_are_left_out_for_another_table(store: Store) -> None:
+def test_baselines_that_learn_rows_are_left_out_for_another_table(store: Store) -> None:
     model = fitted(store, tiny())
     path = store.root.parent / "moved.csv"
     path.write_text(rows(80, seed=1).replace("red", "blue"))
     table(TableConfig(str(path), "y"), store)
     here, there = (report(evaluated(store, model, data)) for data in ("toy", "moved"))
-    assert {"mean", "linear"} <= set(here["floors"])
-    assert set(there["floors"]) == {"mean"}
-    told = "Of another table than that of the model; floors that learn rows are left out."
+    assert {"mean", "linear"} <= set(here["baselines"])
+    assert set(there["baselines"]) == {"mean"}
+    told = "Of another table than that of the model; baselines that learn rows are left out."
     assert (told in there["notes"], told in here["notes"]) == (True, False)
 
 
-def test_floors_are_fitted_to_rows_from_everywhere(
+def test_baselines_are_fitted_to_rows_from_everywhere(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = store.root.parent / "sorted.csv"
@@ -342,8 +343,8 @@ def test_floors_are_fitted_to_rows_from_everywhere(
     table(TableConfig(str(path), "y"), store)
     model = fitted(store, tiny("sorted"))
     monkeypatch.setattr("numtok.evaluation.tables._FITTED_ON", 100)
-    floors = report(evaluated(store, model, "sorted"))["floors"]
-    assert floors["linear"]["mse"]["value"] < 0.2 * floors["mean"]["mse"]["value"]
+    baselines = report(evaluated(store, model, "sorted"))["baselines"]
+    assert baselines["linear"]["mse"]["value"] < 0.2 * baselines["mean"]["mse"]["value"]
 
 
 def test_a_head_of_the_unit_interval_learns_numbers_that_lie_there_as_they_are(

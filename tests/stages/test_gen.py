@@ -27,8 +27,9 @@ from numtok.errors import NumtokError, StoreError, UsageError
 from numtok.records import Row
 from numtok.stages import gen
 from numtok.stages.gen import Config, run, split_rows
-from numtok.store.artifact import RECEIPTS, TIMING, Artifact, verify
+from numtok.store.artifact import RECEIPTS, TIMING, Artifact
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
 from tests.faults import Plan, installed

@@ -28,8 +28,9 @@ from numtok.records import TRAIN, in_order
 from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
 from numtok.seeds import generator
 from numtok.stages import compare, encode, eval, train
-from numtok.store.artifact import Artifact, verify
+from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from numtok.training.model_files import read_model
 from numtok.training.warm_start import begin_with
 from tests import fakemodels
@@ -143,8 +144,8 @@ def test_a_tiny_model_learns_to_compare_numbers_that_it_never_saw(known: Store) 
     accuracy = report.metrics["accuracy"]
     assert (report.rows, report.numbers, accuracy.n) == (300, 300, 300)
     assert accuracy.value is not None and accuracy.value > 0.95
-    for floor in report.floors.values():
-        assert floor["accuracy"].value is not None and floor["accuracy"].value < 0.7
+    for baseline in report.baselines.values():
+        assert baseline["accuracy"].value is not None and baseline["accuracy"].value < 0.7
     assert (report.invalid, report.valid_metrics, report.by_target) == (0.0, {}, {})
     assert report.decoding == {"label": "read at the last real place"}
     assert "head" not in report.configuration
@@ -521,7 +522,7 @@ def test_options_for_numbers_are_refused(numtok: Shell, known: Store) -> None:
     assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
     ref = known.resolve("report").ref
     figures = [("figure", kind, "--out", "x.png") for kind in ("truth", "error", "frequencies")]
-    for command in (*figures, ("faults",)):
+    for command in (*figures, ("errors",)):
         ran = numtok(*command[:2], "report", *command[2:])
         message = f"{ref} is of labels; name a report of numbers"
         assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
@@ -600,20 +601,20 @@ def test_figures_are_those_of_the_predictions(known: Store) -> None:
     assert pairs == {pair: found.count(pair) for pair in set(found)}
 
 
-def test_the_majority_floor_is_the_most_frequent_label_of_the_train_split(known: Store) -> None:
+def test_the_majority_baseline_is_the_most_frequent_label_of_the_train_split(known: Store) -> None:
     data = known.resolve("texts-xval")
     train, test = (
         np.array(read_split(data, split).labels.to_pylist()) for split in (TRAIN, "test")
     )
     share = (train == "yes").mean()
     most = "yes" if share > 0.5 else "no"
-    floor = report_of(known.resolve("report")).floors["majority"]
-    assert floor["accuracy"].value == pytest.approx((test == most).mean())
+    baseline = report_of(known.resolve("report")).baselines["majority"]
+    assert baseline["accuracy"].value == pytest.approx((test == most).mean())
     expected = -np.mean(np.log(np.where(test == "yes", share, 1 - share)))
-    assert floor["label-nll"].value == pytest.approx(expected)
+    assert baseline["label-nll"].value == pytest.approx(expected)
 
 
-def test_the_tfidf_floor_is_logistic_regression_on_words_and_numbers(known: Store) -> None:
+def test_the_tfidf_baseline_is_logistic_regression_on_words_and_numbers(known: Store) -> None:
     text = pytest.importorskip("sklearn.feature_extraction.text")
     linear = pytest.importorskip("sklearn.linear_model")
     rows = weights(1500)
@@ -625,7 +626,7 @@ def test_the_tfidf_floor_is_logistic_regression_on_words_and_numbers(known: Stor
         [row["label"] for row in rows[1200:]],
     )
     report = report_of(known.resolve("report"))
-    assert report.floors["tfidf"]["accuracy"].value == pytest.approx(expected, abs=0.01)
+    assert report.baselines["tfidf"]["accuracy"].value == pytest.approx(expected, abs=0.01)
     assert report.notes == [
         "tfidf is logistic regression on words and numbers, fitted to 1,200 of 1,200 rows of the "
         "train split."
@@ -646,7 +647,7 @@ def test_the_words_of_a_row_are_as_written_whatever_the_scheme(
         assert list(read_words(data, TRAIN, np.array([2]))) == [("no", "number")]
 
 
-def test_floors_see_some_rows_of_a_long_train_split(
+def test_baselines_see_some_rows_of_a_long_train_split(
     known: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("sklearn")
@@ -664,16 +665,16 @@ def test_without_scikit_learn_there_is_the_majority_alone(
 ) -> None:
     monkeypatch.setattr(label_baselines, "find_spec", lambda name: None)
     found = evaluated(known, known.resolve("kilos"), known.resolve("texts-xval"), name="bare")
-    assert list(report_of(found).floors) == ["majority"]
+    assert list(report_of(found).baselines) == ["majority"]
     assert report_of(found).notes == []
 
 
-def test_texts_without_a_word_have_no_floor_by_words(store: Store, tmp_path: Path) -> None:
+def test_texts_without_a_word_have_no_baseline_by_words(store: Store, tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     rows = [{"text": "+-"[row % 2] * 3, "label": row % 2, "split": "train"} for row in range(8)]
     data = encoded(store, tmp_path, rows, "p1000")
     report = report_of(evaluated(store, trained(store, data), data, split="train"))
-    assert list(report.floors) == ["majority"] and report.notes == []
+    assert list(report.baselines) == ["majority"] and report.notes == []
 
 
 def strange(known: Store, tmp_path: Path) -> tuple[Artifact, Artifact]:
@@ -707,8 +708,8 @@ def test_labels_that_training_never_saw_count_as_wrong_and_are_told(
     nll = report.metrics["label-nll"]
     assert nll.n == 27 and report.metrics["accuracy"].n == 29
     assert nll.value == pytest.approx(-np.mean(table["log_probability"].to_pylist()[3:]))
-    assert report.floors["majority"]["label-nll"].n == 27
-    assert report.floors["majority"]["label-nll"].value is not None
+    assert report.baselines["majority"]["label-nll"].n == 27
+    assert report.baselines["majority"]["label-nll"].value is not None
     assert report.notes[:2] == [
         "Not scored: 1 row without a label.",
         "Wrong in every figure, but left out of label-nll: 2 rows with a label that training never "
@@ -738,10 +739,10 @@ def test_a_report_prints_what_was_confused(numtok: Shell, known: Store) -> None:
     assert confused == {
         f"{one.truth} predicted {one.predicted}": str(one.rows) for one in report.labels.confusion
     }
-    own, floor = (of["accuracy"].value for of in (report.metrics, report.floors["majority"]))
-    assert own is not None and floor is not None
+    own, baseline = (of["accuracy"].value for of in (report.metrics, report.baselines["majority"]))
+    assert own is not None and baseline is not None
     line = next(line for line in printed.splitlines() if "skill by accuracy" in line)
-    assert float(line.split()[3]) == pytest.approx(1 - (1 - own) / (1 - floor), abs=1e-3)
+    assert float(line.split()[3]) == pytest.approx(1 - (1 - own) / (1 - baseline), abs=1e-3)
 
 
 def test_of_many_classes_the_most_frequent_errors_are_told(
@@ -817,7 +818,7 @@ def test_a_label_that_the_regression_saw_nothing_of_keeps_its_share() -> None:
     assert found.best.tolist() == [0, 1, 1]
     assert found.log_true[1] == pytest.approx(np.log(0.2)) and np.isnan(found.log_true[2])
     assert found.log_true[0] < np.log(0.8)  # of what the other label leaves
-    assert told == [("floor tfidf", 7, 7)]
+    assert told == [("baseline tfidf", 7, 7)]
 
 
 def test_predictions_of_some_rows_at_a_time_are_those_of_all(
@@ -826,18 +827,18 @@ def test_predictions_of_some_rows_at_a_time_are_those_of_all(
     pytest.importorskip("sklearn")
     monkeypatch.setattr(label_baselines, "_CELLS", 14)  # seven rows
     found = evaluated(known, known.resolve("kilos"), known.resolve("texts-xval"), name="parts")
-    assert report_of(found).floors == report_of(known.resolve("report")).floors
+    assert report_of(found).baselines == report_of(known.resolve("report")).baselines
 
 
-def test_where_what_was_learnt_is_gone_there_are_no_floors(known: Store, tmp_path: Path) -> None:
+def test_where_what_was_learnt_is_gone_there_are_no_baselines(known: Store, tmp_path: Path) -> None:
     path = tmp_path / "more.jsonl"
     path.write_text('{"text": "is 2.5 kg more than 1 kg", "label": "yes", "split": "test"}\n')
     data = encode.run(encode.Config((str(path),), like="kilos"), known, quiet).artifact
     assert data is not None
     shutil.rmtree(known.resolve("texts-xval").path)
     report = report_of(evaluated(known, known.resolve("kilos"), data))
-    assert report.floors == {}
-    assert report.notes == ["What the model learnt from is not at hand: no floors."]
+    assert report.baselines == {}
+    assert report.notes == ["What the model learnt from is not at hand: no baselines."]
 
 
 @pytest.mark.parametrize("batch", [1, 7])
@@ -926,7 +927,7 @@ def test_reports_of_labels_are_compared_pair_by_pair_and_over_seeds(
     own = report_of(known.resolve("report")).metrics["accuracy"].value or 0.0
     assert standing.difference.value == pytest.approx(np.mean(values) - own)
     assert standing.difference.significant
-    assert {floor.name for floor in part.floors} == {"majority", "tfidf"}
+    assert {baseline.name for baseline in part.baselines} == {"majority", "tfidf"}
 
     ran = numtok("compare", "report", *refs, "--require", "accuracy>=0.9")
     assert ran.code == 1 and "skill by accuracy" in ran.out and "300 labels" in ran.out

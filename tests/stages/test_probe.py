@@ -29,7 +29,8 @@ from numtok.models.decoding import Reader
 from numtok.models.projections import projections
 from numtok.numerals.column import Numerals
 from numtok.stages import probe
-from numtok.store.artifact import Artifact, verify
+from numtok.store.artifact import Artifact
+from numtok.store.verification import verify
 from numtok.training.model_files import LoadedModel, Trained, read_model
 from tests import fakemodels
 from tests.cli import test_store_commands as test_cli_store

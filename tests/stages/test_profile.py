@@ -29,7 +29,7 @@ from rich.cells import cell_len
 from numtok.analysis.profiling.length_leakage import OfLength
 from numtok.analysis.profiling.length_leakage import told as told_by
 from numtok.analysis.profiling.scheme_error import _decade
-from numtok.analysis.profiling.shown import shown
+from numtok.analysis.profiling.short_values import shown
 from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range
 from numtok.analysis.profiling.unit import Counted, ProfileUnit
 from numtok.analysis.profiling.warnings import keeps, part, percent

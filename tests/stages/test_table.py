@@ -12,8 +12,8 @@ from numtok.data.reading.split_rule import SplitRule
 from numtok.data.tables.table import Table, read_table
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.stages.table import SPLIT, Config, run
-from numtok.store.artifact import verify
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 

@@ -35,8 +35,9 @@ from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
 from numtok.stages.train import Config, run
-from numtok.store.artifact import Artifact, verify
+from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from numtok.training import device
 from numtok.training.device import MatmulRate
 from numtok.training.loop import Speed, SplitExamples, Training, TrainingProgress

@@ -28,9 +28,10 @@ from numtok.cli.output.train import TrainingBar
 from numtok.errors import NumtokError, StoreError
 from numtok.records import ENCODED, TABLE
 from numtok.stages.train import Config, run
-from numtok.store.artifact import RECEIPTS, Artifact, verify
+from numtok.store.artifact import RECEIPTS, Artifact
 from numtok.store.provenance import provenance
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from numtok.training.loop import Progress, Training, TrainingProgress
 from tests.cli.test_store_commands import Shell
 from tests.faults import Faults, Plan, installed, points

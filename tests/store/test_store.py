@@ -26,20 +26,11 @@ from numtok.errors import NegativeVerdict, NumtokError, StoreError, UsageError
 from numtok.records import Natural
 from numtok.store import artifact as on_disk
 from numtok.store import draft as drafts
-from numtok.store.artifact import (
-    FILES,
-    MANIFEST,
-    TIMING,
-    Artifact,
-    Output,
-    Parent,
-    read_receipt,
-    verify,
-    version_of,
-    write_receipt,
-)
+from numtok.store.artifact import FILES, MANIFEST, TIMING, Artifact, Output, Parent, version_of
 from numtok.store.provenance import Provenance, provenance
+from numtok.store.receipts import read_receipt, write_receipt
 from numtok.store.store import Absent, Store
+from numtok.store.verification import verify
 from tests import fakestage
 from tests.fakestage import make
 from tests.faults import Plan, installed, points

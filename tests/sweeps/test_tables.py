@@ -21,7 +21,7 @@ from numtok.sweeps.averages import averages
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.runs import Run
 from numtok.sweeps.sweep import Config, Result, run
-from numtok.training.fitting import held_back
+from numtok.training.table_learner import held_back
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 
@@ -226,7 +226,7 @@ def test_without_a_validation_split_it_is_the_rows_that_were_held_back() -> None
     evaluation = validated(seed=3)
     train = np.array([row for row in range(60) if row % 6 != 1])
     assert ids(evaluation, 1) == train[held_back(50, 0.2, 3)[1]].tolist()
-    assert evaluation.report.floors == {}
+    assert evaluation.report.baselines == {}
     assert evaluation.report.notes[-1].startswith("These rows were held back from the train split")
 
 

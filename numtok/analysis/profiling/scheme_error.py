@@ -28,7 +28,7 @@ from numtok.analysis.profiling.slot_statistics import (
     NumberStatistics,
     most,
 )
-from numtok.encoding.codec import normalized
+from numtok.encoding.channel import normalized
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.encoding.number_sample import Sample, joined
 from numtok.encoding.row_keys import KEPT

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.analysis.profiling.shown import shown
+from numtok.analysis.profiling.short_values import shown
 from numtok.analysis.profiling.slot_statistics import (
     COMMA,
     COUNT,

@@ -15,9 +15,9 @@ import numpy as np
 from numba import boolean, float64, int32, int64, types, uint8, uint64
 from numpy.typing import NDArray
 
-from numtok.encoding.codec import Spans, Texts
 from numtok.encoding.normalizers.base import Moments
 from numtok.encoding.row_keys import ANYTHING, KEPT, LONGEST, code_of, goes_on, hash_word, key_of
+from numtok.encoding.texts import Spans, Texts
 from numtok.kernels import inlined, kernel, reads, writes
 from numtok.numerals.column import Numerals
 from numtok.numerals.decimals import count_digits

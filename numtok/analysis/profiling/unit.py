@@ -18,7 +18,6 @@ from numtok.analysis.profiling.slot_statistics import (
 )
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.units import Unit
-from numtok.encoding.codec import Spans, Texts, offsets
 from numtok.encoding.normalizers.base import Moments
 from numtok.encoding.number_sample import (
     NodeSamples,
@@ -31,6 +30,7 @@ from numtok.encoding.number_sample import (
 from numtok.encoding.row_keys import keys_of
 from numtok.encoding.slots.slots import Slots, merge
 from numtok.encoding.targets import ResolvedTargets
+from numtok.encoding.texts import Spans, Texts, offsets
 from numtok.encoding.train_numbers import NumberSample
 from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from numtok.analysis.profiling.scheme_error import Loss, SchemeLosses, digits_kept
-from numtok.analysis.profiling.shown import shown
+from numtok.analysis.profiling.short_values import shown
 from numtok.encoding.schemes.base import Scheme
 
 #: Errors of this share of the spread leave R2 at most 0.9999 (1 - 0.01^2), and models that read

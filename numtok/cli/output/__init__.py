@@ -3,7 +3,7 @@
 checks.py      what schemes --check prints
 comparison.py  how a comparison is printed
 encode.py      what encode prints
-errors.py      how faults are printed
+errors.py      how errors of predictions are printed
 fetch.py       what fetch prints, of a field too
 figures.py     how figures are written, and tables of them that fit
 gen.py         what gen prints

@@ -15,19 +15,19 @@ from numtok.cli.output.figures import (
 )
 from numtok.cli.output.printing import Format, counted, print_json, print_table
 from numtok.cli.output.report import PERFECT, SKILL, of_some, print_against, skill
-from numtok.records import KNOWING
+from numtok.records import LIMITS
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.experiments import Experiment
     from numtok.evaluation.comparison.seeds import FoldStatistics, SeedStatistics
     from numtok.evaluation.comparison.tokens_to_target import TokensToTarget
-    from numtok.stages.compare import Comparison, Difference, Floor, SampleGroup, Standing
+    from numtok.stages.compare import Baseline, Comparison, Difference, SampleGroup, Standing
 
 _LEAST_P = 1e-4  # that is printed as it is
 
 
 class ComparisonRow(NamedTuple):
-    """A row of CSV, one figure: of an experiment, a floor, a cost or a published table."""
+    """A row of CSV, one figure: of an experiment, a baseline, a cost or a published table."""
 
     kind: str
     label: str
@@ -73,33 +73,36 @@ def print_comparison(comparison: "Comparison", format: Format) -> None:
         ]
         head = ("requirement", "report", "figure", "verdict")
         print_figures("requirements", head, verdicts, format)
-    if comparison.against is not None:
-        print_against(comparison.against, format)
+    if comparison.beside_published is not None:
+        print_against(comparison.beside_published, format)
 
 
 def _print_part(comparison: "Comparison", part: "SampleGroup", format: Format) -> None:
-    """The figures and floors of all test samples or of one group, and how they differ."""
+    """The figures and baselines of all test samples or of one group, and how they differ."""
     metrics = list(comparison.metrics)
 
     def show(
         title: str,
         cell: "Callable[[Standing], str]",
         experiments: "list[Experiment]",
-        floors: "Sequence[Floor]" = (),
+        baselines: "Sequence[Baseline]" = (),
     ) -> None:
         rows = [
             [_name(one), *(cell(part.standings[one.label][metric]) for metric in metrics)]
             for one in experiments
         ]
-        told = [floor for floor in floors if any(name in floor.figures for name in metrics)]
-        for heading, knowing in (("floors:", False), ("limits, made of the truth:", True)):
-            mine = [floor for floor in told if (floor.name in KNOWING) is knowing]
+        shown = [
+            baseline for baseline in baselines if any(name in baseline.figures for name in metrics)
+        ]
+        for heading, is_limit in (("baselines:", False), ("limits, made of the truth:", True)):
+            mine = [baseline for baseline in shown if (baseline.name in LIMITS) is is_limit]
             rows += [[heading, *("" for _ in metrics)]] if mine else []
-            for floor in mine:
+            for baseline in mine:
                 values = [
-                    floor.figures[name].value if name in floor.figures else None for name in metrics
+                    baseline.figures[name].value if name in baseline.figures else None
+                    for name in metrics
                 ]
-                name = _floor_name(floor) + of_some(floor.figures, part.numbers)
+                name = _baseline_name(baseline) + of_some(baseline.figures, part.numbers)
                 rows.append([f"  {name}", *map(number, values)])
         print_figures(title, ["experiment", *metrics], rows, format)
 
@@ -110,7 +113,7 @@ def _print_part(comparison: "Comparison", part: "SampleGroup", format: Format) -
     if part.clusters is not None:
         where += f" in {counted(part.clusters, 'cluster')}"
     everything = comparison.experiments
-    show(where, lambda one: figure(one.figure), everything, part.floors)
+    show(where, lambda one: figure(one.figure), everything, part.baselines)
     _print_skill(comparison, part, format)
     if several := [one for one in everything if len(one.seeds) > 1]:
         show("standard deviation over seeds", lambda one: _deviation(one.figure), several)
@@ -134,22 +137,22 @@ def _print_skill(comparison: "Comparison", part: "SampleGroup", format: Format) 
     """How much less the error is than that of what needs no model, by the first such metric; what
     knows the truth is nothing to be better than."""
     metric = next((name for name in comparison.metrics if name in PERFECT), "")
-    floors = [
+    baselines = [
         one
-        for one in part.floors
+        for one in part.baselines
         if metric in one.figures
-        and one.name not in KNOWING
+        and one.name not in LIMITS
         and not of_some(one.figures, part.numbers)  # those may be easier, or harder
     ]
-    if not floors:
+    if not baselines:
         return
     rows = []
     for experiment in comparison.experiments:
         own = part.standings[experiment.label][metric].figure.value
-        skills = (skill(metric, own, floor.figures[metric]) for floor in floors)
+        skills = (skill(metric, own, baseline.figures[metric]) for baseline in baselines)
         rows.append([_name(experiment), *skills])
     title = f"skill by {metric}: {SKILL.removeprefix('skill is ')}"
-    print_figures(title, ["experiment", *map(_floor_name, floors)], rows, format)
+    print_figures(title, ["experiment", *map(_baseline_name, baselines)], rows, format)
 
 
 def _name(experiment: "Experiment") -> str:
@@ -287,12 +290,12 @@ def flat(comparison: "Comparison") -> Iterator[ComparisonRow]:
                 "over folds", label, metric, over.mean, n=over.count, deviation=over.deviation
             )
     for part in comparison.parts:
-        for floor in part.floors:
-            for metric, one in floor.figures.items():
+        for baseline in part.baselines:
+            for metric, one in baseline.figures.items():
                 if metric in comparison.metrics:
                     where = comparison.group, part.value
                     figures = one.value, *where, one.n, one.low, one.high
-                    yield ComparisonRow("floor", _floor_name(floor), metric, *figures)
+                    yield ComparisonRow("baseline", _baseline_name(baseline), metric, *figures)
     for experiment in comparison.experiments:
         seeds = len(experiment.seeds)
         yield ComparisonRow("cost", experiment.label, "invalid", experiment.invalid, seeds=seeds)
@@ -310,9 +313,9 @@ def flat(comparison: "Comparison") -> Iterator[ComparisonRow]:
             deviation=told.deviation,
             seeds=told.seeds,
         )
-    if comparison.against is not None:
-        kind = f"printed in {comparison.against.table}"
-        for beside in comparison.against.cells:
+    if comparison.beside_published is not None:
+        kind = f"printed in {comparison.beside_published.table}"
+        for beside in comparison.beside_published.cells:
             if beside.cell is not None:
                 printed = float(beside.cell.value)
                 yield ComparisonRow(kind, beside.label, beside.metric, printed, value=beside.column)
@@ -349,5 +352,5 @@ def _standing(
     )
 
 
-def _floor_name(floor: "Floor") -> str:
-    return f"{floor.name} ({', '.join(floor.schemes)})" if floor.schemes else floor.name
+def _baseline_name(baseline: "Baseline") -> str:
+    return f"{baseline.name} ({', '.join(baseline.schemes)})" if baseline.schemes else baseline.name

@@ -1,4 +1,4 @@
-"""What ``faults`` prints: wrong parts, frequencies, numbers predicted too often."""
+"""What ``errors`` prints: wrong parts, frequencies, numbers predicted too often."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,7 +26,7 @@ class ErrorRow(NamedTuple):
     reference: str | None = None
 
 
-def print_faults(found: "ErrorAnalysis", format: Format) -> None:
+def print_errors(found: "ErrorAnalysis", format: Format) -> None:
     """Print on stdout; CSV has one row a figure, JSON everything."""
     if format is Format.JSON:
         import msgspec
@@ -40,10 +40,10 @@ def print_faults(found: "ErrorAnalysis", format: Format) -> None:
         "what is wrong: one part alone, several, or it is no number",
         ["report", "wrong", "share of all", "of squares"],
         [
-            [one.label, fault.kind, figure(fault.share), _percent(fault.of_squares)]
-            for one in found.faults
-            for fault in one.faults
-            if fault.share.value
+            [one.label, error.kind, figure(error.share), _percent(error.of_squares)]
+            for one in found.errors
+            for error in one.errors
+            if error.share.value
         ],
         format,
     )
@@ -60,20 +60,20 @@ def print_faults(found: "ErrorAnalysis", format: Format) -> None:
         )
     print_figures(
         "how far frequencies are from the true ones: total variation (by chance)",
-        ["report", *(distance.part for distance in found.faults[0].distances)],
+        ["report", *(distance.part for distance in found.errors[0].distances)],
         [
             [one.label]
             + [f"{number(part.value)} ({number(part.by_chance)})" for part in one.distances]
-            for one in found.faults
+            for one in found.errors
         ],
         format,
     )
     _print_sizes(
         "the most common mantissa with the most common exponent",
-        [(one.label, one.commonest) for one in found.faults if one.commonest],
+        [(one.label, one.commonest) for one in found.errors if one.commonest],
         format,
     )
-    surplus = [(one.label, size) for one in found.faults for size in one.surplus]
+    surplus = [(one.label, size) for one in found.errors for size in one.surplus]
     if surplus:
         _print_sizes("predicted beyond their share", surplus, format)
     print_lines(
@@ -103,7 +103,7 @@ def _percent(value: float | None) -> str:
 
 
 def _flat(found: "ErrorAnalysis") -> Iterator[ErrorRow]:
-    for one in found.faults:
+    for one in found.errors:
         yield from _of_report(one)
     for other in found.differences:
         of = other.share
@@ -119,10 +119,10 @@ def _flat(found: "ErrorAnalysis") -> Iterator[ErrorRow]:
 
 
 def _of_report(one: "ReportErrors") -> Iterator[ErrorRow]:
-    for fault in one.faults:
-        of = fault.share
+    for error in one.errors:
+        of = error.share
         yield ErrorRow(
-            "fault", one.label, fault.kind, of.value, of.low, of.high, of_squares=fault.of_squares
+            "error", one.label, error.kind, of.value, of.low, of.high, of_squares=error.of_squares
         )
     for part in one.distances:
         yield ErrorRow("distance", one.label, part.part, part.value, by_chance=part.by_chance)

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from numtok.analysis.profiling.shown import compact
+from numtok.analysis.profiling.short_values import compact
 from numtok.cli.output.printing import GAP, Format, one_line, print_table
 
 if TYPE_CHECKING:

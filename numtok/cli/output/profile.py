@@ -10,7 +10,7 @@ from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
 
-from numtok.analysis.profiling.shown import shown
+from numtok.analysis.profiling.short_values import shown
 from numtok.analysis.profiling.slot_profile import SlotProfile
 from numtok.analysis.profiling.warnings import ProfileWarning, listed, part, percent
 from numtok.cli.output.figures import amount, print_lines, width

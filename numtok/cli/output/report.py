@@ -13,17 +13,17 @@ from numtok.cli.output.figures import (
     share,
 )
 from numtok.cli.output.printing import Format, print_json, print_table
-from numtok.records import KNOWING
+from numtok.records import LIMITS
 
 if TYPE_CHECKING:
-    from numtok.evaluation.comparison.against import PublishedComparison
+    from numtok.evaluation.comparison.beside_published import PublishedComparison
     from numtok.evaluation.report_files import Evaluation
     from numtok.reports import Figure, Figures, Labels, Report
 
 # Figures that only a perfect model has, of which skill is made: how much of the way there it went
-# from the floor, which for errors is 1 - error / error of the floor.
+# from the baseline, which for errors is 1 - error / error of the baseline.
 PERFECT = {"mse": 0.0, "accuracy": 1.0, "label-nll": 0.0}
-SKILL = "skill is 1 - error / error of the floor"
+SKILL = "skill is 1 - error / error of the baseline"
 _PARTS_ACROSS = 3  # of a target or group; what fits a narrow terminal beside the names of metrics
 _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 
@@ -55,9 +55,11 @@ def print_report(
     for name, values in report.groups.items():
         if len(values) > 1:
             _print_parts(name, values, format, to)
-    _print_floors("floors", report.metrics, report.floors, format, to)
-    for name, floors in report.target_floors.items():
-        _print_floors(f"floors of target {name}", report.by_target[name], floors, format, to)
+    _print_baselines("baselines", report.metrics, report.baselines, format, to)
+    for name, baselines in report.target_baselines.items():
+        _print_baselines(
+            f"baselines of target {name}", report.by_target[name], baselines, format, to
+        )
     if report.labels is not None:
         _print_confusion(report.labels, format, to)
     _print_costs(evaluation, format, to)
@@ -177,54 +179,55 @@ def _print_parts(
     print_figures(f"by {name}", table[0], table[1:], format, to)
 
 
-def _print_floors(
+def _print_baselines(
     what: str,
     own: "Figures",
-    floors: "Mapping[str, Figures]",
+    baselines: "Mapping[str, Figures]",
     format: Format,
     to: TextIO | None,
 ) -> None:
     """The model's figures beside those that need no model, and its skill over them."""
-    metrics = [name for name in own if any(name in floor for floor in floors.values())]
+    metrics = [name for name in own if any(name in baseline for baseline in baselines.values())]
     numbers = _count(own)
     rows = [
         [name, number(_value(own, name))]
-        + [number(_value(floor, name)) for floor in floors.values()]
+        + [number(_value(baseline, name)) for baseline in baselines.values()]
         for name in metrics
     ]
     rows += [
         [f"skill by {name}", ""]
         + [
-            skill(name, _value(own, name), floor.get(name))
+            skill(name, _value(own, name), baseline.get(name))
             # Another part of the numbers may be harder, and the truth cannot be beaten.
-            if name in floor and floor[name].n == own[name].n and of not in KNOWING
+            if name in baseline and baseline[name].n == own[name].n and of not in LIMITS
             else "-"
-            for of, floor in floors.items()
+            for of, baseline in baselines.items()
         ]
         for name in PERFECT
         if name in metrics
     ]
     if rows:
-        knowing = [name for name in floors if name in KNOWING]
-        verb = "know" if len(knowing) > 1 else "knows"
-        told = f" ({' and '.join(knowing)} {verb} the truth)" if knowing else ""
-        title = f"{what}, which need no model{told}; {SKILL}"
-        names = [f"{name}{of_some(floor, numbers)}" for name, floor in floors.items()]
+        limits = [name for name in baselines if name in LIMITS]
+        kind = "limits" if len(limits) > 1 else "a limit"
+        verb = "are" if len(limits) > 1 else "is"
+        made = f" ({' and '.join(limits)} {verb} {kind}, made of the truth)" if limits else ""
+        title = f"{what}, which need no model{made}; {SKILL}"
+        names = [f"{name}{of_some(baseline, numbers)}" for name, baseline in baselines.items()]
         print_figures(title, ["metric", "model", *names], rows, format, to)
 
 
-def of_some(floor: "Figures", numbers: int) -> str:
-    """`` (52%)`` where the figures of a floor are of so many of the numbers alone, else nothing."""
-    return "" if _count(floor) == numbers else f" ({share(_count(floor) / numbers)})"
+def of_some(baseline: "Figures", numbers: int) -> str:
+    """`` (52%)`` where a baseline's figures are of so many of the numbers alone, else nothing."""
+    return "" if _count(baseline) == numbers else f" ({share(_count(baseline) / numbers)})"
 
 
 def _count(figures: "Figures") -> int:
     return max((figure.n for figure in figures.values()), default=0)
 
 
-def skill(metric: str, own: float | None, of_floor: "Figure | None") -> str:
-    """How much of the way from the floor to a perfect model a figure is; ``-`` where one of them is
-    not known or the floor cannot be told from perfect, which is in its interval.
+def skill(metric: str, own: float | None, of_baseline: "Figure | None") -> str:
+    """How much of the way from the baseline to a perfect model a figure is; ``-`` where one of them
+    is not known or the baseline cannot be told from perfect, which is in its interval.
 
     >>> from numtok.reports import Figure
     >>> skill("mse", 1.0, Figure(4.0, 3.0, 5.0, 90))
@@ -233,11 +236,11 @@ def skill(metric: str, own: float | None, of_floor: "Figure | None") -> str:
     '-'
     """
     perfect = PERFECT[metric]
-    if own is None or of_floor is None or of_floor.value in (None, perfect):
+    if own is None or of_baseline is None or of_baseline.value in (None, perfect):
         return "-"
-    if perfect in (of_floor.low, of_floor.high):
+    if perfect in (of_baseline.low, of_baseline.high):
         return "-"
-    return number(1 - (own - perfect) / (of_floor.value - perfect))
+    return number(1 - (own - perfect) / (of_baseline.value - perfect))
 
 
 def _print_confusion(labels: "Labels", format: Format, to: TextIO | None) -> None:
@@ -287,11 +290,11 @@ def _flat(report: "Report") -> Iterator[tuple[object, ...]]:
         for name, values in report.groups.items()
         for value, figures in values.items()
     ]
-    parts += [("floor", name, figures) for name, figures in report.floors.items()]
+    parts += [("baseline", name, figures) for name, figures in report.baselines.items()]
     parts += [
-        (f"floor of target {target}", name, figures)
-        for target, floors in report.target_floors.items()
-        for name, figures in floors.items()
+        (f"baseline of target {target}", name, figures)
+        for target, baselines in report.target_baselines.items()
+        for name, figures in baselines.items()
     ]
     for part, value, figures in parts:
         for metric, one in figures.items():

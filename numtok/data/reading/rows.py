@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from numtok.data.reading.arrow import column, slices, strings
 from numtok.data.reading.lines import FIELDS, Lines
-from numtok.data.reading.values import Values, distinct, integers, members_of, pairs_in, unquoted
-from numtok.records import CLUSTER, FLOOR, GROUP, USUAL_FLOORS, Row, as_text
+from numtok.data.reading.nested_values import members_of, pairs_in
+from numtok.data.reading.values import Values, distinct, integers, unquoted
+from numtok.records import CLUSTER, FLOOR, GROUP, USUAL_BASELINES, Row, as_text
 
 NO_ANSWER = np.iinfo(np.int64).min  # where a row has no answer_start
 _FAR = 10**18  # code points; no place in any text is further out
@@ -359,7 +360,7 @@ def problem_in(record: Row) -> str | None:
         if spans is None:
             return f"floors are of {target!r}, which is no target of the row"
         for name, values in floors.items():
-            if name in USUAL_FLOORS:
+            if name in USUAL_BASELINES:
                 return (
                     f"a floor cannot be called {name!r}, as one of those that every "
                     "report has; give it another name"

@@ -34,7 +34,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.codec import Spans, Texts
 from numtok.encoding.slots import places, tables, wording
 from numtok.encoding.slots.places import (
     ANCHOR,
@@ -70,6 +69,7 @@ from numtok.encoding.slots.places import (
     USED,
     VARIES,
 )
+from numtok.encoding.texts import Spans, Texts
 
 _FIXED_NODES = 4
 _WHOLE = -1  # what the JSON-like document, the other text and the targets are parts of

@@ -1,6 +1,6 @@
 """Several reports side by side: experiments, seeds, limits, published tables.
 
-against.py           published numbers beside measured ones
+beside_published.py  published numbers beside measured ones
 experiments.py       reports that differ only in the seed are one experiment; labels
 requirements.py      limits of figures such as r2>=0.99
 seeds.py             mean, deviation and interval over seeds, and Student's t-test

@@ -63,7 +63,7 @@ def grouped(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
     groups: dict[bytes, list[Evaluation]] = {}
     for evaluation in evaluations:
         report = evaluation.report
-        what = [report.scheme, report.configuration, report.learnt or report.data]
+        what = [report.scheme, report.configuration, report.training_data or report.data]
         what += [report.data, report.split, report.decoding]
         seeds = groups.setdefault(msgspec.json.encode(what, order="deterministic"), [])
         for other in seeds:
@@ -102,8 +102,8 @@ def told(evaluation: Evaluation) -> dict[str, str]:
     if settings.get("objective") == "mlm" and set(report.by_target) - {_WITHOUT_TARGETS}:
         settings["objective"] = "mlm:numbers"  # in full: targets are what is usual there
     settings |= {f"decoding.{key}": str(value) for key, value in report.decoding.items()}
-    if report.learnt not in (None, report.data):
-        settings["learnt"] = str(report.learnt)
+    if report.training_data not in (None, report.data):
+        settings["training_data"] = str(report.training_data)
     return settings | {"split": report.split, "data": report.data}
 
 

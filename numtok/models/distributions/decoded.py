@@ -20,9 +20,9 @@ from numtok.encoding.automaton import Automaton
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.encoding.schemes.base import Scheme
 from numtok.models.distributions.base import Predictive, checked
+from numtok.models.distributions.decoder_cells import cells, written
 from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.sampling import Sampling
-from numtok.models.distributions.written import cells, written
 
 _AT_ONCE = 1 << 12  # numbers that are written at a time: more leave the cache of a core
 _FOLLOWED = 1 << 12  # rows whose probabilities at every token are held at a time

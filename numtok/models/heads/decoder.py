@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from numtok.encoding.automaton import automaton
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.errors import UsageError
-from numtok.models.distributions.written import written
+from numtok.models.distributions.decoder_cells import written
 from numtok.models.heads._decoder import DecoderReader
 from numtok.models.heads.base import ValueHead, ValueReader
 from numtok.models.trunks.transformer import Shape

@@ -34,8 +34,9 @@ from numtok.data.weather import objects
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.stages.fetch import Config, Result, run
 from numtok.store import quota
-from numtok.store.artifact import Artifact, verify
+from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.faults import Plan, installed

@@ -18,8 +18,9 @@ from numtok.data.sources._json_items import items
 from numtok.data.sources.base import SOURCES
 from numtok.data.sources.numeracy600k import Numeracy600k, magnitude
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.store.artifact import Artifact, verify
+from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from numtok.store.verification import verify
 from numtok.sweeps.file import read_sweep
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from numtok.data.tasks.arithmetic import Arithmetic
 from numtok.data.tasks.base import SHARES, TASKS, TaskSplit
-from numtok.encoding.codec import Texts
+from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan

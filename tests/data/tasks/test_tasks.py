@@ -16,7 +16,7 @@ import pytest
 
 from numtok.data.tasks import _draws, _seen, _temperature_rows, _templates, _unrepeated, _windows
 from numtok.data.tasks.base import SHARES, TASKS, DerivedTask, TableTask, Task, TaskSplit, TextTask
-from numtok.encoding.codec import Texts
+from numtok.encoding.texts import Texts
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import FIELD, Row, is_split

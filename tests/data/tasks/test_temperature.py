@@ -570,7 +570,7 @@ def test_a_dry_run_tells_the_size_and_another_field_makes_another_version(
 def test_real_weather_goes_through_the_whole_chain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
-    """Eight days of March 2019: generated, encoded, trained on and evaluated beside floors."""
+    """Eight days of March 2019: generated, encoded, trained on and evaluated beside baselines."""
     file = SHARED / "era5/era5_t2m_uk_2019-03_cdslegacy.nc"
     if not file.exists():
         pytest.skip("needs the field of ERA5 in ../shared")
@@ -590,7 +590,7 @@ def test_real_weather_goes_through_the_whole_chain(
     model = train.run(tiny, store, lambda update: None).artifact
     chosen = evaluation.Config(model.ref, "coded", name="report", rows=20)
     report = read_report(evaluation.run(chosen, store, lambda *told: None).artifact).report
-    errors = {name: floor["mse"].value for name, floor in report.floors.items()}
+    errors = {name: baseline["mse"].value for name, baseline in report.baselines.items()}
     assert list(errors) == [
         "quantisation", "mean", "climatology", "daily-persistence", "persistence", "nearest",
         "linear", "boosted",
@@ -600,7 +600,8 @@ def test_real_weather_goes_through_the_whole_chain(
     assert known["linear"] < known["persistence"] < known["mean"]
     assert report.numbers == sum(len(read(row)["data"]) for row in rows_of(artifact)["test"][:20])
     assert set(report.groups) == {"days", "hour"}
-    low, high = report.floors["persistence"]["mse"].low, report.floors["persistence"]["mse"].high
+    persistence = report.baselines["persistence"]["mse"]
+    low, high = persistence.low, persistence.high
     assert low is not None and high is not None and low < known["persistence"] < high
     import pyarrow.parquet as pq
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.encoding.codec import Spans, Texts, cut
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.encoding.texts import Spans, Texts, cut
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from numtok.encoding.codec import Texts
 from numtok.encoding.schemes.base import SCHEMES, Encoded, Failure, Outcome
+from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.objectives.base import OBJECTIVES

@@ -18,7 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from numtok.encoding.codec import Spans, Texts, cut
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, from_alphabet, to_alphabet
 from numtok.encoding.text_tokenizers._words import WORD_PATTERN, WordTable
 from numtok.encoding.text_tokenizers.base import (
@@ -29,6 +28,7 @@ from numtok.encoding.text_tokenizers.base import (
     Segments,
 )
 from numtok.encoding.text_tokenizers.file import File
+from numtok.encoding.texts import Spans, Texts, cut
 from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan

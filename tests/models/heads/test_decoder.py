@@ -22,8 +22,8 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.models.distributions import decoded
 from numtok.models.distributions.decoded import DecoderDistribution
+from numtok.models.distributions.decoder_cells import cells, written
 from numtok.models.distributions.sampling import Sampling
-from numtok.models.distributions.written import cells, written
 from numtok.models.heads._decoder import DecoderReader
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.trunks.transformer import Shape

@@ -67,7 +67,7 @@ class EvaluatedSplit:
     def report(
         self,
         scores: Scores,
-        floors: dict[str, Figures],
+        baselines: dict[str, Figures],
         lengths: NDArray[np.int32],
         notes: Iterable[str],
         **others: Any,
@@ -89,7 +89,7 @@ class EvaluatedSplit:
             valid_metrics=scores.valid_metrics,
             by_target=scores.by_target,
             groups=scores.groups,
-            floors=floors,
+            baselines=baselines,
             costs=loaded.costs(lengths),
             notes=[*scores.notes, *notes],
             **fields,

@@ -23,7 +23,7 @@ from numtok.models.trunks.mlp import Mlp
 from numtok.registry import settings_of, spec_of
 from numtok.seeds import seed_of
 from numtok.training.features import Features, Inputs
-from numtok.training.fitting import FittingRecipe, TableLearner, TableRows, held_back
+from numtok.training.table_learner import FittingRecipe, TableLearner, TableRows, held_back
 
 _ROUNDING = 16  # spacings of float64: less apart are results of one number
 _ROUNDED = 1e-9  # of the unit interval

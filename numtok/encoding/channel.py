@@ -1,0 +1,47 @@
+"""What a scheme is given of numbers, and how many of them its channel does not hold."""
+
+import numpy as np
+
+from numtok.encoding.normalizers.base import FittedNormalizer
+from numtok.encoding.schemes.base import Encoded, Scheme
+from numtok.numerals.column import Numerals
+
+_HELD = 10**6  # digits, read as one number, that float32 holds whatever they are multiplied by
+
+
+def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
+    """The numbers that a scheme is given: those of the text, normalised."""
+    if by.normalizer.identity:
+        return numerals
+    return numerals.with_values(by.forward(numerals.values), by.normalizer.keeps_zero)
+
+
+def inexact(
+    numerals: Numerals, encoded: Encoded, scheme: Scheme, normalizer: FittedNormalizer
+) -> int:
+    """How many ordinary numbers their channel does not hold as they were written.
+
+    That is, the value there is half a unit of the last digit off, or more (zeros at the end are no
+    such digits). A channel is float32, which holds about seven digits, fewer after some
+    normalisations.
+    """
+    assert encoded.channel is not None
+    digits, exponents, _, more = numerals.significands
+    # Where values are multiplied alone, fewer digits than float32 tells apart need no look.
+    multiplied = normalizer.normalizer.linear and normalizer.normalizer.keeps_zero
+    few = _HELD if multiplied or normalizer.normalizer.identity else 0
+    near = np.flatnonzero((digits >= few) & (encoded.outcomes == 0))
+    if not len(near):
+        return 0
+    from numtok.numerals.decimals import further_than_digits
+
+    looked_at = slice(None) if len(near) == len(digits) else near
+    first = near
+    if scheme.tokens_per_number != 1:
+        first = (np.cumsum(encoded.lengths) - encoded.lengths)[near]
+    read = scheme.factors[encoded.tokens[first]] * encoded.channel[looked_at]
+    if not normalizer.normalizer.identity:
+        read = normalizer.inverse(read)
+    return further_than_digits(
+        numerals.values[looked_at], read, digits[looked_at], exponents[looked_at], more[looked_at]
+    )

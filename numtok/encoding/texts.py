@@ -1,0 +1,163 @@
+"""Columns of texts as bytes, the numbers found in them, and the pieces in between."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from numtok.encoding.text_tokenizers.base import Pieces, Segments
+from numtok.encoding.text_tokenizers.base import cut as cut_pieces
+from numtok.errors import DataError
+
+CHUNK = 8 << 20  # bytes of text encoded at a time, about
+_ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
+
+
+class Texts(NamedTuple):
+    """``n`` texts as bytes: text r is ``data[rows[r]:rows[r + 1]]``, valid UTF-8."""
+
+    data: NDArray[np.uint8]  # [bytes]
+    rows: NDArray[np.int32]  # [n + 1]
+
+    @classmethod
+    def of(cls, texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> "Texts":
+        """Texts from a list of strings, or from an Arrow column of strings of any layout.
+
+        The bytes of an Arrow array of strings, large ones too, are not copied; other layouts
+        (string views, dictionaries, chunks) are brought into that form first. What pyarrow takes
+        for a column, as those of pandas and polars, goes as well.
+        Raises DataError where it is no column of strings, has a null, or holds more than 2 GiB.
+        """
+        column = _string_column(texts)
+        if not len(column):
+            return cls(np.empty(0, np.uint8), np.zeros(1, np.int32))
+        _, offsets, data = column.buffers()
+        large = pa.types.is_large_string(column.type)
+        rows = np.frombuffer(offsets, np.int64 if large else np.int32)
+        rows = rows[column.offset : column.offset + len(column) + 1]
+        characters = np.frombuffer(data or b"", np.uint8)
+        if large:
+            first, last = int(rows[0]), int(rows[-1])
+            if last - first > np.iinfo(np.int32).max:
+                raise DataError(
+                    f"the texts have {last - first} bytes together, at most "
+                    f"{np.iinfo(np.int32).max} are possible; take slices of the column"
+                )
+            characters, rows = characters[first:last], rows - first
+        return cls(characters, rows.astype(np.int32, copy=False))
+
+
+class Spans(NamedTuple):
+    """The numbers of ``n`` texts, in order; offsets are bytes of ``Texts.data``."""
+
+    starts: NDArray[np.int32]  # [numbers]
+    ends: NDArray[np.int32]  # [numbers]
+    counts: NDArray[np.int32]  # [n] numbers in each text
+
+
+def unescape(text: str) -> str:
+    r"""Undo the escape of literal special tokens, for the pieces of a ``text`` column.
+
+    >>> print(unescape(r"[\NUM] and [\\PAD]"))
+    [NUM] and [\PAD]
+    """
+    return _ESCAPED.sub(r"\1", text)
+
+
+def offsets(counts: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32[n + 1]: where each of ``n`` runs begins among all; the last is their sum.
+
+    Raises DataError where int32 cannot hold the sum.
+    """
+    bounds = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=bounds[1:])
+    if bounds[-1] > np.iinfo(np.int32).max:
+        raise DataError(
+            f"a row, or a few rows together, would have {bounds[-1]} tokens or bytes; "
+            f"at most {np.iinfo(np.int32).max} are possible: split the longest row"
+        )
+    return bounds.astype(np.int32)
+
+
+def segments_of(texts: Texts, spans: Spans, marks: NDArray[np.int32] | None) -> Segments:
+    """Texts cut where tokens must begin: at each text, at each mark, and in a long text before a
+    number every few MiB, so that the work on it needs memory for so much and no more."""
+    cuts = [texts.rows]
+    if marks is not None:
+        cuts.append(marks[marks >= 0])
+    if len(spans.starts) and np.diff(texts.rows).max(initial=0) > CHUNK:
+        nearest = np.searchsorted(spans.starts, np.arange(0, texts.rows[-1], CHUNK))
+        cuts.append(spans.starts[np.minimum(nearest, len(spans.starts) - 1)])
+    bounds = np.unique(np.concatenate(cuts)).astype(np.int32)
+    limits = texts.rows[np.searchsorted(texts.rows, bounds[:-1], side="right")]
+    counts = np.diff(np.searchsorted(spans.starts, bounds)).astype(np.int32)
+    return Segments(texts.data, bounds, limits, counts, spans.starts, spans.ends)
+
+
+def chunks_of(segments: Segments) -> Iterator[Segments]:
+    """Runs of segments of some MiB."""
+    numbers = offsets(segments.counts)
+    bounds, count = segments.bounds, len(segments.counts)
+    begin = 0
+    while True:
+        enough = np.searchsorted(bounds, int(bounds[begin]) + CHUNK, side="right") - 1
+        end = min(max(int(enough), begin + 1), count)
+        among = slice(numbers[begin], numbers[end])
+        yield Segments(
+            segments.data,
+            bounds[begin : end + 1],
+            segments.limits[begin:end],
+            segments.counts[begin:end],
+            segments.starts[among],
+            segments.ends[among],
+        )
+        begin = end
+        if begin >= count:
+            return
+
+
+def cut(texts: Texts, spans: Spans) -> Pieces:
+    """The text between the numbers, escaped: one piece more than numbers for each text."""
+    return cut_pieces(
+        Segments(texts.data, texts.rows, texts.rows[1:], spans.counts, spans.starts, spans.ends)
+    )
+
+
+def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> Any:
+    """The texts as one Arrow array, string or large_string, without nulls."""
+    column: Any = texts
+    if not isinstance(column, pa.Array | pa.ChunkedArray):
+        if isinstance(texts, str | bytes):
+            raise DataError("texts are one string, a list or a column of strings is needed: [text]")
+        try:
+            column = pa.array(texts)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise DataError(
+                f"texts cannot be read as a column of strings ({error}); give a list of str, or an "
+                "Arrow column"
+            ) from None
+    if column.null_count == 0 and pa.types.is_string(column.type) and isinstance(column, pa.Array):
+        return column
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    readable = (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+    # Of an empty list, and of one of None alone, nobody knows the type.
+    if not readable and not pa.types.is_null(kind):
+        raise DataError(
+            f"texts are a column of {column.type}, one of strings is needed; cast it, or take "
+            "another column"
+        )
+    column = column.cast(pa.large_string())  # where chunks may be any size together
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if column.null_count:  # asked here, since a dictionary may hold a null itself
+        row = column.is_null().index(True).as_py()
+        raise DataError(
+            f"text {row} is null, and {column.null_count} are in all; leave such rows out, "
+            'or fill them with ""'
+        )
+    return column

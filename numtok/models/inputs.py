@@ -1,0 +1,96 @@
+"""A batch to learn from as tensors, on the host or on a device."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from numtok.models.batches import PAD
+from numtok.models.objectives.base import TrainingBatch
+
+
+class ModelInputs(NamedTuple):
+    """An :class:`TrainingBatch` as tensors; ``real`` is None where no token is padding.
+
+    ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
+    names, [B, Q], or of all, [B, L]; ``where`` is None where a token is predicted at each of these.
+    ``projected``: flat indices into [B, L] of the prefixes that are projected; None where none is.
+    """
+
+    tokens: Tensor
+    values: Tensor
+    real: Tensor | None
+    asked: Tensor | None
+    where: Tensor | None
+    labels: Tensor
+    number_where: Tensor
+    number_targets: Tensor  # [N, W]
+    projected: Tensor | None = None
+
+    def predicting(self, hidden_BQD: Tensor) -> Tensor:
+        """[K, D] of these states those that predict a token."""
+        flat = hidden_BQD.flatten(0, 1)
+        return flat if self.where is None else flat[self.where]
+
+    @classmethod
+    def on_host(
+        cls,
+        example: TrainingBatch,
+        targets_NW: NDArray[Any],
+        projected: NDArray[np.int64] | None = None,
+    ) -> "ModelInputs":
+        """Not yet on a device: on the CPU nothing is copied. With ``projected`` all states are
+        asked for."""
+        asked, where, number_where = example.asked
+        if projected is not None:
+            asked, where, number_where = None, example.where, example.number_where
+        places = example.tokens.size if asked is None else asked.size
+        arrays = (
+            example.tokens,
+            example.values,
+            None if example.real.all() else example.real,
+            asked,
+            None if len(where) == places else where,
+            example.labels,
+            number_where,
+            targets_NW,
+            projected,
+        )
+        return cls._make(None if one is None else torch.from_numpy(one) for one in arrays)
+
+    def widened(self, length: int) -> "ModelInputs":
+        """With pads behind each row, ``length`` tokens in all, and none but all states asked for.
+
+        So of all batches of as many rows the trunk sees the same shapes, whatever is predicted.
+        """
+        rows, before = self.tokens.shape
+        first_B1 = torch.arange(0, rows * length, length)[:, None]
+        places = (first_B1 + (torch.arange(before) if self.asked is None else self.asked)).flatten()
+        real = torch.ones_like(self.tokens, dtype=torch.bool) if self.real is None else self.real
+        more = (0, length - before)
+        real = F.pad(real, more)
+        real[:, 0] = True  # of rows without any token too: attention needs something
+        return self._replace(
+            tokens=F.pad(self.tokens, more, value=PAD),
+            values=F.pad(self.values, more, value=1.0),
+            real=real,
+            asked=None,
+            where=places if self.where is None else places[self.where],
+            number_where=places[self.number_where],
+        )
+
+    def pinned(self) -> "ModelInputs":
+        """In memory of the host that stays in place: a GPU copies from it when it comes to it,
+        and :meth:`to` does not wait, as it does for other memory until all before is done."""
+        return self._each(Tensor.pin_memory)
+
+    def to(self, device: torch.device) -> "ModelInputs":
+        """On ``device``. PyTorch keeps pinned memory for as long as it is copied from."""
+        return self._each(lambda one: one.to(device, non_blocking=True))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "ModelInputs":
+        return ModelInputs._make(None if one is None else change(one) for one in self)

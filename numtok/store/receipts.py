@@ -1,0 +1,119 @@
+"""Receipts: what vouches for the finished files of one unit of work, so that a run goes on."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from numtok import files
+from numtok.records import Value, check_depth, convert, decode
+from numtok.store.artifact import (
+    FORMAT,
+    NAME,
+    RECEIPTS,
+    SMALL,
+    Output,
+    is_inside,
+    is_there,
+    readable_json,
+)
+
+
+class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One finished unit of a stage: what went in, what came out, what was counted."""
+
+    schema: int
+    unit: str
+    input: str
+    settings: str
+    outputs: tuple[Output, ...]
+    facts: dict[str, Value]
+
+
+def write_receipt(
+    draft: Path,
+    unit: str,
+    *,
+    input: str,
+    settings: str,
+    outputs: Sequence[Output],
+    facts: Mapping[str, Any],
+) -> None:
+    """Vouch for the finished files of one unit; the last thing a unit does.
+
+    ``input`` and ``settings`` are digests of what went in. Needs only the
+    folder, so a spawned worker can call it. Raises StoreError.
+    """
+    for output in outputs:
+        if not is_inside(output.path):
+            raise ValueError(f"{output.path!r} leaves the artifact's folder")
+    receipt = readable_json(Receipt(FORMAT, unit, input, settings, tuple(outputs), dict(facts)))
+    if len(receipt) > SMALL:
+        raise ValueError(
+            f"the receipt of {unit} has {len(receipt)} bytes, at most {SMALL} are read"
+        )
+    files.write_atomic(_receipt_path(draft, unit), receipt)
+
+
+def read_receipt(
+    draft: Path, unit: str, *, input: str, settings: str, facts: Any = dict[str, Value]
+) -> Receipt | None:
+    """The receipt of a unit, if the unit need not be done again.
+
+    That is: it was written for the same input and settings digests, its facts are of that type,
+    and every file it lists is there with its size and sha256. Otherwise None, and what is there of
+    the unit is removed. Raises StoreError.
+    """
+    path = _receipt_path(draft, unit)
+    with files.reporting("continue from", path):
+        if not is_there(path):
+            return None
+        receipt = _load_receipt(path, facts)
+        if receipt is not None:
+            asked = (receipt.unit, receipt.input, receipt.settings) == (unit, input, settings)
+            if asked and all(_matches(draft, output) for output in receipt.outputs):
+                return receipt
+            for output in receipt.outputs:
+                if is_there(draft / output.path):
+                    files.system.unlink(draft / output.path)
+        files.system.unlink(path)
+    return None
+
+
+def vouched(draft: Path) -> dict[str, Output]:
+    """Every file that a readable receipt of the draft lists, by path."""
+    folder = draft / RECEIPTS
+    found: dict[str, Output] = {}
+    for entry in files.system.scandir(folder):
+        if entry.name.startswith("."):  # one whose writing was cut short
+            continue
+        if (receipt := _load_receipt(folder / entry.name)) is not None:
+            found |= {output.path: output for output in receipt.outputs}
+    return found
+
+
+def _matches(folder: Path, output: Output) -> bool:
+    path = folder / output.path
+    if not is_there(path) or files.system.stat(path).st_size != output.bytes:
+        return False
+    return files.sha256_file(path)[0] == output.sha256
+
+
+def _receipt_path(draft: Path, unit: str) -> Path:
+    if not NAME.fullmatch(unit):
+        raise ValueError(f"unit {unit!r} is not a name")
+    return draft / RECEIPTS / f"{unit}.json"
+
+
+def _load_receipt(path: Path, facts: Any = dict[str, Value]) -> Receipt | None:
+    """None for one that is damaged: its unit is simply done again."""
+    data = files.read_bytes(path, SMALL)
+    try:
+        receipt = decode(data, Receipt)
+        check_depth(receipt.facts)
+        convert(receipt.facts, facts)
+    except ValueError:
+        return None
+    safe = receipt.schema == FORMAT and all(is_inside(output.path) for output in receipt.outputs)
+    return receipt if safe else None

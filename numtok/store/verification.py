@@ -1,0 +1,103 @@
+"""Whether an artifact still is what was written down of it."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from numtok import files
+from numtok.errors import StoreError
+from numtok.store.artifact import (
+    FILES,
+    MANIFEST,
+    SMALL,
+    Artifact,
+    Manifest,
+    Output,
+    manifest_bytes,
+    read_listing,
+    read_manifest,
+    version_of,
+    walk,
+)
+
+
+@dataclass
+class Check:
+    """What ``verify`` looked at and what it found wrong, one line each; ``files`` were read of
+    those ``listed``."""
+
+    problems: list[str] = field(default_factory=list)
+    listed: int = 0
+    files: int = 0
+    bytes: int = 0
+
+
+def verify(artifact: Artifact, sample: int | None = None) -> Check:
+    """Read every byte of an artifact again and compare it with what was written down.
+
+    With ``sample``, the bytes of at most so many files, chosen anew each time; that all files are
+    there is looked at in any case. Damage of any kind is a problem in the result and never raised.
+    """
+    check = Check()
+    try:
+        manifest = read_manifest(artifact.path)
+        check.problems += _check_manifest(artifact, manifest)
+        outputs = read_listing(artifact.path, manifest.content)
+        with files.reporting("list", artifact.path):
+            there = dict(walk(artifact.path))
+    except StoreError as error:
+        check.problems.append(str(error))
+        return check
+    totals = (len(outputs), sum(output.bytes for output in outputs))
+    if totals != (manifest.files, manifest.bytes):
+        check.problems.append(f"{FILES} lists {totals}, {MANIFEST} says otherwise")
+    check.listed = len(outputs)
+    chosen = outputs if sample is None else random.sample(outputs, min(sample, len(outputs)))
+    read = {output.path for output in chosen}
+    for output in outputs:
+        plain = there.pop(output.path, None)
+        if plain is None:
+            check.problems.append(f"{output.path!r} is missing")
+        elif plain:
+            if output.path in read:
+                _check_file(artifact.path, output, check)
+        else:
+            check.problems.append(f"{output.path!r} is not a plain file")
+    check.problems += [f"{path!r} is not listed in {FILES}" for path in there]
+    return check
+
+
+def _check_manifest(artifact: Artifact, manifest: Manifest) -> Iterator[str]:
+    if files.read_bytes(artifact.path / MANIFEST, SMALL) != manifest_bytes(manifest):
+        yield f"{MANIFEST} was edited: its digest does not belong to its fields"
+    if (manifest.kind, manifest.name, manifest.version) != (
+        artifact.kind,
+        artifact.name,
+        artifact.version,
+    ):
+        whose = f"{manifest.kind}/{manifest.name}@{manifest.version}"
+        yield f"{MANIFEST} is that of {whose}, not of {artifact.kind}/{artifact.ref}"
+    made = version_of(manifest.kind, manifest.settings, manifest.parents)
+    if made != manifest.version:
+        yield f"{MANIFEST} was edited: its settings and parents have the version {made}"
+
+
+def _check_file(folder: Path, output: Output, check: Check) -> None:
+    path = folder / output.path
+    try:
+        with files.reporting("look at", path):
+            size = files.system.stat(path).st_size
+        # One of another size is not read: it may be without end.
+        digest, size = files.sha256_file(path) if size == output.bytes else ("", size)
+    except StoreError as error:
+        check.problems.append(str(error))
+        return
+    check.files += 1
+    check.bytes += size
+    if size != output.bytes:
+        check.problems.append(f"{output.path!r} has {size} bytes, {FILES} says {output.bytes}")
+    elif digest != output.sha256:
+        check.problems.append(
+            f"{output.path!r} was changed: its sha256 is {digest}, {FILES} says {output.sha256}"
+        )

@@ -1,0 +1,106 @@
+"""What folders and pages say of the tree: every file is named where a reader looks for it."""
+
+import ast
+import re
+from collections.abc import Mapping
+
+from tests.imports import PACKAGE, ROOT, Source, parsed, tree
+from tests.test_architecture import registry_folders
+
+_LINE = re.compile(r"^([\w.]+(?:\.py|/))  +\S", re.M)
+
+
+def content(folder: str, modules: Mapping[str, Source]) -> set[str]:
+    """The files and packages directly in a folder: ``{"model.py", "heads/"}``."""
+    inside = {module for module in modules if module.rpartition(".")[0] == folder}
+    return {
+        f"{module.rpartition('.')[2]}{'/' if modules[module].is_folder else '.py'}"
+        for module in inside
+    }
+
+
+def unnamed(modules: Mapping[str, Source]) -> list[str]:
+    """What the docstrings of folders leave out, name twice, or name and is not there.
+
+    A registry's folder is left out, each file in it is a name, and so is a folder of data alone.
+    """
+    found = []
+    names = registry_folders(modules)
+    for folder, source in modules.items():
+        if not source.is_folder or folder in names:
+            continue
+        listed = _LINE.findall(ast.get_docstring(parsed(source.text)) or "")
+        there = content(folder, modules)
+        found += [f"{folder} does not name {name}" for name in sorted(there - set(listed))]
+        gone = set(listed) - there - _data_folders(folder)
+        found += [f"{folder} names {name}, which is not there" for name in sorted(gone)]
+        twice = {name for name in listed if listed.count(name) > 1}
+        found += [f"{folder} names {name} twice" for name in sorted(twice)]
+    return found
+
+
+def _data_folders(folder: str) -> set[str]:
+    place = PACKAGE.joinpath(*folder.split(".")[1:])
+    return {f"{path.name}/" for path in place.glob("*/") if not (path / "__init__.py").exists()}
+
+
+def mapped(readme: str) -> list[str]:
+    """The folders in the README's map, the fenced block whose first line is ``numtok/``."""
+    block = readme.partition("```text\nnumtok/\n")[2].partition("\n```")[0]
+    return re.findall(r"^  (\w+/)  +\S", block, re.M)
+
+
+def top_level(modules: Mapping[str, Source]) -> list[str]:
+    return sorted(name for name in content("numtok", modules) if name.endswith("/"))
+
+
+def test_every_folder_names_its_files() -> None:
+    assert not unnamed(tree())
+
+
+def test_the_readme_maps_the_folders() -> None:
+    assert sorted(mapped((ROOT / "README.md").read_text("utf-8"))) == top_level(tree())
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    links = [
+        (page, link)
+        for page in pages
+        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8"))
+        if "://" not in link
+    ]
+    assert len(links) > 10
+    assert [(page.name, link) for page, link in links if not (page.parent / link).exists()] == []
+
+
+# --- each can fail -----------------------------------------------------------------------------
+
+
+def test_a_file_that_no_docstring_names_is_found() -> None:
+    text = '''"""Models.
+
+    heads/    how a number comes out
+    model.py  embedder, trunk and heads
+    gone.py   what was there before
+    model.py  once more
+    """'''
+    modules = {
+        "numtok.x": Source(text.replace("\n    ", "\n"), is_folder=True),
+        "numtok.x.model": Source(""),
+        "numtok.x.trunk": Source(""),
+        "numtok.x.heads": Source("", is_folder=True),
+        "numtok.x.heads.base": Source("HEADS = Registry('numtok.x.heads', 'head')"),
+        "numtok.x.heads.mdn": Source(""),
+    }
+    assert unnamed(modules) == [
+        "numtok.x does not name trunk.py",
+        "numtok.x names gone.py, which is not there",
+        "numtok.x names model.py twice",
+    ]
+
+
+def test_the_map_of_a_page_is_read() -> None:
+    page = "```text\nnumtok/\n  cli/     one file a command\n  store/   artifacts\n```\n  x/  no\n"
+    assert mapped(page) == ["cli/", "store/"]
+    assert top_level(tree()) != mapped(page)
