@@ -86,7 +86,7 @@ def check_declared(thing: object, name: str, **wanted: type) -> None:
         good = isinstance(value, kind_of) and bool(value)
         expected = f"expected a {kind_of.__name__} that is not empty"
         require(thing, name, good, f"{key}: got {value!r}, {expected}")
-    frozen = is_dataclass(thing) and vars(kind)["__dataclass_params__"].frozen
+    frozen = is_dataclass(thing) and kind.__dataclass_params__.frozen
     require(thing, name, frozen, f"got {kind.__qualname__}, expected a frozen dataclass")
 
 
