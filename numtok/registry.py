@@ -9,10 +9,12 @@ A spec is ``name[:positional][,key=value...]``, for example
 ``p1000,exponents=-10..10``. The settings are the fields of a frozen dataclass,
 read by their annotation, so a misspelt key is an error with the nearest match
 and :func:`settings_of` gives the complete, canonical dictionary that digests
-are taken over. What an object learns from data is a field as well, marked
+are taken over. A class with a setting that has no default may say ``checked_at``, a spec at which
+its contract is checked. What an object learns from data is a field as well, marked
 :data:`LEARNT`.
 """
 
+import copy
 import importlib
 import inspect
 import os
@@ -29,6 +31,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origi
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import (
     Check,
+    hold,
     import_error,
     is_plugin_file,
     plugin_folders,
@@ -112,6 +115,11 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
+    @property
+    def package(self) -> str:
+        """The package whose files are its names."""
+        return self._package
+
     def names(self) -> tuple[str, ...]:
         """All names, sorted, without importing any module of the package but itself."""
         return tuple(sorted(self._files()))
@@ -186,6 +194,17 @@ class Registry(Generic[T]):
         """The contract suite of this registry, ``_contract.py`` in its folder."""
         return importlib.import_module(f"{self._package}._contract")
 
+    def held(self, thing: T) -> T:
+        """A copy of an object, of numtok's own too, whose answers are held to the contract."""
+        copied = copy.copy(thing)
+        hold(copied, self._checks, self._contract)
+        return copied
+
+    def checked_at(self, name: str) -> str:
+        """The spec at which the contract of a class is checked: its ``checked_at`` where settings
+        must be given, else its name."""
+        return str(getattr(self[name], "checked_at", name))
+
     def required(self, name: str) -> list[str]:
         """The settings of a class that a spec has to give."""
         return _required(self[name])
@@ -229,6 +248,13 @@ class Registry(Generic[T]):
         if wrong := _mistyped_in(classes[0]):
             raise UsageError(f"{module.__file__}: {classes[0].__name__}.{wrong}")
         return classes[0]
+
+
+def registry_in(package: str) -> Registry[Any]:
+    """The registry of a package: the one that its ``base`` defines. StopIteration where none is."""
+    base = vars(importlib.import_module(f"{package}.base"))
+    every = (value for value in base.values() if isinstance(value, Registry))
+    return next(registry for registry in every if registry.package == package)
 
 
 def import_plugins_from_everywhere() -> None:
@@ -441,7 +467,7 @@ def _read(kind: type, known: Mapping[str, Field[Any]], key: str, value: Any) -> 
     if key not in known:
         raise unknown(f"setting of {name!r}", key, known)
     wanted = get_type_hints(kind)[key]
-    if value is None and wanted == str | None:  # what is not learnt yet
+    if value is None and type(None) in get_args(wanted):  # what is not learnt yet, or not given
         return None
     text = str(value)
     try:

@@ -345,7 +345,7 @@ def test_a_plugin_that_breaks_the_contract_is_a_negative_verdict(
     ran = numtok("schemes", "--check", "mine", "--json")
     assert ran.code == 1
     assert ran.err == (
-        "numtok: the contract of a scheme is broken by mine (1 checks); the table says where\n"
+        "numtok: the contract of a scheme is broken by mine (1 check); the table says where\n"
     )
     *others, digest = json.loads(ran.out)["rows"]
     assert {row["result"] for row in others} == {"ok"}

@@ -1,6 +1,7 @@
 """The command line: one thin file a command.
 
 output/       how what commands find and make is printed
+check.py      numtok check
 compare.py    numtok compare
 demo.py       numtok demo
 encode.py     numtok encode

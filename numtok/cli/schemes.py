@@ -33,7 +33,7 @@ def command(
     if check:
         from numtok.cli.output.checks import print_checks
 
-        print_checks(check, chosen)
+        print_checks("scheme", check, chosen)
         return
     rows: list[tuple[object, ...]] = []
     for name in SCHEMES:

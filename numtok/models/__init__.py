@@ -12,6 +12,7 @@ gated.py        a gated MLP: the projection of the state before a prefix
 generation.py   whole answers out of a model, token by token
 inputs.py       a batch as tensors, on the host or on a device
 likelihood.py   how probable whole rows are, tokens and numbers together
+made_up.py      small made-up batches: what parts of models are checked on
 model.py        embedder, trunk and heads together
 prefixed.py     token vectors, and before each number one made of its value
 presets.py      sizes of models by name

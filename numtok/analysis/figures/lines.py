@@ -49,6 +49,7 @@ class LinesFigure(FigureKind):
     """
 
     source: ClassVar[str] = "Decoding-based Regression, Figures 6 and 8 to 12"
+    checked_at: ClassVar[str] = "lines,x=rows"
     x: str = ""
     metric: str = "r2"
     over: str = "seeds"

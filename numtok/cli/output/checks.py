@@ -1,21 +1,22 @@
-"""What ``numtok schemes --check`` prints."""
+"""What ``numtok check`` prints, and ``numtok schemes --check``."""
 
-from numtok.cli.output.printing import Format, print_table
-from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.schemes.base import SCHEMES
+from collections.abc import Sequence
+
+from numtok.cli.output.printing import Format, counted, print_table
+from numtok.contracts import check_spec
 from numtok.errors import NegativeVerdict
 
 
-def print_checks(specs: list[str], format: Format) -> None:
-    """Run the contract suite on each scheme; NegativeVerdict if one breaks it."""
+def print_checks(kind: str, specs: Sequence[str], format: Format) -> None:
+    """Run the contract suite of a kind on each spec; NegativeVerdict if one breaks it."""
     rows = []
     broken: dict[str, int] = {}
     for spec in specs:
-        for result in SCHEMES.contract().check(scheme_of(spec)):
+        for result in check_spec(kind, spec):
             rows.append((spec, result.name, "ok" if result.passed else "BROKEN", result.message))
             if not result.passed:
                 broken[spec] = broken.get(spec, 0) + 1
-    print_table("contract suite", ("scheme", "check", "result", "what broke"), rows, format)
+    print_table("contract suite", (kind, "check", "result", "what broke"), rows, format)
     if broken:
-        what = ", ".join(f"{spec} ({count} checks)" for spec, count in broken.items())
-        raise NegativeVerdict(f"the contract of a scheme is broken by {what}; the table says where")
+        what = ", ".join(f"{spec} ({counted(count, 'check')})" for spec, count in broken.items())
+        raise NegativeVerdict(f"the contract of a {kind} is broken by {what}; the table says where")

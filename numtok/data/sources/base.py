@@ -66,10 +66,12 @@ class Source(ABC):
     a :class:`TextSource` or a :class:`FieldSource`; their fields are options.
 
     ``revision`` rises when the same files become another table or field. A field whose name is a
-    word of Python ends in ``_``, as ``from_`` for ``--from``.
+    word of Python ends in ``_``, as ``from_`` for ``--from``. ``asks_for_names`` says that what
+    there is cannot be named without a server.
     """
 
     revision: ClassVar[int]
+    asks_for_names: ClassVar[bool] = False
 
 
 class TableSource(Source):

@@ -60,6 +60,7 @@ class Era5(FieldSource):
     """
 
     revision: ClassVar[int] = 2
+    checked_at: ClassVar[str] = "era5,from_=field.nc"
 
     from_: str = "arco"
     variable: str = "2m_temperature"

@@ -33,6 +33,8 @@ class Openml(TableSource):
     """
 
     revision: ClassVar[int] = 1
+    asks_for_names: ClassVar[bool] = True
+    checked_at: ClassVar[str] = "openml,task=361234"
 
     suite: int | None = None
     task: int | None = None

@@ -112,6 +112,7 @@ class Uci(TableSource):
     """
 
     revision: ClassVar[int] = 1
+    checked_at: ClassVar[str] = "uci,set=yacht"
 
     set: str
     from_: str = _REPOSITORY

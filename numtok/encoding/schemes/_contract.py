@@ -1,6 +1,6 @@
-"""What every scheme must do, as checks that run anywhere: ``numtok schemes --check NAME``.
+"""What every scheme must do, as checks that run anywhere: ``numtok check scheme NAME``.
 
-Each check takes a scheme and a seed and raises :class:`ContractBreak`, one line
+Each check takes a scheme and a seed and raises ``ContractBreak``, one line
 that names the scheme, the check, the number, what was got and what was
 expected. They hold for a scheme that nobody here has seen, whether its numbers
 have one length or many, with a value channel or without. The sample of numbers
@@ -10,21 +10,20 @@ is a pure function of the scheme's bounds and the seed::
         print(result.name, result.passed, result.message)
 """
 
-import json
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import is_dataclass
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.contracts import CheckResult, ContractBreak, results
+from numtok.contracts import CheckResult, check_declared, check_settings, expect, fail, results
 from numtok.encoding.sample_literals import decade_of, sample
 from numtok.encoding.scheme_digest import at_defaults, digest_of, learnt
+from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import (
     LOSSES,
     SCHEMES,
@@ -38,7 +37,6 @@ from numtok.encoding.schemes.base import (
 )
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.literals import plain_literal
-from numtok.registry import name_of, settings_of, spec_of
 
 _LONGEST_WALK = 24  # tokens, after which a walk ends as soon as it may
 _HOPELESS_WALK = 200  # tokens, after which a walk that may never end is given up
@@ -46,15 +44,6 @@ _SLACK = 2.0**-52  # of a value: one rounding to float64 on the way in, one on t
 
 
 # --- telling what is wrong ---------------------------------------------------------------------
-
-
-def _fail(scheme: Scheme, name: str, what: str) -> NoReturn:
-    raise ContractBreak(f"{spec_of(scheme)}: {name}: {what}")
-
-
-def _expect(scheme: Scheme, name: str, what: str, got: object, expected: object) -> None:
-    if got != expected:
-        _fail(scheme, name, f"{what}: got {got}, expected {expected}")
 
 
 def _short(literal: str) -> str:
@@ -95,18 +84,18 @@ def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
 def check_vocabulary(scheme: Scheme, seed: int) -> None:
     """Distinct, non-empty tokens without whitespace; the paper's come first."""
     name, tokens = "vocabulary", scheme.vocabulary()
-    _expect(scheme, name, "a second call", scheme.vocabulary() == tokens, True)
+    expect(scheme, name, "a second call", scheme.vocabulary() == tokens, True)
     for index, token in enumerate(tokens):
         if not isinstance(token, str) or not token or any(map(str.isspace, token)):
-            _fail(scheme, name, f"token {index}: got {token!r}, expected a word without whitespace")
+            fail(scheme, name, f"token {index}: got {token!r}, expected a word without whitespace")
         if not scheme.channel and ("[" in token or "]" in token):
-            _fail(scheme, name, f"token {index}: got {token!r}, expected no bracket in it")
+            fail(scheme, name, f"token {index}: got {token!r}, expected no bracket in it")
     if len(set(tokens)) != len(tokens):
         twice = next(token for index, token in enumerate(tokens) if token in tokens[:index])
-        _fail(scheme, name, f"got the token {twice!r} twice, expected distinct ones")
+        fail(scheme, name, f"got the token {twice!r} twice, expected distinct ones")
     if not 1 <= scheme.paper_vocabulary_size <= len(tokens):
         allowed = f"1 to {len(tokens)}, the size of the vocabulary"
-        _fail(
+        fail(
             scheme,
             name,
             f"paper_vocabulary_size: got {scheme.paper_vocabulary_size}, expected {allowed}",
@@ -115,34 +104,20 @@ def check_vocabulary(scheme: Scheme, seed: int) -> None:
 
 def check_declarations(scheme: Scheme, seed: int) -> None:
     """Everything that is declared is there and makes sense."""
-    name, kind = "declarations", type(scheme)
-    for key, wanted in (
-        *(("revision", int), ("source", str), ("golden", tuple), ("embedder", str)),
-        *(("head", str), ("normalizer", str)),
-    ):
-        value = getattr(kind, key, None)
-        if not isinstance(value, wanted) or not value:
-            told = f"a {wanted.__name__} that is not empty"
-            _fail(scheme, name, f"{key}: got {value!r}, expected {told}")
-    if not isinstance(getattr(kind, "digest", None), str):
-        _fail(scheme, name, "digest: got none, expected that of contract.digest_of")
+    name = "declarations"
+    texts = dict.fromkeys(("source", "embedder", "head", "normalizer"), str)
+    check_declared(scheme, name, revision=int, golden=tuple, **texts)
+    if not isinstance(getattr(type(scheme), "digest", None), str):
+        fail(scheme, name, "digest: got none, expected that of scheme_digest.digest_of")
     width = scheme.tokens_per_number
     if width is not None and width < 1:
-        _fail(scheme, name, f"tokens_per_number: got {width}, expected at least 1, or None")
+        fail(scheme, name, f"tokens_per_number: got {width}, expected at least 1, or None")
     low, high = scheme.bounds
     if not 0 <= low < high:
-        _fail(scheme, name, f"bounds: got {low} to {high}, expected 0 <= low < high")
+        fail(scheme, name, f"bounds: got {low} to {high}, expected 0 <= low < high")
     if not 0 <= scheme.relative_error < 1:
-        _fail(scheme, name, f"relative_error: got {scheme.relative_error}, expected 0 to 1")
-    if not is_dataclass(scheme) or not kind.__dataclass_params__.frozen:
-        _fail(scheme, name, f"got {kind.__qualname__}, expected a frozen dataclass")
-    json.dumps(settings_of(scheme))
-    if name_of(scheme) in SCHEMES and SCHEMES[name_of(scheme)] is kind:
-        again = SCHEMES.from_settings(settings_of(scheme))
-        _expect(scheme, name, "built again from its settings", again, scheme)
-        asked = SCHEMES.build(spec_of(scheme))
-        if not asked.needs_sample:
-            _expect(scheme, name, "built again from its spec", asked, scheme)
+        fail(scheme, name, f"relative_error: got {scheme.relative_error}, expected 0 to 1")
+    check_settings(SCHEMES, scheme, name)
 
 
 # --- encoding ----------------------------------------------------------------------------------
@@ -156,7 +131,7 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
         before = numerals.values.copy()
         encoded = scheme.encode(numerals)
         what = f"{len(literals)} numbers"
-        _expect(
+        expect(
             scheme, name, f"{what}: values left as they were", _same(numerals.values, before), True
         )
         types: list[tuple[str, Any, type]] = [
@@ -164,33 +139,33 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
             ("lengths", encoded.lengths, np.int32),
             ("outcomes", encoded.outcomes, np.uint8),
         ]
-        _expect(scheme, name, f"{what}: has a channel", encoded.channel is not None, scheme.channel)
+        expect(scheme, name, f"{what}: has a channel", encoded.channel is not None, scheme.channel)
         if encoded.channel is not None:
             types.append(("channel", encoded.channel, np.float32))
         for field, column, dtype in types:
             size = int(encoded.lengths.sum()) if field == "tokens" else len(literals)
             got = f"{column.dtype}{list(column.shape)}"
-            _expect(scheme, name, f"{what}: {field}", got, f"{np.dtype(dtype)}[{size}]")
+            expect(scheme, name, f"{what}: {field}", got, f"{np.dtype(dtype)}[{size}]")
         size = len(scheme.vocabulary())
         width = scheme.tokens_per_number
         for literal, tokens in zip(literals, _split(encoded), strict=True):
             if not tokens or max(tokens) >= size:
                 told = f"got ids {tokens}, expected some below {size}"
-                _fail(scheme, name, f"{_short(literal)}: {told}")
+                fail(scheme, name, f"{_short(literal)}: {told}")
             if width is not None and len(tokens) != width:
                 told = f"got {_named(scheme, tokens)}, expected {width} tokens"
-                _fail(scheme, name, f"{_short(literal)}: {told}")
+                fail(scheme, name, f"{_short(literal)}: {told}")
         if encoded.channel is not None and not np.isfinite(encoded.channel).all():
             at = int(np.flatnonzero(~np.isfinite(encoded.channel))[0])
             told = f"got {encoded.channel[at]} in the channel, expected a finite value"
-            _fail(scheme, name, f"{_short(literals[at])}: {told}")
+            fail(scheme, name, f"{_short(literals[at])}: {told}")
         decoded = _decode(scheme, encoded)
         got = f"{decoded.values.dtype}{list(decoded.values.shape)}"
-        _expect(scheme, name, f"{what}: decoded values", got, f"float64[{len(literals)}]")
+        expect(scheme, name, f"{what}: decoded values", got, f"float64[{len(literals)}]")
         got = f"{decoded.failures.dtype}{list(decoded.failures.shape)}"
-        _expect(scheme, name, f"{what}: failures", got, f"uint8[{len(literals)}]")
+        expect(scheme, name, f"{what}: failures", got, f"uint8[{len(literals)}]")
         if decoded.written is not None:
-            _expect(scheme, name, f"{what}: written", len(decoded.written), len(literals))
+            expect(scheme, name, f"{what}: written", len(decoded.written), len(literals))
 
 
 def _allowed_outcomes(scheme: Scheme, literal: str, value: float) -> tuple[Outcome, ...]:
@@ -228,7 +203,7 @@ def check_outcomes(scheme: Scheme, seed: int) -> None:
             known = outcome in list(Outcome)
             got = Outcome(outcome).name.lower() if known else f"outcome {outcome}"
             expected = " or ".join(one.name.lower() for one in allowed)
-            _fail(scheme, "outcomes", f"{_short(literal)}: got {got}, expected {expected}")
+            fail(scheme, "outcomes", f"{_short(literal)}: got {got}, expected {expected}")
 
 
 def _decoding_error(
@@ -274,7 +249,7 @@ def check_round_trip(scheme: Scheme, seed: int) -> None:
     columns = zip(literals, numerals.values.tolist(), encoded.outcomes.tolist(), strict=True)
     for index, (literal, value, outcome) in enumerate(columns):
         if wrong := _decoding_error(scheme, literal, value, outcome, decoded, index):
-            _fail(scheme, "round trip", f"{_short(literal)}: {wrong}")
+            fail(scheme, "round trip", f"{_short(literal)}: {wrong}")
 
 
 def check_factors(scheme: Scheme, seed: int) -> None:
@@ -282,11 +257,11 @@ def check_factors(scheme: Scheme, seed: int) -> None:
     name, factors = "factors", scheme.factors
     size = len(scheme.vocabulary())
     got = f"{factors.dtype}{list(factors.shape)}"
-    _expect(scheme, name, "factors", got, f"float64[{size}]")
+    expect(scheme, name, "factors", got, f"float64[{size}]")
     if np.isnan(factors).all():
         return
     width = 1 if scheme.channel else None
-    _expect(scheme, name, "has a channel, and one token a number", width, scheme.tokens_per_number)
+    expect(scheme, name, "has a channel, and one token a number", width, scheme.tokens_per_number)
     literals = sample(scheme, seed)
     encoded = scheme.encode(Numerals.of_literals(literals))
     decoded = _decode(scheme, encoded)
@@ -298,7 +273,7 @@ def check_factors(scheme: Scheme, seed: int) -> None:
         value, product = float(decoded.values[index]), float(products[index])
         if not abs(product - value) <= limit * abs(value):
             told = f"got {product!r} of channel and factor, expected {value!r} as read back"
-            _fail(scheme, name, f"{_short(literals[index])}: {told}")
+            fail(scheme, name, f"{_short(literals[index])}: {told}")
 
 
 def check_idempotence(scheme: Scheme, seed: int) -> None:
@@ -314,10 +289,10 @@ def check_idempotence(scheme: Scheme, seed: int) -> None:
         what = f"{literals[index]}, read back as {read[place]}"
         if after[place] != before[index]:
             got, expected = _named(scheme, after[place]), _named(scheme, before[index])
-            _fail(scheme, name, f"{what}: got {got}, expected {expected}")
+            fail(scheme, name, f"{what}: got {got}, expected {expected}")
         if encoded.channel is not None and again.channel is not None:
             expected_value = encoded.channel[index].item()
-            _expect(scheme, name, f"{what}: channel", again.channel[place].item(), expected_value)
+            expect(scheme, name, f"{what}: channel", again.channel[place].item(), expected_value)
 
 
 def check_batches(scheme: Scheme, seed: int) -> None:
@@ -333,20 +308,20 @@ def check_batches(scheme: Scheme, seed: int) -> None:
         None if fields[0] is None else np.concatenate(fields) for fields in zip(*parts, strict=True)
     ]
     for field, one, other in zip(Encoded._fields, whole, joined, strict=True):
-        _expect(scheme, name, f"{field} of parts equal to the whole's", _same(one, other), True)
+        expect(scheme, name, f"{field} of parts equal to the whole's", _same(one, other), True)
 
     found = [literal for literal in literals if literal[-1] not in "nf"]  # not nan, inf
     data, starts, ends = Literals.of([f"x {literal}, " for literal in found])
     alone = scheme.encode(Numerals.of_literals(found))
     inside = scheme.encode(Numerals.read(Literals(data, starts + 2, ends - 2)))
     for field, one, other in zip(Encoded._fields, alone, inside, strict=True):
-        _expect(scheme, name, f"{field} of literals within a text", _same(one, other), True)
+        expect(scheme, name, f"{field} of literals within a text", _same(one, other), True)
 
     values = Numerals.of_literals(literals).values
     bare = scheme.encode(Numerals(values))
     written = scheme.encode(Numerals.of_literals([repr(value) for value in values.tolist()]))
     for field, one, other in zip(Encoded._fields, bare, written, strict=True):
-        _expect(scheme, name, f"{field} of values, as of their repr", _same(one, other), True)
+        expect(scheme, name, f"{field} of values, as of their repr", _same(one, other), True)
 
 
 # --- decoding ----------------------------------------------------------------------------------
@@ -396,17 +371,17 @@ def check_garbage(scheme: Scheme, seed: int) -> None:
     for index, (tokens, failure, value) in enumerate(columns):
         if failure not in list(Failure):
             told = f"got failure {failure}, expected one of Failure"
-            _fail(scheme, name, f"{_named(scheme, tokens)}: {told}")
+            fail(scheme, name, f"{_named(scheme, tokens)}: {told}")
         if failure and not math.isnan(value):
             told = f"got {value} beside a failure, expected nan"
-            _fail(scheme, name, f"{_named(scheme, tokens)}: {told}")
+            fail(scheme, name, f"{_named(scheme, tokens)}: {told}")
         outside = not tokens or max(tokens) >= size
         bad = outside or (width and (len(tokens) != width or not _walked(scheme, tokens)))
         if bad and failure != Failure.MALFORMED:
             got = Failure(failure).name.lower() if failure else decoded.literal(index)
-            _fail(scheme, name, f"{_named(scheme, tokens)}: got {got}, expected malformed")
+            fail(scheme, name, f"{_named(scheme, tokens)}: got {got}, expected malformed")
     nothing = scheme.decode(*_ids([]), None if channel is None else channel[:0])
-    _expect(scheme, name, "no numbers: values", len(nothing.values), 0)
+    expect(scheme, name, "no numbers: values", len(nothing.values), 0)
 
 
 def _forbidden(scheme: Scheme, tokens: tuple[int, ...], step: Next, length: int) -> str:
@@ -439,11 +414,11 @@ def check_next(scheme: Scheme, seed: int) -> None:
             if prefix not in known:
                 allowed, may_end, _ = scheme.next(prefix)
                 got = f"{allowed.dtype}{list(allowed.shape)}"
-                _expect(scheme, name, f"{_short(literal)}: allowed", got, shape)
+                expect(scheme, name, f"{_short(literal)}: allowed", got, shape)
                 known[prefix] = Next(allowed, may_end)
             if wrong := _forbidden(scheme, tokens, known[prefix], length):
                 after = _named(scheme, prefix)
-                _fail(scheme, name, f"{_short(literal)}, after {after}: {wrong}")
+                fail(scheme, name, f"{_short(literal)}, after {after}: {wrong}")
 
 
 def _walk(scheme: Scheme, rng: random.Random) -> list[int] | None:
@@ -456,7 +431,7 @@ def _walk(scheme: Scheme, rng: random.Random) -> list[int] | None:
             return tokens
         if not len(choices):
             what = f"after {_named(scheme, tokens)}"
-            _fail(scheme, "walks", f"{what}: got neither a token nor an end, expected one of them")
+            fail(scheme, "walks", f"{what}: got neither a token nor an end, expected one of them")
         tokens.append(int(rng.choice(choices.tolist() if len(choices) < 64 else choices)))
     return None
 
@@ -470,7 +445,7 @@ def check_walks(scheme: Scheme, seed: int) -> None:
         if walk is not None:
             walks.append(walk)
         elif tried >= 2 and not walks:
-            _fail(scheme, "walks", f"got no end within {_HOPELESS_WALK} tokens, expected one")
+            fail(scheme, "walks", f"got no end within {_HOPELESS_WALK} tokens, expected one")
     channel = None
     if scheme.channel:
         channel = np.array([rng.uniform(-5, 5) for _ in walks], np.float32)
@@ -478,7 +453,7 @@ def check_walks(scheme: Scheme, seed: int) -> None:
     for walk, failure in zip(walks, failures, strict=True):
         if failure == Failure.MALFORMED:
             told = "got malformed, expected a value, underflow or overflow"
-            _fail(scheme, "walks", f"{_named(scheme, walk)}: {told}")
+            fail(scheme, "walks", f"{_named(scheme, walk)}: {told}")
 
 
 def _inside(scheme: Scheme, bounds: Bounds, rng: random.Random) -> list[float]:
@@ -521,13 +496,13 @@ def check_intervals(scheme: Scheme, seed: int) -> None:
         held = math.isnan(low) and math.isnan(high) if math.isnan(value) else low <= value <= high
         if not held:
             what = f"{_short(literal)}, written {_named(scheme, tokens)}"
-            _fail(scheme, name, f"{what}: got {low!r} to {high!r}, expected {value!r} within")
+            fail(scheme, name, f"{what}: got {low!r} to {high!r}, expected {value!r} within")
     again = scheme.encode(Numerals(np.array([value for value, _, _ in inside], np.float64)))
     for (value, tokens, bounds), written in zip(inside, _split(again), strict=True):
         if written != tokens:
             what = f"{value!r}, between {bounds.low!r} and {bounds.high!r}"
             got, expected = _named(scheme, written), _named(scheme, tokens)
-            _fail(scheme, name, f"{what}: got {got}, expected {expected}")
+            fail(scheme, name, f"{what}: got {got}, expected {expected}")
 
 
 def _badly_divided(scheme: Scheme, prefix: tuple[int, ...]) -> str:
@@ -556,15 +531,15 @@ def check_prefixes(scheme: Scheme, seed: int) -> None:
     ascend without a gap. No other scheme has an order, and none where several copies decide."""
     name, ordered = "prefixes", scheme.ascending(()) is not None
     if not scheme.contiguous:
-        _expect(scheme, name, "has an order", ordered, False)
+        expect(scheme, name, "has an order", ordered, False)
     elif scheme == at_defaults(scheme):
-        _expect(scheme, name, "has an order", ordered, True)
+        expect(scheme, name, "has an order", ordered, True)
     if not ordered:
         return
     written = _split(scheme.encode(Numerals.of_literals(sample(scheme, seed)[-200:])))
     for prefix in sorted({tokens[:length] for tokens in written for length in range(len(tokens))}):
         if wrong := _badly_divided(scheme, prefix):
-            _fail(scheme, name, f"after {_named(scheme, prefix)}: {wrong}")
+            fail(scheme, name, f"after {_named(scheme, prefix)}: {wrong}")
 
 
 # --- what is written down in the scheme's own file ---------------------------------------------
@@ -578,10 +553,10 @@ def check_golden(scheme: Scheme, seed: int) -> None:
     decoded = _decode(plain, encoded)
     for index, (literal, tokens, read) in enumerate(plain.golden):
         written = " ".join(plain.vocabulary()[token] for token in _split(encoded)[index])
-        _expect(plain, name, literal, written, tokens)
+        expect(plain, name, literal, written, tokens)
         failure = Failure(decoded.failures[index])
         got = failure.name.lower() if failure else decoded.literal(index)
-        _expect(plain, name, f"{literal}, read back", got, read)
+        expect(plain, name, f"{literal}, read back", got, read)
 
 
 def check_digest(scheme: Scheme, seed: int) -> None:
@@ -593,7 +568,11 @@ def check_digest(scheme: Scheme, seed: int) -> None:
         if expected:
             told += f"the output is not that of revision {plain.revision}: raise `revision` and "
         told += f"set `digest` to {got!r}"
-        _fail(plain, "digest", told)
+        fail(plain, "digest", told)
+
+
+#: A given tokenizer is a scheme as well: ``bpe,file=PATH``.
+build = scheme_of
 
 
 def check(scheme: Scheme, seed: int = 0) -> list[CheckResult]:

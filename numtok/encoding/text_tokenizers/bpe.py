@@ -21,6 +21,7 @@ class BpeTokenizer(TextTokenizer):
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "ed8fa652f9f5819d"
     positional: ClassVar[str] = "size"
+    checked_at: ClassVar[str] = "bpe:300"
     size: int
 
     def __post_init__(self) -> None:

@@ -22,6 +22,7 @@ class File(TextTokenizer):
     """
 
     revision: ClassVar[int] = 1
+    checked_at: ClassVar[str] = "file,sha256=0"
     sha256: str
 
     @classmethod

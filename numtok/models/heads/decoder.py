@@ -40,6 +40,7 @@ class DecoderHead(ValueHead):
     source: ClassVar[str] = "Decoding-based Regression, Sections 3 and 4, Appendix D"
     by_density: ClassVar[bool] = False  # it is one of cells, whose widths differ
     positional: ClassVar[str] = "codec"
+    checked_at: ClassVar[str] = "decoder:ud"
     codec: str
     base: int = 0
     length: int = 0

@@ -36,6 +36,7 @@ class Mdn(ValueHead):
     bounded: ClassVar[bool] = False
     scaled: ClassVar[bool] = False
     positional: ClassVar[str] = "components"
+    checked_at: ClassVar[str] = "mdn:3"
     components: int
 
     def __post_init__(self) -> None:

@@ -34,6 +34,7 @@ class Riemann(ValueHead):
     bounded: ClassVar[bool] = True
     scaled: ClassVar[bool] = True
     positional: ClassVar[str] = "bins"
+    checked_at: ClassVar[str] = "riemann:32"
     bins: int
 
     def __post_init__(self) -> None:

@@ -1,0 +1,46 @@
+"""What every kind of figure must do, as checks that run anywhere: ``numtok check figure NAME``."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+
+from numtok.analysis.figures.base import FIGURES, FigureKind
+from numtok.contracts import CheckResult, check_declared, check_settings, expect, require, results
+
+
+def check_declarations(figure: FigureKind, seed: int) -> None:
+    """What is declared is there: where the figure is from, and which artifacts it draws."""
+    name = "declarations"
+    check_declared(figure, name, source=str, kinds=frozenset)
+    words = all(isinstance(kind, str) and kind for kind in figure.kinds)
+    require(figure, name, words, f"kinds: got {set(figure.kinds)}, expected kinds of artifacts")
+    check_settings(FIGURES, figure, name)
+
+
+def check_described(figure: FigureKind, seed: int) -> None:
+    """It says what it shows, and what each of its settings is."""
+    told = inspect.getdoc(type(figure)) or ""
+    generated = told.startswith(f"{type(figure).__name__}(")  # by dataclass, where there is none
+    require(figure, "described", told and not generated, "got no docstring, expected one")
+    for field in fields(figure):  # type: ignore[arg-type]
+        what = f"got no word on {field.name}, expected it in the docstring"
+        require(figure, "described", field.name in told, what)
+
+
+def check_picture(figure: FigureKind, seed: int) -> None:
+    """``picture`` takes artifacts, and what finds those that they were made from."""
+    parameters = len(inspect.signature(figure.picture).parameters)
+    expect(figure, "picture", "parameters", parameters, 2)
+
+
+def check(figure: FigureKind, seed: int = 0) -> list[CheckResult]:
+    """Run every check."""
+    return results(CHECKS, figure, seed)
+
+
+#: The checks by name, in the order in which they are run and shown.
+CHECKS: dict[str, Callable[[FigureKind, int], None]] = {
+    "declarations": check_declarations,
+    "described": check_described,
+    "picture": check_picture,
+}

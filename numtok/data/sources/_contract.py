@@ -1,0 +1,108 @@
+"""What every source must do, as checks that run anywhere: ``numtok check source NAME``.
+
+Nothing is brought: what a source says of the data before it has them is compared with its contract.
+"""
+
+import json
+from collections.abc import Callable
+from itertools import islice
+
+from numtok.contracts import (
+    CheckResult,
+    check_declared,
+    check_settings,
+    expect,
+    member_call,
+    require,
+    results,
+)
+from numtok.data.sources.base import (
+    SOURCES,
+    FieldSource,
+    Origin,
+    Source,
+    TableSource,
+    TextSource,
+)
+from numtok.errors import UsageError
+
+_MOST = 100  # origins that are looked at
+
+
+def check_declarations(source: Source, seed: int) -> None:
+    """What is declared is there, and it is a source of tables, texts or a field."""
+    name = "declarations"
+    check_declared(source, name, revision=int)
+    member_call(source, "is").one_of(source, TableSource, TextSource, FieldSource)
+    check_settings(SOURCES, source, name)
+
+
+def check_origins(source: Source, seed: int) -> None:
+    """Of tables and texts: what each data set is called, what it is known by, and its files; all
+    of it can be written down, and no two have one name. One that asks a server is left alone."""
+    if isinstance(source, FieldSource):
+        return
+    if not isinstance(source, TableSource | TextSource) or source.asks_for_names:
+        return
+    name, call = "origins", member_call(source, "origins")
+    origins = [call.one_of(one, Origin) for one in islice(source.origins(), _MOST)]
+    require(source, name, origins, "got none, expected one at least")
+    for origin in origins:
+        filled = origin.name and origin.key and origin.files
+        require(source, name, filled, f"got {origin}, expected a name, a key and files")
+        for written in (origin.options, origin.key, origin.files):
+            again = json.loads(json.dumps(dict(written)))
+            expect(source, name, "written and read again", again, dict(written))
+    expect(source, name, "distinct names", len({one.name for one in origins}), len(origins))
+
+
+def check_terms(source: Source, seed: int) -> None:
+    """Of texts and fields: the licence, and who is to be named."""
+    if isinstance(source, TableSource):
+        return
+    assert isinstance(source, TextSource | FieldSource)
+    who = source.attribution
+    for member, text in (
+        ("licence", source.licence),
+        ("attribution", who("2019-2021") if callable(who) else who),
+    ):
+        require(source, "terms", member_call(source, member).one_of(text, str), f"{member}: got ''")
+
+
+def check_texts(source: Source, seed: int) -> None:
+    """Of texts: how rows come into splits, and what happens to those that cannot be used."""
+    if isinstance(source, TextSource):
+        member_call(source, "shares").one_of(source.shares, str, type(None))
+        member_call(source, "skips").one_of(source.skips, bool)
+
+
+def check_field(source: Source, seed: int) -> None:
+    """Of a field: what it is called and known by, and which files of this machine are read."""
+    if not isinstance(source, FieldSource):
+        return
+    require(source, "field", member_call(source, "name").one_of(source.name, str), "name: got ''")
+    key = dict(source.key)
+    expect(source, "field", "key, written and read again", json.loads(json.dumps(key)), key)
+    member_call(source, "drops").one_of(source.drops, bool)
+    try:
+        found = source.files()
+    except UsageError:  # the place is not on this machine
+        return
+    for place, files in found.items():
+        there = all(path.is_file() for path in files)
+        require(source, "field", there, f"files of {place}: got {files}, expected files")
+
+
+def check(source: Source, seed: int = 0) -> list[CheckResult]:
+    """Run every check."""
+    return results(CHECKS, source, seed)
+
+
+#: The checks by name, in the order in which they are run and shown.
+CHECKS: dict[str, Callable[[Source, int], None]] = {
+    "declarations": check_declarations,
+    "origins": check_origins,
+    "terms": check_terms,
+    "texts": check_texts,
+    "field": check_field,
+}

@@ -1,0 +1,220 @@
+"""What every task must do, as checks that run anywhere: ``numtok check task NAME``.
+
+A task of texts from an artifact is checked on a small one of that kind.
+"""
+
+import hashlib
+import json
+import pickle
+import re
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from numtok.contracts import (
+    CheckResult,
+    check_declared,
+    check_examples,
+    check_settings,
+    expect,
+    member_call,
+    require,
+    results,
+)
+from numtok.data.tasks.base import SHARES, TASKS, DerivedTask, TableTask, Task, TaskSplit, TextTask
+from numtok.data.weather.small_field import small
+from numtok.errors import UsageError
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.records import FIELD, Row, is_split
+
+TRAIN = TaskSplit("train", 100)  # with all places: the sample that digests are taken over
+TEST = TaskSplit("test", 60, SHARES - SHARES // 10, SHARES)
+REST = TaskSplit("train", 300, 0, SHARES - SHARES // 10)
+_ARTIFACTS: dict[str, Callable[[], Path]] = {FIELD: small}  # a small one of a kind: its folder
+
+
+def ready(task: Task, *splits: TaskSplit) -> TextTask | TableTask:
+    """What makes rows of these splits."""
+    if isinstance(task, DerivedTask):
+        return task.over(_ARTIFACTS[task.reads](), splits).task
+    made: TextTask | TableTask = member_call(task, "is").one_of(task, TextTask, TableTask)
+    return made
+
+
+def rows_in(content: bytes) -> list[Row]:
+    """The rows of a unit; an error where one of them is none of ``records``."""
+    return msgspec.json.Decoder(Row).decode_lines(content)
+
+
+def _texts(task: Task) -> TextTask | None:
+    """What makes the texts of two splits; None for a task of tables."""
+    made = ready(task, TEST, REST)
+    return made if isinstance(made, TextTask) else None
+
+
+def _whole(task: TextTask, split: TaskSplit) -> list[Row]:
+    """The rows of all units of a split, each as its own."""
+    units = range(-(-split.rows // task.unit_rows))
+    return [row for index in units for row in rows_in(task.unit(0, split, index).rows)]
+
+
+def unit_bytes(task: Task, seed: int, split: TaskSplit, index: int) -> bytes:
+    """A unit as bytes, whatever kind of task makes it; values have nine significant digits."""
+    made = ready(task, split)
+    if isinstance(made, TextTask):
+        return made.unit(seed, split, index).rows
+    x, y = made.unit(seed, split, index)
+    values = np.column_stack([x, y]).tolist()
+    return "".join(" ".join(f"{value:.9g}" for value in row) + "\n" for row in values).encode()
+
+
+def check_declarations(task: Task, seed: int) -> None:
+    """What is declared is there, every setting has a help, shifted splits are called so."""
+    name = "declarations"
+    check_declared(task, name, revision=int, source=str, unit_rows=int, digest=str)
+    for field in fields(task):  # type: ignore[arg-type]
+        told = str(field.metadata.get("help", ""))
+        require(
+            task,
+            name,
+            told.endswith("."),
+            f"help of {field.name}: got {told!r}, expected a sentence",
+        )
+    for split in task.shifted or ():
+        good = is_split(split) and split.startswith("ood-")
+        require(task, name, good, f"shifted: got {split!r}, expected ood-...")
+    for member in ("possible", "own_splits", "shifted", "files"):
+        getattr(task, member)
+    check_settings(TASKS, task, name)
+
+
+def check_worked_example(task: Task, seed: int) -> None:
+    """There is an example in its file, and it is true."""
+    check_examples(task, "worked example")
+
+
+def check_digest(task: Task, seed: int) -> None:
+    """The rows at the default settings are those of the declared revision."""
+    try:
+        plain = type(task)()
+    except TypeError:  # a setting has no default
+        plain = task
+    got = hashlib.sha256(unit_bytes(plain, 0, TRAIN, 0)).hexdigest()[:16]
+    told = f"digest: got {got!r}, expected {plain.digest!r} as the file says; if the rows are "
+    told += f"meant to differ from those of revision {plain.revision}, raise it and copy this"
+    require(task, "digest", got == plain.digest, told)
+
+
+def check_units(task: Task, seed: int) -> None:
+    """A unit depends on nothing but seed, split and index, and has the rows that it must have."""
+    name, long = "units", replace(REST, rows=task.unit_rows + 10)
+    first = [unit_bytes(task, seed + 3, long, index) for index in (0, 1)]
+    again = [unit_bytes(task, seed + 3, long, index) for index in (1, 0)]
+    expect(task, name, "the same unit, made again in another order", first == again[::-1], True)
+    other = unit_bytes(task, seed + 4, long, 1) != first[1]
+    expect(task, name, "another unit for another seed", other, True)
+    wanted, made = [task.unit_rows, 10], [part.count(b"\n") for part in first]
+    if task.own_splits is None:
+        expect(task, name, "rows", made, wanted)
+    else:  # of a stratum there may be fewer
+        some = all(0 < one <= most for one, most in zip(made, wanted, strict=True))
+        require(task, name, some, f"rows: got {made}, expected at most {wanted}")
+
+
+def check_rows(task: Task, seed: int) -> None:
+    """Of texts: rows of ``records``; no text and no id comes twice, in no two splits either."""
+    if (made := _texts(task)) is None:
+        return
+    name = "rows"
+    rows = [row for split in (TEST, REST) for row in _whole(made, split)]
+    expect(task, name, "rows", len(rows), TEST.rows + REST.rows)
+    for column in ("text", "id"):
+        distinct = {getattr(row, column) for row in rows}
+        expect(task, name, f"distinct values of {column}", len(distinct), len(rows))
+    named = all(isinstance(row.id, str) and row.split is None for row in rows)
+    require(task, name, named, "got a row without an id or with a split, expected neither")
+    for key, count in made.unit(0, TEST, 0).counts.items():
+        good = re.fullmatch(r"(?!rows)[a-z_]+", key) and count >= 0
+        require(task, name, good, f"counts: got {key!r}: {count}, expected a name for a table")
+
+
+def check_targets(task: Task, seed: int) -> None:
+    """Of texts: a row has targets or a label, and every target is exactly one number."""
+    if (made := _texts(task)) is None:
+        return
+    rows = _whole(made, REST)
+    texts = [row.text.encode() for row in rows]
+    bounds = np.cumsum([0, *map(len, texts)]).astype(np.int32)
+    data = np.frombuffer(b"".join(texts), np.uint8)
+    starts, ends, counts = (found.tolist() for found in scan(data, bounds, NumeralPolicy()))
+    place = 0
+    for row, text, offset, count in zip(rows, texts, bounds.tolist(), counts, strict=False):
+        found = {
+            (len(text[: start - offset].decode()), len(text[: end - offset].decode()))
+            for start, end in zip(starts[place:][:count], ends[place:][:count], strict=True)
+        }
+        place += count
+        require(task, "targets", row.targets or row.label, f"{row.text!r}: got nothing to predict")
+        for spans in (row.targets or {}).values():
+            for start, end in spans:
+                what = f"{row.text!r}: got the target {row.text[start:end]!r}, expected one number"
+                require(task, "targets", (start, end) in found, what)
+
+
+def check_derived(task: Task, seed: int) -> None:
+    """Of an artifact: what makes the rows goes to other processes, its facts into a manifest."""
+    if not isinstance(task, DerivedTask):
+        return
+    made, facts = task.over(_ARTIFACTS[task.reads](), [TEST, REST])
+    elsewhere = pickle.loads(pickle.dumps(made))
+    same = elsewhere.unit(5, TEST, 0) == made.unit(5, TEST, 0)
+    expect(task, "derived", "the same unit in another process", same, True)
+    kept = json.loads(json.dumps(facts)) == facts != {}
+    require(task, "derived", kept, f"facts: got {facts}, expected some that JSON keeps")
+    expect(task, "derived", "unit_rows", made.unit_rows, task.unit_rows)
+
+
+def check_tables(task: Task, seed: int) -> None:
+    """Of tables: finite float64, as many features as are named; no target comes twice."""
+    if not isinstance(task, TableTask):
+        return
+    name, call = "tables", member_call(task, "unit", n=REST.rows, d=len(task.features))
+    x, y = task.unit(0, REST, 0)
+    call.array(x, "ndarray float64[n, d]", finite=True)
+    call.array(y, "ndarray float64[n]", finite=True)
+    expect(task, name, "names", len({"y", "split", *task.features}), 2 + len(task.features))
+    for note in task.notes:
+        require(task, name, note and "\n" not in note, f"notes: got {note!r}, expected a sentence")
+    long = replace(REST, rows=task.unit_rows + 100)
+    parts = [task.unit(0, TEST, 0)[1], *(task.unit(0, long, k)[1] for k in (0, 1))]
+    every: Any = np.concatenate(parts)
+    distinct = len(np.unique(every))
+    expect(task, name, "distinct targets of two splits and two units", distinct, len(every))
+
+
+def check(task: Task, seed: int = 0) -> list[CheckResult]:
+    """Run every check; UsageError for a task of an artifact that there is no small one of."""
+    if isinstance(task, DerivedTask) and task.reads not in _ARTIFACTS:
+        raise UsageError(
+            f"a task that reads artifacts of kind {task.reads!r} cannot be checked here; it can be "
+            f"where it reads one of kind {', '.join(_ARTIFACTS)}"
+        )
+    return results(CHECKS, task, seed)
+
+
+#: The checks by name, in the order in which they are run and shown.
+CHECKS: dict[str, Callable[[Task, int], None]] = {
+    "declarations": check_declarations,
+    "worked example": check_worked_example,
+    "digest": check_digest,
+    "units": check_units,
+    "rows": check_rows,
+    "targets": check_targets,
+    "derived": check_derived,
+    "tables": check_tables,
+}

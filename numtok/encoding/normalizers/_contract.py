@@ -1,0 +1,132 @@
+"""What every normaliser must do, as checks that run anywhere: ``numtok check normalizer NAME``."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.contracts import (
+    CheckResult,
+    check_declared,
+    check_settings,
+    expect,
+    held,
+    require,
+    results,
+)
+from numtok.encoding.normalizers.base import (
+    NORMALIZERS,
+    FittedNormalizer,
+    Moments,
+    Normalizer,
+    fit,
+)
+
+_ODD = np.array([np.nan, np.inf, -np.inf])
+
+
+def _columns(seed: int) -> list[NDArray[np.float64]]:
+    """Columns to fit on: of one value, of one size, of many sizes."""
+    generator = np.random.default_rng(seed)
+    sizes = 10.0 ** generator.uniform(-8, 11, 30) * generator.choice([-1, 1], 30)
+    columns = [[0.0], [3.0, 3.0], [-4.0, 3.0, 12.0], [5.0, 1e12], [-1e-3, -7e-9]]
+    return [*map(np.array, columns), generator.normal(20, 4, 30), np.append(sizes, 0.0)]
+
+
+def _fitted(normalizer: Normalizer, column: NDArray[np.float64]) -> FittedNormalizer:
+    return fit(held(NORMALIZERS, normalizer), Moments.of(column))
+
+
+def check_declarations(normalizer: Normalizer, seed: int) -> None:
+    """What is declared is there, and whether there are constants is true."""
+    name = "declarations"
+    check_declared(normalizer, name, revision=int)
+    check_settings(NORMALIZERS, normalizer, name)
+    constants = held(NORMALIZERS, normalizer).fit(Moments.of(np.array([1.0, 3.0])))
+    expect(normalizer, name, "has constants", bool(constants), normalizer.fitted)
+
+
+def check_shapes(normalizer: Normalizer, seed: int) -> None:
+    """float64 of as many values as were given, of none too."""
+    for count in (5, 0):
+        one = _fitted(normalizer, np.array([1.0, 2.0, 7.0]))
+        values = np.linspace(-2, 9, count)
+        for member in (one.forward, one.inverse, one.log_slope):
+            member(values)
+
+
+def check_inverse(normalizer: Normalizer, seed: int) -> None:
+    """The inverse undoes it."""
+    for column in _columns(seed):
+        one, largest = _fitted(normalizer, column), float(np.abs(column).max())
+        again = one.inverse(one.forward(column))
+        for value, back in zip(column.tolist(), again.tolist(), strict=True):
+            near = np.isclose(back, value, rtol=1e-11, atol=1e-13 * largest)
+            require(normalizer, "inverse", near, f"{value}: got {back} when it was undone")
+
+
+def check_odd(normalizer: Normalizer, seed: int) -> None:
+    """What is not finite passes through unchanged."""
+    one = _fitted(normalizer, np.array([-4.0, 3.0, 12.0]))
+    for member in ("forward", "inverse"):
+        got = getattr(one, member)(_ODD)
+        same = np.array_equal(got, _ODD, equal_nan=True)
+        what = f"{member}: got {got.tolist()}, expected {_ODD.tolist()}"
+        require(normalizer, "odd values", same, what)
+
+
+def check_monotone(normalizer: Normalizer, seed: int) -> None:
+    """A larger value is normalised to a larger one, and no two that are apart to the same."""
+    for column in _columns(seed):
+        one = _fitted(normalizer, column)
+        around = np.append(column, [*(column * 1.5), *(column - 1), 0.0])
+        values = np.unique(around)
+        apart = np.diff(values) > 1e-6 * np.abs(values).max()
+        rise = np.diff(one.forward(values))
+        bad = np.flatnonzero((rise < 0) | (apart & (rise <= 0)))
+        if len(bad):
+            low, high = values[bad[0] : bad[0] + 2].tolist()
+            what = f"from {low} to {high}: got a rise of {rise[bad[0]]}, expected one above 0"
+            require(normalizer, "monotone", False, what)
+
+
+def check_slope(normalizer: Normalizer, seed: int) -> None:
+    """``log_slope`` is the logarithm of the derivative; ``linear`` says whether it is the same
+    everywhere."""
+    name, values = "slope", np.array([-1e6, -20.0, -0.3, 0.0, 1e-3, 5.0, 7e8])
+    one = _fitted(normalizer, np.array([-4.0, 3.0, 12.0]))
+    step = 1e-6 * (1 + np.abs(values))
+    rise = (one.forward(values + step) - one.forward(values - step)) / (2 * step)
+    slopes = np.exp(one.log_slope(values))
+    near = np.allclose(slopes, rise, rtol=1e-5, atol=0)
+    require(normalizer, name, near, f"got {slopes.tolist()}, expected {rise.tolist()}")
+    expect(normalizer, name, "linear", normalizer.linear, bool((slopes == slopes[0]).all()))
+
+
+def check_facts(normalizer: Normalizer, seed: int) -> None:
+    """``identity`` leaves values as they are; with ``keeps_zero`` 0 alone becomes 0."""
+    name, column = "facts", np.array([-4.0, 3.0, 12.0])
+    one = _fitted(normalizer, column)
+    if normalizer.identity:
+        expect(normalizer, name, "identity", one.forward(column).tolist(), column.tolist())
+    if normalizer.keeps_zero:
+        values = np.array([0.0, 1e-3, -3.0, 4.0])
+        zeros = (one.forward(values) == 0).tolist()
+        expect(normalizer, name, "keeps_zero: what becomes 0", zeros, (values == 0).tolist())
+
+
+def check(normalizer: Normalizer, seed: int = 0) -> list[CheckResult]:
+    """Run every check."""
+    return results(CHECKS, normalizer, seed)
+
+
+#: The checks by name, in the order in which they are run and shown.
+CHECKS: dict[str, Callable[[Normalizer, int], None]] = {
+    "declarations": check_declarations,
+    "shapes": check_shapes,
+    "inverse": check_inverse,
+    "odd values": check_odd,
+    "monotone": check_monotone,
+    "slope": check_slope,
+    "facts": check_facts,
+}

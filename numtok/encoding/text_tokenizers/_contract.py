@@ -1,0 +1,167 @@
+"""What every text tokenizer must do, as checks that run anywhere: ``numtok check text-tokenizer
+NAME``."""
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from numtok.contracts import (
+    CheckResult,
+    check_declared,
+    check_settings,
+    expect,
+    fail,
+    member_call,
+    results,
+)
+from numtok.encoding.text_tokenizers.base import (
+    NO_PIECES,
+    TEXT_TOKENIZERS,
+    FittedTokenizer,
+    Pieces,
+    TextTokenizer,
+)
+from numtok.errors import UsageError
+
+#: Letters of one to four bytes, words, keys with quotes, white space, what numbers are replaced by.
+SAMPLE = (
+    'The temperature is "temperature": [',
+    ", the pressure and the temperature of the air, ",
+    "] äöü ß naïve 日本語 日本語 temperature\n\n",
+    " \t  the [NUM] the [\\NUM] [MASK] \x00\x00 the end.",
+    "pressure pressure of of of a b c d e f, , , ; ; the\u00a0air 🙂🙂",
+    "{'m': {'m': 'm': 'm': é\"é/ x\": \"é/ x\": \"é/ x\": \"é/ x\": the",
+)
+_LETTERS = "ab_ 09[]'\":-\\.,\n\t\x00\x7fßé日🙂\u00a0\u2212\u200d"
+
+
+def pieces(texts: list[str]) -> Pieces:
+    """Texts as a column."""
+    encoded = [text.encode() for text in texts]
+    bounds = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    return Pieces(np.frombuffer(b"".join(encoded), np.uint8), bounds)
+
+
+def _fitted(tokenizer: TextTokenizer) -> FittedTokenizer:
+    """The tokenizer with a vocabulary: of the sample, or, where it is given one and chooses none,
+    that of another tokenizer."""
+    try:
+        made = tokenizer.fit(pieces([*SAMPLE]))
+    except UsageError:
+        for name in TEXT_TOKENIZERS:
+            other = TEXT_TOKENIZERS.build(TEXT_TOKENIZERS.checked_at(name))
+            if type(other) is type(tokenizer):
+                continue
+            try:
+                made = tokenizer.load(other.fit(pieces([*SAMPLE])).state())
+            except (UsageError, ValueError, TypeError):
+                continue
+            break
+        else:
+            raise
+    call = member_call(tokenizer, "fit")
+    fitted: FittedTokenizer = call.one_of(made, FittedTokenizer)
+    return fitted
+
+
+def _texts(seed: int) -> list[str]:
+    """Texts that it was not fitted on, an empty one among them."""
+    generator = np.random.default_rng(seed)
+    drawn = [generator.choice([*_LETTERS], generator.integers(1, 12)) for _ in range(60)]
+    mixed = [
+        generator.choice([*SAMPLE, "[NUM]", " the", "the ", "'m'", ": "], 3) for _ in range(20)
+    ]
+    return ["", *SAMPLE, *map("".join, drawn), *map("".join, mixed)]
+
+
+def _encoded(fitted: FittedTokenizer, texts: list[str]) -> Iterator[tuple[str, list[int]]]:
+    """Each text and its tokens."""
+    call = member_call(fitted, "encode")
+    runs = fitted.encode(pieces(texts))
+    call.array(runs.ids, "ndarray uint32[T]")
+    call.array(runs.bounds, "ndarray int32[P]", P=len(texts) + 1)
+    ends = runs.bounds.tolist()
+    if ends[0] != 0 or ends[-1] != len(runs.ids) or sorted(ends) != ends:
+        raise call.wrong("bounds that are not of its ids", "bounds that rise from 0 to their count")
+    ids = runs.ids.tolist()
+    for text, (begin, end) in zip(texts, pairwise(ends), strict=True):
+        yield text, ids[begin:end]
+
+
+def check_declarations(tokenizer: TextTokenizer, seed: int) -> None:
+    """What is declared is there."""
+    check_declared(tokenizer, "declarations", revision=int)
+    check_settings(TEXT_TOKENIZERS, tokenizer, "declarations")
+    call = member_call(tokenizer, "needs_sample")
+    call.one_of(tokenizer.needs_sample, bool)
+
+
+def check_vocabulary(tokenizer: TextTokenizer, seed: int) -> None:
+    """Each token is bytes of its own, and an id beyond them is an IndexError."""
+    name, fitted = "vocabulary", _fitted(tokenizer)
+    size = len(fitted.vocabulary())
+    known = [fitted.decode(np.array([token], np.uint32)) for token in range(size)]
+    expect(tokenizer, name, "tokens of the same bytes", size - len(set(known)), 0)
+    try:
+        fitted.decode(np.array([size], np.uint32))
+    except IndexError:
+        return
+    fail(tokenizer, name, f"the id {size}: got bytes, expected an IndexError")
+
+
+def check_bytes(tokenizer: TextTokenizer, seed: int) -> None:
+    """Every byte comes back, of texts that it never met too."""
+    fitted = _fitted(tokenizer)
+    for text, ids in _encoded(fitted, _texts(seed)):
+        got = fitted.decode(np.array(ids, np.uint32))
+        expect(tokenizer, "bytes", repr(text), got, text.encode())
+    expect(tokenizer, "bytes", "tokens of no text", len(fitted.encode(NO_PIECES).ids), 0)
+
+
+def check_pieces(tokenizer: TextTokenizer, seed: int) -> None:
+    """A piece is tokenised by itself: no token crosses a number."""
+    fitted = _fitted(tokenizer)
+    for text, ids in _encoded(fitted, _texts(seed)):
+        [(_, alone)] = _encoded(fitted, [text])
+        expect(tokenizer, "pieces", f"{text!r} among others", ids, alone)
+
+
+def check_state(tokenizer: TextTokenizer, seed: int) -> None:
+    """What is written down, as JSON, makes the same tokenizer; so does the same sample."""
+    fitted, texts = _fitted(tokenizer), _texts(seed)
+    tokens = [*_encoded(fitted, texts)]
+    again = tokenizer.load(json.loads(json.dumps(fitted.state())))
+    for what, other in (("loaded", again), ("fitted again", _fitted(tokenizer))):
+        same = other.vocabulary() == fitted.vocabulary()
+        expect(tokenizer, "state", f"{what}: the same vocabulary", same, True)
+        same = [*_encoded(other, texts)] == tokens
+        expect(tokenizer, "state", f"{what}: the same tokens", same, True)
+
+
+def check_huggingface(tokenizer: TextTokenizer, seed: int) -> None:
+    """Hugging Face's library reads the same tokens."""
+    fitted = _fitted(tokenizer)
+    there = Tokenizer.from_str(json.dumps(fitted.huggingface()))
+    for text, ids in _encoded(fitted, _texts(seed)):
+        # Read as a part of a text, never as one of Hugging Face's own special tokens.
+        got = there.encode(text, add_special_tokens=False).ids
+        expect(tokenizer, "hugging face", repr(text), got, ids)
+
+
+def check(tokenizer: TextTokenizer, seed: int = 0) -> list[CheckResult]:
+    """Run every check."""
+    return results(CHECKS, tokenizer, seed)
+
+
+#: The checks by name, in the order in which they are run and shown.
+CHECKS: dict[str, Callable[[TextTokenizer, int], None]] = {
+    "declarations": check_declarations,
+    "vocabulary": check_vocabulary,
+    "bytes": check_bytes,
+    "pieces": check_pieces,
+    "state": check_state,
+    "hugging face": check_huggingface,
+}

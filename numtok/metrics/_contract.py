@@ -1,0 +1,219 @@
+"""What every metric must do, as checks that run anywhere: ``numtok check metric NAME``.
+
+Predictions with every column are made up of a seed; ties, zeros, wrong signs and predictions that
+are not valid are among them.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.contracts import (
+    CheckResult,
+    check_declared,
+    check_examples,
+    check_settings,
+    expect,
+    held,
+    require,
+    results,
+)
+from numtok.metrics.base import METRICS, Metric, Predictions
+from numtok.reports import QUANTILES, Measures
+
+_DRAWS = 40  # sets of predictions that a check looks at
+
+
+def made_up(seed: int, n: int) -> Predictions:
+    """Predictions of n numbers, with every column."""
+    generator = np.random.default_rng(seed)
+    truth = generator.integers(-3, 12, n) / 2
+    prediction = np.where(generator.random(n) < 0.5, truth, generator.integers(-3, 12, n) / 4)
+    valid = generator.random(n) < 0.8
+    written = [
+        repr(value) if ok else None for value, ok in zip(prediction.tolist(), valid, strict=True)
+    ]
+    return Predictions(
+        truth,
+        prediction,
+        valid,
+        [repr(value) for value in truth.tolist()],
+        written,
+        generator.normal(size=n),
+        generator.random(n),
+        np.sort(generator.normal(size=(n, len(QUANTILES))), axis=1),
+        pit=generator.random(n),
+        log_density_tailed=generator.normal(size=n),
+        log_interval=-generator.random(n),
+        token_nll=generator.random(n),
+        outside=generator.random(n) < 0.3,
+        log_range=np.full(n, 1.5),
+        log_probability=-generator.random(n),
+    )
+
+
+def made_up_for(metric: Metric, seed: int, n: int) -> Predictions:
+    """Predictions of what the metric measures: as labels, each number stands for one, and as whole
+    answers it is written without its sign."""
+    made = made_up(seed, n)
+    if metric.measures == "answers":
+        made = made._replace(
+            truth_literal=[repr(abs(value)) for value in made.truth.tolist()],
+            prediction_literal=[
+                text and text.lstrip("-") for text in made.prediction_literal or ()
+            ],
+        )
+    return made._replace(measures=metric.measures)
+
+
+def _drawn(metric: Metric, seed: int) -> Iterator[tuple[Predictions, np.random.Generator]]:
+    """Predictions of 1 to 12 numbers, and what else is drawn with each."""
+    for draw in range(_DRAWS):
+        generator = np.random.default_rng([seed, draw])
+        yield made_up_for(metric, int(generator.integers(1 << 30)), 1 + draw % 12), generator
+
+
+def _same(metric: Metric, name: str, what: str, got: float, expected: float) -> None:
+    """Equal to rounding, or both no finite number."""
+    close = math.isclose(got, expected, rel_tol=1e-9, abs_tol=1e-12)
+    both = not math.isfinite(got) and not math.isfinite(expected)
+    require(metric, name, close or both, f"{what}: got {got}, expected {expected}")
+
+
+def check_declarations(metric: Metric, seed: int) -> None:
+    """Everything that is declared is there and makes sense; the class is final."""
+    name = "declarations"
+    check_declared(metric, name, revision=int, source=str, undefined=str)
+    allowed = ("higher", "lower", "neither")
+    require(metric, name, metric.better in allowed, f"better: got {metric.better!r}")
+    least, most = metric.bounds
+    require(metric, name, least < most, f"bounds: got {least} to {most}, expected least < most")
+    expect(
+        metric, name, "columns of no Predictions", {*metric.needs} - {*Predictions._fields}, set()
+    )
+    bases = [kind.__name__ for kind in type(metric).__bases__]
+    expect(metric, name, "classes that it derives from", bases, [Metric.__name__])
+    check_settings(METRICS, metric, name)
+
+
+def check_worked_example(metric: Metric, seed: int) -> None:
+    """There is a worked example in its file, and it is true."""
+    check_examples(metric, "worked example")
+
+
+def check_shapes(metric: Metric, seed: int) -> None:
+    """One figure for each row of weights, and one yes or no for each number."""
+    for predictions, generator in _drawn(metric, seed):
+        weights = generator.integers(1, 4, (3, len(predictions.truth))).astype(np.float64)
+        one = held(METRICS, metric)
+        one.counted(predictions)
+        one.compute(predictions, weights)
+
+
+def check_missing(metric: Metric, seed: int) -> None:
+    """What there is nothing of, or not the columns for, or what is of another kind, has no figure,
+    and the reason is given."""
+    name, made = "missing", made_up_for(metric, seed, 5)
+    nothing = metric.why_undefined(made.take(np.arange(0)))
+    expect(metric, name, "of no rows", nothing, f"there are no {metric.measures}")
+    for column in metric.needs:
+        lacking = Predictions(**made._asdict() | {column: None})
+        why = metric.why_undefined(lacking)
+        expect(metric, name, f"without {column}", why, f"there is no {column.replace('_', ' ')}")
+    other: Measures = "numbers" if metric.measures != "numbers" else "labels"
+    why = metric.why_undefined(made._replace(measures=other))
+    told = f"it measures {metric.measures}, and these are {other}"
+    expect(metric, name, f"of {other}", why, told)
+
+
+def check_weights(metric: Metric, seed: int) -> None:
+    """A weight of k is the same as a row k times."""
+    for predictions, generator in _drawn(metric, seed):
+        weights = generator.integers(0, 4, len(predictions.truth))
+        weights[0] = max(weights[0], 1)
+        repeated = predictions.take(np.repeat(np.arange(len(weights)), weights))
+        got = metric.compute(predictions, weights[None].astype(np.float64))[0]
+        what = f"with the weights {weights.tolist()}, of rows so often"
+        _same(metric, "weights", what, float(got), metric.plain(repeated))
+
+
+def check_resamples(metric: Metric, seed: int) -> None:
+    """Each resample is computed by itself."""
+    for predictions, generator in _drawn(metric, seed):
+        n = len(predictions.truth)
+        weights = (generator.integers(0, 3, (4, n)) + (np.arange(n) == 0)).astype(np.float64)
+        together = metric.compute(predictions, weights)
+        for row, value in zip(weights, together.tolist(), strict=True):
+            alone = float(metric.compute(predictions, row[None])[0])
+            _same(metric, "resamples", "one of several resamples, alone", value, alone)
+
+
+def check_order(metric: Metric, seed: int) -> None:
+    """The order of the numbers does not matter."""
+    for predictions, generator in _drawn(metric, seed):
+        shuffled = predictions.take(generator.permutation(len(predictions.truth)))
+        got, expected = metric.plain(shuffled), metric.plain(predictions)
+        _same(metric, "order", "in another order", got, expected)
+
+
+def check_best(metric: Metric, seed: int) -> None:
+    """No prediction beats the truth."""
+    if metric.better == "neither":
+        return
+    for predictions, _ in _drawn(metric, seed):
+        perfect = predictions._replace(
+            prediction=predictions.truth,
+            valid=np.ones(len(predictions.truth), np.bool_),
+            prediction_literal=predictions.truth_literal,
+        )
+        best, got = metric.plain(perfect), metric.plain(predictions)
+        gain = best - got if metric.better == "higher" else got - best
+        beaten = math.isfinite(got) and not gain >= -1e-12
+        what = f"got {got} of some predictions, expected none better than the truth's {best}"
+        require(metric, "best", not beaten, what)
+
+
+def check_bounds(metric: Metric, seed: int) -> None:
+    """No figure lies outside of the bounds."""
+    least, most = metric.bounds
+    for predictions, _ in _drawn(metric, seed):
+        got = metric.plain(predictions)
+        inside = not math.isfinite(got) or least <= got <= most
+        require(metric, "bounds", inside, f"got {got}, expected {least} to {most}")
+
+
+def check_equal_truths(metric: Metric, seed: int) -> None:
+    """Of truths that are all the same there is a figure, or a reason why there is none."""
+    for value in (0.0, -2.5, 1e300, 5e-324):
+        literal = f"{abs(value):.1f}" if metric.measures == "answers" else repr(value)
+        for n in (1, 2, 5):
+            truth: NDArray[np.float64] = np.full(n, value)
+            predictions = made_up_for(metric, seed + 1, n)
+            predictions = predictions._replace(truth=truth, truth_literal=[literal] * n)
+            why, figure = metric.why_undefined(predictions), metric.plain(predictions)
+            what = (
+                f"{n} truths of {value}: got {figure} and the reason {why!r}, expected one of them"
+            )
+            require(metric, "equal truths", (why is None) == math.isfinite(figure), what)
+
+
+def check(metric: Metric, seed: int = 0) -> list[CheckResult]:
+    """Run every check."""
+    return results(CHECKS, metric, seed)
+
+
+#: The checks by name, in the order in which they are run and shown.
+CHECKS: dict[str, Callable[[Metric, int], None]] = {
+    "declarations": check_declarations,
+    "worked example": check_worked_example,
+    "shapes": check_shapes,
+    "missing": check_missing,
+    "weights": check_weights,
+    "resamples": check_resamples,
+    "order": check_order,
+    "best": check_best,
+    "bounds": check_bounds,
+    "equal truths": check_equal_truths,
+}

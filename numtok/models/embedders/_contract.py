@@ -1,0 +1,141 @@
+"""What every embedder must do, as checks that run anywhere: ``numtok check embedder NAME``.
+
+It is built for the tokens of every scheme that it does not refuse, at the least width that it does
+not refuse.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from numtok.contracts import (
+    CheckResult,
+    check_declared,
+    check_settings,
+    expect,
+    fail,
+    held,
+    member_call,
+    require,
+    results,
+)
+from numtok.errors import UsageError
+from numtok.models.embedders.base import EMBEDDERS, Embedder
+from numtok.models.made_up import made_up, vocabularies
+from numtok.models.prefixed import Prefixed
+from numtok.models.vocabulary import Vocabulary
+
+_WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+class _Built(NamedTuple):
+    """A module for the tokens of a scheme, and the rows of :func:`made_up`."""
+
+    scheme: str
+    vocabulary: Vocabulary
+    width: int
+    module: nn.Module
+    tokens_BL: Tensor
+    values_BL: Tensor
+
+
+def _build(embedder: Embedder, vocabulary: Vocabulary, seed: int) -> tuple[int, nn.Module] | None:
+    for width in _WIDTHS:
+        torch.manual_seed(seed)
+        try:
+            return width, held(EMBEDDERS, embedder).build(vocabulary, width)
+        except UsageError as error:
+            if type(error) is not UsageError:  # a plugin's fault
+                raise
+    return None
+
+
+def _built(embedder: Embedder, seed: int) -> Iterator[_Built]:
+    """One for each scheme; a break where every one is refused."""
+    some = False
+    for scheme, vocabulary in vocabularies().items():
+        if (made := _build(embedder, vocabulary, seed)) is None:
+            continue
+        some, batch = True, made_up(scheme)
+        values = torch.from_numpy(batch.values())
+        yield _Built(scheme, vocabulary, *made, torch.from_numpy(batch.tokens), values)
+    if not some:
+        fail(embedder, "build", "got a refusal of the tokens of every scheme, expected a module")
+
+
+def check_declarations(embedder: Embedder, seed: int) -> None:
+    """What is declared is there."""
+    check_declared(embedder, "declarations", revision=int, source=str)
+    member_call(embedder, "sees_all").one_of(embedder.sees_all, bool)
+    check_settings(EMBEDDERS, embedder, "declarations")
+
+
+def check_table(embedder: Embedder, seed: int) -> None:
+    """``table.weight`` has a vector for each token, and the same seed gives the same."""
+    for one in _built(embedder, seed):
+        again = _build(embedder, one.vocabulary, seed)
+        assert again is not None
+        same = zip(one.module.state_dict().values(), again[1].state_dict().values(), strict=True)
+        equal = all(map(lambda pair: torch.equal(*pair), same))
+        expect(embedder, "table", f"{one.scheme}: the same weights of the same seed", equal, True)
+
+
+def check_vectors(embedder: Embedder, seed: int) -> None:
+    """[B, L, D] of finite floats, also where a number has no value."""
+    for one in _built(embedder, seed):
+        vectors = one.module(one.tokens_BL, one.values_BL)
+        finite = bool(vectors.isfinite().all())
+        expect(embedder, "vectors", f"{one.scheme}: all are finite", finite, True)
+        one.module.zero_grad()
+
+
+def check_places(embedder: Embedder, seed: int) -> None:
+    """A vector depends on nothing but the token and the value at its place."""
+    for one in _built(embedder, seed):
+        whole = one.module(one.tokens_BL, one.values_BL)
+        for row in range(len(one.tokens_BL)):
+            alone = one.module(one.tokens_BL[row : row + 1], one.values_BL[row : row + 1])[0]
+            near = torch.allclose(alone, whole[row], rtol=1e-4, atol=1e-5)
+            expect(embedder, "places", f"{one.scheme}: a row alone has its vectors", near, True)
+
+
+def check_gradients(embedder: Embedder, seed: int) -> None:
+    """Every weight is learnt, from the tokens of some scheme at least."""
+    learnt: dict[str, bool] = {}
+    for one in _built(embedder, seed):
+        vectors = one.module(one.tokens_BL, one.values_BL)
+        weights = torch.linspace(-1, 1, vectors.numel()).reshape(vectors.shape)
+        (vectors * weights).sum().backward()
+        for name, parameter in one.module.named_parameters():
+            got = parameter.grad is not None and bool(parameter.grad.isfinite().all())
+            learnt[name] = learnt.get(name, False) or got or not parameter.requires_grad
+    unlearnt = sorted(name for name, reached in learnt.items() if not reached)
+    require(embedder, "gradients", not unlearnt, f"got no gradient of {', '.join(unlearnt)}")
+
+
+def check_flops(embedder: Embedder, seed: int) -> None:
+    """Where a module counts its operations itself, it counts them in whole numbers."""
+    for one in _built(embedder, seed):
+        if isinstance(one.module, Prefixed):
+            call = member_call(one.module, "flops")
+            flops = call.one_of(one.module.flops(np.array(one.tokens_BL)), int)
+            require(embedder, "flops", flops >= 0, f"{one.scheme}: got {flops}, expected 0 or more")
+
+
+def check(embedder: Embedder, seed: int = 0) -> list[CheckResult]:
+    """Run every check."""
+    return results(CHECKS, embedder, seed)
+
+
+#: The checks by name, in the order in which they are run and shown.
+CHECKS: dict[str, Callable[[Embedder, int], None]] = {
+    "declarations": check_declarations,
+    "table": check_table,
+    "vectors": check_vectors,
+    "places": check_places,
+    "gradients": check_gradients,
+    "flops": check_flops,
+}

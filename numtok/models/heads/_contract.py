@@ -1,0 +1,247 @@
+"""What every head must do, as checks that run anywhere: ``numtok check head NAME``.
+
+Hidden states are drawn, and values within and beyond the range that a head learns best. What the
+head and its reader answer is compared with ``base`` on the way.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from numtok.contracts import (
+    CheckResult,
+    check_declared,
+    check_settings,
+    expect,
+    held,
+    member_call,
+    require,
+    results,
+)
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.errors import UsageError
+from numtok.models.distributions.base import Predictive
+from numtok.models.heads.base import HEADS, Head, ValueHead, ValueReader
+from numtok.models.made_up import vocabularies
+
+_WIDTH = 32
+_VALUES = np.array([0.0, 0.1, 0.25, 0.5, 0.9, 1.0, 7.0, -3.0])  # normalised
+_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+_PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})
+
+
+class _Made(NamedTuple):
+    """A reader of drawn weights, and what it makes of drawn states."""
+
+    reader: ValueReader
+    hidden_ND: Tensor
+    parameters_NP: Tensor
+    targets_NW: Tensor
+
+
+def _made(head: ValueHead, seed: int) -> _Made:
+    torch.manual_seed(seed)
+    watched = held(HEADS, head)
+    assert isinstance(watched, ValueHead)
+    reader = watched.build(_WIDTH)
+    hidden_ND = torch.randn(len(_VALUES), _WIDTH, requires_grad=True)
+    targets_NW = torch.from_numpy(watched.targets(_VALUES))
+    return _Made(reader, hidden_ND, reader(hidden_ND), targets_NW)
+
+
+def _predictive(head: ValueHead, seed: int) -> tuple[Predictive, _Made]:
+    one = _made(head, seed)
+    parameters_NP = one.parameters_NP.detach()
+    calibration = one.reader.calibrate(parameters_NP, _VALUES)
+    expect(head, "predictive", "has a calibration", bool(calibration), head.calibrated)
+    return one.reader.predictive(parameters_NP, calibration, _PLAIN), one
+
+
+def of_values(check: Callable[[ValueHead, int], None]) -> Callable[[Head, int], None]:
+    """A check of heads that say a number as a whole; any other has nothing to check."""
+
+    def checked(head: Head, seed: int) -> None:
+        if isinstance(head, ValueHead):
+            check(head, seed)
+
+    checked.__doc__ = check.__doc__
+    return checked
+
+
+def check_declarations(head: Head, seed: int) -> None:
+    """What is declared is there, and each property of its type."""
+    check_declared(head, "declarations", revision=int, source=str)
+    told = held(HEADS, head).describe()
+    require(head, "declarations", told, "describe: got '', expected what its distribution is")
+    check_settings(HEADS, head, "declarations")
+
+
+def check_tokens(head: Head, seed: int) -> None:
+    """States become logits of every token, for the tokens of each scheme that is not refused."""
+    some = False
+    for scheme, vocabulary in vocabularies().items():
+        words = nn.Linear(_WIDTH, vocabulary.size, bias=False)
+        try:
+            module = held(HEADS, head).tokens(words, vocabulary, _WIDTH)
+        except UsageError as error:
+            if type(error) is not UsageError:  # a plugin's fault
+                raise
+            continue
+        some, call = True, member_call(head, f"tokens, of {scheme}", V=vocabulary.size, N=5)
+        call.array(module(torch.randn(5, _WIDTH)), "Tensor float[N, V]", finite=True)
+    require(
+        head, "tokens", some, "got a refusal of the tokens of every scheme, expected one module"
+    )
+
+
+@of_values
+def check_targets(head: ValueHead, seed: int) -> None:
+    """A row for each value, finite, whatever the value is; and whether the value is represented."""
+    values = np.append(_VALUES, [1e30, -1e30, 1e-30])
+    watched = held(HEADS, head)
+    assert isinstance(watched, ValueHead)
+    watched.targets(values)
+    watched.representable(values)
+    odd = head.representable(np.array([np.nan, np.inf, -np.inf, 0.5])).tolist()
+    expect(head, "targets", "nan, inf, -inf and 0.5 are representable", odd, [False] * 3 + [True])
+
+
+@of_values
+def check_losses(head: ValueHead, seed: int) -> None:
+    """One finite loss a number, the same whatever stands beside it."""
+    one = _made(head, seed)
+    losses = one.reader.losses(one.parameters_NP, one.targets_NW).detach()
+    finite = bool(losses.isfinite().all())
+    require(head, "losses", finite, f"got {losses.tolist()}, expected finite ones")
+    for at in (slice(0, 3), slice(5, 6)):
+        alone = one.reader.losses(one.reader(one.hidden_ND[at]), one.targets_NW[at]).detach()
+        near = alone.shape == losses[at].shape and torch.allclose(alone, losses[at], 1e-4, 1e-5)
+        what = f"got {alone.tolist()} of some alone, expected {losses[at].tolist()} as among all"
+        require(head, "losses", near, what)
+
+
+@of_values
+def check_gradients(head: ValueHead, seed: int) -> None:
+    """The losses reach every weight and the hidden states."""
+    one = _made(head, seed)
+    one.reader.losses(one.parameters_NP, one.targets_NW).sum().backward()  # type: ignore[no-untyped-call]
+    every = {"the hidden states": one.hidden_ND, **dict(one.reader.named_parameters())}
+    for name, weight in every.items():
+        if weight.requires_grad:
+            got = weight.grad is not None and bool(weight.grad.isfinite().all())
+            require(head, "gradients", got, f"got none of {name}, expected a finite one")
+
+
+@of_values
+def check_token_losses(head: ValueHead, seed: int) -> None:
+    """Of a head that writes tokens there is their mean cross-entropy, and of no other."""
+    one = _made(head, seed)
+    losses = one.reader.token_losses(one.parameters_NP.detach(), one.targets_NW)
+    writes = one.reader.tokens_per_number > 0
+    expect(head, "token losses", "has losses of tokens", losses is not None, writes)
+    if losses is not None:
+        above = bool((losses >= 0).all())
+        require(head, "token losses", above, f"got {losses.tolist()}, expected none below 0")
+
+
+@of_values
+def check_point(head: ValueHead, seed: int) -> None:
+    """One value a number, the same whatever stands beside it."""
+    one = _made(head, seed)
+    parameters_NP = one.parameters_NP.detach()
+    points = one.reader.point(parameters_NP)
+    alone = one.reader.point(parameters_NP[2:4])
+    near = np.allclose(alone, points[2:4], rtol=1e-5, atol=1e-6, equal_nan=True)
+    what = f"got {alone.tolist()} of two alone, expected {points[2:4].tolist()} as among all"
+    require(head, "point", near, what)
+
+
+@of_values
+def check_predictive(head: ValueHead, seed: int) -> None:
+    """Every answer of the distribution has its shape."""
+    one, _ = _predictive(head, seed)
+    one.log_density(_VALUES)
+    one.log_interval(_VALUES - 0.5, _VALUES + 0.5)
+    one.sample(5, np.random.default_rng(seed))
+    one.mode()
+    one.mean()
+    one.median()
+
+
+@of_values
+def check_cdf(head: ValueHead, seed: int) -> None:
+    """The distribution function rises from 0 to 1, and quantiles are its inverse."""
+    one, _ = _predictive(head, seed)
+    n = len(_VALUES)
+    grid = np.array([-1e9, -50.0, -2.0, -0.5, 0.0, 0.2, 0.5, 0.8, 1.0, 3.0, 50.0, 1e9])
+    cdf: NDArray[np.float64] = np.array([one.cdf(np.full(n, value)) for value in grid])
+    inside = bool(((cdf >= 0) & (cdf <= 1 + 1e-9)).all())
+    require(head, "cdf", inside, f"got values from {cdf.min()} to {cdf.max()}, expected 0 to 1")
+    rises = bool((np.diff(cdf, axis=0) >= -1e-9).all())
+    require(head, "cdf", rises, f"got one that falls: {cdf[:, 0].tolist()} at {grid.tolist()}")
+    quantiles = one.quantiles(_LEVELS)
+    ordered = bool((np.diff(quantiles, axis=1) >= 0).all())
+    require(head, "cdf", ordered, f"got quantiles that fall: {quantiles[0].tolist()}")
+    for level, column in zip(_LEVELS, quantiles.T, strict=True):
+        finite = np.isfinite(column)
+        reach = 1e-6 * np.maximum(1, np.abs(column))
+        above, below = one.cdf(column + reach), one.cdf(column - reach)
+        good = (above >= level - 1e-5) & (below <= level + 1e-5)
+        what = f"quantile {level}: got {column.tolist()}, where the cdf is {above.tolist()}"
+        require(head, "cdf", bool(good[finite].all()), what)
+
+
+@of_values
+def check_scores(head: ValueHead, seed: int) -> None:
+    """An interval's probability is a difference of the cdf, unless there is none; CRPS is at least
+    0, and no density is NaN beside one that is known."""
+    one, _ = _predictive(head, seed)
+    low, high = _VALUES - 0.4, _VALUES + 0.6
+    probability = np.exp(one.log_interval(low, high))
+    apart = one.cdf(high) - one.cdf(low)
+    known = ~np.isnan(probability)
+    # The mass that is no number at all is in no interval, and the cdf is given that it is one.
+    near = probability[known] <= apart[known] + 1e-4
+    what = f"intervals: got {probability.tolist()}, expected at most {apart.tolist()}"
+    require(head, "scores", bool(near.all()), what)
+    crps = one.crps(_VALUES)
+    good = bool((crps >= -1e-9).all())
+    require(head, "scores", good, f"crps: got {crps.tolist()}, expected none below 0")
+
+
+@of_values
+def check_flops(head: ValueHead, seed: int) -> None:
+    """What a forward pass and loss take, as PyTorch counts them."""
+    one = _made(head, seed)
+    counter = FlopCounterMode(display=False)
+    with sdpa_kernel(SDPBackend.MATH), counter, torch.no_grad():
+        one.reader.losses(one.reader(one.hidden_ND.detach()), one.targets_NW)
+    got = one.reader.flops(len(_VALUES))
+    expect(head, "flops", f"of {len(_VALUES)} numbers", got, counter.get_total_flops())
+
+
+def check(head: Head, seed: int = 0) -> list[CheckResult]:
+    """Run every check."""
+    return results(CHECKS, head, seed)
+
+
+#: The checks by name, in the order in which they are run and shown.
+CHECKS: dict[str, Callable[[Head, int], None]] = {
+    "declarations": check_declarations,
+    "tokens": check_tokens,
+    "targets": check_targets,
+    "losses": check_losses,
+    "gradients": check_gradients,
+    "token losses": check_token_losses,
+    "point": check_point,
+    "predictive": check_predictive,
+    "cdf": check_cdf,
+    "scores": check_scores,
+    "flops": check_flops,
+}

@@ -1,0 +1,100 @@
+"""Texts encoded in memory as small batches: what parts of models are checked on."""
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+
+from numtok.encoding.codec import Codec
+from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.splits import learnt_values
+from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.encoding.texts import Texts
+from numtok.models.batches import Batch, Batches
+from numtok.models.vocabulary import Vocabulary
+from numtok.numerals.policy import NumeralPolicy
+
+#: Texts with numbers and without; behind an ``=`` stands what is to be answered.
+TEXTS = ("(2 * 3.5) = -7", "", "no number", "8", "x 0 y 12.25 z 1e400")
+ANSWERS = (11, 0, 2, 0, 4)  # where each answer begins
+TARGETS = (2, 5)  # numbers, counted over all texts
+
+
+@cache
+def codec(scheme: str) -> Codec:
+    """A scheme, and text as bytes; numbers are not normalised."""
+    tokenizer = TEXT_TOKENIZERS.build("bytes")
+    return Codec(
+        SCHEMES.build(scheme),
+        NumeralPolicy(),
+        FittedNormalizer(NORMALIZERS.build("none"), {}),
+        tokenizer,
+        tokenizer.load({}),
+    )
+
+
+def samples(
+    scheme: str,
+    texts: Sequence[str],
+    *,
+    answers: Sequence[int] | None = None,
+    targets: Sequence[int] = (),
+    labels: Sequence[str | None] | None = None,
+) -> EncodedSplit:
+    """Texts of ASCII as ``encode`` would write them.
+
+    ``answers`` are where each answer begins in its text, -1 if nowhere; ``targets`` are numbers,
+    counted over all texts.
+    """
+    column = Texts.of(pa.array(texts, pa.string()))
+    marks = np.array(answers or [-1] * len(texts), np.int32)
+    marks = np.where(marks < 0, -1, marks + column.rows[:-1])
+    one = codec(scheme)
+    encoded = one.encode(column, one.find(column), marks)
+    number_rows = encoded.number_rows.astype(np.int64)
+    wanted = np.array(targets, np.int64)
+    return EncodedSplit(
+        ids=pa.array(list(map(str, range(len(texts))))),
+        tokens=encoded.tokens,
+        token_rows=encoded.token_rows.astype(np.int64),
+        number_rows=number_rows,
+        numbers=encoded.numbers,
+        number_start=encoded.number_start,
+        number_length=encoded.number_length,
+        channel=encoded.channel,
+        targets=wanted,
+        target_row=np.searchsorted(number_rows, wanted, side="right") - 1,
+        target_name=pa.array(["number"] * len(wanted), pa.string()),
+        target_literal=pa.array([str(encoded.numbers[index]) for index in wanted], pa.string()),
+        answer_start=encoded.marks,
+        labels=pa.array(labels or [None] * len(texts), pa.string()),
+        groups={},
+    )
+
+
+def batch(
+    scheme: str,
+    texts: Sequence[str],
+    *,
+    answers: Sequence[int] | None = None,
+    targets: Sequence[int] = (),
+) -> Batch:
+    """All texts as one batch, in order."""
+    of = samples(scheme, texts, answers=answers, targets=targets)
+    learnt = learnt_values(of, codec(scheme))
+    return Batches(of, learnt, len(texts)).of(np.arange(len(texts)))
+
+
+def made_up(scheme: str) -> Batch:
+    """The batch of :data:`TEXTS`, with answers and targets."""
+    return batch(scheme, TEXTS, answers=ANSWERS, targets=TARGETS)
+
+
+@cache
+def vocabularies() -> dict[str, Vocabulary]:
+    """The vocabulary of every scheme that needs no settings, by the scheme's name."""
+    names = [name for name in SCHEMES if not SCHEMES.required(name)]
+    return {name: Vocabulary.of(codec(name)) for name in names}

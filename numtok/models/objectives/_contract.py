@@ -1,0 +1,135 @@
+"""What every objective must do, as checks that run anywhere: ``numtok check objective NAME``.
+
+It is asked for examples of made-up rows: with numbers and without, empty, with answers and
+targets, of a scheme of tokens and one with a value beside them.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from numtok.contracts import (
+    CheckResult,
+    check_declared,
+    check_settings,
+    expect,
+    held,
+    require,
+    results,
+)
+from numtok.models.batches import Batch
+from numtok.models.made_up import made_up, vocabularies
+from numtok.models.objectives.base import END, MASK, OBJECTIVES, Objective, TrainingBatch
+from numtok.seeds import generator
+
+
+def _batches() -> Iterator[tuple[str, Batch]]:
+    """The rows by one scheme of tokens, one with a channel, and one whose tokens and values are
+    two parts of a number; each row has a label."""
+    kinds = {(len(one.numbers) > 0, one.splits): name for name, one in vocabularies().items()}
+    for scheme in sorted(kinds.values()):
+        batch = made_up(scheme)
+        yield scheme, replace(batch, label=np.arange(len(batch.tokens)) % 3 - 1)
+
+
+def _examples(objective: Objective, seed: int) -> Iterator[tuple[str, Batch, TrainingBatch]]:
+    """What is learnt of them, which the contract was compared with."""
+    for scheme, batch in _batches():
+        yield scheme, batch, held(OBJECTIVES, objective).example(batch, generator(seed))
+
+
+def check_declarations(objective: Objective, seed: int) -> None:
+    """What is declared is there, and each property of its type."""
+    check_declared(objective, "declarations", revision=int, source=str)
+    held(OBJECTIVES, objective).requires()
+    check_settings(OBJECTIVES, objective, "declarations")
+
+
+def check_example(objective: Objective, seed: int) -> None:
+    """Columns of their types and sizes; what is predicted lies at real places of the rows."""
+    for scheme, batch, one in _examples(objective, seed):
+        places = one.real.reshape(-1)[one.where]
+        require(objective, "example", places.all(), f"{scheme}: got a place that is padding")
+        require(objective, "example", len(one.where), f"{scheme}: got nothing to predict")
+        size = vocabularies()[scheme].size
+        inside = bool(((one.tokens >= 0) & (one.tokens < size)).all())
+        require(objective, "example", inside, f"{scheme}: got ids beyond the {size} of its tokens")
+        expect(objective, "example", f"{scheme}: rows", len(one.tokens), len(batch.tokens))
+
+
+def check_labels(objective: Objective, seed: int) -> None:
+    """Hidden state j predicts token j of the row, or [END] behind it; or the label of the row."""
+    for scheme, batch, one in _examples(objective, seed):
+        rows, columns = np.divmod(one.where, one.tokens.shape[1])
+        if objective.requires() == "label":
+            wanted = batch.label[rows]
+        else:
+            padded = np.pad(batch.tokens, ((0, 0), (0, one.tokens.shape[1])))
+            ends = columns == batch.lengths[rows]
+            wanted = np.where(ends, END, padded[rows, columns])
+        what = f"{scheme}: got labels {one.labels.tolist()}, expected {wanted.tolist()}"
+        require(objective, "labels", np.array_equal(one.labels, wanted), what)
+
+
+def check_sight(objective: Objective, seed: int) -> None:
+    """What must be predicted is not seen: a causal model sees the row moved by one, [END] first;
+    any other sees [MASK] where a token is predicted, and 1 in place of its value."""
+    for scheme, batch, one in _examples(objective, seed):
+        if objective.causal:
+            moved = (one.tokens[:, 0] == END).all() and np.array_equal(
+                one.tokens[:, 1:][one.real[:, 1:]],
+                batch.tokens[:, : one.tokens.shape[1] - 1][one.real[:, 1:]],
+            )
+            require(objective, "sight", moved, f"{scheme}: got rows that are not moved by one")
+        elif objective.requires() != "label":
+            seen = one.tokens.reshape(-1)[one.where]
+            hidden = bool((seen == MASK).all())
+            require(objective, "sight", hidden, f"{scheme}: got {seen.tolist()}, expected masks")
+            beside = one.values.reshape(-1)[one.where]
+            require(objective, "sight", (beside == 1).all(), f"{scheme}: got values in sight")
+
+
+def check_numbers(objective: Objective, seed: int) -> None:
+    """A number is learnt at its first token, with its value; one without a value is not."""
+    for scheme, batch, one in _examples(objective, seed):
+        starts = zip(batch.number_row.tolist(), batch.number_start.tolist(), strict=True)
+        known = dict(zip(starts, batch.number_value.tolist(), strict=True))
+        rows, columns = np.divmod(one.number_where, one.tokens.shape[1])
+        places = zip(rows.tolist(), columns.tolist(), strict=True)
+        wanted = [known.get(place) for place in places]
+        what = f"{scheme}: got values {one.number_values.tolist()}, expected {wanted}"
+        require(objective, "numbers", one.number_values.tolist() == wanted, what)
+
+
+def check_seeds(objective: Objective, seed: int) -> None:
+    """An example depends on the batch and the generator alone, and leaves the batch as it was."""
+    for scheme, batch in _batches():
+        before = {name: np.copy(value) for name, value in vars(batch).items()}
+        one, again = (objective.example(batch, generator(seed)) for _ in range(2))
+        for name, value in vars(one).items():
+            same = np.array_equal(value, vars(again)[name])
+            require(objective, "seeds", same, f"{scheme}: got other {name} of the same seed")
+        for name, value in vars(batch).items():
+            same = (
+                np.array_equal(value, before[name], equal_nan=value.dtype.kind == "f")
+                if (isinstance(value, np.ndarray))
+                else value == before[name]
+            )
+            require(objective, "seeds", same, f"{scheme}: {name} of the batch was changed")
+
+
+def check(objective: Objective, seed: int = 0) -> list[CheckResult]:
+    """Run every check."""
+    return results(CHECKS, objective, seed)
+
+
+#: The checks by name, in the order in which they are run and shown.
+CHECKS: dict[str, Callable[[Objective, int], None]] = {
+    "declarations": check_declarations,
+    "example": check_example,
+    "labels": check_labels,
+    "sight": check_sight,
+    "numbers": check_numbers,
+    "seeds": check_seeds,
+}

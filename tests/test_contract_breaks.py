@@ -1,0 +1,364 @@
+"""Each check of each contract suite is shown to fail: for each there is a thing below that is right
+but for one member. (Those of schemes: tests/encoding/schemes/test_contract.py.)"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from numtok.analysis.figures.curve import Curve
+from numtok.contracts import kinds, registry_of, results
+from numtok.data.sources.era5 import Era5
+from numtok.data.sources.numeracy600k import Numeracy600k
+from numtok.data.sources.uci import Uci
+from numtok.data.tasks.arithmetic import Arithmetic
+from numtok.data.tasks.curves import Curves
+from numtok.data.tasks.temperature import Temperature
+from numtok.encoding.normalizers.affine import Affine
+from numtok.encoding.text_tokenizers._words import WordTable
+from numtok.encoding.text_tokenizers.bytes import Bytes
+from numtok.metrics.base import Metric, Predictions
+from numtok.models.embedders.numvalue import NumValueEmbedder
+from numtok.models.embedders.scaled import Scaled
+from numtok.models.heads.scalar import Scalar
+from numtok.models.objectives.mlm import Mlm
+from tests.fakemodels import one_thread
+
+__all__ = ["one_thread"]
+Change = Callable[[Any], Any]
+GIVEN: dict[type, dict[str, str]] = {Uci: {"set": "yacht"}, Era5: {"from_": "field.nc"}}
+
+
+def changed(base: type, **members: Any) -> Any:
+    """An object of a class that differs from another in these members."""
+    kind = type("Broken", (base,), {"__module__": __name__} | members)
+    return kind(**GIVEN.get(base, {}))
+
+
+def gives(base: type, member: str, change: Change) -> Any:
+    """One whose member gives what ``change`` makes of the right answer."""
+    right = getattr(base, member)
+    return changed(base, **{member: lambda self, *given: change(right(self, *given))})
+
+
+def altering(member: str, change: Change) -> Change:
+    """Of an object: the same, but its member gives what ``change`` makes of the right answer."""
+
+    def altered(thing: Any) -> Any:
+        right = getattr(type(thing), member)
+        members = {"__module__": __name__, member: lambda self, *of: change(right(self, *of))}
+        object.__setattr__(thing, "__class__", type("Broken", (type(thing),), members))
+        return thing
+
+    return altered
+
+
+def read(member: str, change: Change) -> Any:
+    """A head whose reader is changed."""
+    return gives(Scalar, "build", altering(member, change))
+
+
+def predicted(member: str, change: Change) -> Any:
+    """A head whose distribution is changed."""
+    return read("predictive", altering(member, change))
+
+
+def fitted(member: str, change: Change) -> Any:
+    """A text tokenizer that is changed once it is fitted."""
+    return gives(Bytes, "fit", altering(member, change))
+
+
+def embedded(change: Change) -> Any:
+    """An embedder whose vectors are changed."""
+    return gives(Scaled, "build", altering("forward", change))
+
+
+def example(**columns: Change) -> Any:
+    """An objective of which some columns are changed."""
+
+    def change(one: Any) -> Any:
+        return replace(one, **{key: of(getattr(one, key)) for key, of in columns.items()})
+
+    return gives(Mlm, "example", change)
+
+
+def rows(change: Callable[[bytes], bytes]) -> Any:
+    """A task whose rows are changed."""
+    return gives(Arithmetic, "unit", lambda made: made._replace(rows=change(made.rows)))
+
+
+def origins(**columns: Any) -> Any:
+    """A source whose origins are changed."""
+    return gives(Uci, "origins", lambda found: [replace(one, **columns) for one in found])
+
+
+def with_weight(values: Callable[[], torch.Tensor]) -> Change:
+    """Of a module: the same, with a weight that nothing is made of."""
+
+    def change(module: Any) -> Any:
+        module.more = nn.Parameter(values())
+        return module
+
+    return change
+
+
+@dataclass(frozen=True)
+class Mine(Metric):
+    """The mean of the absolute errors.
+
+    >>> Mine().plain(Predictions.of([1, 2], [1, 5]))
+    1.5
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "a test"
+    better: ClassVar[Literal["lower"]] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+    undefined: ClassVar[str] = "never"
+
+    def statistic(self, answers: Predictions) -> Any:
+        errors = np.abs(answers.prediction - answers.truth)
+        return lambda weights: mean(errors, weights)
+
+
+def mean(errors: Any, weights: Any) -> Any:
+    return (weights * errors).sum(axis=1) / weights.sum(axis=1)
+
+
+def metric(**members: Any) -> Any:
+    """A metric that differs from :class:`Mine` in these members."""
+    own: Mapping[str, Any] = vars(Mine)
+    kept = {key: own[key] for key in ("revision", "source", "better", "bounds", "undefined")}
+    kept |= {"statistic": Mine.statistic, "__module__": __name__}
+    return dataclass(frozen=True)(type("Broken", (Metric,), kept | members))()
+
+
+def figure(of: Callable[[Any, Any], Any]) -> Any:
+    """A metric whose figure is this function of errors [n] and weights [R, n]."""
+
+    def statistic(self: Any, answers: Predictions) -> Any:
+        errors = np.abs(answers.prediction - answers.truth)
+        return lambda weights: of(errors, weights)
+
+    return metric(statistic=statistic)
+
+
+def nowhere(self: Any, answers: Predictions) -> Any:
+    return lambda weights: np.full(len(weights), np.nan)
+
+
+Row = tuple[str, str, Callable[[], Any], str]
+BREAKS: list[Row] = [
+    # --- normalisers
+    ("normalizer", "declarations", lambda: changed(Affine, revision=0), "revision: got 0"),
+    ("normalizer", "shapes", lambda: gives(Affine, "forward", np.float32), "gives ndarray float32"),
+    ("normalizer", "inverse", lambda: gives(Affine, "inverse", lambda v: v * 1.01), "undone"),
+    ("normalizer", "odd values", lambda: gives(Affine, "forward", np.nan_to_num), "expected [nan"),
+    (
+        "normalizer",
+        "monotone",
+        lambda: gives(Affine, "forward", lambda v: -v),
+        "expected one above",
+    ),
+    ("normalizer", "slope", lambda: gives(Affine, "log_slope", lambda v: v + 1), "expected ["),
+    ("normalizer", "facts", lambda: changed(Affine, keeps_zero=True), "what becomes 0"),
+    # --- text tokenizers
+    ("text-tokenizer", "declarations", lambda: changed(Bytes, revision=0), "revision: got 0"),
+    ("text-tokenizer", "vocabulary", lambda: fitted("decode", lambda _: b"x"), "the same bytes"),
+    ("text-tokenizer", "bytes", lambda: fitted("decode", lambda made: made[:-1]), "expected b'"),
+    (
+        "text-tokenizer",
+        "bytes",
+        lambda: fitted("encode", lambda made: made._replace(ids=made.ids.astype(np.int64))),
+        "Broken.encode gives ndarray int64[",
+    ),
+    (
+        "text-tokenizer",
+        "pieces",
+        lambda: fitted("encode", lambda made: made._replace(ids=np.roll(made.ids, 1))),
+        "among others",
+    ),
+    (
+        "text-tokenizer",
+        "state",
+        lambda: gives(Bytes, "load", lambda _: WordTable((" a",))),
+        "loaded: the same vocabulary",
+    ),
+    (
+        "text-tokenizer",
+        "hugging face",
+        lambda: fitted("huggingface", lambda _: WordTable((" the",)).huggingface()),
+        "expected [",
+    ),
+    # --- metrics
+    ("metric", "declarations", lambda: metric(better="less"), "better: got 'less'"),
+    ("metric", "worked example", lambda: metric(__module__="tests.fakemodels"), "no example"),
+    ("metric", "shapes", lambda: figure(lambda e, w: e.mean()), "Broken.statistic gives"),
+    ("metric", "missing", lambda: metric(missing=lambda self, of: None), "of no rows: got"),
+    ("metric", "weights", lambda: figure(lambda e, w: np.sqrt(w) @ e), "of rows so often"),
+    ("metric", "resamples", lambda: figure(lambda e, w: mean(e, w) + w.mean()), "alone"),
+    ("metric", "order", lambda: figure(lambda e, w: w[:, 0] * e[0]), "in another order"),
+    ("metric", "best", lambda: metric(better="higher"), "expected none better than the truth's"),
+    ("metric", "bounds", lambda: metric(bounds=(0.0, 0.01)), "expected 0.0 to 0.01"),
+    (
+        "metric",
+        "equal truths",
+        lambda: metric(statistic=nowhere, why_undefined=lambda self, of: None),
+        "expected one of them",
+    ),
+    # --- tasks
+    (
+        "task",
+        "declarations",
+        lambda: changed(Arithmetic, shifted=property(lambda self: ("far",))),
+        "shifted: got 'far', expected ood-",
+    ),
+    (
+        "task",
+        "worked example",
+        lambda: changed(Curves, __module__="tests.fakemodels"),
+        "no example",
+    ),
+    ("task", "digest", lambda: changed(Arithmetic, digest="0" * 16), "expected '0000000000000000'"),
+    (
+        "task",
+        "units",
+        lambda: changed(Curves, unit=lambda self, seed, *of: Curves.unit(self, 0, *of)),
+        "another unit for another seed",
+    ),
+    ("task", "rows", lambda: rows(lambda made: made[made.index(b"\n") + 1 :]), "rows: got"),
+    (
+        "task",
+        "targets",
+        lambda: rows(lambda made: re.sub(rb'"targets":\{[^}]*\}', b'"targets":null', made)),
+        "got nothing to predict",
+    ),
+    (
+        "task",
+        "derived",
+        lambda: gives(Temperature, "over", lambda made: made._replace(facts={})),
+        "facts: got {}",
+    ),
+    (
+        "task",
+        "tables",
+        lambda: gives(Curves, "unit", lambda made: (made[0][:, :0], made[1])),
+        "Broken.unit gives ndarray float64[300, 0]",
+    ),
+    # --- sources
+    ("source", "declarations", lambda: changed(Uci, revision=0), "revision: got 0"),
+    ("source", "origins", lambda: origins(files={}), "expected a name, a key and files"),
+    (
+        "source",
+        "terms",
+        lambda: changed(Numeracy600k, licence=property(lambda self: "")),
+        "licence: got ''",
+    ),
+    (
+        "source",
+        "texts",
+        lambda: changed(Numeracy600k, skips=property(lambda self: 1)),
+        "Broken.skips gives 1",
+    ),
+    ("source", "field", lambda: changed(Era5, name=""), "name: got ''"),
+    # --- figures
+    ("figure", "declarations", lambda: changed(Curve, source=""), "source: got ''"),
+    ("figure", "described", lambda: changed(Curve, __doc__=""), "got no docstring"),
+    ("figure", "picture", lambda: changed(Curve, picture=lambda self: None), "parameters: got 0"),
+    # --- embedders
+    ("embedder", "declarations", lambda: changed(Scaled, source=""), "source: got ''"),
+    (
+        "embedder",
+        "table",
+        lambda: gives(
+            Scaled, "build", with_weight(lambda: torch.tensor(np.random.default_rng().random(3)))
+        ),
+        "the same weights of the same seed",
+    ),
+    ("embedder", "vectors", lambda: embedded(lambda made: made * torch.inf), "all are finite"),
+    ("embedder", "vectors", lambda: embedded(lambda made: made[0]), "Broken.forward gives Tensor"),
+    ("embedder", "places", lambda: embedded(lambda made: made + made.mean()), "a row alone"),
+    (
+        "embedder",
+        "gradients",
+        lambda: gives(Scaled, "build", with_weight(lambda: torch.zeros(3))),
+        "got no gradient of more",
+    ),
+    (
+        "embedder",
+        "flops",
+        lambda: gives(NumValueEmbedder, "build", altering("flops", lambda made: -1)),
+        "got -1, expected 0 or more",
+    ),
+    # --- objectives
+    ("objective", "declarations", lambda: changed(Mlm, source=""), "source: got ''"),
+    ("objective", "example", lambda: example(real=np.zeros_like), "a place that is padding"),
+    (
+        "objective",
+        "example",
+        lambda: example(labels=lambda made: made.astype(np.int32)),
+        "Broken.example, labels gives ndarray int32[",
+    ),
+    ("objective", "labels", lambda: example(labels=lambda made: made + 1), "got labels ["),
+    ("objective", "sight", lambda: example(tokens=lambda made: made + 1), "expected masks"),
+    ("objective", "numbers", lambda: example(number_values=lambda made: made + 1), "got values ["),
+    (
+        "objective",
+        "seeds",
+        lambda: changed(
+            Mlm, example=lambda self, of, _: Mlm.example(self, of, np.random.default_rng())
+        ),
+        "of the same seed",
+    ),
+    # --- heads
+    ("head", "declarations", lambda: gives(Scalar, "describe", lambda _: ""), "describe: got ''"),
+    (
+        "head",
+        "tokens",
+        lambda: changed(Scalar, tokens=lambda self, *of: nn.Linear(of[2], 3)),
+        "Tensor float32[5, 3]",
+    ),
+    ("head", "targets", lambda: gives(Scalar, "targets", np.transpose), "Broken.targets gives"),
+    ("head", "losses", lambda: read("losses", torch.mean), "Broken.losses gives Tensor float32[]"),
+    ("head", "losses", lambda: read("losses", lambda made: made - made.mean()), "as among all"),
+    (
+        "head",
+        "gradients",
+        lambda: gives(Scalar, "build", with_weight(lambda: torch.zeros(3))),
+        "got none of more",
+    ),
+    ("head", "token losses", lambda: read("token_losses", lambda _: torch.zeros(8)), "got True"),
+    ("head", "point", lambda: read("point", lambda made: made - made.mean()), "as among all"),
+    ("head", "predictive", lambda: predicted("mean", lambda made: made[:, None]), "Broken.mean"),
+    ("head", "cdf", lambda: predicted("cdf", lambda made: 1 - made), "got one that falls"),
+    ("head", "scores", lambda: predicted("crps", lambda made: -1 - made), "expected none below 0"),
+    ("head", "flops", lambda: read("flops", lambda made: made + 1), "of 8 numbers: got"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "make", "message"), BREAKS, ids=[f"{row[0]}-{row[1]}" for row in BREAKS]
+)
+def test_a_check_finds_its_break(
+    kind: str, name: str, make: Callable[[], Any], message: str
+) -> None:
+    checks = registry_of(kind).contract().CHECKS
+    [found] = results({name: checks[name]}, make(), 0)
+    assert not found.passed
+    assert f": {name}: " in found.message
+    assert message in found.message
+
+
+@pytest.mark.parametrize("kind", [kind for kind in kinds() if kind != "scheme"])
+def test_every_check_is_shown_to_fail(kind: str) -> None:
+    shown = {name for of, name, _, _ in BREAKS if of == kind}
+    assert shown == set(registry_of(kind).contract().CHECKS)
+
+
+def test_the_metric_that_all_others_are_made_of_keeps_the_contract() -> None:
+    assert [one for one in registry_of("metric").contract().check(Mine()) if not one.passed] == []
