@@ -31,7 +31,7 @@ def rows() -> Iterator[tuple[object, ...]]:
             tokens,
             int(encoded.lengths[0]),
             int(printed["tokens per number"].value),
-            scheme.counted,
+            scheme.paper_vocabulary_size,
             int(printed["vocabulary"].value),
         )
 

@@ -34,9 +34,9 @@ SNAPS = np.where(X < 1.5, 1.0, np.where(X < 2.5, 2.0, 3.0))
 @pytest.mark.parametrize(
     "name",
     [
-        *("stages._continuity", "stages._probed_embedding", "stages._probed_tokens"),
-        *("stages._seen_values", "stages._swept_row", "metrics._wilson"),
-        *("cli._probed", "figures.error"),
+        *("analysis.probing.continuity", "analysis.probing.embedding", "analysis.probing.tokens"),
+        *("analysis.probing.swept_row", "evaluation.seen_values", "metrics._wilson"),
+        *("cli.output.probe", "analysis.figures.error"),
     ],
 )
 def test_the_examples_are_right(name: str) -> None:
