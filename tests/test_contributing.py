@@ -29,8 +29,10 @@ numtok = test_cli_store.numtok
 one_thread = test_train.one_thread
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-KINDS = ("embedders", "heads", "objectives", "metrics", "tasks", "sources", "figures")
-KINDS += ("normalizers", "text_tokenizers")
+KINDS = (
+    *("embedders", "heads", "objectives", "metrics", "tasks", "sources", "figures"),
+    *("normalizers", "text_tokenizers"),
+)
 
 
 def blocks(mark: str) -> dict[str, str]:

@@ -54,6 +54,14 @@ def top_level(modules: Mapping[str, Source]) -> list[str]:
     return sorted(name for name in content("numtok", modules) if name.endswith("/"))
 
 
+def files_named(page: str) -> set[str]:
+    """Files of the tree in backticks, ``models/heads/base.py`` among them; no plugins, and none
+    that the page itself has behind a mark."""
+    own = set(re.findall(r"^<!-- \w+: (\S+) -->$", page, re.M))
+    named = set(re.findall(r"`(?:numtok/)?((?:\w+/)+\w+\.(?:py|toml|jsonl|sh))`", page))
+    return {name for name in named - own if not name.startswith("plugins/")}
+
+
 def test_every_folder_names_its_files() -> None:
     assert not unnamed(tree())
 
@@ -72,6 +80,17 @@ def test_links_between_pages_lead_somewhere() -> None:
     ]
     assert len(links) > 10
     assert [(page.name, link) for page, link in links if not (page.parent / link).exists()] == []
+
+
+def test_files_that_pages_name_are_there() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/guide/*.md")]
+    gone = [
+        f"{page.name}: {name}"
+        for page in pages
+        for name in sorted(files_named(page.read_text("utf-8")))
+        if not ((ROOT / name).exists() or (PACKAGE / name).exists())
+    ]
+    assert not gone
 
 
 # --- each can fail -----------------------------------------------------------------------------
@@ -104,3 +123,8 @@ def test_the_map_of_a_page_is_read() -> None:
     page = "```text\nnumtok/\n  cli/     one file a command\n  store/   artifacts\n```\n  x/  no\n"
     assert mapped(page) == ["cli/", "store/"]
     assert top_level(tree()) != mapped(page)
+
+
+def test_a_file_that_a_page_names_is_found() -> None:
+    page = "`numtok/a/b.py`, `c/d.py`, `plugins/heads/x.py`, `e.py`\n<!-- plugin: c/d.py -->\n"
+    assert files_named(page) == {"a/b.py"}
