@@ -163,7 +163,7 @@ BREAKS: list[Row] = [
         "normalizer",
         "monotone",
         lambda: gives(Affine, "forward", lambda v: -v),
-        "expected one above",
+        "one above 0",
     ),
     ("normalizer", "slope", lambda: gives(Affine, "log_slope", lambda v: v + 1), "expected ["),
     ("normalizer", "facts", lambda: changed(Affine, keeps_zero=True), "what becomes 0"),
