@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from numtok.errors import UsageError
 from numtok.metrics import kendall_tau
+from numtok.metrics._contract import made_up, made_up_for
 from numtok.metrics._literals import Numeral
 from numtok.metrics.base import METRICS, Predictions, figures, paired
 from numtok.numerals.literals import plain_literal, round_literal
