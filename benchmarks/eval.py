@@ -52,7 +52,7 @@ from numtok.encoding.splits import read_codec, read_split
 from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options, Predictor
 from numtok.models.batches import Batch
 from numtok.models.model import Model
-from numtok.models.objectives.base import TrainingBatch, masked, moved
+from numtok.models.objectives.base import TrainingBatch, masked_batch, shift_right
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
 from numtok.models.steps import DecodingStates
@@ -152,7 +152,7 @@ class Plain:
         rows, starts = batch.number_row[chosen], batch.number_start[chosen]
         if not self.model.objective.causal:
             lengths = batch.number_length[chosen]
-            hidden = self._hidden(masked(batch, batch.number_tokens(chosen)))
+            hidden = self._hidden(masked_batch(batch, batch.number_tokens(chosen)))
             logits = self.model.token_head(hidden).numpy()
             paths: list[tuple[int, ...]] = [()] * len(rows)
             for place in range(int(lengths.max())):
@@ -160,7 +160,7 @@ class Plain:
                     scores = logits[rows[which], starts[which] + place]
                     paths[which] = self._longer(paths[which], scores)[0]
             return self._literals(paths, hidden, rows, starts)
-        tokens, values = moved(batch)
+        tokens, values = shift_right(batch)
         room = self.codec.scheme.tokens_per_number or self.longest
         tokens = np.pad(tokens, ((0, 0), (0, room)))[rows]
         values = np.pad(values, ((0, 0), (0, room)), constant_values=1)[rows]
@@ -238,7 +238,8 @@ class Cached(Plain):
         rows, longest = len(before), int(before.max())
         at = np.arange(longest) - (longest - before)[:, None]
         tokens, values = (
-            torch.from_numpy(np.take_along_axis(one, np.maximum(at, 0), 1)) for one in moved(batch)
+            torch.from_numpy(np.take_along_axis(one, np.maximum(at, 0), 1))
+            for one in shift_right(batch)
         )
         real, last = torch.from_numpy(at >= 0), torch.from_numpy(before - 1)[:, None]
         mask = torch.ones(longest, longest, dtype=torch.bool).tril() & real[:, None]

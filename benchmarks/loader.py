@@ -101,7 +101,7 @@ def measure(
     split.batches.at(0, 0)  # the order of the epoch is made once
     steps = range(options.steps)
     batching, batches = timed(lambda: [split.batches.at(0, step) for step in steps])
-    learning, examples = timed(lambda: [split.learnt(step) for step in steps])
+    learning, examples = timed(lambda: [split.training_batch(step) for step in steps])
     real = sum(int(batch.lengths.sum()) for batch in batches)
     places = sum(batch.tokens.size for batch in batches)
     settings = ModelSettings.of(

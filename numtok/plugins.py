@@ -36,6 +36,22 @@ _MOVED = {
     "numtok.sources": "numtok.data.sources",
     "numtok.figures": "numtok.analysis.figures",
 }
+#: What plugins import from them by other names than before.
+_RENAMED = {
+    "numtok.models.objectives.base": {
+        "Example": "TrainingBatch",
+        "masked": "masked_batch",
+        "said": "autoregressive_batch",
+        "ended": "row_end_batch",
+        "moved": "shift_right",
+    },
+    "numtok.metrics.base": {"Answers": "Predictions"},
+    "numtok.encoding.schemes.base": {"Decoded": "DecodedNumbers"},
+    "numtok.encoding.text_tokenizers.base": {"Fitted": "FittedTokenizer", "Tokens": "TokenRuns"},
+    "numtok.data.tasks.base": {"Split": "TaskSplit"},
+    "numtok.data.sources.base": {"Rejected": "RejectedSourceRow"},
+    "numtok.analysis.figures.base": {"Figure": "FigureKind"},
+}
 _FLOATING = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -126,6 +142,10 @@ def import_error(file: Path, error: Exception) -> UsageError:
         for before, now in _MOVED.items():
             if f"{error.name}.".startswith(f"{before}."):
                 return UsageError(f"{where}: {before} is {now} now; {_CORRECT}")
+    elif isinstance(error, ImportError) and error.name in _RENAMED:
+        for before, now in _RENAMED[error.name].items():
+            if f"cannot import name {before!r} " in str(error):
+                return UsageError(f"{where}: {error.name}.{before} is {now} now; {_CORRECT}")
     return UsageError(f"{where}: {type(error).__name__}: {error}; {_CORRECT}")
 
 
@@ -135,8 +155,8 @@ def fault_of(error: Exception) -> PluginError | None:
     if (where := _place(error)) is None:
         return None
     what = " ".join(str(error).split())  # libraries tell in several lines
-    told = f"{where}: {type(error).__name__}: {what}; {_CORRECT}"
-    return PluginError(told, "".join(traceback.format_exception(error)))
+    message = f"{where}: {type(error).__name__}: {what}; {_CORRECT}"
+    return PluginError(message, "".join(traceback.format_exception(error)))
 
 
 def _place(error: Exception) -> str | None:
@@ -184,7 +204,7 @@ class MemberCall:
         """The answer; PluginError unless it is of one of these classes (a bool is no int)."""
         if not isinstance(answer, kinds) or (isinstance(answer, bool) and bool not in kinds):
             names = ["None" if kind is type(None) else kind.__name__ for kind in kinds]
-            raise self.wrong(told(answer), " or ".join(names))
+            raise self.wrong(describe(answer), " or ".join(names))
         return answer
 
     def array(self, answer: Any, form: str, *, finite: bool = False, **sizes: int) -> Any:
@@ -209,9 +229,11 @@ class MemberCall:
             )
         )
         if not fits:
-            raise self.wrong(told(answer), wanted)
+            raise self.wrong(describe(answer), wanted)
         if finite and not bool((abs(answer) < float("inf")).all()):
-            raise self.wrong(f"{told(answer)} with values that are not finite", f"finite {wanted}")
+            raise self.wrong(
+                f"{describe(answer)} with values that are not finite", f"finite {wanted}"
+            )
         self.again |= any(known.get(letter, 2) < 2 for letter in shape)
         return answer
 
@@ -226,10 +248,10 @@ class MemberCall:
 Check = Callable[[MemberCall, Any], Any]
 
 
-def told(answer: Any) -> str:
+def describe(answer: Any) -> str:
     """An answer in a few words.
 
-    >>> told([1.5]), told(None)
+    >>> describe([1.5]), describe(None)
     ('a list', 'None')
     """
     if (dtype := _dtype(answer)) is not None:
@@ -307,9 +329,9 @@ class _Watched:
 
     def _failed(self, error: Exception) -> PluginError:
         """Of what a plugin made of a class of numtok's, whose code fails by what it was given."""
-        told = f"{self.file}: {type(self.thing).__name__}.{self.member} fails by what it was given"
+        what = f"{self.file}: {type(self.thing).__name__}.{self.member} fails by what it was given"
         trace = "".join(traceback.format_exception(error))
-        return PluginError(f"{told}: {type(error).__name__}: {error}; {_CORRECT}", trace)
+        return PluginError(f"{what}: {type(error).__name__}: {error}; {_CORRECT}", trace)
 
 
 def a(*kinds: type) -> Check:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from numtok.cli.output.figures import figure
 from numtok.cli.output.printing import Format, print_table
-from numtok.evaluation.comparison.seeds import spread
+from numtok.evaluation.comparison.seeds import seed_statistics
 from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.metrics.base import means
 from numtok.reports import REPORT
@@ -54,7 +54,7 @@ def rows(told: Sequence[ReportPredictions], schemes: Sequence[str]) -> Iterator[
                 said = 100 * within(answers.prediction, name)
                 errors = (answers.prediction - answers.truth) ** 2
                 shares.append((*means([said], answers), float(errors @ said / errors.sum())))
-            row.append(figure(spread([share for share, _ in shares], (0, 100))))
+            row.append(figure(seed_statistics([share for share, _ in shares], (0, 100))))
             row.append(f"{np.mean([part for _, part in shares]):.0f}")
         different = np.mean([len(np.unique(answers.prediction)) for answers in seeds])
         yield scheme, *row, int(np.rint(different))

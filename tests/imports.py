@@ -121,7 +121,7 @@ def cycles(modules: Mapping[str, Source]) -> list[tuple[str, ...]]:
     more than one module (Tarjan 1972)."""
     targets: dict[str, list[str]] = {module: [] for module in modules}
     for module, found in edges(modules):
-        if found.target in modules and found.target != module:
+        if found.target and found.target in modules and found.target != module:
             targets[module].append(found.target)
     order: dict[str, int] = {}
     lowest: dict[str, int] = {}

@@ -261,6 +261,18 @@ WHOLE = steps()[0].content
         ),
         (
             "mine",
+            "from numtok.nn.heads.base import Head\n",
+            "{file}, line 1: numtok.nn is numtok.models now; correct the file, or leave its folder "
+            "out of [plugins] in numtok.toml",
+        ),
+        (
+            "mine",
+            "from numtok.encoding.schemes.base import Decoded\n",
+            "{file}, line 1: numtok.encoding.schemes.base.Decoded is DecodedNumbers now; correct "
+            "the file, or leave its folder out of [plugins] in numtok.toml",
+        ),
+        (
+            "mine",
             "\n\nlimit = int('many')\n",
             "{file}, line 3: ValueError: invalid literal for int() with base 10: 'many'; correct "
             "the file, or leave its folder out of [plugins] in numtok.toml",

@@ -62,6 +62,6 @@ def command(
     )
     comparison = run(config, open_store(context))
     print_comparison(comparison, Format.JSON if json else format)
-    failed = [one for one in comparison.verdicts if not one.met]
+    failed = [one for one in comparison.requirements if not one.met]
     if failed:
-        raise NegativeVerdict("not met: " + "; ".join(one.told for one in failed))
+        raise NegativeVerdict("not met: " + "; ".join(one.message for one in failed))

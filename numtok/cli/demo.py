@@ -10,8 +10,8 @@ What to look at: all models saw the same sums and products for as many steps.
 - r2 is ruled by the largest answers, median-relative-error by the typical one:
   a scheme can be good at one and poor at the other.
 - tokens per number and seconds are what a scheme costs for that.
-- the baselines need no model: quantisation is what writing the truth in the scheme
-  already loses, linear is least squares on the two operands.
+- the baselines need no model: linear is least squares on the two operands; the
+  limit quantisation is what writing the truth in the scheme already loses.
 Next: the same chain on your own data, which begins with
 `numtok encode --scheme xval --split validation=0.1,test=0.1 data.jsonl`."""
 

@@ -91,7 +91,7 @@ def command(
     from numtok.cli._fitted import eval_table, options_of
     from numtok.cli.output.progress import Count
     from numtok.cli.output.report import print_report
-    from numtok.evaluation.comparison.beside_published import against as beside
+    from numtok.evaluation.comparison.beside_published import beside_published
     from numtok.evaluation.published import published
     from numtok.evaluation.report_files import read
     from numtok.records import ENCODED, MODEL, TABLE
@@ -144,7 +144,7 @@ def command(
             artifact = run(of_texts(learnt), store, progress).artifact
     evaluation = read(artifact)
     printed = (
-        beside(against, [(evaluation.report.scheme, [evaluation])], column=column)
+        beside_published(against, [(evaluation.report.scheme, [evaluation])], column=column)
         if against
         else None
     )

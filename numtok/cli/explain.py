@@ -28,7 +28,7 @@ def command(
 
     Example: numtok explain -60.2
     """
-    from numtok.analysis.profiling.short_values import shown
+    from numtok.analysis.profiling.short_values import short_value
     from numtok.numerals.policy import NumeralPolicy
     from numtok.stages.explain import run
 
@@ -42,7 +42,7 @@ def command(
             item.channel,
             len(item.tokens),
             _short(item.decoded) if table and item.error else item.decoded,
-            shown(item.error) if table and item.error else item.error,
+            short_value(item.error) if table and item.error else item.error,
             item.note,
         )
         for item in written

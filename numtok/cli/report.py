@@ -32,7 +32,7 @@ def command(
     """
     from numtok.cli.output.report import print_report
     from numtok.errors import UsageError
-    from numtok.evaluation.comparison.beside_published import against as beside
+    from numtok.evaluation.comparison.beside_published import beside_published
     from numtok.evaluation.report_files import read
     from numtok.reports import REPORT
 
@@ -43,7 +43,7 @@ def command(
     evaluation = read(open_store(context).resolve(ref, {REPORT}))
     label = evaluation.report.scheme
     table = (
-        beside(against, [(label, [evaluation])], row=row, column=column)
+        beside_published(against, [(label, [evaluation])], row=row, column=column)
         if against is not None
         else None
     )

@@ -61,7 +61,7 @@ def baselines(
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Each baseline that can be had, by name, with its float64[a] predictions; NaN if invalid.
 
-    ``fill`` as in ``_predict.Options``.
+    ``fill`` as in ``predict.Options``.
     """
     yield "quantisation", _quantised(codec, samples, asked)
     names = target_names(samples, asked)

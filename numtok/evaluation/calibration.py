@@ -19,7 +19,7 @@ from numtok.training.model_files import LoadedModel
 _MOST = 2000  # rows: what a deviation is measured on
 
 
-def spreads(
+def target_calibrations(
     loaded: LoadedModel, samples: EncodedSplit, options: Options
 ) -> Mapping[str, Calibration]:
     """What a calibrated head's distribution needs for each target, by name, from predictions of a

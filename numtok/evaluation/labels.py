@@ -21,7 +21,7 @@ from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import Progress, baseline_figures, score
 from numtok.metrics.base import METRICS, Metric, Predictions
 from numtok.models.batches import Batches
-from numtok.models.objectives.base import ended
+from numtok.models.objectives.base import row_end_batch
 from numtok.reports import (
     FEW_CLASSES,
     Confused,
@@ -53,7 +53,7 @@ def log_probabilities(
 
     def labels(rows: NDArray[np.int64]) -> NDArray[np.float32]:
         with torch.no_grad():
-            example = ended(batches.of(rows), model.objective.causal)
+            example = row_end_batch(batches.of(rows), model.objective.causal)
             log_BC: NDArray[np.float32] = model.class_log_probabilities(example).cpu().numpy()
         return log_BC
 

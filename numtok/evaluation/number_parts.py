@@ -54,7 +54,7 @@ class NumberParts(NamedTuple):
         return int(self.exponent[1:] or 0)
 
 
-def written(
+def decimal_parts(
     answers: Predictions, digits: int
 ) -> tuple[list[NumberParts], list[NumberParts | None]]:
     """Truths and predictions in parts; None for what is no number."""

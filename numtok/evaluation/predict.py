@@ -102,7 +102,7 @@ class Predicted(NamedTuple):
     token_nll: NDArray[np.float64]
 
 
-def asked_for(samples: EncodedSplit, causal: bool) -> Queries:
+def queries_of(samples: EncodedSplit, causal: bool) -> Queries:
     """The targets of each row, or each number in turn.
 
     A ``causal`` model sees none of them before it says it, so all of a row are one query.
@@ -163,7 +163,7 @@ class Predictor:
         # As long as the longest that is asked for can be, where nothing else says how long.
         self.longest = max(LONGEST, int(samples.number_length.max(initial=0)))
         self.reader = Reader(loaded.model, codec, self.grammar, options.constrained, self.longest)
-        self.asked = asked_for(samples, options.fill == AUTOREGRESSIVE)
+        self.asked = queries_of(samples, options.fill == AUTOREGRESSIVE)
         self._resolutions = _resolutions(samples)
         self._cache: Cache | None = None  # its memory serves all batches
         self.room = BatchSizer.of(loaded.model, options.batch, _TOKENS)

@@ -1,4 +1,4 @@
-"""How a model is asked: for numbers, labels or whole answers, and in which way."""
+"""How a model is asked: for numbers, labels or whole answers, and in which mode."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -19,7 +19,7 @@ class PredictionMode(Protocol):
     ``fill`` is for masked models ``parallel`` (None means that) or ``left-to-right``; ``answers``,
     for autoregressive ones, has them write each row's answer as text. ``decode`` is
     ``constrained`` by the scheme's grammar or ``free``. ``point``, ``draws`` and ``batch`` as in
-    ``_predict.Options``.
+    ``predict.Options``.
     """
 
     @property
@@ -34,56 +34,56 @@ class PredictionMode(Protocol):
     def batch(self) -> int: ...
 
 
-def check_way(way: PredictionMode) -> None:
+def check_mode(mode: PredictionMode) -> None:
     """Raise UsageError for what no model can be asked in."""
     for option, allowed in (
         ("fill", (None, PARALLEL, LEFT_TO_RIGHT, ANSWERS)),
         ("decode", ("constrained", "free")),
         ("point", POINTS),
     ):
-        if getattr(way, option) not in allowed:
+        if getattr(mode, option) not in allowed:
             raise UsageError(
-                f"--{option} {getattr(way, option)!r} is not possible; allowed are "
+                f"--{option} {getattr(mode, option)!r} is not possible; allowed are "
                 f"{', '.join(filter(None, allowed))}"
             )
     for option, least in (("draws", 0), ("batch", 1)):
-        value = getattr(way, option)
+        value = getattr(mode, option)
         if value < least:
             raise UsageError(f"--{option} {value} is not possible; at least {least}")
 
 
-def measures_of(way: PredictionMode, model: Artifact) -> Measures:
+def measures_of(mode: PredictionMode, model: Artifact) -> Measures:
     """What is predicted; UsageError for options that are for something else."""
     if says_labels(model):
-        _check_unused(way, ("fill", "decode", "point", "draws"), f"{model.ref} predicts labels")
+        _check_unused(mode, ("fill", "decode", "point", "draws"), f"{model.ref} predicts labels")
         return "labels"
-    if way.fill != ANSWERS:
+    if mode.fill != ANSWERS:
         return "numbers"
     if not is_causal(model):
         raise UsageError(
             f"--fill {ANSWERS} is for autoregressive models; {model.ref} is masked, give "
             f"{PARALLEL} or {LEFT_TO_RIGHT}"
         )
-    _check_unused(way, ("point", "draws"), f"--fill {ANSWERS} writes texts")
+    _check_unused(mode, ("point", "draws"), f"--fill {ANSWERS} writes texts")
     return "answers"
 
 
-def options_of(way: PredictionMode, model: Artifact) -> Options:
+def options_of(mode: PredictionMode, model: Artifact) -> Options:
     """How numbers are read off; UsageError for a ``fill`` that the model cannot do."""
-    fill = way.fill or PARALLEL
+    fill = mode.fill or PARALLEL
     if is_causal(model):
-        if way.fill is not None:
+        if mode.fill is not None:
             raise UsageError(
-                f"--fill {way.fill} is for masked models; {model.ref} is "
+                f"--fill {mode.fill} is for masked models; {model.ref} is "
                 f"autoregressive, leave it away or give {ANSWERS}"
             )
         fill = AUTOREGRESSIVE
-    return Options(fill, way.decode == "constrained", way.point, way.draws, way.batch)
+    return Options(fill, mode.decode == "constrained", mode.point, mode.draws, mode.batch)
 
 
-def _check_unused(way: PredictionMode, options: Sequence[str], told: str) -> None:
+def _check_unused(mode: PredictionMode, options: Sequence[str], told: str) -> None:
     """UsageError for what says how numbers are read, where none are."""
     for option in options:
-        value = getattr(way, option)
+        value = getattr(mode, option)
         if value != _USUAL[option]:
             raise UsageError(f"--{option} {value} is for numbers; {told}, leave it away")

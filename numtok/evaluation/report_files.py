@@ -88,7 +88,7 @@ def write_predictions(draft: Draft, table: "pa.Table") -> None:
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
 
 
-def repeated(table: "pa.Table") -> Iterator[str]:
+def repeated_ids(table: "pa.Table") -> Iterator[str]:
     """A note where predictions cannot be told from each other by their keys."""
     keys = table.select(_key(table))
     if lacking := keys.num_rows - keys.group_by(keys.column_names).aggregate([]).num_rows:
@@ -174,14 +174,14 @@ class ReportPredictions:
         report = evaluation.report
         table = _read_predictions(evaluation.folder / PREDICTIONS_FILE, report)
         table = table.sort_by([(name, "ascending") for name in _key(table)]).combine_chunks()
-        kept = scored(table)
+        kept = scorable(table)
         means = TrainMeans(report.train_mean, report.target_means)
         found = answers(kept, means, evaluation.ref)
         keys = _keys(table)
         for key, following in pairwise(keys):
             if key == following:
                 raise DataError(
-                    f"{evaluation.ref} has {_told(key)} twice, so its predictions cannot be "
+                    f"{evaluation.ref} has {_key_text(key)} twice, so its predictions cannot be "
                     "paired; give the rows of the data ids of their own and evaluate again"
                 )
         return cls(evaluation.ref, kept, found)
@@ -202,11 +202,11 @@ class ReportPredictions:
         return [TARGET, *found] if several and TARGET not in found else found
 
     def groups(self, name: str) -> "dict[str, NDArray[np.int64]]":
-        """The rows of each value of a group, as :func:`named`; UsageError if unknown."""
+        """The rows of each value of a group, as :func:`rows_by_value`; UsageError if unknown."""
         if name not in self.group_names:
             raise unknown("group", name, self.group_names)
         own = GROUP + name in self.table.column_names
-        return named(self.table.column(GROUP + name if own else name))
+        return rows_by_value(self.table.column(GROUP + name if own else name))
 
     def clusters(self, rows: "NDArray[np.int64]") -> int | None:
         """As :func:`cluster_count` of some of them."""
@@ -218,7 +218,7 @@ class ReportPredictions:
         if mine != others:
             key = min(set(mine) ^ set(others))
             which, lacking = (self, other) if key in set(mine) else (other, self)
-            why = f"{_told(key)} is in {which.ref} and not in {lacking.ref}"
+            why = f"{_key_text(key)} is in {which.ref} and not in {lacking.ref}"
         else:
             truth, others_truth = (_truth(one.answers) for one in (self, other))
             differing = np.flatnonzero(truth != others_truth)
@@ -227,7 +227,7 @@ class ReportPredictions:
                 return
             row = differing[0]
             why = (
-                f"{_told(mine[row])} is {truth[row]} in {self.ref} "
+                f"{_key_text(mine[row])} is {truth[row]} in {self.ref} "
                 f"and {others_truth[row]} in {other.ref}"
             )
         raise DataError(
@@ -260,14 +260,14 @@ def _read_predictions(path: Path, report: Report) -> "pa.Table":
 
     table = read_columns(path, lambda there: check_schema(path, there, schema, of_rows, ADDED))
     check_nulls(path, table, lambda name: name not in always)
-    if report.numbers and not len(scored(table)):
+    if report.numbers and not len(scorable(table)):
         raise damaged(path, "it has no rows that the figures can be of")
     if report.measures == "numbers":
         valid = table.filter(table.column("valid"))
         check_nulls(path, valid.select(_PREDICTION), lambda name: False)
         if not pc.all(pc.is_finite(valid.column("prediction")), min_count=0).as_py():
             raise damaged(path, "a valid prediction is no finite number")
-        for name, rows in (("truth_literal", scored(table)), ("prediction_literal", valid)):
+        for name, rows in (("truth_literal", scorable(table)), ("prediction_literal", valid)):
             numerals = pc.match_substring_regex(rows.column(name), NUMERAL)
             if not pc.all(numerals, min_count=0).as_py():
                 raise damaged(path, f"a value of its column {name!r} is no number as it is written")
@@ -280,16 +280,16 @@ def left_alone(evaluation: Evaluation) -> dict[str | None, float]:
 
     Raises StoreError for a damaged file.
     """
-    table = scored(_read_predictions(evaluation.folder / PREDICTIONS_FILE, evaluation.report))
+    table = scorable(_read_predictions(evaluation.folder / PREDICTIONS_FILE, evaluation.report))
     unconstrained = table.column("on_grammar")
     said = _numbers(table, "valid" if unconstrained.null_count else "on_grammar")
     found: dict[str | None, float] = {None: float(1 - said.mean())}
-    for target, rows in named(table.column(TARGET)).items():
+    for target, rows in rows_by_value(table.column(TARGET)).items():
         found[target] = float(1 - said[rows].mean())
     return found
 
 
-def named(column: "pa.ChunkedArray[Any]") -> "dict[str, NDArray[np.int64]]":
+def rows_by_value(column: "pa.ChunkedArray[Any]") -> "dict[str, NDArray[np.int64]]":
     """The rows of each value, in order; ``none`` for no value, or where a value is called so
     ``(none)``."""
     values = column.to_pylist()
@@ -320,7 +320,7 @@ def _keys(table: "pa.Table") -> list[tuple[Any, ...]]:
     return list(zip(*(table.column(name).to_pylist() for name in _key(table)), strict=True))
 
 
-def _told(key: tuple[Any, ...]) -> str:
+def _key_text(key: tuple[Any, ...]) -> str:
     """``("7", "answer", 0) -> "id '7' (target 'answer', number 0)"``"""
     return f"id {key[0]!r}" + (f" (target {key[1]!r}, number {key[2]})" if key[1:] else "")
 
@@ -331,7 +331,7 @@ def _truth(answers: Predictions) -> "NDArray[Any]":
     return np.array([repr(label) for label in answers.truth_literal or ()], object)
 
 
-def scored(table: "pa.Table") -> "pa.Table":
+def scorable(table: "pa.Table") -> "pa.Table":
     """The predictions whose truth is finite, a label or a text: the others cannot be scored."""
     if ANSWER in table.column_names:
         return table
@@ -416,10 +416,10 @@ def cluster_count(table: "pa.Table", answers: Predictions) -> int | None:
     return len(np.unique(answers.sample))
 
 
-def clusters_told(count: int) -> str:
+def clusters_note(count: int) -> str:
     """What a reader of intervals over so many clusters must know.
 
-    >>> clusters_told(6)
+    >>> clusters_note(6)
     'Intervals are over 6 clusters of rows that belong together; those of so few are rough.'
     """
     rough = "; those of so few are rough" if count < _FEW_CLUSTERS else ""

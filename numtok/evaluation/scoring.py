@@ -12,9 +12,9 @@ from numtok.evaluation.report_files import (
     TARGET,
     TrainMeans,
     cluster_count,
-    clusters_told,
-    named,
-    scored,
+    clusters_note,
+    rows_by_value,
+    scorable,
 )
 from numtok.evaluation.report_files import answers as answers_of
 from numtok.metrics.base import Metric, Predictions, figures
@@ -72,7 +72,7 @@ def score(
 
     Raises DataError where there is nothing to score.
     """
-    kept = scored(table)
+    kept = scorable(table)
     if not kept.num_rows:
         raise DataError("no number that is asked for is finite; there is nothing to score")
     answers = answers_of(kept, means, ref)
@@ -103,7 +103,7 @@ def score(
             for group in sorted({kind for kind, _ in found if kind})
         },
         [
-            *([clusters_told(count)] if (count := cluster_count(kept, answers)) else []),
+            *([clusters_note(count)] if (count := cluster_count(kept, answers)) else []),
             *_unknown(metrics, answers),
             *_too_many(kept),
         ],
@@ -188,7 +188,7 @@ def _parts(kept: "pa.Table") -> Iterator[tuple[tuple[str, str], NDArray[np.bool_
     groups = [name for name in kept.column_names if name.startswith(GROUP)]
     for column in (*([TARGET] if TARGET in kept.column_names else []), *groups):
         group = column.removeprefix(GROUP) if column in groups else ""
-        found = named(kept.column(column))
+        found = rows_by_value(kept.column(column))
         if (1 if group else 2) <= len(found) <= _MOST_GROUPS:
             for value, rows in found.items():
                 yield (group, value), np.isin(np.arange(len(kept)), rows)

@@ -21,7 +21,7 @@ from numtok.metrics._weighted import mean
 from numtok.metrics._wilson import Z as Z
 from numtok.metrics._wilson import ends as ends
 from numtok.metrics._wilson import share as share
-from numtok.plugins import MemberCall, told
+from numtok.plugins import MemberCall, describe
 from numtok.registry import Registry, spec_of
 from numtok.reports import Figure, Measures
 
@@ -235,7 +235,7 @@ def _counted_by(asked: MemberCall, answer: Any) -> Any:
 
 def _statistic(asked: MemberCall, found: Any) -> Any:
     if not callable(found):
-        raise asked.wrong(told(found), "a function of float64[R, n] weights")
+        raise asked.wrong(describe(found), "a function of float64[R, n] weights")
     asked.again = True
 
     def of_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:

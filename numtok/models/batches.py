@@ -113,7 +113,7 @@ class EpochSampler:
             found = np.concatenate([found, np.resize(order, self._size - len(found))])
         return found
 
-    def seen(self, steps: int) -> int:
+    def row_count(self, steps: int) -> int:
         """How many rows so many steps have: the last batch of an epoch may be smaller."""
         if self._filled:
             return steps * self._size

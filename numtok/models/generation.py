@@ -18,7 +18,7 @@ from numtok.encoding.grammar import Grammar, Paths
 from numtok.models.batches import PAD, Batch
 from numtok.models.decoding import GrammarMasks
 from numtok.models.model import Model
-from numtok.models.objectives.base import END, MASK, moved
+from numtok.models.objectives.base import END, MASK, shift_right
 from numtok.models.trunks.transformer import Cache
 from numtok.models.vocabulary import Vocabulary
 
@@ -110,7 +110,7 @@ class Writer:
 
     def _read(self, batch: Batch, memory: Cache | None) -> tuple[Tensor, Cache]:
         """The states [n, D] that predict each answer's first token; a cache of what is before."""
-        tokens, values = moved(batch)
+        tokens, values = shift_right(batch)
         length = batch.answer_start + 1  # [END] comes first
         longest = int(length.max(initial=1))
         # What lies behind is not looked at; nor may a prompt's last number be read on there.

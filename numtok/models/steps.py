@@ -22,7 +22,7 @@ from torch import Tensor
 
 from numtok.models.batches import Batch, ranges
 from numtok.models.model import Model
-from numtok.models.objectives.base import TrainingBatch, masked, moved
+from numtok.models.objectives.base import TrainingBatch, masked_batch, shift_right
 from numtok.models.trunks.transformer import Cache
 
 
@@ -79,7 +79,7 @@ class ParallelFill(DecodingStates):
     @classmethod
     def masked(cls, model: Model, batch: Batch, chosen: NDArray[np.bool_]) -> "ParallelFill":
         """The chosen numbers (bool[M]) of a batch, all masked."""
-        example = masked(batch, batch.number_tokens(chosen))
+        example = masked_batch(batch, batch.number_tokens(chosen))
         return cls(_states(model, example), batch.number_length[chosen])
 
     def part(self, numbers: slice) -> "ParallelFill":
@@ -112,7 +112,7 @@ class SequentialFill(DecodingStates):
 
     def __init__(self, model: Model, batch: Batch, chosen: NDArray[np.bool_]) -> None:
         self._model = model
-        self._example = masked(batch, batch.number_tokens(chosen))
+        self._example = masked_batch(batch, batch.number_tokens(chosen))
         self._rows, self._starts = batch.number_row[chosen], batch.number_start[chosen]
         self.lengths: NDArray[np.int64] = batch.number_length[chosen]
         self._open = np.arange(len(self._rows))
@@ -174,7 +174,7 @@ class Prefill:
         self.rows, self.starts = batch.number_row[chosen], batch.number_start[chosen]
         lengths = batch.number_length[chosen]
         longest = int((self.starts + lengths).max(initial=1))
-        tokens, values = moved(batch)
+        tokens, values = shift_right(batch)
         tokens, values = tokens[:, :longest], values[:, :longest]
         where = self.rows * longest + self.starts
         real = np.ones_like(tokens, np.bool_)  # what comes behind a row's end is never looked at

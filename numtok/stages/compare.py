@@ -17,17 +17,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import UsageError, unknown
-from numtok.evaluation.comparison.beside_published import PublishedComparison, against
-from numtok.evaluation.comparison.experiments import Experiment, described, grouped, shared_size
+from numtok.evaluation.comparison.beside_published import PublishedComparison, beside_published
+from numtok.evaluation.comparison.experiments import (
+    Experiment,
+    experiments_of,
+    group_by_experiment,
+    shared_size,
+)
 from numtok.evaluation.comparison.requirements import Requirement, RequirementResult
-from numtok.evaluation.comparison.seeds import LEVEL, FoldStatistics, SeedStatistics, spread, t_test
-from numtok.evaluation.comparison.tokens_to_target import Level, TokensToTarget, until
+from numtok.evaluation.comparison.seeds import (
+    LEVEL,
+    FoldStatistics,
+    SeedStatistics,
+    seed_statistics,
+    t_test,
+)
+from numtok.evaluation.comparison.tokens_to_target import Level, TokensToTarget, tokens_to_target
 from numtok.evaluation.report_files import (
     TARGET,
     Evaluation,
     ReportPredictions,
     check_measures,
-    clusters_told,
+    clusters_note,
     read,
 )
 from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired_over_seeds
@@ -67,7 +78,7 @@ class Difference(msgspec.Struct, frozen=True):
 
     ``better`` is the share of resamples in which the experiment is the better one;
     ``significant`` says that the interval does not hold 0. ``p`` is that of Student's t-test over
-    the seeds, which are not paired (``_spread.t_test``); None where one of the two has one seed.
+    the seeds, which are not paired (``seeds.t_test``); None where one of the two has one seed.
     """
 
     value: float | None
@@ -116,9 +127,9 @@ class Comparison(msgspec.Struct, frozen=True):
     ``measures`` what there are so many of: "numbers", "labels" or "answers".
 
     ``over_folds`` is by label and metric, empty where the reports have no several folds.
-    ``until`` has each level for each experiment. ``reference`` is the label of the experiment that
-    differences were asked for from; None: they are from the best. ``notes`` are what a reader must
-    know: one sentence each.
+    ``tokens_to_target`` has each level for each experiment. ``reference`` is the label of the
+    experiment that differences were asked for from; None: they are from the best. ``notes`` are
+    what a reader must know: one sentence each.
     """
 
     split: str
@@ -128,10 +139,10 @@ class Comparison(msgspec.Struct, frozen=True):
     experiments: list[Experiment]
     parts: list[SampleGroup]
     over_folds: dict[str, dict[str, FoldStatistics]]
-    verdicts: list[RequirementResult]
-    against: PublishedComparison | None
+    requirements: list[RequirementResult]
+    published: PublishedComparison | None
     measures: str
-    until: list[TokensToTarget]
+    tokens_to_target: list[TokensToTarget]
     notes: list[str]
     reference: str | None = None
 
@@ -156,8 +167,8 @@ def run(config: Config, store: Store) -> Comparison:
     _check_alike(evaluations)
     metrics = _metrics(config.metrics, evaluations)
     _check_measures([*metrics, *(METRICS.build(one.metric) for one in requirements)], evaluations)
-    groups = grouped(evaluations)
-    experiments = described(groups)
+    groups = group_by_experiment(evaluations)
+    experiments = experiments_of(groups)
     measured = [
         _Measured(experiment.label, [ReportPredictions.read(evaluation) for evaluation in group])
         for experiment, group in zip(experiments, groups, strict=True)
@@ -186,13 +197,15 @@ def run(config: Config, store: Store) -> Comparison:
             for value, where in rows.items()
         ],
         over_folds={} if config.by is not None else _over_folds(measured, metrics),
-        verdicts=_verdicts(requirements, measured),
-        against=against(config.against, labelled, column=config.column) if config.against else None,
+        requirements=_requirement_results(requirements, measured),
+        published=beside_published(config.against, labelled, column=config.column)
+        if config.against
+        else None,
         measures=first.answers.measures,
-        until=until(levels, labelled, store.resolve),
+        tokens_to_target=tokens_to_target(levels, labelled, store.resolve),
         notes=[
             *shared_size(evaluations),
-            *([] if (count := first.clusters(everywhere)) is None else [clusters_told(count)]),
+            *([] if (count := first.clusters(everywhere)) is None else [clusters_note(count)]),
         ],
         reference=None if reference is None else labelled[reference][0],
     )
@@ -260,7 +273,9 @@ def _part(
         found = [figures(metrics, one, level=LEVEL, resamples=resamples) for one in seeds]
         spreads.append(
             {
-                name: spread([one[name] for one in found], metric.bounds, share=metric.share)
+                name: seed_statistics(
+                    [one[name] for one in found], metric.bounds, share=metric.share
+                )
                 for metric in metrics
                 for name in [spec_of(metric)]
             }
@@ -302,7 +317,9 @@ def _over_folds(
             for rows in folds
         ]
         found[each.label] = {
-            name: FoldStatistics.of([spread([one[name] for one in fold]).value for fold in seeds])
+            name: FoldStatistics.of(
+                [seed_statistics([one[name] for one in fold]).value for fold in seeds]
+            )
             for name in map(spec_of, metrics)
         }
     return found
@@ -365,7 +382,7 @@ def _baselines(
     return found
 
 
-def _verdicts(
+def _requirement_results(
     requirements: Sequence[Requirement], measured: Sequence[_Measured]
 ) -> list[RequirementResult]:
     metrics = [METRICS.build(name) for name in dict.fromkeys(one.metric for one in requirements)]

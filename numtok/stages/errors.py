@@ -21,15 +21,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.evaluation.comparison.experiments import labels, told
+from numtok.evaluation.comparison.experiments import experiment_settings, labels
 from numtok.evaluation.number_parts import (
     KINDS,
     NumberParts,
     PartShares,
     by_chance,
     check_shown,
+    decimal_parts,
     kind,
-    written,
 )
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, answers_of, read
 from numtok.metrics.base import Predictions, means
@@ -121,7 +121,7 @@ class ErrorAnalysis(msgspec.Struct, frozen=True):
 def run(config: Config, store: Store) -> ErrorAnalysis:
     """Raises UsageError for an unknown target and for a report of labels."""
     evaluations = [read(store.resolve(ref, {REPORT})) for ref in config.reports]
-    settings = [told(one) | {"seed": str(one.report.seed)} for one in evaluations]
+    settings = [experiment_settings(one) | {"seed": str(one.report.seed)} for one in evaluations]
     names = labels([one.report.scheme for one in evaluations], settings)
     found, differences = [], []
     firsts: dict[tuple[object, ...], tuple[str, ReportPredictions]] = {}
@@ -144,7 +144,7 @@ def _same_rows(evaluation: Evaluation) -> tuple[object, ...]:
 
 def report_errors(config: Config, label: str, ref: str, answers: Predictions) -> ReportErrors:
     """What is wrong with some answers."""
-    truths, found = written(answers, config.digits)
+    truths, found = decimal_parts(answers, config.digits)
     kinds = _kinds(truths, found)
     sizes = np.array(["" if one is None else one.size for one in found])
     errors = np.abs(answers.prediction - answers.truth)
@@ -197,7 +197,7 @@ def _differences(
     config: Config, reference: tuple[str, Predictions], other: tuple[str, Predictions]
 ) -> list[ErrorDifference]:
     (first, before), (second, after) = reference, other
-    both = [_columns(_kinds(*written(one, config.digits))) for one in (before, after)]
+    both = [_columns(_kinds(*decimal_parts(one, config.digits))) for one in (before, after)]
     columns = [now - then for then, now in zip(*both, strict=True)]
     return [
         ErrorDifference(second, first, one, share)

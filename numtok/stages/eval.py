@@ -27,7 +27,7 @@ from numtok.errors import DataError, UsageError
 from numtok.evaluation.answers import ANSWERS, AnswerEvaluation, answer_metrics
 from numtok.evaluation.baselines import baselines as all_baselines
 from numtok.evaluation.baselines import target_means
-from numtok.evaluation.calibration import spreads
+from numtok.evaluation.calibration import target_calibrations
 from numtok.evaluation.evaluated_split import EvaluatedSplit
 from numtok.evaluation.labels import LabelEvaluation, label_metrics
 from numtok.evaluation.predict import (
@@ -38,13 +38,13 @@ from numtok.evaluation.predict import (
     Queries,
     target_names,
 )
-from numtok.evaluation.prediction_mode import check_way, measures_of, options_of
+from numtok.evaluation.prediction_mode import check_mode, measures_of, options_of
 from numtok.evaluation.ranges import outside
 from numtok.evaluation.report_files import (
     TrainMeans,
     check_measures,
     publish,
-    repeated,
+    repeated_ids,
     write_predictions,
 )
 from numtok.evaluation.scoring import Progress, Scores, baseline_figures, number_baselines, score
@@ -87,9 +87,9 @@ _IN_GROUPS = (
 class Config:
     """What ``numtok eval`` was asked for.
 
-    ``fill``, ``decode``, ``point``, ``draws`` and ``batch`` as in ``_ways.Way``; the size of a
-    batch is no setting of the report, since predictions and densities depend on it in the last bits
-    of float32 alone.
+    ``fill``, ``decode``, ``point``, ``draws`` and ``batch`` as in ``prediction_mode``; the size of
+    a batch is no setting of the report, since predictions and densities depend on it in the last
+    bits of float32 alone.
     """
 
     model: str
@@ -109,7 +109,7 @@ class Config:
     force: bool = False
 
     def __post_init__(self) -> None:
-        check_way(self)
+        check_mode(self)
         if self.rows is not None and self.rows < 1:
             raise UsageError(f"--rows {self.rows} is not possible; at least 1")
         check_name(self.name)
@@ -184,7 +184,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         seconds = time.monotonic() - started
         write_predictions(draft, table)
         report = evaluation.report(table, progress)
-        told = msgspec.structs.replace(report, notes=[*report.notes, *repeated(table)])
+        told = msgspec.structs.replace(report, notes=[*report.notes, *repeated_ids(table)])
         return Result(publish(draft, model, told, seconds), made=True)
 
 
@@ -244,7 +244,7 @@ class _Evaluation:
         finite = None if train is None else int(np.isfinite(train.numbers).sum())
         split = loaded.trained.calibrated_on
         looked_at = split and read_learnt(loaded.artifact, encoded, store.find, split)
-        apart = spreads(loaded, looked_at, options) if looked_at else {}
+        apart = target_calibrations(loaded, looked_at, options) if looked_at else {}
         predictor = Predictor(loaded, evaluated.samples, options, finite, apart)
         if not len(predictor.asked.numbers):
             raise DataError(f"{evaluated} has no number to predict; evaluate on rows with numbers")

@@ -34,7 +34,7 @@ from numtok.errors import DataError, StoreError, UsageError
 from numtok.evaluation.answers import written_answers
 from numtok.evaluation.labels import log_probabilities
 from numtok.evaluation.predict import Options, Predictor
-from numtok.evaluation.prediction_mode import check_way, measures_of, options_of
+from numtok.evaluation.prediction_mode import check_mode, measures_of, options_of
 from numtok.records import MODEL
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES, quantile_column
@@ -53,7 +53,7 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Config:
-    """What ``numtok predict`` was asked for: a ``_ways.Way`` of asking a model."""
+    """What ``numtok predict`` was asked for: a ``prediction_mode.PredictionMode``."""
 
     model: str
     fill: str | None = None
@@ -64,7 +64,7 @@ class Config:
     device: str = "auto"
 
     def __post_init__(self) -> None:
-        check_way(self)
+        check_mode(self)
 
 
 class Query(NamedTuple):

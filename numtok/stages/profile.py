@@ -21,7 +21,7 @@ import numpy as np
 from numtok import files
 from numtok.analysis.profiling.length_leakage import LengthLeakage
 from numtok.analysis.profiling.scheme_error import SchemeLosses, Trial, losses
-from numtok.analysis.profiling.short_values import shown
+from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range, slot_profile
 from numtok.analysis.profiling.slot_statistics import COUNT
 from numtok.analysis.profiling.unit import Counted, ProfileUnit, merged
@@ -32,7 +32,7 @@ from numtok.analysis.profiling.warnings import (
     SlotFacts,
     badness,
     counted,
-    verdicts,
+    profile_warnings,
 )
 from numtok.data.reading.batches import ReadingOptions
 from numtok.data.reading.options import check_reading
@@ -100,7 +100,7 @@ class SlotLoss:
     largest_relative_error: float | None
     distinct_left: int | None
     channel_share: float | None
-    told: LengthLeakage | None
+    length_leakage: LengthLeakage | None
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ def _profile(
         )
         for node, slot in slots.items()
     }
-    warnings = verdicts(tried, facts, numbers)
+    warnings = profile_warnings(tried, facts, numbers)
     lossless = tuple(one.spec for one in tried if _lossless(one))
     return Profile(
         inputs=config.inputs,
@@ -351,7 +351,7 @@ def _scheme(
                 loss.largest,
                 loss.left,
                 loss.channel,
-                loss.told,
+                loss.length_leakage,
             )
             for node, loss in own.items()
         ),
@@ -379,10 +379,11 @@ def _notes(slots: Iterable[SlotProfile]) -> list[str]:
         if slot.outside:
             notes.append(f"{slot.name} has {counted(slot.outside)} beyond float64, as 1e400 is")
         elif slot.numbers > 1 and slot.low is not None and slot.low == slot.high:
-            notes.append(f"{slot.name} is always {shown(slot.low)}")
+            notes.append(f"{slot.name} is always {short_value(slot.low)}")
         elif slot.numbers > 1 and slot.common is not None and slot.common_share > COMMON:
             notes.append(
-                f"{100 * slot.common_share:.0f}% of {slot.name} is one value, {shown(slot.common)}"
+                f"{100 * slot.common_share:.0f}% of {slot.name} is one value, "
+                f"{short_value(slot.common)}"
             )
     return notes
 

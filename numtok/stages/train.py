@@ -58,8 +58,8 @@ from numtok.training.warm_start import (
     check_length,
     check_trunk,
     objective_of,
-    told,
     usual_parts,
+    warm_start_settings,
 )
 
 REVISION = 2
@@ -346,7 +346,7 @@ class _Plan:
         if self.curriculum is not None:
             settings["curriculum"] = self.curriculum.settings()
         if self.init is not None:
-            settings["init"] = told(self.init)
+            settings["init"] = warm_start_settings(self.init)
         return settings
 
     def configuration(self, codec: Codec) -> dict[str, Any]:
@@ -367,7 +367,7 @@ class _Plan:
             parts["final_rate"] = self.config.final_rate
         if self.curriculum is not None:
             parts["curriculum"] = self.curriculum.title
-        parts |= told(self.init) if self.init else {}
+        parts |= warm_start_settings(self.init) if self.init else {}
         return {key: value for key, value in parts.items() if value is not None}
 
     @property
@@ -489,7 +489,7 @@ def _train(
         calibration=calibration,
         calibrated_on=split if calibration else None,
         train_mean=None if train.classes else _mean(train.samples),
-        samples=train.seen(trainer.step),
+        samples=train.row_count(trainer.step),
         tokens=trainer.tokens,
         steps=trainer.step,
         flops=float(WHOLE_STEP * trainer.flops),
@@ -547,9 +547,11 @@ def _splits(
     objective, config = OBJECTIVES.build(plan.objective), plan.config
 
     def split(
-        samples: EncodedSplit, classes: Sequence[str], course: CurriculumSampler | None = None
+        samples: EncodedSplit, classes: Sequence[str], curriculum: CurriculumSampler | None = None
     ) -> SplitExamples:
-        return SplitExamples(samples, codec, objective, config.batch, config.seed, classes, course)
+        return SplitExamples(
+            samples, codec, objective, config.batch, config.seed, classes, curriculum
+        )
 
     samples = reading.split(TRAIN)
     if objective.requires() == "label":
@@ -557,10 +559,10 @@ def _splits(
     else:
         classes = ()
         _check_learnable(objective, samples, plan.encoded)
-    course = None
+    curriculum = None
     if plan.curriculum is not None and config.steps is not None:
-        course = CurriculumSampler(plan.curriculum, samples, config.batch, config.steps)
-    train = split(samples, classes, course)
+        curriculum = CurriculumSampler(plan.curriculum, samples, config.batch, config.steps)
+    train = split(samples, classes, curriculum)
     if VALIDATION not in splits(plan.encoded):
         return train, None
     samples = reading.split(VALIDATION)
@@ -613,7 +615,7 @@ def _calibration(model: Model, split: SplitExamples, accumulate: int) -> Calibra
         return {}
     parameters, values = [], []
     model.eval()
-    for example in (part for whole in split.asked() for part in whole.parts(accumulate)):
+    for example in (part for whole in split.queries() for part in whole.parts(accumulate)):
         given = model.given(example)
         hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
         flat = hidden.flatten(0, 1)

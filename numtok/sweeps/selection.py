@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from numtok.errors import DataError
-from numtok.evaluation.comparison.experiments import ExperimentCosts, spent
+from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, check_measures, read
 from numtok.metrics.base import METRICS
 from numtok.registry import spec_of
@@ -33,7 +33,7 @@ class Choice(NamedTuple):
     """The best candidate of a group: what the group shares, what was chosen, its figure.
 
     ``figure`` is the mean over seeds on the validation split; ``chosen``, ``figure`` and
-    ``spent`` are None where no candidate has one. ``reached`` is None where nothing was to be
+    ``costs`` are None where no candidate has one. ``reached`` is None where nothing was to be
     reached.
     """
 
@@ -41,7 +41,7 @@ class Choice(NamedTuple):
     chosen: str | None
     figure: float | None
     reached: bool | None
-    spent: ExperimentCosts | None
+    costs: ExperimentCosts | None
 
 
 class _Candidate(NamedTuple):
@@ -135,7 +135,7 @@ class Selection:
             return Choice(group, None, None, reached, None)
         point = best.runs[0].point
         chosen = {axis: point[axis] for axis in (*self.select.over, *self.sweep.climbed)}
-        return Choice(group, label_of(chosen), best.figure, reached, spent(best.evaluations))
+        return Choice(group, label_of(chosen), best.figure, reached, costs_of(best.evaluations))
 
 
 def _grouped(runs: Iterable[Run], key: Callable[[Run], Shared]) -> dict[Shared, list[Run]]:

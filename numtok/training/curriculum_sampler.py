@@ -41,10 +41,10 @@ class CurriculumSampler:
             ]
         )
 
-    def seen(self, steps: int) -> int:
+    def row_count(self, steps: int) -> int:
         """How many rows so many steps learn."""
         return sum(
-            order.seen(max(0, min(steps, end) - first))
+            order.row_count(max(0, min(steps, end) - first))
             for orders, first, end in zip(
                 self._phases, self._starts, self._starts[1:], strict=False
             )

@@ -16,7 +16,12 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_values
 from numtok.models.batches import Batch, Batches
 from numtok.models.model import Model
-from numtok.models.objectives.base import Objective, TrainingBatch, masked, said
+from numtok.models.objectives.base import (
+    Objective,
+    TrainingBatch,
+    autoregressive_batch,
+    masked_batch,
+)
 from numtok.records import Natural
 from numtok.seeds import generator
 from numtok.store.draft import Draft
@@ -93,7 +98,7 @@ class SplitExamples:
     """Rows to learn from or to look at, as examples of an objective.
 
     An example is a pure function of (seed, purpose, step). ``classes`` are the labels that are
-    learnt, where labels are, ``course`` says which rows a step learns, where that is not all of
+    learnt, where labels are, ``curriculum`` says which rows a step learns, where that is not all of
     them in turn.
     """
 
@@ -105,13 +110,13 @@ class SplitExamples:
         batch: int,
         seed: int,
         classes: Sequence[str] = (),
-        course: CurriculumSampler | None = None,
+        curriculum: CurriculumSampler | None = None,
     ) -> None:
         self.samples = samples
         self.objective = objective
         self.classes = classes
         self.batches = Batches(samples, learnt_values(samples, codec), batch, classes)
-        self._order = course or self.batches.order
+        self._order = curriculum or self.batches.order
         # What can be looked at: of labels, those that are learnt.
         known = samples.class_of(classes) >= 0 if classes else np.ones(len(samples), np.bool_)
         self._known = np.flatnonzero(known)
@@ -119,14 +124,14 @@ class SplitExamples:
         self._batch = batch
         self._seed = seed
 
-    def learnt(self, step: int) -> TrainingBatch:
+    def training_batch(self, step: int) -> TrainingBatch:
         """What is learnt in a step."""
         batch = self.batches.of(self._order.at(self._seed, step))
         return self.objective.example(batch, generator(self._seed, "masks", step))
 
-    def seen(self, steps: int) -> int:
+    def row_count(self, steps: int) -> int:
         """How many rows so many steps learn."""
-        return self._order.seen(steps)
+        return self._order.row_count(steps)
 
     def steps(self, tokens: int) -> int:
         """How many until so many tokens went in: the last batch reaches them or goes past."""
@@ -141,7 +146,7 @@ class SplitExamples:
         """Tokens that a trunk reads of rows of such lengths; never none, and one more to begin."""
         return int(np.maximum(lengths + self.objective.causal, 1).sum())
 
-    def asked(self) -> Iterator[TrainingBatch]:
+    def queries(self) -> Iterator[TrainingBatch]:
         """The numbers of some rows as evaluation asks for them, to measure errors by.
 
         The targets; where no row has any, one number of each row with all others in sight, and
@@ -152,13 +157,13 @@ class SplitExamples:
             if not len(self.samples.targets):
                 chosen = np.ones_like(chosen)
             if self.objective.causal:
-                yield said(batch, chosen)
+                yield autoregressive_batch(batch, chosen)
                 continue
             if not len(self.samples.targets):
                 order = generator(0, "asked", first).permutation(len(batch.number))
                 _, one = np.unique(batch.number_row[order], return_index=True)
                 chosen = np.isin(np.arange(len(chosen)), order[one])
-            yield masked(batch, batch.number_tokens(chosen))
+            yield masked_batch(batch, batch.number_tokens(chosen))
 
     def looked_at(self) -> Iterator[TrainingBatch]:
         """The same rows with the same masks each time, whatever the seed of the run."""
@@ -279,10 +284,10 @@ class Training:
         """
         trainer = self._trainer(1 << 30)
         for step in range(_WARM_STEPS):
-            trainer.advance(self.train.learnt(step))
+            trainer.advance(self.train.training_batch(step))
         steps = range(_WARM_STEPS, _WARM_STEPS + _TRACED_STEPS)
         return traced(
-            lambda step: trainer.advance(self.train.learnt(step)),
+            lambda step: trainer.advance(self.train.training_batch(step)),
             steps,
             self.execution.device,
             path,
@@ -305,7 +310,7 @@ class Training:
         trainer = self._trainer(1 << 30)
         started = time.monotonic()
         while trainer.step <= _WARM_STEPS or time.monotonic() - started < limit:
-            trainer.advance(self.train.learnt(trainer.step))
+            trainer.advance(self.train.training_batch(trainer.step))
             if trainer.step == _WARM_STEPS:
                 trainer.means()  # waits for the device
                 started = time.monotonic()
@@ -323,7 +328,7 @@ class Training:
         with Signals() as signals:
 
             def prepared(step: int) -> DeviceBatch:
-                return trainer.prepare(self.train.learnt(step))
+                return trainer.prepare(self.train.training_batch(step))
 
             for batch in prefetched(prepared, trainer.step, steps, self.batch_workers):
                 trainer.learn(batch)

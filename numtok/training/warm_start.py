@@ -76,7 +76,7 @@ def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
         )
 
 
-def told(init: LoadedModel) -> dict[str, Any]:
+def warm_start_settings(init: LoadedModel) -> dict[str, Any]:
     """What a model is that another one begins with, but for its seed: its configuration and what it
     learnt from, ``init.`` before each key. So seeds of both are seeds of one experiment. What it
     must share with the other, the encoding, is left out."""

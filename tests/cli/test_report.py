@@ -16,7 +16,7 @@ from numtok.cli.output.figures import amount, duration, interval, number, share
 from numtok.cli.output.printing import Format
 from numtok.cli.output.report import _print_parts, skill
 from numtok.evaluation.published import names
-from numtok.evaluation.report_files import named
+from numtok.evaluation.report_files import rows_by_value
 from numtok.records import in_order
 from numtok.reports import REPORT_FILE, Figure, Report
 from numtok.store.artifact import Artifact
@@ -99,7 +99,7 @@ def test_figures_over_valid_numbers_stand_beside_where_some_are_invalid(
 def test_rows_without_a_value_are_apart_from_those_called_none(
     values: list[str | None], expected: dict[str, list[int]]
 ) -> None:
-    found = named(pa.chunked_array([pa.array(values, pa.string())]))
+    found = rows_by_value(pa.chunked_array([pa.array(values, pa.string())]))
     assert list(found) == list(in_order(expected))
     assert {value: rows.tolist() for value, rows in found.items()} == expected
 
@@ -158,12 +158,12 @@ def test_tables_fit_80_columns(numtok: Run, fp15: Artifact, table: str) -> None:
 
 def test_json_is_the_whole_report(numtok: Run, xval: Artifact) -> None:
     found = json.loads(numtok("report", xval.ref, "--json")[1])
-    assert (found["schema"], found["ref"]) == (1, xval.ref)
+    assert (found["schema"], found["ref"]) == (2, xval.ref)
     assert found["report"] == json.loads((xval.path / REPORT_FILE).read_bytes())
     assert found["timing"] == {"train_seconds": 100.0, "eval_seconds": 2.0}
-    assert "against" not in found
+    assert "published" not in found
     found = json.loads(numtok("report", xval.ref, "--json", "--against", "xval/table3")[1])
-    cell = found["against"]["cells"][0]
+    cell = found["published"]["cells"][0]
     assert (cell["column"], cell["where"], cell["cell"]["value"]) == (
         "2 operands",
         "operands=2",

@@ -21,7 +21,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.encoding.texts import Texts
 from numtok.evaluation import baselines
-from numtok.evaluation.predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL, asked_for
+from numtok.evaluation.predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL, queries_of
 from numtok.evaluation.seen_values import SeenValues
 from tests.fakemodels import codec, samples
 
@@ -57,7 +57,7 @@ def baselines_of(
     one_by_one: bool = False,
     fill: str = PARALLEL,
 ) -> dict[str, NDArray[np.float64]]:
-    asked = asked_for(test, one_by_one)
+    asked = queries_of(test, one_by_one)
     return dict(baselines.baselines(of or codec("p1000"), test, asked, train, mean, fill))
 
 

@@ -23,7 +23,7 @@ from numtok.encoding.grammar import Grammar, Support
 from numtok.encoding.schemes.base import SCHEMES, Failure, Scheme
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import TrainingFailed, UsageError
-from numtok.evaluation.predict import Options, Predicted, Predictor, Queries, asked_for
+from numtok.evaluation.predict import Options, Predicted, Predictor, Queries, queries_of
 from numtok.models.decoding import NumberReadings, Reader
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK
@@ -256,7 +256,7 @@ def where(asked: Queries, number: int) -> int:
 
 def test_targets_are_asked_for_together_and_numbers_of_other_rows_in_turn(bench: Bench) -> None:
     samples = bench.predictor("p1000", "mlm", MIXED).samples
-    asked = asked_for(samples, causal=False)
+    asked = queries_of(samples, causal=False)
     # Numbers of the four rows: 0-2, 3-7, 8-10, 11-13.
     assert asked.numbers.tolist() == [2, 4, 7, 8, 9, 10, 11, 12, 13]
     assert asked.queries.tolist() == [0, 1, 1, 2, 3, 4, 5, 5, 5]
@@ -266,7 +266,7 @@ def test_targets_are_asked_for_together_and_numbers_of_other_rows_in_turn(bench:
 
 def test_an_autoregressive_model_is_asked_for_all_numbers_of_a_row_together(bench: Bench) -> None:
     samples = bench.predictor("p1000", "mlm", MIXED).samples
-    masked, causal = (asked_for(samples, causal=causal) for causal in (False, True))
+    masked, causal = (queries_of(samples, causal=causal) for causal in (False, True))
     assert causal.numbers.tolist() == masked.numbers.tolist()
     assert causal.targets.tolist() == masked.targets.tolist()
     assert causal.queries.tolist() == [0, 1, 1, 2, 2, 2, 3, 3, 3]
@@ -286,7 +286,7 @@ def test_every_target_or_else_every_number_is_asked_for_once(
     targets = picked[np.argsort(row_of[picked], kind="stable")] if len(picked) else picked
     samples = fakemodels.samples("xval", [" 1" * count for count in counts])
     samples = replace(samples, targets=targets, target_row=row_of[targets])
-    asked = asked_for(samples, causal)
+    asked = queries_of(samples, causal)
 
     with_targets = set(row_of[targets].tolist())
     wanted = set(targets.tolist()) | {

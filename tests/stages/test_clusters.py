@@ -20,7 +20,7 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError
 from numtok.evaluation.labels import label_metrics
-from numtok.evaluation.report_files import ReportPredictions, clusters_told, read
+from numtok.evaluation.report_files import ReportPredictions, clusters_note, read
 from numtok.metrics.base import METRICS, Predictions, figures, paired
 from numtok.reports import PREDICTIONS_FILE, Figures, Report
 from numtok.stages import compare, encode, eval, probe, train
@@ -292,4 +292,4 @@ def test_a_probe_draws_clusters_and_says_so(world: World) -> None:
     (1200, "Intervals are over 1,200 clusters of rows that belong together."),
 ])  # fmt: skip
 def test_of_few_clusters_it_is_said_that_intervals_are_rough(count: int, told: str) -> None:
-    assert clusters_told(count) == told
+    assert clusters_note(count) == told

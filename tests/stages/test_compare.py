@@ -21,7 +21,7 @@ from numtok.cli.output.comparison import _apart
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.evaluation.comparison.requirements import Requirement
-from numtok.evaluation.comparison.seeds import SeedStatistics, spread, t_test
+from numtok.evaluation.comparison.seeds import SeedStatistics, seed_statistics, t_test
 from numtok.metrics.base import Predictions, ends
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
@@ -121,8 +121,8 @@ def test_a_share_of_0_or_1_has_an_interval_of_the_samples_with_one_seed_and_with
 
 def test_costs_are_means_over_the_seeds(store: Store) -> None:
     [one] = compared(store, Fake(seed=0), Fake(seed=3)).experiments
-    assert (one.spent.train_seconds, one.spent.eval_seconds) == (101.5, 2.0)
-    assert (one.spent.samples, one.spent.parameters, one.spent.flops) == (64_000, 2_500_000, 3.1e15)
+    assert (one.costs.train_seconds, one.costs.eval_seconds) == (101.5, 2.0)
+    assert (one.costs.samples, one.costs.parameters, one.costs.flops) == (64_000, 2_500_000, 3.1e15)
 
 
 def test_labels_say_the_scheme_and_what_tells_experiments_of_one_scheme_apart(store: Store) -> None:
@@ -196,7 +196,7 @@ def test_a_scheme_names_its_parts_as_reports_say_them(name: str) -> None:
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12))
 def test_an_interval_over_seeds_is_centred_on_the_mean(values: list[float]) -> None:
-    found = spread([Figure(value, None, None, 5) for value in values])
+    found = seed_statistics([Figure(value, None, None, 5) for value in values])
     assert found.value is not None and found.low is not None and found.high is not None
     assert found.low <= found.value <= found.high
     assert min(values) - 1e-6 <= found.value <= max(values) + 1e-6
@@ -206,7 +206,7 @@ def test_an_interval_over_seeds_is_centred_on_the_mean(values: list[float]) -> N
     ("seeds", "t"), [(2, 12.706), (3, 4.303), (4, 3.182), (5, 2.776), (11, 2.228), (31, 2.042)]
 )
 def test_the_interval_over_seeds_is_students(seeds: int, t: float) -> None:
-    found = spread([Figure(float(index % 2), None, None, 5) for index in range(seeds)])
+    found = seed_statistics([Figure(float(index % 2), None, None, 5) for index in range(seeds)])
     assert found.high is not None and found.value is not None and found.deviation is not None
     half = (found.high - found.value) / found.deviation * math.sqrt(seeds)
     assert half == pytest.approx(t, abs=5e-4)
@@ -224,18 +224,18 @@ def test_the_interval_over_seeds_is_students(seeds: int, t: float) -> None:
 def test_an_interval_over_seeds_ends_where_figures_end(
     values: tuple[float, ...], bounds: tuple[float, float], ends: tuple[float, float]
 ) -> None:
-    found = spread([Figure(value, None, None, 5) for value in values], bounds)
+    found = seed_statistics([Figure(value, None, None, 5) for value in values], bounds)
     assert (found.low, found.high) == pytest.approx(ends, abs=5e-4)
     assert found.value == pytest.approx(sum(values) / 2)
 
 
 def test_a_figure_that_one_seed_lacks_is_undefined() -> None:
-    found = spread([Figure(1.0, None, None, 5), Figure(None, None, None, 5)])
+    found = seed_statistics([Figure(1.0, None, None, 5), Figure(None, None, None, 5)])
     assert (found.value, found.low, found.interval, found.seeds) == (None, None, None, 2)
 
 
 def over_seeds(*values: float) -> SeedStatistics:
-    return spread([Figure(value, None, None, 5) for value in values])
+    return seed_statistics([Figure(value, None, None, 5) for value in values])
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_the_p_is_that_of_scipy() -> None:
 def test_the_p_of_one_seed_or_of_equal_seeds_is_undefined() -> None:
     assert t_test(over_seeds(1.0, 2.0), over_seeds(1.0)) is None
     assert t_test(over_seeds(1.0, 1.0), over_seeds(2.0, 2.0)) is None
-    undefined = spread([Figure(None, None, None, 5)] * 2)
+    undefined = seed_statistics([Figure(None, None, None, 5)] * 2)
     assert t_test(over_seeds(1.0, 2.0), undefined) is None
 
 
@@ -724,7 +724,7 @@ def test_what_is_required_is_told_with_the_digits_that_decide(
 ) -> None:
     requirement = Requirement.parse(text)
     verdict = requirement.judge("a@1", {requirement.metric: Figure(value, None, None, 9)})
-    assert (verdict.met, verdict.told) == (False, told)
+    assert (verdict.met, verdict.message) == (False, told)
 
 
 def test_a_failed_requirement_exits_1_and_names_each_report(numtok: Run, store: Store) -> None:
@@ -784,7 +784,7 @@ def test_heads_of_a_data_set_stand_beside_their_cells_alone(numtok: Run, store: 
     fakes = [Fake(head, data=data, of_texts=False) for head in heads]
     refs = [make(store, fake, f"airfoil-{index}").ref for index, fake in enumerate(fakes)]
     _, out, _ = numtok("compare", *refs, "--json", "--against", "decoding-regression/table3")
-    cells = json.loads(out)["against"]["cells"]
+    cells = json.loads(out)["published"]["cells"]
     assert [
         (cell["label"], cell["column"], cell["where"], cell["cell"]["value"]) for cell in cells
     ] == [
@@ -811,7 +811,7 @@ def test_a_column_is_of_one_target_in_or_out_of_distribution(
         message = "the reports have none of its groups, targets, data or heads"
         assert (code, err.count(message)) == (2, 1)
         return
-    [cell] = json.loads(out)["against"]["cells"]
+    [cell] = json.loads(out)["published"]["cells"]
     told = (cell["column"], cell["where"], cell["cell"]["value"])
     assert told == (column, where, printed)
 
@@ -827,7 +827,7 @@ def test_an_objective_that_differs_in_what_it_masks_is_said_to_differ(
     refs = [make(store, fake, f"masks-{index}").ref for index, fake in enumerate(fakes)]
     _, out, _ = numtok("compare", *refs, "--json", "--against", "xval/table5")
     assert [
-        sentence.partition(" for ")[0] for sentence in json.loads(out)["against"]["differs"]
+        sentence.partition(" for ")[0] for sentence in json.loads(out)["published"]["differs"]
     ] == [
         "objective is mlm:targets",
         "objective is mlm",
@@ -849,7 +849,7 @@ def test_a_printed_share_of_invalid_answers_stands_beside_that_of_a_model_left_t
     """Under constrained decoding none is invalid; what would be without it is in the report."""
     ref = make(store, replace(fake, scheme="p10"), "orbits").ref
     _, out, _ = numtok("compare", ref, "--json", "--against", "xval/table5")
-    [cell] = json.loads(out)["against"]["cells"]
+    [cell] = json.loads(out)["published"]["cells"]
     assert (cell["cell"]["invalid"], cell["invalid"]) == ("0.01", pytest.approx(share))
     _, out, _ = numtok("compare", ref, "--against", "xval/table5")
     assert [line for line in out.splitlines() if told in line and "(1% invalid)" in line]
@@ -860,7 +860,7 @@ def test_no_share_of_invalid_answers_stands_where_the_paper_prints_none(
 ) -> None:
     ref = make(store, Fake("p1000", off_grammar=3), "sums").ref
     _, out, _ = numtok("compare", ref, "--json", "--against", "xval/table3")
-    assert {cell["invalid"] for cell in json.loads(out)["against"]["cells"]} == {None}
+    assert {cell["invalid"] for cell in json.loads(out)["published"]["cells"]} == {None}
 
 
 def test_a_column_of_one_task_is_found_by_the_name_of_the_data(numtok: Run, store: Store) -> None:
@@ -871,7 +871,7 @@ def test_a_column_of_one_task_is_found_by_the_name_of_the_data(numtok: Run, stor
     fakes += [Fake("dice", data=data), Fake("dice", data=data, settings=began)]
     refs = [make(store, fake, f"gnc-{index}").ref for index, fake in enumerate(fakes)]
     _, out, _ = numtok("compare", *refs, "--json", "--against", "numgpt/table1")
-    cells = json.loads(out)["against"]["cells"]
+    cells = json.loads(out)["published"]["cells"]
     assert {(cell["column"], cell["where"]) for cell in cells} == {("GNC", "data=comparison")}
     assert [cell["cell"] and cell["cell"]["value"] for cell in cells] == [
         *("0.9516", "0.9384", "0.7509"),
@@ -885,7 +885,7 @@ def test_a_trunk_with_a_row_of_its_own_is_found_by_its_preset(numtok: Run, store
     fakes = [Fake("digits", data=data, settings={"preset": preset}) for preset in presets]
     refs = [make(store, fake, f"titles-{index}").ref for index, fake in enumerate(fakes)]
     _, out, _ = numtok("compare", *refs, "--json", "--against", "numgpt/table2")
-    cells = json.loads(out)["against"]["cells"]
+    cells = json.loads(out)["published"]["cells"]
     assert [cell["cell"]["value"] for cell in cells] == ["0.7945", "0.5386", "0.7149", "0.3994"]
 
 
@@ -906,7 +906,7 @@ def test_what_a_row_of_the_paper_was_made_with_is_compared_to_the_last_setting(
     ]
     refs = [make(store, fake, f"nupa-{index}").ref for index, fake in enumerate(fakes)]
     _, out, _ = numtok("compare", *refs, "--json", "--against", "numvalue/table1")
-    found = json.loads(out)["against"]
+    found = json.loads(out)["published"]
     assert [cell["column"] for cell in found["cells"]] == [
         "Exact Match", "Digit Match", "d-Length",
     ] * 7  # fmt: skip
@@ -984,11 +984,11 @@ def test_json_holds_everything(numtok: Run, store: Store) -> None:
     refs = a_handful(store)
     _, out, _ = numtok("compare", *refs, "--json", "--by", "operands", "--require", "r2>0")
     found = json.loads(out)
-    assert found.pop("schema") == 1
+    assert found.pop("schema") == 2
     assert msgspec.convert(found, Comparison).group == "operands"
     assert found["experiments"][0]["reports"] == refs[:3]
     assert found["parts"][0]["standings"]["p1000"]["r2"]["figure"]["interval"] == "seeds"
-    assert [verdict["met"] for verdict in found["verdicts"]] == [True] * 7
+    assert [result["met"] for result in found["requirements"]] == [True] * 7
     assert numtok("compare", refs[0], "--format", "json") == numtok("compare", refs[0], "--json")
 
 

@@ -277,10 +277,10 @@ def test_json_is_the_whole_report_with_its_schema(numtok: Shell, world: World) -
     ran = numtok("--store", str(world.store.root), "eval", model.ref, encoded.ref, "--json")
     assert (ran.code, ran.err) == (0, "")
     found = json.loads(ran.out)
-    assert found["schema"] == 1
+    assert found["schema"] == 2
     artifact = world.store.resolve(found["ref"])
     assert found["report"] == json.loads((artifact.path / REPORT_FILE).read_bytes())
-    assert found["report"]["schema"] == 1
+    assert found["report"]["schema"] == 2
     assert set(found["timing"]) == {"train_seconds", "eval_seconds"}
     for format, beginning in (("csv", "part,value,metric,n,figure,low,high\n"), ("md", "report ")):
         ran = numtok(
@@ -299,7 +299,7 @@ def test_published_numbers_stand_beside(numtok: Shell, world: World) -> None:
     assert ran.code == 0 and ran.out.count("\n") == 1
     assert "beside xval/table3" in ran.err
     found = json.loads(numtok(*store, "eval", model.ref, encoded.ref, "--json", *beside).out)
-    [cell] = found["against"]["cells"]
+    [cell] = found["published"]["cells"]
     assert (cell["label"], cell["column"], cell["metric"]) == ("xval", "2 operands", "r2")
 
 

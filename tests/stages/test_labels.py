@@ -22,7 +22,7 @@ from numtok.errors import DataError, NumtokError, TrainingFailed, UsageError
 from numtok.evaluation import label_baselines
 from numtok.evaluation import labels as label_evaluation_module
 from numtok.models.model import Model
-from numtok.models.objectives.base import OBJECTIVES, ended
+from numtok.models.objectives.base import OBJECTIVES, row_end_batch
 from numtok.models.vocabulary import Vocabulary
 from numtok.records import TRAIN, in_order
 from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
@@ -159,11 +159,11 @@ def test_padded_rows_are_read_as_rows_alone(scheme: str, objective: str) -> None
     numbers = ("0.25", "0.5") if one.unit_interval else ("3.5", "-12.25")
     texts = [f"is {numbers[0]} kg", "", f"is {numbers[0]} kg more than {numbers[1]} kg", "no"]
     causal = CAUSAL[objective]
-    together = ended(fakemodels.batch(scheme, texts), causal)
+    together = row_end_batch(fakemodels.batch(scheme, texts), causal)
     with torch.no_grad():
         found = model.class_log_probabilities(together)
         for row, text in enumerate(texts):
-            alone = ended(fakemodels.batch(scheme, [text]), causal)
+            alone = row_end_batch(fakemodels.batch(scheme, [text]), causal)
             torch.testing.assert_close(
                 model.class_log_probabilities(alone)[0], found[row], rtol=0, atol=1e-5
             )
@@ -177,7 +177,7 @@ def test_the_loss_is_the_cross_entropy_of_the_label(objective: str) -> None:
     of = fakemodels.samples("p1000", ["1 of 2", "3", "", "4 5 6"], labels=labels)
     batch = fakemodels.batches(of, 4, classes=("a", "b")).of(np.arange(4))
     losses = model.losses(model.given(OBJECTIVES.build(objective).example(batch, generator(0))))
-    log_BC = model.class_log_probabilities(ended(batch, CAUSAL[objective]))
+    log_BC = model.class_log_probabilities(row_end_batch(batch, CAUSAL[objective]))
     expected = -(log_BC[0, 1] + log_BC[2, 0] + log_BC[3, 1]) / 3
     torch.testing.assert_close(losses.token, expected)
     assert float(losses.value) == 0
@@ -259,7 +259,7 @@ def test_rows_to_look_at_need_no_label_and_are_left_out_without(
     found = read_model(model, CPU)
     samples = read_split(store.resolve("texts-xval"), "validation")
     log_NC = found.model.class_log_probabilities(
-        ended(fakemodels.batches(samples, 12).of(np.arange(12)), False)
+        row_end_batch(fakemodels.batches(samples, 12).of(np.arange(12)), False)
     ).detach()
     place = samples.class_of(("no", "yes"))
     known = np.flatnonzero(place >= 0)
@@ -296,7 +296,7 @@ def test_init_brings_the_trunk_bit_for_bit_and_leaves_the_heads(
     begin_with(model, there)
     samples = read_split(data, "test")
     batch = fakemodels.batches(samples, 12).of(np.arange(12))
-    given = model.given(ended(batch, causal))
+    given = model.given(row_end_batch(batch, causal))
     with torch.no_grad():
         states = [
             one.eval().hidden(given.tokens, given.values, given.real)
@@ -570,7 +570,7 @@ def test_predictions_are_those_of_the_model_row_by_row(known: Store) -> None:
     assert table["group_close"].to_pylist() == samples.groups["close"].to_pylist()
     batch = fakemodels.batches(samples, 300).of(np.arange(300))
     with torch.no_grad():
-        log_NC = loaded.model.class_log_probabilities(ended(batch, False)).numpy()
+        log_NC = loaded.model.class_log_probabilities(row_end_batch(batch, False)).numpy()
     classes = loaded.model.settings.classes
     assert table["prediction"].to_pylist() == [classes[best] for best in log_NC.argmax(axis=1)]
     assert table.column_names == ["id", "label", "prediction", "log_probability", "group_close"]

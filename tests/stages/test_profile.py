@@ -26,14 +26,13 @@ import pytest
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
-from numtok.analysis.profiling.length_leakage import OfLength
-from numtok.analysis.profiling.length_leakage import told as told_by
+from numtok.analysis.profiling.length_leakage import OfLength, length_leakage
 from numtok.analysis.profiling.scheme_error import _decade
-from numtok.analysis.profiling.short_values import shown
+from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range
 from numtok.analysis.profiling.unit import Counted, ProfileUnit
 from numtok.analysis.profiling.warnings import keeps, part, percent
-from numtok.cli.output.printing import SCHEMA
+from numtok.cli.output.printing import RENAMED_SCHEMA
 from numtok.data.reading import units
 from numtok.encoding.schemes.base import LOSSES, SCHEMES
 from numtok.errors import DataError, UsageError
@@ -231,18 +230,20 @@ def test_what_the_lengths_of_the_era5_numbers_tell(tmp_path: Path, spec: str) ->
         variance = told.var() / values.var()  # of the means; what is left is within the lengths
         shares = np.bincount(lengths)[np.unique(lengths)] / len(lengths)
         bits = -(shares * np.log2(shares)).sum()
-        assert loss.told is not None
+        assert loss.length_leakage is not None
         exact = len(literals) == 300  # all of them are in the sample
-        left = (1 - variance) * (loss.told.numbers - 1)
-        expected = max(0.0, 1 - left / (loss.told.numbers - len(loss.told.groups)))
-        assert loss.told.variance == pytest.approx(expected, abs=1e-9 if exact else 0.06)
-        assert loss.told.bits == pytest.approx(bits, abs=1e-9 if exact else 0.15)
+        left = (1 - variance) * (loss.length_leakage.numbers - 1)
+        expected = max(
+            0.0, 1 - left / (loss.length_leakage.numbers - len(loss.length_leakage.groups))
+        )
+        assert loss.length_leakage.variance == pytest.approx(expected, abs=1e-9 if exact else 0.06)
+        assert loss.length_leakage.bits == pytest.approx(bits, abs=1e-9 if exact else 0.15)
 
 
 def test_lengths_by_hand(tmp_path: Path, numtok: Shell) -> None:
     some = ["a 1 b 1.5", "a 3 b 2.5", "a 12 b 3.5", "a 12 b 3.5"]
     found = schemes(profile(tmp_path, texts(tmp_path / "few.jsonl", *some), schemes=("digits",)))
-    first, second = (loss.told for loss in found["digits"].slots)
+    first, second = (loss.length_leakage for loss in found["digits"].slots)
     assert first is not None and second is not None
     # 1 and 3 have one token and a variance of 1, both 12 have two: 0.5 of 25.5 is left.
     assert first.groups == (OfLength(1, 0.5, 2.0, 1.0), OfLength(2, 0.5, 12.0, 0.0))
@@ -253,14 +254,14 @@ def test_lengths_by_hand(tmp_path: Path, numtok: Shell) -> None:
 
     data = texts(tmp_path / "a.jsonl", *some * 75)
     found = schemes(profile(tmp_path, data, schemes=("digits", "p1000")))
-    assert [loss.told for loss in found["p1000"].slots] == [None, None]
+    assert [loss.length_leakage for loss in found["p1000"].slots] == [None, None]
     ran = numtok("profile", str(data), "--scheme", "digits", "--scheme", "p1000")
     assert (
         "note: how many tokens a number has, which masks show, tells 98% of the variance\n"
         '  of after "a" (digits); --json has all slots\n'
     ) in ran.out
     rows = list(csv.DictReader(io.StringIO(numtok("profile", str(data), "--format", "csv").out)))
-    shown = {(row["scheme"], row["slot"]): row["told"] for row in rows}
+    shown = {(row["scheme"], row["slot"]): row["length_leakage"] for row in rows}
     assert float(shown["digits", 'after "a"']) == pytest.approx(0.98, abs=0.001)
     assert shown["p1000", 'after "a"'] == ""
     assert "which masks show" not in numtok("profile", str(data), "--scheme", "p1000").out
@@ -272,11 +273,11 @@ def test_lengths_that_tell_nothing_are_said_to_tell_nothing() -> None:
         shares = []
         for _ in range(400):
             lengths = rng.integers(1, 4, numbers).astype(np.int32)
-            found = told_by(rng.normal(size=numbers), lengths, np.ones(numbers, np.int64))
+            found = length_leakage(rng.normal(size=numbers), lengths, np.ones(numbers, np.int64))
             assert found is not None
             shares += [] if found.variance is None else [found.variance]
         assert np.median(shares) < 0.02
-    alone = told_by(np.array([1.0, 20.0]), np.array([1, 2], np.int32), np.array([1, 1]))
+    alone = length_leakage(np.array([1.0, 20.0]), np.array([1, 2], np.int32), np.array([1, 1]))
     assert alone is not None and alone.variance is None
 
 
@@ -932,7 +933,7 @@ def test_more_slots_than_can_be_shown_are_folded_and_said(tmp_path: Path, numtok
 def test_json_has_everything_under_keys_that_stay(tmp_path: Path, numtok: Shell) -> None:
     texts(tmp_path / "a.jsonl", "[1, 20000.5]", "[3, 30000.5]")
     told = json.loads(numtok("profile", "--json", "a.jsonl").out)
-    assert told["schema"] == SCHEMA
+    assert told["schema"] == RENAMED_SCHEMA
     assert list(told) == [
         "schema", "inputs", "rows", "splits", "rejected", "numbers", "text_bytes", "number_bytes",
         "slots", "folded", "templates", "text", "schemes", "warnings", "lossless", "notes",
@@ -952,7 +953,7 @@ def test_json_has_everything_under_keys_that_stay(tmp_path: Path, numtok: Shell)
         "slot": "[1]", "tokens_per_number": 3.0, "tokens_exact": True, "clipped": 0,
         "clipped_exact": True, "error_of_spread": 0.0001, "error_exact": True,
         "largest_relative_error": 0.5 / 20000.5, "distinct_left": 2, "channel_share": None,
-        "told": None,
+        "length_leakage": None,
     }  # fmt: skip
     assert {key: p1000[key] for key in p1000 if key != "slots"} == {
         "scheme": "p1000", "normalize": "none", "constants": {}, "tokens_per_number": 3.0,
@@ -1044,7 +1045,7 @@ def test_the_same_of_several_slots_is_said_once(tmp_path: Path, numtok: Shell) -
     ],
 )
 def test_values_are_shown_as_short_as_they_differ(value: float, step: float, text: str) -> None:
-    assert shown(value, step) == text
+    assert short_value(value, step) == text
 
 
 def test_shares_are_shown_short() -> None:

@@ -157,7 +157,7 @@ def test_a_model_holds_its_weights_settings_losses_and_encoding(store: Store) ->
     assert trained.flops == 3 * 6 * model.model.flops(
         SplitExamples(
             read_split(encoded, "train"), read_codec(encoded), model.model.objective, 64, 0
-        ).learnt(0)
+        ).training_batch(0)
     )
 
 

@@ -73,7 +73,7 @@ def test_each_scheme_gets_the_rate_of_the_least_mean_error(tmp_path: Path, store
         ("scheme=p1000", "lr=1e-2", None),
         ("scheme=xval", "lr=1e-3", None),
     ]
-    assert choices[0].spent is not None and choices[0].spent.samples == 64_000
+    assert choices[0].costs is not None and choices[0].costs.samples == 64_000
 
 
 def test_what_decides_is_looked_at_on_the_validation_split_alone(

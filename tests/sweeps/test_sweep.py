@@ -64,7 +64,7 @@ def of_kind(folder: Path, kind: str) -> int:
 
 
 def costs(result: Result) -> dict[str, ExperimentCosts]:
-    return {one.label: one.spent for one in result.tables[0].comparison.experiments}
+    return {one.label: one.costs for one in result.tables[0].comparison.experiments}
 
 
 # --- runs --------------------------------------------------------------------------------------
@@ -262,12 +262,12 @@ def test_only_what_is_chosen_is_evaluated_on_the_test_split(tmp_path: Path) -> N
 def test_a_sweep_ends_in_the_cost_to_reach_an_error(tmp_path: Path) -> None:
     text = XVAL + RATES.replace("steps = 3", "steps = [2, 4, 6]") + SELECT
     (choice,) = swept(tmp_path, text + "reach = -100\n").choices
-    assert choice.reached and choice.spent is not None
-    assert (choice.spent.steps, choice.spent.samples) == (2, 64)
+    assert choice.reached and choice.costs is not None
+    assert (choice.costs.steps, choice.costs.samples) == (2, 64)
     assert of_kind(tmp_path, MODEL) == 4  # two rates, two seeds
     (choice,) = swept(tmp_path, text + "reach = 0.99999\n").choices
-    assert choice.reached is False and choice.spent is not None
-    assert choice.spent.steps == 6
+    assert choice.reached is False and choice.costs is not None
+    assert choice.costs.steps == 6
     assert of_kind(tmp_path, MODEL) == 8  # and of the better rate two seeds at two budgets
 
 
@@ -455,10 +455,10 @@ def test_what_is_chosen_is_shown_in_every_format(tmp_path: Path, numtok: Shell) 
     assert rows[1]["figure"] == "128.0" and rows[1]["value"].endswith("steps=4")
     assert {row["kind"] for row in rows[5:]} == {"experiment", "baseline", "cost"}
     found = json.loads(numtok("sweep", "sweep.toml", "--json").out)
-    assert found["schema"] == 1
+    assert found["schema"] == 2
     assert found["select"]["reach"] == 0.99999
     assert found["chosen"][0]["reached"] is False
-    assert found["chosen"][0]["spent"]["samples"] == 128
+    assert found["chosen"][0]["costs"]["samples"] == 128
     assert found["tables"][0]["comparison"]["numbers"] == 40
     assert found["failed"] == []
 

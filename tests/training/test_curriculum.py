@@ -60,9 +60,9 @@ def digits_of(rows: np.ndarray[Any, Any], made: EncodedSplit) -> str:
 
 def test_each_phase_learns_its_own_rows_and_some_come_back(tmp_path: Path) -> None:
     made = samples()
-    course = CurriculumSampler(curriculum(tmp_path), made, 5, 30)
+    sampler = CurriculumSampler(curriculum(tmp_path), made, 5, 30)
     for step in range(30):
-        digits = digits_of(course.at(0, step), made)
+        digits = digits_of(sampler.at(0, step), made)
         assert len(digits) == 5
         easy = sum(one in "12" for one in digits)
         assert easy == (5 if step < 10 else 1)
@@ -70,23 +70,23 @@ def test_each_phase_learns_its_own_rows_and_some_come_back(tmp_path: Path) -> No
 
 def test_the_rows_of_a_choice_are_gone_through_epoch_after_epoch(tmp_path: Path) -> None:
     made = samples()
-    course = CurriculumSampler(curriculum(tmp_path), made, 5, 30)
-    first = np.concatenate([course.at(0, step) for step in range(8)])
+    sampler = CurriculumSampler(curriculum(tmp_path), made, 5, 30)
+    first = np.concatenate([sampler.at(0, step) for step in range(8)])
     assert sorted(first) == [row for row in range(80) if row % 8 < 4]
-    hard = np.concatenate([course.at(0, step) for step in range(10, 20)])
+    hard = np.concatenate([sampler.at(0, step) for step in range(10, 20)])
     seen = [row for row in hard.tolist() if row % 8 >= 4]
     assert sorted(seen) == [row for row in range(80) if row % 8 >= 4]
-    again = np.concatenate([course.at(0, step) for step in range(20, 30)])
+    again = np.concatenate([sampler.at(0, step) for step in range(20, 30)])
     assert hard.tolist() != again.tolist()
 
 
 def test_few_rows_that_come_back_have_their_share_of_every_batch(tmp_path: Path) -> None:
     made = samples("3" * 70 + "1" * 9)
     text = EASY_FIRST.replace("0.25", "0.5")
-    course = CurriculumSampler(curriculum(tmp_path, text), made, 21, 60)
+    sampler = CurriculumSampler(curriculum(tmp_path, text), made, 21, 60)
     of_one_pass = []
     for step in range(20, 60):
-        rows = course.at(0, step)
+        rows = sampler.at(0, step)
         assert digits_of(rows, made) == "1" * 7 + "3" * 14
         of_one_pass += [row for row in rows.tolist() if row >= 70]
     assert {*of_one_pass[:14]} == {*range(70, 79)}  # two batches of 7, of 9 rows
@@ -106,9 +106,9 @@ def test_a_step_is_a_function_of_the_seed_and_the_step(tmp_path: Path) -> None:
 
 def test_rows_that_were_seen_are_counted(tmp_path: Path) -> None:
     made = samples("1112344")  # epochs with a smaller last batch
-    course = CurriculumSampler(curriculum(tmp_path), made, 3, 12)
+    sampler = CurriculumSampler(curriculum(tmp_path), made, 3, 12)
     for steps in range(13):
-        assert course.seen(steps) == sum(len(course.at(0, step)) for step in range(steps))
+        assert sampler.row_count(steps) == sum(len(sampler.at(0, step)) for step in range(steps))
 
 
 def test_shares_of_a_batch_are_all_of_it() -> None:
@@ -125,8 +125,8 @@ def test_shares_of_a_batch_are_all_of_it() -> None:
 
 def test_without_where_all_rows_are_chosen(tmp_path: Path) -> None:
     made = samples()
-    course = CurriculumSampler(curriculum(tmp_path, "[[phase]]\nrows = [{}]"), made, 8, 10)
-    assert sorted(np.concatenate([course.at(0, step) for step in range(10)])) == [*range(80)]
+    sampler = CurriculumSampler(curriculum(tmp_path, "[[phase]]\nrows = [{}]"), made, 8, 10)
+    assert sorted(np.concatenate([sampler.at(0, step) for step in range(10)])) == [*range(80)]
 
 
 # --- the learning rate --------------------------------------------------------------------------

@@ -91,8 +91,8 @@ def test_compare_says_how_many_tokens_a_share_took(store: Store) -> None:
     model = trained(store, data).artifact
     report = eval.run(eval.Config(model.ref, data.ref, fill="answers"), store, quiet).artifact
     config = compare.Config((report.ref,), until=("exact>=0.1", "exact>=1"))
-    some, whole = compare.run(config, store).until
-    assert some.spread.value is not None and some.spread.value > 0
+    some, whole = compare.run(config, store).tokens_to_target
+    assert some.statistics.value is not None and some.statistics.value > 0
     assert whole.tokens == [None]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from numtok.evaluation.comparison.experiments import labels, told
+from numtok.evaluation.comparison.experiments import experiment_settings, labels
 from numtok.evaluation.report_files import Evaluation
 from numtok.metrics.base import Metric
 from numtok.registry import spec_of
@@ -34,8 +34,8 @@ def metric_label(metric: Metric) -> str:
     'R², higher is better'
     """
     spec = spec_of(metric)
-    told = _WORDS.get(spec) or spec.replace("-", " ").replace(",", ", ")
-    return told if metric.better == "neither" else f"{told}, {metric.better} is better"
+    words = _WORDS.get(spec) or spec.replace("-", " ").replace(",", ", ")
+    return words if metric.better == "neither" else f"{words}, {metric.better} is better"
 
 
 def settings_of(evaluation: Evaluation, *without: str) -> dict[str, str]:
@@ -43,7 +43,7 @@ def settings_of(evaluation: Evaluation, *without: str) -> dict[str, str]:
 
     What the distribution is follows from the head, so it is left out.
     """
-    settings = told(evaluation) | {"seed": str(evaluation.report.seed)}
+    settings = experiment_settings(evaluation) | {"seed": str(evaluation.report.seed)}
     left_out = {"decoding.distribution", *without}
     return {key: value for key, value in settings.items() if key not in left_out}
 

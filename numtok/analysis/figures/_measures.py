@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from numtok.errors import UsageError
-from numtok.evaluation.comparison.seeds import FoldStatistics, SeedStatistics, spread
+from numtok.evaluation.comparison.seeds import FoldStatistics, SeedStatistics, seed_statistics
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, check_measures
 from numtok.metrics.base import Metric, figures
 from numtok.records import FOLD
@@ -54,12 +54,12 @@ def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> SeedStat
     """
     if over == "seeds":
         found = [_of_all(evaluation, metric) for evaluation in group]
-        return spread(found, metric.bounds, share=metric.share)
+        return seed_statistics(found, metric.bounds, share=metric.share)
     folds = [_of_folds(evaluation, metric) for evaluation in group]
     if len({len(seeds) for seeds in folds}) > 1:
         told = ", ".join(evaluation.ref for evaluation in group)
         raise UsageError(f"--over folds needs seeds of the same folds, and {told} have others")
-    return over_folds([spread(seeds).value for seeds in zip(*folds, strict=True)])
+    return over_folds([seed_statistics(seeds).value for seeds in zip(*folds, strict=True)])
 
 
 def over_folds(values: Sequence[float | None]) -> SeedStatistics:

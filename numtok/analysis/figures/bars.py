@@ -13,7 +13,7 @@ from numtok.analysis.figures._picture import BarMarks as Both
 from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures.base import FigureKind
 from numtok.errors import UsageError
-from numtok.evaluation.comparison.experiments import grouped
+from numtok.evaluation.comparison.experiments import group_by_experiment
 from numtok.evaluation.comparison.seeds import SeedStatistics
 from numtok.evaluation.report_files import read
 from numtok.metrics.base import METRICS, Metric
@@ -44,7 +44,7 @@ class BarsFigure(FigureKind):
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         metric = METRICS.build(self.metric)
-        groups = grouped([read(one) for one in artifacts])
+        groups = group_by_experiment([read(one) for one in artifacts])
         firsts = [group[0] for group in groups]
         ways = labels_of(
             [one.report.scheme for one in firsts],

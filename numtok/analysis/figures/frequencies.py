@@ -10,7 +10,7 @@ from numtok.analysis.figures._labels import labels_of, settings_of
 from numtok.analysis.figures._picture import Axis, BarMarks, Panel, Picture
 from numtok.analysis.figures.base import FigureKind
 from numtok.errors import unknown
-from numtok.evaluation.number_parts import PartShares, check_shown, written
+from numtok.evaluation.number_parts import PartShares, check_shown, decimal_parts
 from numtok.evaluation.report_files import ReportPredictions, answers_of, read
 from numtok.store.artifact import Artifact, Resolve
 
@@ -54,7 +54,7 @@ class Frequencies(FigureKind):
         panels = []
         for title, evaluation in zip(titles, evaluations, strict=True):
             answers = answers_of(ReportPredictions.of_numbers(evaluation), self.target or None)
-            truths, found = written(answers, self.digits)
+            truths, found = decimal_parts(answers, self.digits)
             valid = [one for one in found if one is not None]
             true, predicted = (getattr(PartShares.of(one), self.part) for one in (truths, valid))
             panels.append(panel_of(title, self.part, true, predicted, self.top))

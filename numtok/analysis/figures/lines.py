@@ -20,7 +20,7 @@ from numtok.analysis.figures._picture import (
 from numtok.analysis.figures._settings import placed
 from numtok.analysis.figures.base import FigureKind
 from numtok.errors import UsageError
-from numtok.evaluation.comparison.experiments import grouped
+from numtok.evaluation.comparison.experiments import group_by_experiment
 from numtok.evaluation.report_files import read
 from numtok.metrics.base import METRICS
 from numtok.store.artifact import Artifact, Resolve
@@ -66,7 +66,7 @@ class LinesFigure(FigureKind):
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         metric = METRICS.build(self.metric)
-        groups = grouped([read(one) for one in artifacts])
+        groups = group_by_experiment([read(one) for one in artifacts])
         places = placed(self.x, [group[0] for group in groups], resolve)
         lines = labels_of([one.scheme for one in places], [one.settings for one in places])
         points = [

@@ -18,7 +18,7 @@ from numtok.errors import UsageError, unknown
 from numtok.evaluation.scoring import Progress
 from numtok.models.batches import Batch, Batches
 from numtok.models.likelihood import log_likelihoods
-from numtok.models.objectives.base import OBJECTIVES, TrainingBatch, ended, masked
+from numtok.models.objectives.base import OBJECTIVES, TrainingBatch, masked_batch, row_end_batch
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.column import Numerals
 from numtok.seeds import generator
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 class ConfidenceQuery:
     """A row, and which number of it changes.
 
-    told
+    description
         The text, or which row it is: what stands in messages and above figures.
     number
         Its place in the row; None: the last one, where answers are.
@@ -48,7 +48,7 @@ class ConfidenceQuery:
 
     samples: EncodedSplit
     row: int
-    told: str
+    description: str
     number: int | None
     low: float | None
     high: float | None
@@ -86,7 +86,7 @@ def confidence(loaded: LoadedModel, asked: ConfidenceQuery, progress: Progress) 
         )
     written = Numerals.of_literals([f"{value:.{decimals}f}" for value in x.tolist()])
     made = swept_row(asked.samples, asked.row, number, loaded.codec, written)
-    check_reads(loaded, made, f"{asked.told} with another number {number}")
+    check_reads(loaded, made, f"{asked.description} with another number {number}")
     reader = _ConfidenceReader(loaded, made, number, label)
     y = reader.read(x, progress)
     notes = []
@@ -96,7 +96,7 @@ def confidence(loaded: LoadedModel, asked: ConfidenceQuery, progress: Progress) 
         notes.append("The number of masks tells the model how long each answer is.")
     best = int(np.argmax(y))
     found = Confidence(
-        asked=asked.told,
+        asked=asked.description,
         number=number,
         measures=reader.measures,
         label=label,
@@ -157,7 +157,7 @@ class _ConfidenceReader:
         model = self.loaded.model
         if self.label is None:
             return log_likelihoods(model, self._example(batch))
-        log_BC = model.class_log_probabilities(ended(batch, model.objective.causal))
+        log_BC = model.class_log_probabilities(row_end_batch(batch, model.objective.causal))
         place = model.settings.classes.index(self.label)
         found: Floats = np.exp(log_BC[:, place].double().cpu().numpy())
         return found
@@ -165,7 +165,7 @@ class _ConfidenceReader:
     def _example(self, batch: Batch) -> TrainingBatch:
         chosen = batch.number % (len(self.made.numbers) // len(self.made)) == self.number
         if not self.loaded.model.objective.causal:
-            return masked(batch, batch.number_tokens(chosen))
+            return masked_batch(batch, batch.number_tokens(chosen))
         begun = replace(batch, answer_start=batch.number_start[chosen])
         return OBJECTIVES.build("ar:answer").example(begun, generator(0))
 
@@ -199,12 +199,14 @@ def _number(asked: ConfidenceQuery) -> tuple[int, float]:
     rows = asked.samples.number_rows
     numbers = asked.samples.numbers[rows[asked.row] : rows[asked.row + 1]]
     if not len(numbers):
-        raise UsageError(f"{asked.told} has no number that could change; give a text that has one")
+        raise UsageError(
+            f"{asked.description} has no number that could change; give a text that has one"
+        )
     number = len(numbers) - 1 if asked.number is None else asked.number
     if number >= len(numbers):
         raise UsageError(
-            f"--sweep {number} is not possible: {asked.told} has {len(numbers):,} numbers, 0 to "
-            f"{len(numbers) - 1}"
+            f"--sweep {number} is not possible: {asked.description} has {len(numbers):,} numbers, "
+            f"0 to {len(numbers) - 1}"
         )
     return number, float(numbers[number])
 
@@ -217,8 +219,8 @@ def _ends(asked: ConfidenceQuery, number: int, stands: float) -> tuple[float, fl
     low, high = asked.low, asked.high
     if (low is None or high is None) and not 0 < stands < np.inf:
         raise UsageError(
-            f"--from and --to are needed: number {number} of {asked.told} is {stands:g}, and only "
-            f"of one above 0 they are a {_REACH:g}th and {_REACH:g} times it"
+            f"--from and --to are needed: number {number} of {asked.description} is {stands:g}, "
+            f"and only of one above 0 they are a {_REACH:g}th and {_REACH:g} times it"
         )
     if low is None:
         low = max(round(stands / _REACH, decimals), 10.0**-decimals)

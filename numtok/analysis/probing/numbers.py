@@ -39,7 +39,7 @@ from numtok.evaluation.predict import (
     Predictor,
     Queries,
 )
-from numtok.evaluation.report_files import clusters_told
+from numtok.evaluation.report_files import clusters_note
 from numtok.evaluation.scoring import Progress
 from numtok.evaluation.seen_values import SeenValues
 from numtok.metrics.base import share
@@ -62,7 +62,7 @@ class ProbedRows:
     train: EncodedSplit | None
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         return f"split {self.name!r} of {self.ref}"
 
 
@@ -117,8 +117,8 @@ def over_samples(
     Raises UsageError for an unknown target, DataError for fewer than three different truths.
     """
     samples = split.samples
-    target = _target(wanted.target, samples, split.told)
-    check_reads(loaded, samples, split.told)
+    target = _target(wanted.target, samples, split.description)
+    check_reads(loaded, samples, split.description)
     predictor = _predictor(loaded, samples)
     asked = predictor.asked
     truth = samples.numbers[asked.numbers]
@@ -127,7 +127,7 @@ def over_samples(
     chosen = chosen[np.argsort(truth[chosen], kind="stable")]
     if (different := len(np.unique(truth[chosen]))) < LEAST:
         raise DataError(
-            f"{split.told} has {different} different values of target {target!r}; at least "
+            f"{split.description} has {different} different values of target {target!r}; at least "
             f"{LEAST} are needed to see how predictions follow them"
         )
     predicted = predictor.run(partial(progress, "predicting"), note)
@@ -163,7 +163,7 @@ def over_number(
     """
     samples = split.samples
     row = row_index(sweep.row, split)
-    told = f"row {samples.ids[row].as_py()!r} of {split.told}"
+    told = f"row {samples.ids[row].as_py()!r} of {split.description}"
     among = samples.target_row == row
     target = _target(wanted.target, samples, told, among)
     first = int(samples.number_rows[row])
@@ -227,7 +227,7 @@ def _probed(
     sample = None
     if line.clusters is not None:  # a row without one stands for each of its numbers
         sample = clustered(np.arange(len(valid)), line.clusters)
-        notes = [*notes, clusters_told(len(np.unique(sample[valid])))]
+        notes = [*notes, clusters_note(len(np.unique(sample[valid])))]
         sample = sample[valid]
     found = Along(
         data=split.ref,
@@ -342,7 +342,9 @@ def row_index(row: str | None, split: ProbedRows) -> int:
         return 0
     ids = split.samples.ids.to_pylist()
     if row not in ids:
-        raise unknown(f"row of {split.told}", row, ids[:5], f"and so on, {len(ids):,} in all")
+        raise unknown(
+            f"row of {split.description}", row, ids[:5], f"and so on, {len(ids):,} in all"
+        )
     return int(ids.index(row))
 
 

@@ -44,13 +44,13 @@ class LengthLeakage:
     bits: float
 
 
-def told(
+def length_leakage(
     values: NDArray[np.float64], lengths: NDArray[np.int32], weights: NDArray[np.int64]
 ) -> LengthLeakage | None:
     """Of numbers [n] with their tokens, each standing for ``weights`` equal ones; those that are
     not finite are left out. None without any.
 
-    >>> one = told(np.array([1.0, 3.0, 12.0]), np.array([1, 1, 2]), np.array([1, 1, 2]))
+    >>> one = length_leakage(np.array([1.0, 3.0, 12.0]), np.array([1, 1, 2]), np.array([1, 1, 2]))
     >>> [(of.tokens, of.share, of.mean, of.deviation) for of in one.groups]
     [(1, 0.5, 2.0, 1.0), (2, 0.5, 12.0, 0.0)]
     >>> one.bits, round(one.variance, 3)  # of 25.5, 0.5 is left; 3 numbers, 2 means

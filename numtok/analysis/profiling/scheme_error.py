@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.analysis.profiling.length_leakage import LengthLeakage, told
+from numtok.analysis.profiling.length_leakage import LengthLeakage, length_leakage
 from numtok.analysis.profiling.slot_statistics import (
     COUNT,
     DECADES,
@@ -57,7 +57,7 @@ class Loss:
         Of the distinct values, how many are told apart; known where there are few.
     channel
         Share of the range of the value channel, over all slots, that the slot takes.
-    told
+    length_leakage
         What the number of tokens tells of the value, of those of the sample; None where all
         numbers have as many.
     """
@@ -71,7 +71,7 @@ class Loss:
     largest: float | None
     left: int | None
     channel: float | None
-    told: LengthLeakage | None
+    length_leakage: LengthLeakage | None
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def losses(
             largest,
             _left(tried, own) if own.exact else None,
             taken.get(node),
-            _told(tried, own) if fixed is None else None,
+            _length_leakage(tried, own) if fixed is None else None,
         )
     return SchemeLosses(scheme, normalizer, by_node, vocabulary, channel=channel)
 
@@ -206,10 +206,10 @@ class _Tried:
         return cls(scheme, normalizer, trial, encoded.lengths, clipped, read, decoded.failures)
 
 
-def _told(tried: _Tried, own: _TriedNumbers) -> LengthLeakage | None:
-    """The field ``told`` of :class:`Loss`."""
+def _length_leakage(tried: _Tried, own: _TriedNumbers) -> LengthLeakage | None:
+    """The field ``length_leakage`` of :class:`Loss`."""
     values, weights = tried.trial.numerals.values[own.sampled], tried.trial.weights[own.sampled]
-    return told(values, tried.lengths[own.sampled], weights)
+    return length_leakage(values, tried.lengths[own.sampled], weights)
 
 
 def _errors(

@@ -6,12 +6,14 @@ _DIGITS = 3
 _PLAIN = (1e-4, 1e6)  # magnitudes from and below which a value is written without an exponent
 
 
-def shown(value: float, step: float = 0.0) -> str:
+def short_value(value: float, step: float = 0.0) -> str:
     """A value with three digits, or as many as show a hundredth of ``step``.
 
-    >>> shown(101325.04), shown(101325.04, step=10.0), shown(0.00001234), shown(8.2e11)
-    ('101,325', '101,325', '1.23e-5', '8.2e11')
-    >>> shown(0.98484, step=0.0152), shown(5.67e-14, step=1e-9)
+    >>> short_value(101325.04), short_value(101325.04, step=10.0)
+    ('101,325', '101,325')
+    >>> short_value(0.00001234), short_value(8.2e11)
+    ('1.23e-5', '8.2e11')
+    >>> short_value(0.98484, step=0.0152), short_value(5.67e-14, step=1e-9)
     ('0.9848', '5.67e-14')
     """
     size = abs(value)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.analysis.profiling.short_values import shown
+from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_statistics import (
     COMMA,
     COUNT,
@@ -160,6 +160,6 @@ def shown_range(slot: SlotProfile) -> str:
     if slot.low is None or slot.high is None:
         return "nothing that float64 holds"
     if slot.low == slot.high:
-        return f"{'only' if slot.outside else 'always'} {shown(slot.low)}"
+        return f"{'only' if slot.outside else 'always'} {short_value(slot.low)}"
     step = slot.high - slot.low
-    return f"{shown(slot.low, step)} to {shown(slot.high, step)}"
+    return f"{short_value(slot.low, step)} to {short_value(slot.high, step)}"

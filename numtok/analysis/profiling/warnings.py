@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from numtok.analysis.profiling.scheme_error import Loss, SchemeLosses, digits_kept
-from numtok.analysis.profiling.short_values import shown
+from numtok.analysis.profiling.short_values import short_value
 from numtok.encoding.schemes.base import Scheme
 
 #: Errors of this share of the spread leave R2 at most 0.9999 (1 - 0.01^2), and models that read
@@ -50,7 +50,7 @@ _FINE = 1e-4  # errors below it are told in digits, larger ones that are no half
 ORDER = ("unwritable", "clipped", "rounded", "narrow", "merged", "rare")
 
 
-def verdicts(
+def profile_warnings(
     schemes: Sequence[SchemeLosses], slots: Mapping[int, SlotFacts], numbers: int
 ) -> list[ProfileWarning]:
     """All warnings; schemes of which the same is to be said share one."""
@@ -130,7 +130,7 @@ def _losses_of(
     scheme = losses.scheme
     if loss.clipped:
         share = loss.clipped / slot.numbers
-        low, high = (shown(bound) for bound in scheme.bounds)
+        low, high = (short_value(bound) for bound in scheme.bounds)
         after = "" if scheme.normalizer == "none" else f" after {scheme.normalizer}"
         yield (
             "clipped",
@@ -152,7 +152,7 @@ def _losses_of(
     elif slot.whole and left < (1 - MERGED) * slot.distinct:
         yield "merged", 1 - left / slot.distinct, f" {keeps(scheme)}: of {where} {told}"
     if losses.channel and loss.channel is not None and 0 < loss.channel < CHANNEL_SHARE:
-        low, high = (shown(end) if abs(end) > 0.01 else "0" for end in losses.channel)
+        low, high = (short_value(end) if abs(end) > 0.01 else "0" for end in losses.channel)
         yield (
             "narrow",
             loss.channel,

@@ -1,4 +1,4 @@
-"""What ``compare`` prints: figures, differences, costs and verdicts of several experiments."""
+"""What ``compare`` prints: figures, differences, costs and gates of several experiments."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,8 +13,8 @@ from numtok.cli.output.figures import (
     print_lines,
     share,
 )
-from numtok.cli.output.printing import Format, counted, print_json, print_table
-from numtok.cli.output.report import PERFECT, SKILL, of_some, print_against, skill
+from numtok.cli.output.printing import RENAMED_SCHEMA, Format, counted, print_json, print_table
+from numtok.cli.output.report import PERFECT, SKILL, of_some, print_published, skill
 from numtok.records import LIMITS
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def print_comparison(comparison: "Comparison", format: Format) -> None:
     if format is Format.JSON:
         import msgspec
 
-        print_json(msgspec.to_builtins(comparison))
+        print_json(msgspec.to_builtins(comparison), schema=RENAMED_SCHEMA)
         return
     if format is Format.CSV:
         print_table("", ComparisonRow._fields, list(flat(comparison)), format)
@@ -65,16 +65,16 @@ def print_comparison(comparison: "Comparison", format: Format) -> None:
     print_lines(list(_legend(comparison)))
     _print_settings(comparison, format)
     _print_costs(comparison, format)
-    _print_until(comparison, format)
-    if comparison.verdicts:
-        verdicts = [
+    _print_tokens_to_target(comparison, format)
+    if comparison.requirements:
+        results = [
             [one.requirement, one.report, number(one.value), "met" if one.met else "NOT MET"]
-            for one in comparison.verdicts
+            for one in comparison.requirements
         ]
         head = ("requirement", "report", "figure", "verdict")
-        print_figures("requirements", head, verdicts, format)
-    if comparison.beside_published is not None:
-        print_against(comparison.beside_published, format)
+        print_figures("requirements", head, results, format)
+    if comparison.published is not None:
+        print_published(comparison.published, format)
 
 
 def _print_part(comparison: "Comparison", part: "SampleGroup", format: Format) -> None:
@@ -236,13 +236,13 @@ def _print_costs(comparison: "Comparison", format: Format) -> None:
     rows = [
         [
             _name(one),
-            amount(one.spent.samples),
-            amount(one.spent.tokens),
-            duration(one.spent.train_seconds),
-            duration(one.spent.eval_seconds),
-            number(one.spent.flops),
-            amount(one.spent.parameters),
-            number(one.spent.tokens_per_number),
+            amount(one.costs.samples),
+            amount(one.costs.tokens),
+            duration(one.costs.train_seconds),
+            duration(one.costs.eval_seconds),
+            number(one.costs.flops),
+            amount(one.costs.parameters),
+            number(one.costs.tokens_per_number),
         ]
         for one in comparison.experiments
     ]
@@ -254,13 +254,15 @@ def _print_costs(comparison: "Comparison", format: Format) -> None:
     print_figures("costs, the mean over seeds", head, rows, format)
 
 
-def _print_until(comparison: "Comparison", format: Format) -> None:
+def _print_tokens_to_target(comparison: "Comparison", format: Format) -> None:
     """One table of all levels, each under a heading."""
     rows = []
-    for level in dict.fromkeys(one.level for one in comparison.until):
+    for level in dict.fromkeys(one.level for one in comparison.tokens_to_target):
         rows.append([f"{level}:", "", "", "", ""])
         rows += [
-            [f"  {one.label}", *_reached(one)] for one in comparison.until if one.level == level
+            [f"  {one.label}", *_reached(one)]
+            for one in comparison.tokens_to_target
+            if one.level == level
         ]
     if rows:
         head = ("experiment", "seeds", "tokens", "least", "most")
@@ -271,7 +273,7 @@ def _reached(one: "TokensToTarget") -> tuple[str, str, str, str]:
     if one.tokens is None:
         return "not logged", "-", "-", "-"
     known = [tokens for tokens in one.tokens if tokens is not None]
-    mean = "-" if one.spread.value is None else amount(one.spread.value)
+    mean = "-" if one.statistics.value is None else amount(one.statistics.value)
     least, most = (amount(min(known)), amount(max(known))) if known else ("-", "-")
     return f"{len(known)} of {len(one.tokens)}", mean, least, most
 
@@ -299,23 +301,23 @@ def flat(comparison: "Comparison") -> Iterator[ComparisonRow]:
     for experiment in comparison.experiments:
         seeds = len(experiment.seeds)
         yield ComparisonRow("cost", experiment.label, "invalid", experiment.invalid, seeds=seeds)
-        for what, value in asdict(experiment.spent).items():
+        for what, value in asdict(experiment.costs).items():
             yield ComparisonRow(
                 "cost", experiment.label, what.replace("_", "-"), value, seeds=seeds
             )
-    for end in comparison.until:
-        told = end.spread
+    for end in comparison.tokens_to_target:
+        found = end.statistics
         yield ComparisonRow(
-            *("tokens until", end.label, end.level, told.value),
-            low=told.low,
-            high=told.high,
-            interval=told.interval,
-            deviation=told.deviation,
-            seeds=told.seeds,
+            *("tokens until", end.label, end.level, found.value),
+            low=found.low,
+            high=found.high,
+            interval=found.interval,
+            deviation=found.deviation,
+            seeds=found.seeds,
         )
-    if comparison.beside_published is not None:
-        kind = f"printed in {comparison.beside_published.table}"
-        for beside in comparison.beside_published.cells:
+    if comparison.published is not None:
+        kind = f"printed in {comparison.published.table}"
+        for beside in comparison.published.cells:
             if beside.cell is not None:
                 printed = float(beside.cell.value)
                 yield ComparisonRow(kind, beside.label, beside.metric, printed, value=beside.column)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from numtok.cli.output.figures import figure, number, print_figures, print_lines, share
-from numtok.cli.output.printing import Format, print_json, print_table
+from numtok.cli.output.printing import RENAMED_SCHEMA, Format, print_json, print_table
 
 if TYPE_CHECKING:
     from numtok.stages.errors import ErrorAnalysis, NumberFrequency, ReportErrors
@@ -31,7 +31,7 @@ def print_errors(found: "ErrorAnalysis", format: Format) -> None:
     if format is Format.JSON:
         import msgspec
 
-        print_json(msgspec.to_builtins(found))
+        print_json(msgspec.to_builtins(found), schema=RENAMED_SCHEMA)
         return
     if format is Format.CSV:
         print_table("", ErrorRow._fields, list(_flat(found)), format)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Literal, TextIO
 
-SCHEMA = 1  # of everything printed as JSON
+SCHEMA = 1  # of what is printed as JSON
+#: Of reports, comparisons, sweeps, errors and profiles, some fields of which had other names in 1.
+RENAMED_SCHEMA = 2
 GAP = 3  # characters between the columns of a table
 
 
@@ -47,9 +49,9 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def print_json(value: dict[str, Any], to: TextIO | None = None) -> None:
+def print_json(value: dict[str, Any], to: TextIO | None = None, schema: int = SCHEMA) -> None:
     """One JSON object, with the schema version that programs can rely on."""
-    print(json.dumps({"schema": SCHEMA} | value), file=to or sys.stdout)
+    print(json.dumps({"schema": schema} | value), file=to or sys.stdout)
 
 
 def print_table(

@@ -10,11 +10,18 @@ from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
 
-from numtok.analysis.profiling.short_values import shown
+from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile
 from numtok.analysis.profiling.warnings import ProfileWarning, listed, part, percent
 from numtok.cli.output.figures import amount, print_lines, width
-from numtok.cli.output.printing import Format, counted, one_line, print_json, print_table
+from numtok.cli.output.printing import (
+    RENAMED_SCHEMA,
+    Format,
+    counted,
+    one_line,
+    print_json,
+    print_table,
+)
 from numtok.encoding.row_keys import KEPT
 from numtok.records import TRAIN
 from numtok.stages.profile import MOST_SLOTS, Profile, SchemeProfile, SlotLoss
@@ -30,7 +37,7 @@ _LIKEWISE = 3  # further slots of one warning that are named
 def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
     """Print a profile on stdout; ``options`` are those that ``encode`` must have as well."""
     if format is Format.JSON:
-        print_json(asdict(profile))
+        print_json(asdict(profile), schema=RENAMED_SCHEMA)
     elif format is Format.CSV:
         _print_csv(profile)
     elif format is Format.MD:
@@ -88,7 +95,7 @@ def _head(profile: Profile) -> list[str]:
         share = profile.number_bytes / profile.text_bytes
         lines.append(
             f"{rows}, {counted(profile.numbers, 'number')} "
-            f"({shown(profile.numbers / profile.rows)} a row), {percent(share)} of the text"
+            f"({short_value(profile.numbers / profile.rows)} a row), {percent(share)} of the text"
         )
     if set(profile.splits) != {TRAIN}:
         lines.append(", ".join(f"{name} {rows:,}" for name, rows in profile.splits.items()))
@@ -130,7 +137,7 @@ def _fitted_slots(profile: Profile, to: TextIO) -> list[list[str]]:
         own = (row for row in rows if any(row[1:]))  # headings have no figures
         for slot, row in zip(profile.slots, own, strict=True):
             for column, end in (("from", slot.low), ("to", slot.high)):
-                row[_SLOT_COLUMNS.index(column)] = "" if end is None else shown(end)
+                row[_SLOT_COLUMNS.index(column)] = "" if end is None else short_value(end)
     return rows
 
 
@@ -143,9 +150,9 @@ def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
     return [
         slot.name,
         amount(slot.numbers),
-        "" if slot.low is None else shown(slot.low, step),
-        "" if slot.high is None else shown(slot.high, step),
-        "" if slot.deviation is None else shown(slot.deviation),
+        "" if slot.low is None else short_value(slot.low, step),
+        "" if slot.high is None else short_value(slot.high, step),
+        "" if slot.deviation is None else short_value(slot.deviation),
         f"{most}+" if slot.digits_most == 20 else most,
         percent(slot.negative) if slot.negative else "",
         percent(slot.zero) if slot.zero else "",
@@ -268,9 +275,9 @@ def _lengths(profile: Profile) -> list[str]:
     named: list[str] = []
     for scheme in profile.schemes:
         shares = {
-            loss.slot: loss.told.variance or 0.0
+            loss.slot: loss.length_leakage.variance or 0.0
             for loss in scheme.slots
-            if loss.told and loss.told.numbers >= _ENOUGH
+            if loss.length_leakage and loss.length_leakage.numbers >= _ENOUGH
         }
         slot = max(shares, key=lambda name: shares[name], default="")
         if shares.get(slot):
@@ -370,7 +377,9 @@ def _shortest(text: str) -> str:
 def _print_csv(profile: Profile) -> None:
     """One row for each slot and scheme."""
     losses = [
-        {"scheme": scheme.scheme} | asdict(loss) | {"told": loss.told and loss.told.variance}
+        {"scheme": scheme.scheme}
+        | asdict(loss)
+        | {"length_leakage": loss.length_leakage and loss.length_leakage.variance}
         for scheme in profile.schemes
         for loss in scheme.slots
     ]

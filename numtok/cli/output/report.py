@@ -12,7 +12,7 @@ from numtok.cli.output.figures import (
     print_lines,
     share,
 )
-from numtok.cli.output.printing import Format, print_json, print_table
+from numtok.cli.output.printing import RENAMED_SCHEMA, Format, print_json, print_table
 from numtok.records import LIMITS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 def print_report(
     evaluation: "Evaluation",
     format: Format,
-    against: "PublishedComparison | None" = None,
+    published: "PublishedComparison | None" = None,
     to: TextIO | None = None,
 ) -> None:
     """Print one report, on stdout by default; CSV has one row a figure, JSON the whole report."""
@@ -42,10 +42,11 @@ def print_report(
         plain: dict[str, Any] = msgspec.to_builtins(
             {"ref": evaluation.ref, "report": report, "timing": evaluation.timing}
         )
-        print_json(plain | ({"against": msgspec.to_builtins(against)} if against else {}), to)
+        plain |= {"published": msgspec.to_builtins(published)} if published else {}
+        print_json(plain, to, RENAMED_SCHEMA)
         return
     if format is Format.CSV:
-        rows = [*_flat(report), *_flat_costs(evaluation), *_flat_against(against)]
+        rows = [*_flat(report), *_flat_costs(evaluation), *_flat_published(published)]
         print_table("", _COLUMNS, rows, format, to)
         return
     print_lines(list(_head(evaluation)), to)
@@ -65,20 +66,22 @@ def print_report(
     _print_costs(evaluation, format, to)
     if report.notes:
         print_lines([f"Note: {note}" for note in report.notes], to)
-    if against:
-        print_against(against, format, to)
+    if published:
+        print_published(published, format, to)
 
 
-def print_against(against: "PublishedComparison", format: Format, to: TextIO | None = None) -> None:
+def print_published(
+    published: "PublishedComparison", format: Format, to: TextIO | None = None
+) -> None:
     """Published numbers beside measured ones, what differs, and the doubts; for people."""
-    several = len({one.label for one in against.cells}) > 1
+    several = len({one.label for one in published.cells}) > 1
     rows: list[tuple[str, ...]] = []
     footnotes = []
-    for index, one in enumerate(against.cells):
+    for index, one in enumerate(published.cells):
         measured = figure(one.measured)
         if one.invalid or (one.cell is not None and one.cell.invalid and one.invalid is not None):
             measured += f" ({share(one.invalid)} invalid)"
-        if several and (not index or against.cells[index - 1].label != one.label):
+        if several and (not index or published.cells[index - 1].label != one.label):
             rows.append((one.label, "", "", ""))
         printed = "-"
         if one.cell is not None:
@@ -96,17 +99,17 @@ def print_against(against: "PublishedComparison", format: Format, to: TextIO | N
                 printed,
             )
         )
-    title = f"beside {against.table}: {against.source}"
+    title = f"beside {published.table}: {published.source}"
     print_figures(title, ("column", "metric", "measured", "printed"), rows, format, to)
-    if any(one.where is None for one in against.cells):
+    if any(one.where is None for one in published.cells):
         footnotes.append("Measured over all numbers of the report.")
-    if any(one.invalid is not None for one in against.cells):
+    if any(one.invalid is not None for one in published.cells):
         footnotes.append(
             "Invalid: what is no number without constrained decoding, as in the paper."
         )
-    lines = [against.caption, *footnotes]
-    lines += [f"Differs: {sentence}" for sentence in against.differs]
-    print_lines([*lines, *(f"Doubt: {sentence}" for sentence in against.doubts)], to)
+    lines = [published.caption, *footnotes]
+    lines += [f"Differs: {sentence}" for sentence in published.differs]
+    print_lines([*lines, *(f"Doubt: {sentence}" for sentence in published.doubts)], to)
 
 
 def _head(evaluation: "Evaluation") -> Iterator[str]:
@@ -316,8 +319,8 @@ def _flat_costs(evaluation: "Evaluation") -> Iterator[tuple[object, ...]]:
             yield "cost", None, what.replace("_", "-"), None, value, None, None
 
 
-def _flat_against(against: "PublishedComparison | None") -> Iterator[tuple[object, ...]]:
-    for one in against.cells if against else []:
+def _flat_published(published: "PublishedComparison | None") -> Iterator[tuple[object, ...]]:
+    for one in published.cells if published else []:
         value = None if one.cell is None else float(one.cell.value)
-        table = against.table if against else ""
+        table = published.table if published else ""
         yield f"printed in {table}", one.column, one.metric, None, value, None, None

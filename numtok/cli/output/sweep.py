@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from numtok.cli.output.comparison import ComparisonRow, deviating, flat, print_comparison
 from numtok.cli.output.figures import amount, duration, number, print_figures
-from numtok.cli.output.printing import Format, one_line, print_json, print_table
+from numtok.cli.output.printing import RENAMED_SCHEMA, Format, one_line, print_json, print_table
 from numtok.cli.output.progress import Live
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _print_choices(result: "Result", format: Format) -> None:
             one.chosen or "-",
             number(one.figure),
             *([] if reach is None else ["yes" if one.reached else "NO"]),
-            *(["-"] * 4 if one.spent is None else _costs(one.spent)),
+            *(["-"] * 4 if one.costs is None else _costs(one.costs)),
         ]
         for one in result.choices
     ]
@@ -96,12 +96,12 @@ def _print_averages(result: "Result", format: Format) -> None:
     print_figures(title, ["", "data sets", *metrics], rows, format)
 
 
-def _costs(spent: "ExperimentCosts") -> list[str]:
+def _costs(costs: "ExperimentCosts") -> list[str]:
     return [
-        amount(spent.samples),
-        amount(spent.tokens),
-        number(spent.flops),
-        duration(spent.train_seconds),
+        amount(costs.samples),
+        amount(costs.tokens),
+        number(costs.flops),
+        duration(costs.train_seconds),
     ]
 
 
@@ -111,12 +111,12 @@ def _flat(result: "Result") -> Iterator[tuple[object, ...]]:
         assert result.select is not None
         metric = result.select.metric
         yield "", *ComparisonRow("chosen", one.group, metric, one.figure, value=one.chosen)
-        if one.spent is not None:
+        if one.costs is not None:
             kind = "cost" if result.select.reach is None else "cost to reach"
             if one.reached is False:
                 kind = "cost, not reached"
             for what in ("samples", "tokens", "flops", "train_seconds"):
-                figure = getattr(one.spent, what)
+                figure = getattr(one.costs, what)
                 yield (
                     "",
                     *ComparisonRow(
@@ -145,5 +145,6 @@ def _print_json(result: "Result") -> None:
                 {"label": label, "problem": str(problem), "code": problem.exit_code}
                 for label, problem in result.failed
             ],
-        }
+        },
+        schema=RENAMED_SCHEMA,
     )

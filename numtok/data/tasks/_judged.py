@@ -70,7 +70,7 @@ def judged(
     """
     rows = zip(texts, LABELS[labels].tolist(), which.tolist(), strict=True)
     return Made(
-        written(
+        json_lines(
             JudgedRow(f"{split.name}-{number}", text, label=label, group=groups[kind])
             for number, (text, label, kind) in enumerate(rows, first)
         ),
@@ -78,6 +78,6 @@ def judged(
     )
 
 
-def written(lines: Iterable[JudgedRow]) -> bytes:
+def json_lines(lines: Iterable[JudgedRow]) -> bytes:
     """Lines as JSONL."""
     return msgspec.json.Encoder().encode_lines(list(lines))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from numtok.data.tasks._temperature_rows import Climate, TemperatureRows, seasons, step_offsets
 from numtok.data.tasks._windows import TimeRange, parts, resolution, starts
 from numtok.data.tasks.base import Derived, DerivedTask, TaskSplit, setting
-from numtok.data.weather.field import EVERY, Field, shown
+from numtok.data.weather.field import EVERY, Field, hour_text
 from numtok.errors import DataError, UsageError
 from numtok.records import FIELD, TRAIN
 from numtok.registry import Range, spec_of
@@ -115,7 +115,7 @@ class Temperature(DerivedTask):
         climate = _climate(field, found[TRAIN])
         rows = TemperatureRows(field, self.stations, self.every, self.places, climate, windows)
         periods = {
-            name: " to ".join(shown(int(field.hours[at])) for at in (part.begin, part.end - 1))
+            name: " to ".join(hour_text(int(field.hours[at])) for at in (part.begin, part.end - 1))
             for name, part in found.items()
         }
         facts = {
@@ -141,8 +141,8 @@ class Temperature(DerivedTask):
             )
         if field.attributes.get("units") != "K":
             raise UsageError(
-                f"temperature needs a field of temperatures in K, and {field.told} is none; fetch "
-                "one by --variable 2m_temperature"
+                f"temperature needs a field of temperatures in K, and {field.description} is none; "
+                "fetch one by --variable 2m_temperature"
             )
         if self.every % (step := resolution(field.hours)):
             raise UsageError(

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import uniforms_of_rows
-from numtok.data.tasks._judged import LABELS, JudgedRow, pairs_of_kinds, shuffled, too_few, written
+from numtok.data.tasks._judged import (
+    LABELS,
+    JudgedRow,
+    json_lines,
+    pairs_of_kinds,
+    shuffled,
+    too_few,
+)
 from numtok.data.tasks._templates import Entry, Pattern, Templates, fill_each
 from numtok.data.tasks._unrepeated import (
     DrawnRows,
@@ -206,7 +213,7 @@ class Wordproblems(TextTask):
                 line.answer_start = len(text) - len(str(value))
                 line.targets = {"answer": [(line.answer_start, len(text))]}
             lines.append(line)
-        return Made(written(lines), {})
+        return Made(json_lines(lines), {})
 
 
 def _sums(size: int, most: int) -> int:

@@ -175,7 +175,7 @@ class Field:
         )
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """``2m_temperature in K``"""
         return f"{self.variable} in {self.attributes.get('units', 'unknown units')}"
 
@@ -205,17 +205,17 @@ class Field:
         if not np.isfinite(found).all():
             time, cell = np.argwhere(~np.isfinite(found))[0].tolist()
             raise DataError(
-                f"{self.folder}: there is no value at {shown(int(self.hours[begin + time]))}, "
+                f"{self.folder}: there is no value at {hour_text(int(self.hours[begin + time]))}, "
                 f"latitude {self.latitudes[cell]:g}, longitude {self.longitudes[cell]:g}; fetch "
                 "the field without the days that have gaps"
             )
         return found
 
 
-def shown(hour: int) -> str:
+def hour_text(hour: int) -> str:
     """An hour since 1970 as people write it.
 
-    >>> shown(431_000)
+    >>> hour_text(431_000)
     '2019-03-03T08'
     """
     return str(np.datetime64(hour, "h"))

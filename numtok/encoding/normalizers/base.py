@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import DataError
-from numtok.plugins import MemberCall, told
+from numtok.plugins import MemberCall, describe
 from numtok.registry import Registry, Settings, spec_of
 
 Constants = dict[str, float]
@@ -253,7 +253,7 @@ def stored_normalizer(settings: Settings, constants: Constants) -> FittedNormali
 def _constants(asked: MemberCall, answer: Any) -> Any:
     for name, value in asked.one_of(answer, dict).items():
         if not isinstance(name, str) or not isinstance(value, float):
-            raise asked.wrong(f"{name!r}: {told(value)}", "floats by name")
+            raise asked.wrong(f"{name!r}: {describe(value)}", "floats by name")
     return answer
 
 

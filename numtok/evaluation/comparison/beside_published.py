@@ -8,7 +8,7 @@ from functools import cache
 import msgspec
 
 from numtok.errors import UsageError
-from numtok.evaluation.comparison.seeds import SeedStatistics, spread
+from numtok.evaluation.comparison.seeds import SeedStatistics, seed_statistics
 from numtok.evaluation.published import Cell, Column, PublishedTable, published
 from numtok.evaluation.report_files import Evaluation, left_alone
 from numtok.metrics.base import METRICS
@@ -47,7 +47,7 @@ class PublishedComparison(msgspec.Struct, frozen=True):
     doubts: list[str]
 
 
-def against(
+def beside_published(
     name: str,
     experiments: Sequence[tuple[str, Sequence[Evaluation]]],
     *,
@@ -152,9 +152,9 @@ def _measured(group: Sequence[Evaluation], column: Column) -> SeedStatistics | N
     if len(known) < len(figures):
         return None
     if column.metric in _COSTS:
-        return spread(known, (0.0, math.inf))
+        return seed_statistics(known, (0.0, math.inf))
     metric = METRICS.build(column.metric)
-    return spread(known, metric.bounds, share=metric.share)
+    return seed_statistics(known, metric.bounds, share=metric.share)
 
 
 def _figure(evaluation: Evaluation, column: Column) -> Figure | None:

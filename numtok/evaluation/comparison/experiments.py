@@ -52,10 +52,10 @@ class Experiment(msgspec.Struct, frozen=True):
     reports: list[str]
     seeds: list[int]
     invalid: float
-    spent: ExperimentCosts
+    costs: ExperimentCosts
 
 
-def grouped(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
+def group_by_experiment(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
     """The evaluations of each experiment, in the order of their first ones.
 
     Raises UsageError where one experiment has a seed twice.
@@ -76,9 +76,9 @@ def grouped(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
     return list(groups.values())
 
 
-def described(groups: Sequence[Sequence[Evaluation]]) -> list[Experiment]:
+def experiments_of(groups: Sequence[Sequence[Evaluation]]) -> list[Experiment]:
     """The experiments with labels of their own."""
-    settings = [told(group[0]) for group in groups]
+    settings = [experiment_settings(group[0]) for group in groups]
     differing = _differing(settings)
     found = labels([group[0].report.scheme for group in groups], settings)
     return [
@@ -89,13 +89,13 @@ def described(groups: Sequence[Sequence[Evaluation]]) -> list[Experiment]:
             [evaluation.ref for evaluation in group],
             [evaluation.report.seed for evaluation in group],
             _mean([evaluation.report.invalid for evaluation in group]),
-            spent(group),
+            costs_of(group),
         )
         for label, one, group in zip(found, settings, groups, strict=True)
     ]
 
 
-def told(evaluation: Evaluation) -> dict[str, str]:
+def experiment_settings(evaluation: Evaluation) -> dict[str, str]:
     """Every setting but the scheme, which has its own place in a label; the data come last."""
     report = evaluation.report
     settings = {key: str(value) for key, value in report.configuration.items() if key != "scheme"}
@@ -215,7 +215,7 @@ def _differing(settings: Sequence[Mapping[str, str]]) -> list[str]:
     ]
 
 
-def spent(group: Sequence[Evaluation]) -> ExperimentCosts:
+def costs_of(group: Sequence[Evaluation]) -> ExperimentCosts:
     """What some seeds of one experiment cost."""
 
     def clock(seconds: list[float | None]) -> float | None:

@@ -34,7 +34,7 @@ class RequirementResult(msgspec.Struct, frozen=True):
     met: bool
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """What the report has, and what it is to have."""
         has = "no figure" if self.value is None else apart(self.value, self.limit)
         return f"{self.report} has {has} where {self.requirement} is required"
@@ -49,7 +49,7 @@ class Requirement:
     limit: float
 
     def __str__(self) -> str:
-        return f"{self.metric}{self.sign}{written(self.limit)}"
+        return f"{self.metric}{self.sign}{limit_text(self.limit)}"
 
     @classmethod
     def parse(cls, text: str) -> "Requirement":
@@ -58,7 +58,7 @@ class Requirement:
         return cls(spec_of(METRICS.build(metric)), sign, limit)
 
     def judge(self, ref: str, figures: Mapping[str, Figure]) -> RequirementResult:
-        """The verdict on one report, from its figures over all numbers."""
+        """Whether one report meets it, by its figures over all numbers."""
         value = figures[self.metric].value
         met = value is not None and holds(value, self.sign, self.limit)
         return RequirementResult(str(self), self.limit, ref, value, met)
@@ -85,7 +85,7 @@ def limited(text: str, option: str, what: str, example: str) -> tuple[str, str, 
     return match[1], match[2], limit
 
 
-def written(limit: float) -> str:
+def limit_text(limit: float) -> str:
     """A limit with all its digits: ``0.99999999``, ``12``."""
     return repr(limit).removesuffix(".0")
 

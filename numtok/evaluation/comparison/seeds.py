@@ -29,7 +29,7 @@ class SeedStatistics(msgspec.Struct, frozen=True):
     n: int
 
 
-def spread(
+def seed_statistics(
     figures: Sequence[Figure],
     bounds: tuple[float, float] = (-math.inf, math.inf),
     *,
@@ -125,7 +125,7 @@ class FoldStatistics(msgspec.Struct, frozen=True):
     def of(cls, values: Sequence[float | None]) -> "FoldStatistics":
         """
         >>> FoldStatistics.of([1.0, 3.0])
-        Over(mean=2.0, deviation=1.4142135623730951, count=2)
+        FoldStatistics(mean=2.0, deviation=1.4142135623730951, count=2)
         """
         known = [value for value in values if value is not None]
         if len(known) < max(2, len(values)):

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from numtok.errors import DataError, StoreError, UsageError, unknown
-from numtok.evaluation.comparison.requirements import holds, limited, written
-from numtok.evaluation.comparison.seeds import SeedStatistics, spread
+from numtok.evaluation.comparison.requirements import holds, limit_text, limited
+from numtok.evaluation.comparison.seeds import SeedStatistics, seed_statistics
 from numtok.evaluation.report_files import Evaluation
 from numtok.records import EXACT, LOG_FILE, MODEL
 from numtok.reports import Figure
@@ -25,13 +25,14 @@ _ALWAYS = _PLACES | {"loss"}  # what each line of a log says
 
 class TokensToTarget(msgspec.Struct, frozen=True):
     """Of one experiment: the tokens of each seed, in the order of its reports, None where the run
-    ended before; their ``spread``, undefined where one did not get there. ``tokens`` is None where
-    a log lacks the figure: of schemes that write values no answer is exact, so it is not logged."""
+    ended before; their ``statistics``, undefined where one did not get there. ``tokens`` is None
+    where a log lacks the figure: of schemes that write values no answer is exact, so it is not
+    logged."""
 
     level: str
     label: str
     tokens: list[float | None] | None
-    spread: SeedStatistics
+    statistics: SeedStatistics
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Level:
     limit: float
 
     def __str__(self) -> str:
-        return f"{self.key}{self.sign}{written(self.limit)}"
+        return f"{self.key}{self.sign}{limit_text(self.limit)}"
 
     @classmethod
     def parse(cls, text: str) -> "Level":
@@ -70,7 +71,7 @@ class Level:
         return None
 
 
-def until(
+def tokens_to_target(
     levels: Sequence[Level],
     experiments: Sequence[tuple[str, Sequence[Evaluation]]],
     resolve: Resolve,
@@ -88,18 +89,22 @@ def until(
         may_lack = EXACT not in known and level.key.partition(",")[0] == EXACT
         if level.key not in known and not may_lack:
             raise unknown("figure of --until in the logs", level.key, known)
-    return [_until(level, label, group) for level in levels for label, group in logs]
+    return [_of_experiment(level, label, group) for level in levels for label, group in logs]
 
 
-def _until(level: Level, label: str, group: Sequence[list[dict[str, Any]]]) -> TokensToTarget:
+def _of_experiment(
+    level: Level, label: str, group: Sequence[list[dict[str, Any]]]
+) -> TokensToTarget:
     """Of what was seen of each seed."""
     logged = all(level.key in looks[-1] for looks in group)
     tokens = [
         level.tokens([(one["tokens"], one[level.key]) for one in looks]) if logged else None
         for looks in group
     ]
-    told = spread([Figure(value, None, None, len(group)) for value in tokens], (0.0, math.inf))
-    return TokensToTarget(str(level), label, tokens if logged else None, told)
+    statistics = seed_statistics(
+        [Figure(value, None, None, len(group)) for value in tokens], (0.0, math.inf)
+    )
+    return TokensToTarget(str(level), label, tokens if logged else None, statistics)
 
 
 def _looks(evaluation: Evaluation, resolve: Resolve) -> list[dict[str, Any]]:

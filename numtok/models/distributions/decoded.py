@@ -20,7 +20,7 @@ from numtok.encoding.automaton import Automaton
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.encoding.schemes.base import Scheme
 from numtok.models.distributions.base import Predictive, checked
-from numtok.models.distributions.decoder_cells import cells, written
+from numtok.models.distributions.decoder_cells import cells, nearest_tokens
 from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.sampling import Sampling
 
@@ -89,7 +89,7 @@ class DecoderDistribution(Predictive):
         With repeated tokens that is the exact repetition alone, so it is a lower bound.
         """
         scaled = self.scaling.forward(values)
-        tokens, beyond = written(self.reader.scheme, scaled)
+        tokens, beyond = nearest_tokens(self.reader.scheme, scaled)
         low, high = cells(self.reader.scheme, tokens)
         log_p = np.concatenate([one.log_p for one in self._followed(tokens)])
         slope = self.scaling.log_slope(np.where(np.isfinite(values), values, 0.0))
@@ -210,7 +210,7 @@ class DecoderDistribution(Predictive):
     def _placed(self, values: NDArray[np.float64]) -> "_Placed":
         """Where raw values lie."""
         scaled = self.scaling.forward(values)
-        tokens, beyond = written(self.reader.scheme, scaled)
+        tokens, beyond = nearest_tokens(self.reader.scheme, scaled)
         low, high = cells(self.reader.scheme, tokens)
         with np.errstate(invalid="ignore", over="ignore"):  # what lies far beyond all cells
             shares = [(scaled - low) / (high - low), (high - scaled) / (high - low)]

@@ -14,14 +14,15 @@ from numtok.numerals.column import Numerals
 _SLACK = 1e-9  # of a cell's width: its ends are rounded
 
 
-def written(
+def nearest_tokens(
     scheme: Scheme, values: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """int64[n, K] tokens of normalised values, and bool[n]: beyond all that can be written.
 
     What is beyond gets the tokens of the nearest that can be written, NaN those of zero.
 
-    >>> written(SCHEMES.build("nd,base=10,length=2"), np.array([0.25, 1.5]))
+    >>> from numtok.encoding.schemes.base import SCHEMES
+    >>> nearest_tokens(SCHEMES.build("nd,base=10,length=2"), np.array([0.25, 1.5]))
     (array([[2, 5],
            [9, 9]]), array([False,  True]))
     """

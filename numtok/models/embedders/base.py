@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from numtok.models.vocabulary import Vocabulary
-from numtok.plugins import MemberCall, a, told
+from numtok.plugins import MemberCall, a, describe
 from numtok.registry import Registry
 
 INIT = 0.02  # standard deviation of initial embeddings, as in GPT-2
@@ -48,7 +48,7 @@ def _built(asked: MemberCall, module: Any) -> Any:
     except AttributeError as error:
         raise asked.wrong(f"a {type(module).__name__} without table.weight", wanted) from error
     if table.shape != (vocabulary.size, width):
-        got = f"a {type(module).__name__} whose table.weight is {told(table)}"
+        got = f"a {type(module).__name__} whose table.weight is {describe(table)}"
         raise asked.wrong(got, f"{wanted}, V = {vocabulary.size:,}, D = {width:,}")
     return asked.watching(module, {"forward": _vectors}, D=width)
 

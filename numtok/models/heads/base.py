@@ -24,7 +24,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS, Scaling
 from numtok.errors import UsageError
 from numtok.models.distributions.base import PREDICTIVE, Predictive
 from numtok.models.vocabulary import Vocabulary
-from numtok.plugins import Check, MemberCall, a, told
+from numtok.plugins import Check, MemberCall, a, describe
 from numtok.registry import Registry
 
 _TILE = 32  # a multiple of the rows that matrix products of a CPU work on together
@@ -230,7 +230,7 @@ def _predictive(asked: MemberCall, answer: Any) -> Any:
 def _calibration(asked: MemberCall, answer: Any) -> Any:
     for name, value in asked.one_of(answer, dict).items():
         if not isinstance(name, str) or not isinstance(value, float) or not math.isfinite(value):
-            raise asked.wrong(f"{name!r}: {told(value)}", "finite floats by name")
+            raise asked.wrong(f"{name!r}: {describe(value)}", "finite floats by name")
     return answer
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from numtok.encoding.automaton import automaton
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.errors import UsageError
-from numtok.models.distributions.decoder_cells import written
+from numtok.models.distributions.decoder_cells import nearest_tokens
 from numtok.models.heads._decoder import DecoderReader
 from numtok.models.heads.base import ValueHead, ValueReader
 from numtok.models.trunks.transformer import Shape
@@ -89,11 +89,11 @@ class DecoderHead(ValueHead):
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """int64[N, 2 K]: the tokens, and the state of the codec before each."""
-        tokens, _ = written(self.scheme, values)
+        tokens, _ = nearest_tokens(self.scheme, values)
         return np.concatenate([tokens, automaton(self.scheme).states(tokens)], axis=1)
 
     def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-        _, beyond = written(self.scheme, values)
+        _, beyond = nearest_tokens(self.scheme, values)
         return ~beyond
 
     def build(self, width: int) -> ValueReader:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from numtok.models.batches import PAD, Batch
-from numtok.models.objectives.base import END, TrainingBatch, moved
+from numtok.models.objectives.base import END, TrainingBatch, shift_right
 
 LOSSES = ("all", "answer")  # which tokens are learnt
 
@@ -20,7 +20,7 @@ def leftward(batch: Batch, loss: str) -> TrainingBatch:
     learnt = (columns <= batch.lengths[:, None]) & (columns >= first[:, None])
     where = np.flatnonzero(learnt)
     answers = batch.valued(batch.number_start >= first[batch.number_row])
-    tokens, values = moved(batch)
+    tokens, values = shift_right(batch)
     return TrainingBatch(
         tokens=tokens,
         values=values,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.models.batches import Batch
-from numtok.plugins import MemberCall, a, told
+from numtok.plugins import MemberCall, a, describe
 from numtok.registry import Registry
 
 MASK, END = 1, 2  # ids of records.SPECIALS
@@ -146,7 +146,7 @@ class Objective(ABC):
 def _required(asked: MemberCall, answer: Any) -> Any:
     columns = ("targets", "answer_start", "label", None)
     if answer not in columns:
-        raise asked.wrong(told(answer), f"one of {', '.join(map(repr, columns))}")
+        raise asked.wrong(describe(answer), f"one of {', '.join(map(repr, columns))}")
     return answer
 
 
@@ -201,7 +201,7 @@ OBJECTIVES: Registry[Objective] = Registry(
 )
 
 
-def masked(batch: Batch, hidden: NDArray[np.bool_]) -> TrainingBatch:
+def masked_batch(batch: Batch, hidden: NDArray[np.bool_]) -> TrainingBatch:
     """The tokens ``hidden`` (bool[B, L]) masked and asked for; a masked number's value becomes 1.
 
     A number is asked for where its first token is masked, if it has a value.
@@ -220,9 +220,9 @@ def masked(batch: Batch, hidden: NDArray[np.bool_]) -> TrainingBatch:
     )
 
 
-def said(batch: Batch, chosen: NDArray[np.bool_]) -> TrainingBatch:
+def autoregressive_batch(batch: Batch, chosen: NDArray[np.bool_]) -> TrainingBatch:
     """The row as an autoregressive model sees it, the chosen numbers (bool[M]) asked for."""
-    tokens, values = moved(batch)
+    tokens, values = shift_right(batch)
     length = tokens.shape[1]
     places = batch.number_row * length + batch.number_start
     valued = batch.valued(chosen)
@@ -238,14 +238,14 @@ def said(batch: Batch, chosen: NDArray[np.bool_]) -> TrainingBatch:
     )
 
 
-def ended(batch: Batch, causal: bool) -> TrainingBatch:
+def row_end_batch(batch: Batch, causal: bool) -> TrainingBatch:
     """The rows as they are, the last real place of each asked for; nothing is learnt.
 
     A causal model sees ``[END]`` first, so that place is that of the last token. A row without
     any token is read as ``[END]`` alone by the other, too: a pad is never read.
     """
     if causal:
-        tokens, values = moved(batch)
+        tokens, values = shift_right(batch)
         last = batch.lengths
     else:
         length = max(1, batch.tokens.shape[1])
@@ -267,7 +267,7 @@ def ended(batch: Batch, causal: bool) -> TrainingBatch:
     )
 
 
-def moved(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def shift_right(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Tokens and values [B, L + 1] as an autoregressive model sees them: ``[END]`` and the row."""
     rows = len(batch.tokens)
     tokens = np.concatenate([np.full((rows, 1), END), batch.tokens], axis=1)

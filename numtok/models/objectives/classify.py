@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from numtok.models.batches import Batch
-from numtok.models.objectives.base import Objective, TrainingBatch, ended
+from numtok.models.objectives.base import Objective, TrainingBatch, row_end_batch
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,6 @@ class Classify(Objective):
         return "label"
 
     def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
-        seen = ended(batch, self.causal)
+        seen = row_end_batch(batch, self.causal)
         labelled = batch.label >= 0
         return replace(seen, where=seen.where[labelled], labels=batch.label[labelled])

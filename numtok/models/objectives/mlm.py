@@ -7,7 +7,7 @@ import numpy as np
 
 from numtok.errors import UsageError
 from numtok.models.batches import Batch
-from numtok.models.objectives.base import Objective, TrainingBatch, masked
+from numtok.models.objectives.base import Objective, TrainingBatch, masked_batch
 
 _WHAT = ("numbers", "tokens", "targets")
 
@@ -48,7 +48,7 @@ class Mlm(Objective):
 
     def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
         if self.mask == "targets":
-            return masked(batch, batch.number_tokens(batch.is_target))
+            return masked_batch(batch, batch.number_tokens(batch.is_target))
         # Not ``batch.real``, in which an empty row has a pad that would be masked and asked for.
         inside = np.arange(batch.tokens.shape[1]) < batch.lengths[:, None]
         hidden = (random.random(batch.tokens.shape) < self.rate) & inside
@@ -56,4 +56,4 @@ class Mlm(Objective):
             chosen = random.random(len(batch.number)) < self.rate
             hidden[batch.number_tokens(np.ones(len(chosen), np.bool_))] = False
             hidden |= batch.number_tokens(chosen)
-        return masked(batch, hidden)
+        return masked_batch(batch, hidden)

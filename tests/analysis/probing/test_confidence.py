@@ -21,7 +21,7 @@ from numtok.encoding.in_memory import row_of
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.errors import NumtokError, UsageError
 from numtok.models.likelihood import log_likelihoods
-from numtok.models.objectives.base import OBJECTIVES, ended, masked
+from numtok.models.objectives.base import OBJECTIVES, masked_batch, row_end_batch
 from numtok.seeds import generator
 from numtok.stages import probe
 from numtok.stages.figure import picture_of
@@ -78,7 +78,9 @@ def test_of_labels_it_is_the_probability_of_one(scheme: str, objective: str) -> 
     for value, found in zip(x.tolist(), y.tolist(), strict=True):
         alone = fakemodels.batch(scheme, [TEXT.replace("80", f"{value:.0f}")])
         with torch.no_grad():
-            logs = one.model.class_log_probabilities(ended(alone, one.model.objective.causal))
+            logs = one.model.class_log_probabilities(
+                row_end_batch(alone, one.model.objective.causal)
+            )
         assert found == pytest.approx(float(logs[0, 0].exp()), abs=1e-5)
 
 
@@ -133,7 +135,7 @@ def test_of_a_masked_model_it_is_the_likelihood_of_the_number(
     expected = []
     for value in x.tolist():
         alone = fakemodels.batch(scheme, [TEXT.replace("2", f"{value:.0f}")])
-        example = masked(alone, alone.number_tokens(np.array([True, False])))
+        example = masked_batch(alone, alone.number_tokens(np.array([True, False])))
         expected.append(log_likelihoods(one.model, example)[0])
     np.testing.assert_allclose(y, np.array(expected) + per_number(one, x), atol=1e-3)
     what = "probability" if one.model.value_head is None else "density"

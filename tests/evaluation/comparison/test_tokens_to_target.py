@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numtok import files
 from numtok.cli.output.comparison import _reached
 from numtok.errors import DataError, UsageError
-from numtok.evaluation.comparison.tokens_to_target import Level, TokensToTarget, until
+from numtok.evaluation.comparison.tokens_to_target import Level, TokensToTarget, tokens_to_target
 from numtok.evaluation.report_files import Evaluation, read
 from numtok.records import LOG_FILE, MODEL
 from numtok.store.artifact import Artifact
@@ -55,7 +55,7 @@ def evaluated(
 
 
 def of(store: Store, level: str, evaluations: Sequence[Evaluation]) -> TokensToTarget:
-    [one] = until([Level.parse(level)], [("p1000", evaluations)], store.resolve)
+    [one] = tokens_to_target([Level.parse(level)], [("p1000", evaluations)], store.resolve)
     return one
 
 
@@ -105,14 +105,14 @@ def test_a_level_of_several_seeds_has_an_interval_over_them(store: Store) -> Non
     found = of(store, "loss<=1", evaluated(store, [2.0, 1.0], [2.0, 0.0], [1.0, 0.0]))
     assert found.tokens == [200, 150, 100]
     assert found.level == "loss<=1"
-    assert found.spread.value == 150 and found.spread.seeds == 3
-    assert found.spread.low is not None and found.spread.low < 100
+    assert found.statistics.value == 150 and found.statistics.seeds == 3
+    assert found.statistics.low is not None and found.statistics.low < 100
 
 
 def test_a_seed_that_never_got_there_leaves_no_mean(store: Store) -> None:
     found = of(store, "loss<=1", evaluated(store, [2.0, 1.0], [2.0, 2.0]))
     assert found.tokens == [200, None]
-    assert found.spread.value is None
+    assert found.statistics.value is None
 
 
 def test_an_unknown_figure_is_told_with_those_of_the_log(store: Store) -> None:
@@ -129,14 +129,16 @@ def test_an_experiment_whose_logs_lack_the_figure_is_told_as_such(store: Store) 
     log = store.resolve(without.report.model).path / LOG_FILE
     log.write_text(log.read_text().replace('"exact"', '"other"'))
     level = Level.parse("exact>=0.1")
-    one, other = until([level], [("p1000", [with_it]), ("xval", [without])], store.resolve)
-    assert one.tokens == [100] and one.spread.value == 100
-    assert other.tokens is None and other.spread.value is None
+    one, other = tokens_to_target(
+        [level], [("p1000", [with_it]), ("xval", [without])], store.resolve
+    )
+    assert one.tokens == [100] and one.statistics.value == 100
+    assert other.tokens is None and other.statistics.value is None
     assert _reached(other) == ("not logged", "-", "-", "-")
-    [mixed] = until([level], [("p1000", [with_it, without])], store.resolve)
+    [mixed] = tokens_to_target([level], [("p1000", [with_it, without])], store.resolve)
     assert mixed.tokens is None
     by_group = Level.parse("exact,operation=add>=0.1")
-    for alone in until([level, by_group], [("xval", [without])], store.resolve):
+    for alone in tokens_to_target([level, by_group], [("xval", [without])], store.resolve):
         assert _reached(alone) == ("not logged", "-", "-", "-")
 
 
@@ -192,5 +194,5 @@ def test_the_table_says_how_many_seeds_got_there(numtok: Run, tmp_path: Path) ->
     [row] = [line for line in out.splitlines() if line.startswith("tokens until,")]
     assert row.split(",")[:3] == ["tokens until", "p1000", "loss<=100"]
     _, out, _ = numtok("compare", *refs, "--until", "loss<=100", "--json")
-    [one] = json.loads(out)["until"]
+    [one] = json.loads(out)["tokens_to_target"]
     assert [tokens > 0 for tokens in one["tokens"]] == [True, True]

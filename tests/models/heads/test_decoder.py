@@ -22,7 +22,7 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.models.distributions import decoded
 from numtok.models.distributions.decoded import DecoderDistribution
-from numtok.models.distributions.decoder_cells import cells, written
+from numtok.models.distributions.decoder_cells import cells, nearest_tokens
 from numtok.models.distributions.sampling import Sampling
 from numtok.models.heads._decoder import DecoderReader
 from numtok.models.heads.base import HEADS, ValueHead
@@ -116,7 +116,7 @@ def test_the_density_is_the_numbers_own_probability_over_the_width_of_its_cell(s
     numbers, logs = listed(spec), log_masses(spec)
     one = told(spec, logs)
     values = inside(numbers)
-    tokens = written(numbers.scheme, values)[0]
+    tokens = nearest_tokens(numbers.scheme, values)[0]
     place = [numbers.paths.index(tuple(path)) for path in tokens.tolist()]
     low, high = numbers.ends[place].T
     assert ((low < values) & (values < high)).all()
@@ -287,8 +287,8 @@ def test_a_value_outside_the_range_has_no_density_and_is_learnt_as_the_nearest_c
     outside = np.array([-1e-6, 1 + 1e-6, -np.inf, 1e300])
     np.testing.assert_array_equal(one.log_density(outside), -np.inf)
     assert np.isfinite(one.log_density(np.array([0.0, 1.0, 0.0, 1.0]))).all()
-    tokens, beyond = written(numbers.scheme, outside)
-    ends, none = written(numbers.scheme, np.array([0.0, 1.0, 0.0, 1.0]))
+    tokens, beyond = nearest_tokens(numbers.scheme, outside)
+    ends, none = nearest_tokens(numbers.scheme, np.array([0.0, 1.0, 0.0, 1.0]))
     np.testing.assert_array_equal(tokens, ends)
     assert beyond.all() and not none.any()
 
@@ -301,15 +301,15 @@ def test_what_is_too_large_is_learnt_as_the_largest_and_what_is_too_small_as_zer
     smallest, largest = scheme.bounds
     values = np.array([1e300, -np.inf, smallest / 9, -smallest / 9, np.nan])
     same = np.array([largest, -largest, 0.0, 0.0, 0.0])
-    tokens, beyond = written(scheme, values)
-    np.testing.assert_array_equal(tokens, written(scheme, same)[0])
+    tokens, beyond = nearest_tokens(scheme, values)
+    np.testing.assert_array_equal(tokens, nearest_tokens(scheme, same)[0])
     assert beyond.tolist() == [True, True, False, False, True]
 
 
 @pytest.mark.parametrize("spec", UNNORMALISED)
 def test_zero_has_the_gap_between_the_smallest_numbers_as_its_cell(spec: str) -> None:
     numbers = listed(spec)
-    zero = numbers.paths.index(tuple(written(numbers.scheme, np.zeros(1))[0][0].tolist()))
+    zero = numbers.paths.index(tuple(nearest_tokens(numbers.scheme, np.zeros(1))[0][0].tolist()))
     low, high = numbers.ends[zero]
     others = np.delete(numbers.ends, zero, axis=0)
     assert (low, high) == (others[others < 0].max(), others[others > 0].min())
@@ -325,7 +325,7 @@ def test_the_cells_of_many_numbers_are_those_of_the_scheme_one_by_one(spec: str)
     scheme = listed(spec).scheme
     random = np.random.default_rng(0)
     values = np.concatenate([random.random(200), random.standard_cauchy(200), [0.0, 1.0]])
-    tokens, _ = written(scheme, values)
+    tokens, _ = nearest_tokens(scheme, values)
     expected = np.array([scheme.interval(tuple(path)) for path in tokens.tolist()])
     np.testing.assert_array_equal(np.column_stack(scheme.cells(tokens)), expected)
     zeros = expected[:, 0] == expected[:, 1]
@@ -451,7 +451,7 @@ def test_reading_token_by_token_gives_what_reading_at_once_gives(spec: str, size
     reader = random_reader(spec, size)
     parameters = random_parameters(reader, 6)
     values = np.abs(np.random.default_rng(7).standard_normal(40)) / 4
-    tokens = torch.from_numpy(written(reader.scheme, values)[0])
+    tokens = torch.from_numpy(nearest_tokens(reader.scheme, values)[0])
     which = torch.arange(40) % 6
     states = torch.from_numpy(reader.automaton.states(tokens.numpy()))
     with torch.no_grad():
@@ -535,7 +535,7 @@ def test_the_loss_is_the_probability_of_the_tokens_and_token_losses_their_mean(s
     head = HEADS.build(f"decoder:{spec}")
     assert isinstance(head, ValueHead)
     learnt = torch.from_numpy(head.targets(values))
-    tokens = torch.from_numpy(written(reader.scheme, values)[0])
+    tokens = torch.from_numpy(nearest_tokens(reader.scheme, values)[0])
     with torch.no_grad():
         losses = reader.losses(parameters, learnt)
         means = reader.token_losses(parameters, learnt)
@@ -566,7 +566,7 @@ def test_the_operations_are_those_that_torch_counts(size: str) -> None:
     reader = random_reader("ud", size)
     hidden = torch.zeros(4, 5)
     learnt = torch.zeros(4, 16, dtype=torch.int64)
-    learnt[:, :8] = torch.from_numpy(written(reader.scheme, np.ones(1))[0])
+    learnt[:, :8] = torch.from_numpy(nearest_tokens(reader.scheme, np.ones(1))[0])
     counter = FlopCounterMode(display=False)
     with sdpa_kernel(SDPBackend.MATH), counter, torch.no_grad():
         reader.losses(reader(hidden), learnt)
@@ -600,7 +600,7 @@ def test_settings_that_the_codec_has_not_are_refused() -> None:
 
 def tokens_of(spec: str, values: list[float]) -> NDArray[np.int64]:
     """What a decoder of a codec learns for some values."""
-    return written(listed(spec).scheme, np.array(values))[0]
+    return nearest_tokens(listed(spec).scheme, np.array(values))[0]
 
 
 def test_two_numbers_in_one_cell_are_one_number() -> None:

@@ -16,10 +16,10 @@ from numtok.models.objectives.base import (
     MASK,
     OBJECTIVES,
     TrainingBatch,
-    ended,
-    masked,
-    moved,
-    said,
+    autoregressive_batch,
+    masked_batch,
+    row_end_batch,
+    shift_right,
 )
 from numtok.records import SPECIALS
 from numtok.seeds import generator
@@ -67,7 +67,7 @@ def test_an_underflow_of_float32_is_a_token_of_xval_and_a_number_elsewhere() -> 
 
 def test_where_evaluation_asks_tokens_and_values_are_told_apart() -> None:
     of = batch("xval", ["1e400 2 3"])
-    one = said(of, np.array([True, True, False]))
+    one = autoregressive_batch(of, np.array([True, True, False]))
     assert (one.where.tolist(), one.number_where.tolist()) == ([0, 2], [2])
     assert one.number_values.tolist() == [2]
 
@@ -307,7 +307,7 @@ def test_a_masked_value_is_one_and_others_stay() -> None:
 
 def test_a_number_with_only_a_later_token_masked_is_not_asked_for() -> None:
     of = batch("p1000", ["5"])
-    one = masked(of, np.array([[False, True, False]]))
+    one = masked_batch(of, np.array([[False, True, False]]))
     assert (one.where.tolist(), one.number_where.tolist()) == ([1], [])
 
 
@@ -321,7 +321,7 @@ def test_a_row_is_seen_moved_by_one_with_end_before_it(spec: str) -> None:
     rows = len(TEXTS)
     assert one.tokens.tolist() == [[END, *row] for row in of.tokens.tolist()]
     assert one.values.tolist() == [[1.0, *row] for row in of.values().tolist()]
-    tokens, values = moved(of)
+    tokens, values = shift_right(of)
     assert np.array_equal(one.tokens, tokens)
     assert np.array_equal(one.values, values)
     assert one.real.sum(axis=1).tolist() == [length + 1 for length in of.lengths]
@@ -404,5 +404,5 @@ def test_a_row_without_a_label_teaches_nothing(spec: str) -> None:
 
 
 def test_rows_without_any_token_can_be_read() -> None:
-    one = ended(batch("p1000", ["", ""]), causal=False)
+    one = row_end_batch(batch("p1000", ["", ""]), causal=False)
     assert (one.tokens.tolist(), one.where.tolist()) == ([[END], [END]], [0, 1])

@@ -14,7 +14,7 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_split
 from numtok.errors import StoreError, UsageError
 from numtok.models.model import Model
-from numtok.models.objectives.base import ended
+from numtok.models.objectives.base import row_end_batch
 from numtok.models.presets import preset
 from numtok.models.trunks.bigru import BidirectionalGru, Bigru
 from numtok.models.vocabulary import Vocabulary
@@ -148,9 +148,9 @@ def test_padded_rows_are_read_as_rows_alone(scheme: str) -> None:
     numbers = ("0.25", "0.5") if one.unit_interval else ("3.5", "-12.25")
     texts = [f"is {numbers[0]} kg", "", f"is {numbers[0]} kg more than {numbers[1]} kg", "no"]
     with torch.no_grad():
-        found = model.class_log_probabilities(ended(fakemodels.batch(scheme, texts), False))
+        found = model.class_log_probabilities(row_end_batch(fakemodels.batch(scheme, texts), False))
         for row, text in enumerate(texts):
-            alone = ended(fakemodels.batch(scheme, [text]), False)
+            alone = row_end_batch(fakemodels.batch(scheme, [text]), False)
             torch.testing.assert_close(
                 model.class_log_probabilities(alone)[0], found[row], rtol=0, atol=1e-5
             )
@@ -159,7 +159,7 @@ def test_padded_rows_are_read_as_rows_alone(scheme: str) -> None:
 
 def test_operations_are_those_that_torch_counts() -> None:
     of = fakemodels.model("p1000", "classify", size=TINY + ",layers=2", classes=("a", "b"))
-    example = ended(fakemodels.batch("p1000", ["3 and 4", "5"]), False)
+    example = row_end_batch(fakemodels.batch("p1000", ["3 and 4", "5"]), False)
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         of.class_log_probabilities(example)
     assert of.flops(example) == counter.get_total_flops() > 0
@@ -267,7 +267,7 @@ def test_init_brings_embedder_and_trunk_bit_for_bit(store: Store, tmp_path: Path
     model = Model(in_model(again).settings, Vocabulary.of(there.codec))
     begin_with(model, there)
     batch = fakemodels.batches(read_split(data, "test"), 12).of(np.arange(12))
-    given = model.given(ended(batch, False))
+    given = model.given(row_end_batch(batch, False))
     with torch.no_grad():
         found = [
             one.eval().hidden(given.tokens, given.values, given.real)

@@ -1,0 +1,200 @@
+"""CONTRIBUTING.md as it stands: each example is used, each walk goes down the floors.
+
+A block of code behind ``<!-- plugin: heads/median.py -->`` is a plugin, one behind
+``<!-- command: cli/numbers.py -->`` a file of numtok itself. The scheme of the page is followed
+step by step in ``tests/test_plugins.py``.
+"""
+
+import hashlib
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numtok import cli, stages
+from numtok.data.tasks.base import TASKS, TaskSplit
+from numtok.plugins import add_plugin_folders, registries
+from numtok.registry import Registry, settings_of
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+from tests.imports import ROOT, Source, edges, tree
+from tests.stages import test_train
+from tests.test_architecture import FLOOR
+
+numtok = test_cli_store.numtok
+one_thread = test_train.one_thread
+
+PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+KINDS = ("embedders", "heads", "objectives", "metrics", "tasks", "sources", "figures")
+KINDS += ("normalizers", "text_tokenizers")
+
+
+def blocks(mark: str) -> dict[str, str]:
+    """The marked blocks of the page, by the files that they are."""
+    found = re.findall(rf"^<!-- {mark}: (\S+) -->\n```python\n(.*?)^```$", PAGE, re.M | re.S)
+    assert len(found) == len(dict(found))
+    return dict(found)
+
+
+PLUGINS = blocks("plugin")
+COMMAND = blocks("command")
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+
+
+def registry(kind: str) -> Registry[Any]:
+    """``heads -> HEADS``, of the package of that name."""
+    module = importlib.import_module(f"{registries()[kind]}.base")
+    found: Registry[Any] = getattr(module, kind.upper())
+    return found
+
+
+def check(kind: str, name: str) -> None:
+    """Whether a part is what its registry takes: it is found, and built from a spec."""
+    options = ",from_=numbers.txt" if kind == "sources" else ""
+    part = registry(kind).build(name + options)
+    assert kind == "figures" or settings_of(part)["name"] == name
+
+
+# --- the examples ------------------------------------------------------------------------------
+
+
+def test_there_is_an_example_of_each_kind() -> None:
+    assert sorted(name.partition("/")[0] for name in PLUGINS) == sorted(KINDS)
+    assert sorted(COMMAND) == ["cli/numbers.py", "stages/numbers.py"]
+
+
+@pytest.mark.parametrize("file", PLUGINS)
+def test_an_example_is_found_by_its_name(plugins: Path, file: str) -> None:
+    write(plugins, {file: PLUGINS[file]})
+    add_plugin_folders([plugins])
+    kind, _, name = file.removesuffix(".py").partition("/")
+    assert registry(kind).plugins() == (name,)
+    check(kind, name)
+
+
+def test_the_examples_work_together(tmp_path: Path, plugins: Path, numtok: Shell) -> None:
+    write(plugins, PLUGINS)
+    (tmp_path / "numtok.toml").write_text('[plugins]\nfolders = ["plugins"]\n')
+    (tmp_path / "lab.txt").write_text("".join(f"{x} {x * x}\n" for x in range(40)))
+
+    def made(*command: str) -> str:
+        """What a command prints."""
+        ran = numtok("-q", *command)
+        assert ran.code == 0, ran.err
+        return ran.out.strip()
+
+    data = made("gen", "halves", "--samples", "300")
+    specs = ("--normalize", "asinh", "--text-tokenizer", "units")
+    encoded = made("encode", "--scheme", "xval", *specs, data)
+    small = ("--preset", test_train.TINY, "--batch", "32", "--steps", "2")
+    parts = ("--embedder", "logsign", "--head", "median", "--objective", "single")
+    model = made("train", encoded, *small, *parts)
+    report = made("eval", model, encoded, "--metric", "bias").splitlines()[-1]
+    made("figure", "pit", report, "--out", "pit.svg")
+    assert "<svg" in (tmp_path / "pit.svg").read_text()
+    table = made("fetch", "columns", "--from", "lab.txt")
+    made("eval", made("train", table, "--head", "median", "--epochs", "2"))
+
+
+def test_the_task_of_the_page_has_the_digest_that_it_states(plugins: Path) -> None:
+    write(plugins, PLUGINS)
+    add_plugin_folders([plugins])
+    task: Any = TASKS.build("halves")
+    rows = task.unit(0, TaskSplit("train", 100), 0).rows
+    assert rows.count(b"\n") == 100
+    assert hashlib.sha256(rows).hexdigest()[:16] == task.digest
+    halves = [task.unit(0, TaskSplit(name, 50_000, *ends), 0).rows for name, *ends in SPLITS]
+    assert not set(halves[0].splitlines()) & set(halves[1].splitlines())
+
+
+SPLITS = (("train", 0, 1 << 59), ("test", 1 << 59, 1 << 60))
+
+
+def test_the_command_of_the_page_is_a_command(
+    tmp_path: Path, numtok: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "more", COMMAND)
+    for package, folder in ((cli, "cli"), (stages, "stages")):
+        places = [*package.__path__, str(tmp_path / "more" / folder)]
+        monkeypatch.setattr(package, "__path__", places)
+        monkeypatch.delitem(sys.modules, f"numtok.{folder}.numbers", raising=False)
+    (tmp_path / "data.jsonl").write_text('{"text": "from -60.2 to 0"}\n{"text": "1"}\n')
+    encoded = numtok("-q", "encode", "--scheme", "p10", "data.jsonl").out.strip()
+    ran = numtok("numbers", encoded, "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert '{"split": "train", "rows": 2, "numbers": 3}' in ran.out
+    for folder in ("cli", "stages"):
+        monkeypatch.delitem(sys.modules, f"numtok.{folder}.numbers", raising=False)
+
+
+@pytest.mark.parametrize("file", [*PLUGINS, *COMMAND])
+def test_an_example_is_in_the_house_style(file: str) -> None:
+    text = (PLUGINS | COMMAND)[file]
+    for command in (["format", "--check"], ["check"]):
+        done = subprocess.run(
+            ["ruff", *command, "--no-cache", "--stdin-filename", f"tests/plugins/{file}", "-"],
+            cwd=ROOT,
+            input=text,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+# --- the walks ---------------------------------------------------------------------------------
+
+
+def walk(page: str, name: str) -> list[str]:
+    """The modules of a walk, in order."""
+    part = page.partition(f"<!-- walk: {name} -->\n")[2].partition("\n\n")[0]
+    return [
+        f"numtok.{file.replace('/', '.')}" for file in re.findall(r"^\d+\. `(.+?)\.py`", part, re.M)
+    ]
+
+
+def missteps(stations: list[str], modules: dict[str, Source]) -> list[str]:
+    """What is wrong with a walk: a station that is not there, is above one before it, or is
+    imported by none before it."""
+    wrong = [f"{one} does not exist" for one in stations if one not in modules]
+    floors = [FLOOR[one.split(".")[1]] for one in stations]
+    imported = {(module, found.target) for module, found in edges(modules)}
+    for place in range(1, len(stations)):
+        here, before = stations[place], stations[:place]
+        if floors[place] > floors[place - 1]:
+            wrong.append(f"{here} is above {stations[place - 1]}")
+        if not any((one, here) in imported for one in before):
+            wrong.append(f"{here} is imported by none before it")
+    return wrong
+
+
+@pytest.mark.parametrize("name", ["encode", "train", "eval"])
+def test_a_walk_goes_down_the_floors(name: str) -> None:
+    stations = walk(PAGE, name)
+    assert 8 <= len(stations) <= 12
+    assert missteps(stations, dict(tree())) == []
+
+
+def test_a_walk_that_goes_up_or_nowhere_is_found() -> None:
+    files = ("stages/x", "data/x", "models/x", "data/y")
+    lines = [f"{place}. `{file}.py` does." for place, file in enumerate(files, 1)]
+    page = "\n".join(["<!-- walk: x -->", *lines, "\n"])
+    modules = {
+        "numtok.stages.x": Source("from numtok.data import x\nfrom numtok.models import x"),
+        "numtok.data.x": Source(""),
+        "numtok.models.x": Source(""),
+    }
+    assert missteps(walk(page, "x"), modules) == [
+        "numtok.data.y does not exist",
+        "numtok.models.x is above numtok.data.x",
+        "numtok.data.y is imported by none before it",
+    ]
