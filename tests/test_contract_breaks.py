@@ -135,7 +135,8 @@ def metric(**members: Any) -> Any:
     own: Mapping[str, Any] = vars(Mine)
     kept = {key: own[key] for key in ("revision", "source", "better", "bounds", "undefined")}
     kept |= {"statistic": Mine.statistic, "__module__": __name__}
-    return dataclass(frozen=True)(type("Broken", (Metric,), kept | members))()
+    kind: Any = type("Broken", (Metric,), kept | members)
+    return dataclass(frozen=True)(kind)()
 
 
 def figure(of: Callable[[Any, Any], Any]) -> Any:
@@ -163,7 +164,7 @@ BREAKS: list[Row] = [
         "normalizer",
         "monotone",
         lambda: gives(Affine, "forward", lambda v: -v),
-        "expected one above",
+        "one above 0",
     ),
     ("normalizer", "slope", lambda: gives(Affine, "log_slope", lambda v: v + 1), "expected ["),
     ("normalizer", "facts", lambda: changed(Affine, keeps_zero=True), "what becomes 0"),

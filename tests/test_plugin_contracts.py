@@ -138,18 +138,23 @@ class Mine(Objective):
         return masked(batch, batch.number_tokens(batch.is_target))
 """
 
-METRIC = """
+METRIC = '''
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric
+from numtok.metrics.base import Metric, Predictions
 
 
 @dataclass(frozen=True)
 class Mine(Metric):
+    """
+    >>> Mine().plain(Predictions.of([1, 2], [1, 5]))
+    1.5
+    """
+
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "a test"
     better: ClassVar[Literal["lower"]] = "lower"
@@ -157,7 +162,7 @@ class Mine(Metric):
 
     def statistic(self, answers):
         return mean(np.abs(answers.prediction - answers.truth))
-"""
+'''
 
 FOLDERS = {
     "head": ("heads", HEAD),

@@ -23,6 +23,7 @@ from numtok.registry import settings_of
 from numtok.seeds import generator
 from tests import fakemodels
 from tests.fakemodels import batch, codec, model
+from tests.known import known
 
 one_thread = fakemodels.one_thread
 
@@ -64,31 +65,6 @@ def test_a_number_of_any_size_leaves_what_stands_before_it_alone(large: str) -> 
     _, at = np.flatnonzero(two.values[0] != 1)
     assert torch.equal(plain[:at], other[:at])
     assert not torch.equal(plain[at], other[at])
-
-
-#: Schemes whose numbers an embedder can embed; two unless said.
-SCHEME_OF = {"numvalue": ["numvalue"]}
-
-
-@pytest.mark.parametrize(
-    ("scheme", "name"),
-    [(one, name) for name in EMBEDDERS.names() for one in SCHEME_OF.get(name, ["xval", "numgpt"])],
-)
-def test_an_embedder_has_a_table_of_token_vectors_and_values_do_not_touch_texts(
-    scheme: str, name: str
-) -> None:
-    vocabulary = Vocabulary.of(codec(scheme))
-    built = EMBEDDERS.build(name).build(vocabulary, 8)
-    table = built.get_parameter("table.weight")
-    assert table.shape == (vocabulary.size, 8)
-    tokens = torch.tensor([[1, 40, 65], [50, 50, 2]])
-    shown = built(tokens, torch.ones(2, 3))
-    assert shown.shape == (2, 3, 8)
-    for text, vector in zip(tokens.flatten().tolist(), shown.flatten(0, 1), strict=True):
-        alone = built(torch.tensor([[text]]), torch.full((1, 1), 1.0))[0, 0]
-        torch.testing.assert_close(vector, alone)
-    if not hasattr(built, "numerals"):  # texts are fused with nothing
-        assert torch.equal(shown, table[tokens])
 
 
 def test_lookup_does_not_look_at_values() -> None:
@@ -506,14 +482,12 @@ def test_a_preset_that_cannot_be_is_refused(spec: str, message: str) -> None:
         (
             "nano",
             {"embedder": "scale"},
-            "unknown embedder 'scale'; did you mean 'scaled'? known: dice, fourier, lookup, "
-            "numgpt, numvalue, scaled",
+            f"unknown embedder 'scale'; did you mean 'scaled'? {known('embedder')}",
         ),
         (
             "nano",
             {"head": "scaler"},
-            "unknown head 'scaler'; did you mean 'scalar'? known: decoder, mdn, numgpt, "
-            "pointwise, riemann, scalar, token",
+            f"unknown head 'scaler'; did you mean 'scalar'? {known('head')}",
         ),
         (
             "nano",

@@ -20,6 +20,7 @@ from numtok.data.reading import units
 from numtok.stages import encode as stage
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
+from tests.known import known
 
 numtok = test_cli_store.numtok
 
@@ -855,8 +856,7 @@ RANGE = "allowed are 1 to 1073741824 bytes"
         (
             ["--scheme", "p100"],
             2,
-            "unknown scheme 'p100'; did you mean 'p1000'? known: b1999, bpe, dice, digits, "
-            "fp15, hamming, nd, numerologic, numgpt, numvalue, p10, p1000, ud, xval",
+            f"unknown scheme 'p100'; did you mean 'p1000'? {known('scheme')}",
         ),
         (
             ["--scheme", "p1000,exponent=-3..3"],
@@ -877,8 +877,7 @@ RANGE = "allowed are 1 to 1073741824 bytes"
         (
             ["--scheme", "xval", "--normalize", "scal:5"],
             2,
-            "unknown normaliser 'scal'; did you mean 'scale'? known: affine, none, scale, "
-            "signed-log, unit",
+            f"unknown normaliser 'scal'; did you mean 'scale'? {known('normalizer')}",
         ),
         (
             ["--scheme", "xval", "--normalize", "scale:0"],
@@ -893,8 +892,7 @@ RANGE = "allowed are 1 to 1073741824 bytes"
         (
             ["--scheme", "p10", "--text-tokenizer", "word"],
             2,
-            "unknown text tokenizer 'word'; did you mean 'words'? known: bpe, bytes, file, "
-            "structure, words",
+            f"unknown text tokenizer 'word'; did you mean 'words'? {known('text-tokenizer')}",
         ),
         (
             ["--scheme", "p10", "--text-tokenizer", "bpe"],

@@ -34,6 +34,7 @@ from numtok.store.store import Store
 from numtok.store.verification import verify
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.known import known
 
 numtok = test_cli_store.numtok
 
@@ -160,8 +161,8 @@ def table(artifact: Artifact) -> Table:
 
 def test_the_25_sets_of_the_paper_are_known_by_both_names() -> None:
     assert len(uci._SETS) == 25
-    for folder, known in uci._SETS.items():
-        for name in (folder, known.title):
+    for folder, one in uci._SETS.items():
+        for name in (folder, one.title):
             (origin,) = Uci(name).origins()
             assert origin.name == f"uci-{folder}"
             assert origin.files["data.csv.gz"].endswith(f"/uci_datasets/{folder}/data.csv.gz")
@@ -393,8 +394,7 @@ def test_the_command_prints_refs_notes_and_what_makes_it_again(
 
 SETS = ", ".join(sorted([*uci._SETS, "all"]))
 WRONG = [
-    ("uzi", "unknown source 'uzi'; did you mean 'uci'? known: era5, numeracy600k, nupa, openml, "
-     "uci"),
+    ("uzi", f"unknown source 'uzi'; did you mean 'uci'? {known('source')}"),
     ("uci", "fetch uci needs a value for --set"),
     ("uci --set airfoli", f"unknown set 'airfoli'; did you mean 'airfoil'? known: {SETS}"),
     ("uci --set yacht,", f"unknown set ''; known: {SETS}"),

@@ -24,6 +24,7 @@ from numtok.store.store import Store
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.fakereports import Fake, make
+from tests.known import known
 
 numtok = test_cli_store.numtok
 SVG = "{http://www.w3.org/2000/svg}"
@@ -173,8 +174,7 @@ def test_the_same_artifacts_give_the_same_bytes_and_say_what_made_them(
         (
             "bar p10-10",
             2,
-            "unknown figure 'bar'; did you mean 'bars'? known: bars, confidence, curve, density, "
-            "embedding, error, frequencies, lines, pca, sweep, truth",
+            f"unknown figure 'bar'; did you mean 'bars'? {known('figure')}",
         ),
         ("truth p10-11", 2, "p10-11"),
         ("truth sine", 2, "'sine' is of kind table; here it must be report"),

@@ -43,6 +43,7 @@ from numtok.stages.profile import MOST_SLOTS, Config, Profile, SchemeProfile, ru
 from numtok.store.store import Store
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.known import known
 
 numtok = test_cli_store.numtok
 
@@ -811,8 +812,7 @@ def test_bad_rows_stop_the_run_or_are_left_out(tmp_path: Path, numtok: Shell) ->
          "unknown numeral policy 'python'; known: default, xval; "
          "give for example --numerals default,thousands=yes"),
         (["--scheme", "p11", "a.jsonl"], 2,
-         "unknown scheme 'p11'; did you mean 'p10'? known: b1999, bpe, dice, digits, "
-         "fp15, hamming, nd, numerologic, numgpt, numvalue, p10, p1000, ud, xval"),
+         f"unknown scheme 'p11'; did you mean 'p10'? {known('scheme')}"),
         (["--text-field", "id", "a.jsonl"], 2,
          "--text-field 'id' is not possible: the field has a meaning of its own (id, targets, "
          "floors, label, answer_start, group, cluster, split), or no name; name the field that "

@@ -44,6 +44,7 @@ from numtok.training.loop import Speed, SplitExamples, Training, TrainingProgres
 from numtok.training.model_files import MODEL_FILE, WEIGHTS, read_model
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
+from tests.known import known
 
 TINY = "nano,layers=1,width=32,heads=2"
 CPU = torch.device("cpu")
@@ -783,14 +784,12 @@ REFUSED: dict[tuple[str, ...], str] = {
     "tied, width",
     ("--preset", "nano,layers=two"): "preset: layers='two' is not a number",
     ("--preset", "nano,width=30"): "width=30 is not possible with 4 heads; it is a multiple of 8",
-    ("--objective", "mlmm"): "unknown objective 'mlmm'; did you mean 'mlm'? known: ar, "
-    "classify, mlm, numvalue",
+    ("--objective", "mlmm"): f"unknown objective 'mlmm'; did you mean 'mlm'? {known('objective')}",
     ("--objective", "mlm:words"): "mlm: mask='words' is not possible; allowed are numbers, tokens, "
     "targets",
-    ("--embedder", "scale"): "unknown embedder 'scale'; did you mean 'scaled'? known: dice, "
-    "fourier, lookup, numgpt, numvalue, scaled",
-    ("--head", "scaler"): "unknown head 'scaler'; did you mean 'scalar'? known: decoder, mdn, "
-    "numgpt, pointwise, riemann, scalar, token",
+    ("--embedder", "scale"): "unknown embedder 'scale'; did you mean 'scaled'? "
+    + known("embedder"),
+    ("--head", "scaler"): f"unknown head 'scaler'; did you mean 'scalar'? {known('head')}",
     ("--preset", "nano,positions=rotary"): "--embedder scaled does not go with positions=rotary: "
     "layer norm would take the value away, since it is seen only beside an added position; use "
     "learned or sinusoidal",

@@ -7,7 +7,6 @@ not refuse.
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -121,7 +120,7 @@ def check_flops(embedder: Embedder, seed: int) -> None:
     for one in _built(embedder, seed):
         if isinstance(one.module, Prefixed):
             call = member_call(one.module, "flops")
-            flops = call.one_of(one.module.flops(np.array(one.tokens_BL)), int)
+            flops = call.one_of(one.module.flops(one.tokens_BL.numpy()), int)
             require(embedder, "flops", flops >= 0, f"{one.scheme}: got {flops}, expected 0 or more")
 
 

