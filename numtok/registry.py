@@ -16,18 +16,30 @@ its contract is checked. What an object learns from data is a field as well, mar
 
 import copy
 import importlib
-import inspect
 import os
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
-from functools import cache, lru_cache
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar
 
+from numtok.class_settings import LEARNT as LEARNT
+from numtok.class_settings import Interval as Interval
+from numtok.class_settings import Range as Range
+from numtok.class_settings import (
+    as_spec,
+    as_stored,
+    missing_in,
+    mistyped_in,
+    read_setting,
+    required,
+    settings_fields,
+    spec_fields,
+)
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import (
     Check,
@@ -45,62 +57,9 @@ T = TypeVar("T")
 #: Expanded settings (:func:`settings_of`), as JSON has them.
 Settings = dict[str, Scalar]
 
-#: Metadata of a field that is learnt from data: no spec sets it, but it is kept with the settings.
-LEARNT = {"learnt": True}
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _OF_MODELS = ("embedder", "head", "objective")  # what a model is made of, not its data
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An inclusive range of integers, written ``-8..7``."""
-
-    first: int
-    last: int
-
-    def __post_init__(self) -> None:
-        if self.first > self.last:
-            raise UsageError(f"interval {self}: the first number is above the last")
-
-    def __str__(self) -> str:
-        return f"{self.first}..{self.last}"
-
-    def __len__(self) -> int:
-        return self.last - self.first + 1
-
-    def __contains__(self, number: int) -> bool:
-        return self.first <= number <= self.last
-
-    @classmethod
-    def parse(cls, text: str) -> "Interval":
-        """``Interval.parse("-8..7")`` -> ``Interval(-8, 7)``; ValueError on anything else."""
-        match = re.fullmatch(r"([+-]?\d+)\.\.([+-]?\d+)", text)
-        if match is None:
-            raise ValueError(text)
-        return cls(int(match[1]), int(match[2]))
-
-
-@dataclass(frozen=True)
-class Range:
-    """From a number to another, both included, written ``0..0.1``; ``2`` is from 2 to 2."""
-
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        if not self.low <= self.high:
-            raise UsageError(f"range {self}: the first number is above the last")
-
-    def __str__(self) -> str:
-        ends = [repr(end).removesuffix(".0") for end in (self.low, self.high)]
-        return ends[0] if self.low == self.high else "..".join(ends)
-
-    @classmethod
-    def parse(cls, text: str) -> "Range":
-        """``Range.parse("0..0.1")`` -> ``Range(0.0, 0.1)``; ValueError on anything else."""
-        low, dots, high = text.partition("..")
-        return cls(float(low), float(high if dots else low))
 
 
 class Registry(Generic[T]):
@@ -149,7 +108,7 @@ class Registry(Generic[T]):
         """The object a spec string stands for; UsageError says what is wrong with it."""
         name, positional, options = parse_spec(spec, self._what)
         kind = self[name]
-        known = _given_fields(kind)
+        known = spec_fields(kind)
         given = dict(options)
         if positional is not None:
             key = getattr(kind, "positional", None)
@@ -158,7 +117,9 @@ class Registry(Generic[T]):
             if key in given:
                 raise UsageError(f"{self._what} {spec!r} gives {key!r} twice")
             given[key] = positional
-        return self._make(kind, name, {key: _read(kind, known, key, given[key]) for key in given})
+        return self._make(
+            kind, name, {key: read_setting(kind, known, key, given[key]) for key in given}
+        )
 
     def from_settings(self, settings: Mapping[str, Any]) -> T:
         """The inverse of :func:`settings_of`; refuses a revision this numtok does not have."""
@@ -180,14 +141,14 @@ class Registry(Generic[T]):
                 f"{settings.get('digest')!r}, now {getattr(kind, 'digest', None)!r}); "
                 "encode the data again with this numtok"
             )
-        known = _settings_fields(kind)
+        known = settings_fields(kind)
         given = {
             key: settings[key] for key in settings if key not in ("name", "revision", "digest")
         }
         return self._make(
             kind,
             name,
-            {key: _read(kind, known, key, value) for key, value in given.items()},
+            {key: read_setting(kind, known, key, value) for key, value in given.items()},
         )
 
     def contract(self) -> ModuleType:
@@ -207,10 +168,10 @@ class Registry(Generic[T]):
 
     def required(self, name: str) -> list[str]:
         """The settings of a class that a spec has to give."""
-        return _required(self[name])
+        return required(self[name])
 
     def _make(self, kind: type[T], name: str, given: dict[str, Any]) -> T:
-        if missing := [key for key in _required(kind) if key not in given]:
+        if missing := [key for key in required(kind) if key not in given]:
             raise UsageError(
                 f"{self._what} {name!r} needs a value for {missing[0]!r}; write "
                 f"{name},{missing[0]}=VALUE"
@@ -240,12 +201,12 @@ class Registry(Generic[T]):
                 f"{module.__file__} must define exactly one public class, the {self._what}; "
                 f"it defines {len(classes)}"
             )
-        if lacks := _missing_in(classes[0]):
+        if lacks := missing_in(classes[0]):
             raise UsageError(
                 f"{module.__file__}: {classes[0].__name__} lacks {', '.join(lacks)}; "
                 f"{self._contract} says what each is"
             )
-        if wrong := _mistyped_in(classes[0]):
+        if wrong := mistyped_in(classes[0]):
             raise UsageError(f"{module.__file__}: {classes[0].__name__}.{wrong}")
         return classes[0]
 
@@ -311,50 +272,6 @@ def _named(what: str, listings: tuple[tuple[str, ...], ...]) -> Mapping[str, Pat
     return found
 
 
-@cache
-def _missing_in(kind: type) -> tuple[str, ...]:
-    """What a class still needs before it can be built from a spec."""
-    if not is_dataclass(kind):
-        return ("@dataclass(frozen=True)",)
-    declared = {
-        key
-        for base in kind.__mro__
-        for key, hint in inspect.get_annotations(base).items()
-        if str(hint).startswith("typing.ClassVar") and key != "positional"  # which is optional
-    }
-    unset = {key for key in declared if not hasattr(kind, key)}
-    return tuple(sorted(unset | getattr(kind, "__abstractmethods__", frozenset())))
-
-
-@cache
-def _mistyped_in(kind: type) -> str | None:
-    """The first setting that no spec could set, or fact of the class that is of another type than
-    its contract says; None where there is none."""
-    try:
-        hints = get_type_hints(kind)
-    except Exception as error:  # whatever an annotation that is text raises when it is read
-        return f"__annotations__ cannot be read: {type(error).__name__}: {error}"
-    for key in _settings_fields(kind):
-        if hints[key] not in _READERS:
-            allowed = ", ".join(map(_type_name, _READERS))
-            return f"{key} is a setting of type {_type_name(hints[key])}; allowed are {allowed}"
-    for key, hint in hints.items():
-        if get_origin(hint) is not ClassVar or not hasattr(kind, key):
-            continue
-        (wanted,) = get_args(hint)
-        value = getattr(kind, key)
-        allowed_values = get_args(wanted) if get_origin(wanted) is Literal else ()
-        simple = wanted in (bool, int, str) and type(value) is not wanted
-        if simple or (allowed_values and value not in allowed_values):
-            return f"{key} is {value!r}; its contract is {_type_name(wanted)}"
-    return None
-
-
-def _type_name(kind: Any) -> str:
-    """As it is written: ``int``, ``str | None``."""
-    return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
-
-
 def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
     """Split a spec into name, positional value and options.
 
@@ -402,81 +319,23 @@ def settings_of(thing: object) -> dict[str, Any]:
     >>> settings_of(P1000())
     {'name': 'p1000', 'revision': 1, 'digest': '...', 'exponents': '-8..7'}
     """
-    known = _settings_fields(type(thing))
+    known = settings_fields(type(thing))
     kind: Any = type(thing)
     head = {"name": name_of(thing), "revision": kind.revision}
     if hasattr(kind, "digest"):  # of its output: a change without a new revision shows as well
         head["digest"] = kind.digest
-    return head | {key: _written(getattr(thing, key)) for key in known}
+    return head | {key: as_stored(getattr(thing, key)) for key in known}
 
 
 def spec_of(thing: object) -> str:
     """The shortest spec string that builds an equal object, but for what it has learnt."""
     parts = [name_of(thing)]
-    for key, field in _given_fields(type(thing)).items():
+    for key, field in spec_fields(type(thing)).items():
         value = getattr(thing, key)
         if field.default is not MISSING and value == field.default:
             continue
         if key == getattr(thing, "positional", None):
-            parts[0] += f":{_plain(value)}"
+            parts[0] += f":{as_spec(value)}"
         else:
-            parts.append(f"{key}={_plain(value)}")
+            parts.append(f"{key}={as_spec(value)}")
     return ",".join(parts)
-
-
-def _settings_fields(kind: type) -> dict[str, Field[Any]]:
-    return {field.name: field for field in fields(kind) if field.init}
-
-
-def _given_fields(kind: type) -> dict[str, Field[Any]]:
-    """The settings that a spec may set."""
-    return {key: field for key, field in _settings_fields(kind).items() if field.metadata != LEARNT}
-
-
-def _required(kind: type) -> list[str]:
-    return [key for key, field in _settings_fields(kind).items() if field.default is MISSING]
-
-
-def _written(value: Any) -> Any:
-    return str(value) if isinstance(value, Interval | Range) else value
-
-
-def _plain(value: Any) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
-
-
-_YES_NO = {"yes": True, "true": True, "True": True, "no": False, "false": False, "False": False}
-
-
-#: By the type of a setting, how its text is read; a class with another is refused when loaded.
-_READERS: dict[Any, Callable[[str], Any]] = {
-    int: int,
-    float: float,
-    bool: _YES_NO.__getitem__,
-    str: str,
-    str | None: str,  # None is what is not learnt yet, or not given
-    int | None: int,
-    Interval: Interval.parse,
-    Range: Range.parse,
-}
-
-
-def _read(kind: type, known: Mapping[str, Field[Any]], key: str, value: Any) -> Any:
-    """Read one setting, a text or what is written of it, by the annotation of its field."""
-    name = kind.__module__.rpartition(".")[2].replace("_", "-")
-    if key not in known:
-        raise unknown(f"setting of {name!r}", key, known)
-    wanted = get_type_hints(kind)[key]
-    if value is None and type(None) in get_args(wanted):  # what is not learnt yet, or not given
-        return None
-    text = str(value)
-    try:
-        return _READERS[wanted](text)
-    except (ValueError, KeyError):
-        form = {
-            Interval: "a range like -8..7",
-            Range: "a number, or a range like 0.5..2",
-            bool: "yes or no",
-            int: "an integer",
-        }
-        raise UsageError(f"{name}: {key}={text!r} is not {form.get(wanted, 'a number')}") from None

@@ -36,7 +36,8 @@ from numtok.config import threads
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure
-from numtok.evaluation.predict import AUTOREGRESSIVE, Queries, target_names
+from numtok.evaluation.predict import AUTOREGRESSIVE
+from numtok.evaluation.queries import Queries, target_names
 from numtok.evaluation.seen_values import SeenValues
 from numtok.models.batches import ranges
 from numtok.seeds import generator

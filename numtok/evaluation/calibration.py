@@ -12,7 +12,8 @@ import torch
 
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_values
-from numtok.evaluation.predict import Options, Predictor, number_names
+from numtok.evaluation.predict import Options, Predictor
+from numtok.evaluation.queries import number_names
 from numtok.models.heads.base import Calibration, ValueHead
 from numtok.training.model_files import LoadedModel
 

@@ -27,6 +27,7 @@ from numtok.encoding.schemes.base import Failure, Scheme
 from numtok.encoding.splits import learnt_values
 from numtok.errors import UsageError
 from numtok.evaluation.batch_size import BatchSizer
+from numtok.evaluation.queries import number_names, queries_of
 from numtok.models.batches import Batch, Batches, positions, ranges
 from numtok.models.decoding import LONGEST, NumberReadings, Reader
 from numtok.models.distributions.base import Predictive
@@ -77,15 +78,6 @@ class Options:
     batch: int
 
 
-class Queries(NamedTuple):
-    """``q`` queries, each a row and the numbers that are asked for in it together."""
-
-    rows: NDArray[np.int64]  # [q]
-    numbers: NDArray[np.int64]  # [a] index in the split
-    queries: NDArray[np.int64]  # [a] which query each belongs to, ascending
-    targets: NDArray[np.int64]  # [a] index among the split's targets, -1 if it is none
-
-
 class Predicted(NamedTuple):
     """Columns of ``a`` predictions; NaN where there is no figure."""
 
@@ -100,40 +92,6 @@ class Predicted(NamedTuple):
     log_density_tailed: NDArray[np.float64]
     log_interval: NDArray[np.float64]
     token_nll: NDArray[np.float64]
-
-
-def queries_of(samples: EncodedSplit, causal: bool) -> Queries:
-    """The targets of each row, or each number in turn.
-
-    A ``causal`` model sees none of them before it says it, so all of a row are one query.
-    """
-    counts = np.diff(samples.number_rows)
-    with_targets = np.zeros(len(samples), np.bool_)
-    with_targets[samples.target_row] = True
-    row_of_number = np.repeat(np.arange(len(samples)), counts)
-    others = np.flatnonzero(~with_targets[row_of_number])
-    numbers = np.concatenate([samples.targets, others])
-    rows = np.concatenate([samples.target_row, row_of_number[others]])
-    targets = np.concatenate([np.arange(len(samples.targets)), np.full(len(others), -1)])
-    order = np.lexsort((numbers, rows))
-    numbers, rows, targets = numbers[order], rows[order], targets[order]
-    together = np.zeros(len(rows), np.bool_)
-    together[1:] = (rows[1:] == rows[:-1]) & (causal | (targets[1:] >= 0))
-    queries = np.cumsum(~together) - 1
-    return Queries(rows[~together], numbers, queries, targets)
-
-
-def target_names(samples: EncodedSplit, asked: Queries) -> NDArray[np.object_]:
-    """[a] the name of each target; ``number`` for a number that is none."""
-    names = np.array([*samples.target_name.to_pylist(), "number"], object)
-    return names[asked.targets]  # -1 is the last one
-
-
-def number_names(samples: EncodedSplit) -> NDArray[np.object_]:
-    """[n] of every number the name of the target that it is; ``number`` where it is none."""
-    names = np.full(len(samples.numbers), "number", object)
-    names[samples.targets] = samples.target_name.to_pylist()
-    return names
 
 
 class Predictor:

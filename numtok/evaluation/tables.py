@@ -24,6 +24,7 @@ from numtok.errors import DataError, UsageError
 from numtok.evaluation.baselines import boosted, linear
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import Progress, baseline_figures, number_baselines, score
+from numtok.evaluation.table_notes import often_repeated, ruled_by_tails
 from numtok.metrics.base import Metric
 from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.decoded import DecoderDistribution
@@ -46,8 +47,6 @@ POINTS = ("median", "mean", "mode", "raft")
 AT_ONCE = 512  # rows whose distributions are held at a time
 _FITTED_ON = 200_000  # rows that baselines are fitted on, at most
 _GRID = 100  # values that an expectation over a grid is taken over
-_OFTEN = 0.1  # of the targets
-_RULED = 10  # times the error of the predictions: a CRPS that says nothing of them
 
 
 @dataclass(frozen=True)
@@ -366,7 +365,7 @@ class TableEvaluation:
 
     def _notes(self, predictions: "pa.Table") -> Iterator[str]:
         yield from self.table.file.notes
-        yield from _often(self.table.file.target, predictions.column("truth").to_numpy())
+        yield from often_repeated(self.table.file.target, predictions.column("truth").to_numpy())
         if any(map(self._is_held_back, self.loaded.fitted)):
             yield (
                 "These rows were held back from the train split, to know when to stop: good to "
@@ -381,7 +380,7 @@ class TableEvaluation:
                 f"{beyond:,} of {predictions.num_rows:,} targets are beyond what this head says, "
                 "so that likelihoods are infinite; give one that reaches further."
             )
-        yield from _ruled_by_tails(predictions)
+        yield from ruled_by_tails(predictions)
         outside = int(pc.sum(predictions.column("outside")).as_py() or 0)
         if outside:
             told = f"{outside:,} of {predictions.num_rows:,} targets lie outside the range of the "
@@ -392,31 +391,6 @@ class TableEvaluation:
                 if bounded
                 else "."
             )
-
-
-def _ruled_by_tails(predictions: "pa.Table") -> Iterator[str]:
-    """A note where CRPS is of little probability far out, not of what is predicted: that of a
-    distribution around its point is at most about the error of the point."""
-    known = predictions.filter(pc.is_finite(predictions.column("crps")))
-    known = known.filter(known.column("valid"))
-    truth, said, crps = (known.column(name).to_numpy() for name in ("truth", "prediction", "crps"))
-    if len(crps) and crps.mean() > _RULED * (error := np.abs(said - truth).mean()):
-        yield (
-            f"crps is {crps.mean():.3g} where predictions are off by {error:.3g}: little "
-            "probability, but far beyond the targets, rules it; --draws N, of a decoder with "
-            "--top-p 0.9, leaves such out."
-        )
-
-
-def _often(target: str, truth: NDArray[np.float64]) -> Iterator[str]:
-    """A note where a density says little, because one number comes again and again."""
-    values, counts = np.unique(truth, return_counts=True)
-    most = int(counts.argmax())
-    if counts[most] >= max(_OFTEN * len(truth), 2):
-        yield (
-            f"{counts[most] / len(truth):.0%} of {target!r} are {values[most]:g}: densities (nll, "
-            "tailed-nll) of such targets may be as high as a peak is narrow; interval-nll may not."
-        )
 
 
 def over_grid(predictive: Predictive, n: int, grid: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -30,15 +30,9 @@ from numtok.evaluation.baselines import target_means
 from numtok.evaluation.calibration import target_calibrations
 from numtok.evaluation.evaluated_split import EvaluatedSplit
 from numtok.evaluation.labels import LabelEvaluation, label_metrics
-from numtok.evaluation.predict import (
-    AUTOREGRESSIVE,
-    Options,
-    Predicted,
-    Predictor,
-    Queries,
-    target_names,
-)
+from numtok.evaluation.predict import AUTOREGRESSIVE, Options, Predicted, Predictor
 from numtok.evaluation.prediction_mode import check_mode, measures_of, options_of
+from numtok.evaluation.queries import Queries, target_names
 from numtok.evaluation.ranges import outside
 from numtok.evaluation.report_files import (
     TrainMeans,

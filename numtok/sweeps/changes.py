@@ -1,6 +1,7 @@
 """A sweep's file as it is parsed, and the changes that a command line makes to it (``--set``)."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from numtok import documents
@@ -41,3 +42,22 @@ def _value(text: str) -> Any:
         if not text or set(text) & set("\"'[]{}#"):
             raise
         return text
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"rows": 9, "options.point": "mode"} -> {"rows": 9, "options": {"point": "mode"}}``"""
+    made: dict[str, Any] = {}
+    for path, value in values.items():
+        *outer, last = path.split(".")
+        place = made
+        for part in outer:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return made
+
+
+def as_option(value: Any) -> str:
+    """A value as it would be written on a command line."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

@@ -73,7 +73,7 @@ from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.presets import preset, trunk
 from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
 from numtok.stages.train import BUDGETS
-from numtok.sweeps.changes import change_value, parsed
+from numtok.sweeps.changes import as_option, change_value, nested, parsed
 from numtok.sweeps.plan import (
     Encodings,
     Point,
@@ -289,7 +289,7 @@ class _SweepReader:
         if not isinstance(task := options.pop("task", None), str):
             raise UsageError(f"{self.path}: [gen] needs task, the name of what makes the data")
         own = {name: options.pop(name) for name in _options(gen.Config) if name in options}
-        settings = [f"{key.replace('-', '_')}={_written(value)}" for key, value in options.items()]
+        settings = [f"{key.replace('-', '_')}={as_option(value)}" for key, value in options.items()]
         spec = ",".join([task, *settings])
         made = self._configured("gen", gen.Config, own | {"task": spec})
         if isinstance(TASKS.build(spec), TableTask) != self._of_tables:
@@ -325,11 +325,11 @@ class _SweepReader:
         table = self._table(name)
         axes = {key: values for key, values in table.items() if self._is_axis(name, key)}
         for key, values in axes.items():
-            if not values or len(set(map(_written, values))) < len(values):
+            if not values or len(set(map(as_option, values))) < len(values):
                 raise self._no_axis(f"[{name}] {key}", values)
         for values in product(*axes.values()):
             here = dict(zip(axes, values, strict=True))
-            point = {self._named(name, key): _written(value) for key, value in here.items()}
+            point = {self._named(name, key): as_option(value) for key, value in here.items()}
             yield point, table | here
 
     def _no_axis(self, what: str, values: object) -> UsageError:
@@ -355,7 +355,7 @@ class _SweepReader:
         }
         try:
             with self._naming(name):
-                made = msgspec.convert(_nested(values) | given, kind, strict=False)
+                made = msgspec.convert(nested(values) | given, kind, strict=False)
                 for key, check in ({**_CHECKS, **_CHECKS_OF.get(kind, {})}).items():
                     value = values.get(known.get(key, ""))
                     for spec in value if isinstance(value, list) else [value]:
@@ -441,22 +441,3 @@ def _options(kind: Any) -> dict[str, str]:
         elif one.name not in _MANAGED:
             found[_NAMES.get(one.name, one.name).replace("_", "-")] = one.name
     return found
-
-
-def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    """``{"rows": 9, "options.point": "mode"} -> {"rows": 9, "options": {"point": "mode"}}``"""
-    made: dict[str, Any] = {}
-    for path, value in values.items():
-        *outer, last = path.split(".")
-        place = made
-        for part in outer:
-            place = place.setdefault(part, {})
-        place[last] = value
-    return made
-
-
-def _written(value: Any) -> str:
-    """A value as it would be written on a command line."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)

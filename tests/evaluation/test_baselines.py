@@ -21,7 +21,8 @@ from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.encoding.texts import Texts
 from numtok.evaluation import baselines
-from numtok.evaluation.predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL, queries_of
+from numtok.evaluation.predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL
+from numtok.evaluation.queries import queries_of
 from numtok.evaluation.seen_values import SeenValues
 from tests.fakemodels import codec, samples
 

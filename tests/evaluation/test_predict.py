@@ -23,7 +23,8 @@ from numtok.encoding.grammar import Grammar, Support
 from numtok.encoding.schemes.base import SCHEMES, Failure, Scheme
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import TrainingFailed, UsageError
-from numtok.evaluation.predict import Options, Predicted, Predictor, Queries, queries_of
+from numtok.evaluation.predict import Options, Predicted, Predictor
+from numtok.evaluation.queries import Queries, queries_of
 from numtok.models.decoding import NumberReadings, Reader
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK

@@ -30,15 +30,8 @@ from numtok.analysis.probing.top_numbers import TopNumbers, top_numbers
 from numtok.data.reading.arrow import nullable
 from numtok.encoding.dataset import EncodedSplit, clustered
 from numtok.errors import DataError, UsageError, unknown
-from numtok.evaluation.predict import (
-    AUTOREGRESSIVE,
-    PARALLEL,
-    Note,
-    Options,
-    Predicted,
-    Predictor,
-    Queries,
-)
+from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Note, Options, Predicted, Predictor
+from numtok.evaluation.queries import Queries
 from numtok.evaluation.report_files import clusters_note
 from numtok.evaluation.scoring import Progress
 from numtok.evaluation.seen_values import SeenValues

@@ -1,0 +1,167 @@
+"""The settings of a class of a registry: which there are, of which types, how each is read and
+written."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cache
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+
+from numtok.errors import UsageError, unknown
+
+#: Metadata of a field that is learnt from data: no spec sets it, but it is kept with the settings.
+LEARNT = {"learnt": True}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An inclusive range of integers, written ``-8..7``."""
+
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        if self.first > self.last:
+            raise UsageError(f"interval {self}: the first number is above the last")
+
+    def __str__(self) -> str:
+        return f"{self.first}..{self.last}"
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    def __contains__(self, number: int) -> bool:
+        return self.first <= number <= self.last
+
+    @classmethod
+    def parse(cls, text: str) -> "Interval":
+        """``Interval.parse("-8..7")`` -> ``Interval(-8, 7)``; ValueError on anything else."""
+        match = re.fullmatch(r"([+-]?\d+)\.\.([+-]?\d+)", text)
+        if match is None:
+            raise ValueError(text)
+        return cls(int(match[1]), int(match[2]))
+
+
+@dataclass(frozen=True)
+class Range:
+    """From a number to another, both included, written ``0..0.1``; ``2`` is from 2 to 2."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise UsageError(f"range {self}: the first number is above the last")
+
+    def __str__(self) -> str:
+        ends = [repr(end).removesuffix(".0") for end in (self.low, self.high)]
+        return ends[0] if self.low == self.high else "..".join(ends)
+
+    @classmethod
+    def parse(cls, text: str) -> "Range":
+        """``Range.parse("0..0.1")`` -> ``Range(0.0, 0.1)``; ValueError on anything else."""
+        low, dots, high = text.partition("..")
+        return cls(float(low), float(high if dots else low))
+
+
+@cache
+def missing_in(kind: type) -> tuple[str, ...]:
+    """What a class still needs before it can be built from a spec."""
+    if not is_dataclass(kind):
+        return ("@dataclass(frozen=True)",)
+    declared = {
+        key
+        for base in kind.__mro__
+        for key, hint in inspect.get_annotations(base).items()
+        if str(hint).startswith("typing.ClassVar") and key != "positional"  # which is optional
+    }
+    unset = {key for key in declared if not hasattr(kind, key)}
+    return tuple(sorted(unset | getattr(kind, "__abstractmethods__", frozenset())))
+
+
+@cache
+def mistyped_in(kind: type) -> str | None:
+    """The first setting that no spec could set, or fact of the class that is of another type than
+    its contract says; None where there is none."""
+    try:
+        hints = get_type_hints(kind)
+    except Exception as error:  # whatever an annotation that is text raises when it is read
+        return f"__annotations__ cannot be read: {type(error).__name__}: {error}"
+    for key in settings_fields(kind):
+        if hints[key] not in _READERS:
+            allowed = ", ".join(map(_type_name, _READERS))
+            return f"{key} is a setting of type {_type_name(hints[key])}; allowed are {allowed}"
+    for key, hint in hints.items():
+        if get_origin(hint) is not ClassVar or not hasattr(kind, key):
+            continue
+        (wanted,) = get_args(hint)
+        value = getattr(kind, key)
+        allowed_values = get_args(wanted) if get_origin(wanted) is Literal else ()
+        simple = wanted in (bool, int, str) and type(value) is not wanted
+        if simple or (allowed_values and value not in allowed_values):
+            return f"{key} is {value!r}; its contract is {_type_name(wanted)}"
+    return None
+
+
+def _type_name(kind: Any) -> str:
+    """As it is written: ``int``, ``str | None``."""
+    return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
+
+
+def settings_fields(kind: type) -> dict[str, Field[Any]]:
+    return {field.name: field for field in fields(kind) if field.init}
+
+
+def spec_fields(kind: type) -> dict[str, Field[Any]]:
+    """The settings that a spec may set."""
+    return {key: field for key, field in settings_fields(kind).items() if field.metadata != LEARNT}
+
+
+def required(kind: type) -> list[str]:
+    return [key for key, field in settings_fields(kind).items() if field.default is MISSING]
+
+
+def as_stored(value: Any) -> Any:
+    return str(value) if isinstance(value, Interval | Range) else value
+
+
+def as_spec(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+_YES_NO = {"yes": True, "true": True, "True": True, "no": False, "false": False, "False": False}
+
+
+#: By the type of a setting, how its text is read; a class with another is refused when loaded.
+_READERS: dict[Any, Callable[[str], Any]] = {
+    int: int,
+    float: float,
+    bool: _YES_NO.__getitem__,
+    str: str,
+    str | None: str,  # None is what is not learnt yet, or not given
+    int | None: int,
+    Interval: Interval.parse,
+    Range: Range.parse,
+}
+
+
+def read_setting(kind: type, known: Mapping[str, Field[Any]], key: str, value: Any) -> Any:
+    """Read one setting, a text or what is written of it, by the annotation of its field."""
+    name = kind.__module__.rpartition(".")[2].replace("_", "-")
+    if key not in known:
+        raise unknown(f"setting of {name!r}", key, known)
+    wanted = get_type_hints(kind)[key]
+    if value is None and type(None) in get_args(wanted):  # what is not learnt yet, or not given
+        return None
+    text = str(value)
+    try:
+        return _READERS[wanted](text)
+    except (ValueError, KeyError):
+        form = {
+            Interval: "a range like -8..7",
+            Range: "a number, or a range like 0.5..2",
+            bool: "yes or no",
+            int: "an integer",
+        }
+        raise UsageError(f"{name}: {key}={text!r} is not {form.get(wanted, 'a number')}") from None
