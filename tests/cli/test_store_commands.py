@@ -508,7 +508,10 @@ HELP = "`numtok {} --help` says what is possible"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["lss"], "unknown command 'lss'; did you mean 'ls'? known: compare, demo, encode, "),
+        (
+            ["lss"],
+            "unknown command 'lss'; did you mean 'ls'? known: check, compare, demo, encode, ",
+        ),
         (
             ["faults", "a"],
             "unknown command 'faults', which is called 'errors' now: `numtok errors`",

@@ -1,6 +1,6 @@
 """How what commands find and make is printed.
 
-checks.py      what schemes --check prints
+checks.py      what check prints, and schemes --check
 comparison.py  how a comparison is printed
 encode.py      what encode prints
 errors.py      how errors of predictions are printed
