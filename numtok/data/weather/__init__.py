@@ -8,6 +8,5 @@ objects.py      objects of a zarr store, brought one at a time, tried again
 open_field.py   a field of a public store, open for reading
 places.py       what a place holds, opened: zarr, NetCDF, GRIB or a zip
 small_field.py  a small made-up field, on which tasks that read one are checked
-small_field.py  a small made-up field, on which tasks that read one are checked
 variables.py    what a variable of ERA5 is called, here and there
 """
