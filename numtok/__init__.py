@@ -1,36 +1,36 @@
 """Compare the ways of putting numbers into a language model and getting them out again.
 
-    analysis/          a closer look at data, models and reports
-    cli/               the command line: one thin file a command
-    data/              data before it is encoded: rows of files, tables, and what makes or brings
-                       them. No torch
-    encoding/          texts to tokens and values, and back: schemes, what lies around numbers,
-                       shards. No torch
-    evaluation/        what a model says of rows, beside what needs no model, as a report
-    metrics/           metrics: pure functions of truth and prediction. One file each, no torch
-    models/            models: a trunk, an embedder, heads, an objective; and numbers out of them
-    numerals/          numbers in text: from bytes to spans, values and exactly rounded decimals
-    stages/            the stages: each reads artifacts or files and writes one artifact; they meet
-                       on disk
-    store/             artifacts, complete or absent, and where independent work runs
-    sweeps/            sweeps: grids of experiments. A sweep drives the stages, so it stands above
-                       them
-    training/          from rows to a model: steps, checkpoints, curricula, and the files of a model
-    class_settings.py  the settings of a class of a registry, read and written
-    config.py          numtok.toml, the environment, and which of them wins
-    contracts.py       contract suites: checks of a thing of a registry, run to their first break
-    documents.py       small files that a user names, TOML and JSON, within bounds
-    errors.py          what a user can cause, one class a kind, each with its exit code
-    files.py           every file operation, behind one object that tests can make fail
-    kernels.py         numba, set up once: where compiled kernels are kept
-    plugins.py         folders of plugins, whose fault an error is, and their contracts
-    records.py         the rows and columns that cross stages
-    registry.py        a public name is a file name; spec strings with settings
-    reports.py         what eval writes and compare reads: a report, its predictions
-    seeds.py           random generators as a pure function of a key
-    sklearn.py         a fitted table as a regressor of scikit-learn
-    version.py         the version
-    __main__.py        python -m numtok
+analysis/          a closer look at data, models and reports
+cli/               the command line: one thin file a command
+data/              data before it is encoded: rows of files, tables, and what makes or brings
+                   them. No torch
+encoding/          texts to tokens and values, and back: schemes, what lies around numbers,
+                   shards. No torch
+evaluation/        what a model says of rows, beside what needs no model, as a report
+metrics/           metrics: pure functions of truth and prediction. One file each, no torch
+models/            models: a trunk, an embedder, heads, an objective; and numbers out of them
+numerals/          numbers in text: from bytes to spans, values and exactly rounded decimals
+stages/            the stages: each reads artifacts or files and writes one artifact; they meet
+                   on disk
+store/             artifacts, complete or absent, and where independent work runs
+sweeps/            sweeps: grids of experiments. A sweep drives the stages, so it stands above
+                   them
+training/          from rows to a model: steps, checkpoints, curricula, and the files of a model
+class_settings.py  the settings of a class of a registry, read and written
+config.py          numtok.toml, the environment, and which of them wins
+contracts.py       contract suites: checks of a thing of a registry, run to their first break
+documents.py       small files that a user names, TOML and JSON, within bounds
+errors.py          what a user can cause, one class a kind, each with its exit code
+files.py           every file operation, behind one object that tests can make fail
+kernels.py         numba, set up once: where compiled kernels are kept
+plugins.py         folders of plugins, whose fault an error is, and their contracts
+records.py         the rows and columns that cross stages
+registry.py        a public name is a file name; spec strings with settings
+reports.py         what eval writes and compare reads: a report, its predictions
+seeds.py           random generators as a pure function of a key
+sklearn.py         a fitted table as a regressor of scikit-learn
+version.py         the version
+__main__.py        python -m numtok
 """
 
 from numtok.version import __version__ as __version__

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from numtok.errors import DataError, TrainingFailed, UsageError, unknown
-from numtok.models.distributions.base import Predictive
+from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.presets import trunk
 from numtok.training.features import Features

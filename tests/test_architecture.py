@@ -198,7 +198,7 @@ def test_the_tree_keeps_the_rule(rule: Callable[[Modules], list[str]]) -> None:
 def test_the_folders_that_are_registries_are_found() -> None:
     found = {_name(folder) for folder in registry_folders(tree())}
     assert {"embedders", "figures", "heads", "metrics", "schemes", "tasks"} <= found
-    assert "distributions" not in found  # it has a base, and no names
+    assert "distributions" not in found
 
 
 # --- what is loaded ----------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """A closer look at data, models and reports.
 
-    figures/        kinds of figures: each file is one, and its name is the name of the kind
-    probing/        a model as a function of its numbers
-    profiling/      what the numbers of data are like, slot by slot, and what each scheme loses on
-                    them
-    nupa_tables.py  means of answers by digits, by task and by ranges of digits
+figures/        kinds of figures: each file is one, and its name is the name of the kind
+probing/        a model as a function of its numbers
+profiling/      what the numbers of data are like, slot by slot, and what each scheme loses on
+                them
+nupa_tables.py  means of answers by digits, by task and by ranges of digits
 """

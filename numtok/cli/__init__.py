@@ -1,37 +1,37 @@
 """The command line: one thin file a command.
 
-    output/       how what commands find and make is printed
-    check.py      numtok check
-    compare.py    numtok compare
-    demo.py       numtok demo
-    encode.py     numtok encode
-    errors.py     numtok errors
-    eval.py       numtok eval
-    explain.py    numtok explain
-    fetch.py      numtok fetch
-    figure.py     numtok figure
-    gc.py         numtok gc
-    gen.py        numtok gen
-    lineage.py    numtok lineage
-    ls.py         numtok ls
-    main.py       the app, its global options, errors to exit codes
-    nupa.py       numtok nupa
-    predict.py    numtok predict
-    probe.py      numtok probe
-    profile.py    numtok profile
-    report.py     numtok report
-    rm.py         numtok rm
-    schemes.py    numtok schemes
-    show.py       numtok show
-    sweep.py      numtok sweep
-    table.py      numtok table
-    train.py      numtok train
-    verify.py     numtok verify
-    _commands.py  runs numtok's own commands, each printed as it can be copied
-    _fitted.py    train and eval, where the data are a table
-    _named.py     the names of plugins in the help of a command
-    _shared.py    option types, and how tables are printed
-    _signals.py   signals end a command where nothing swallows them
-    _tasks.py     a task's options and their help
-    _usage.py     a command line that cannot be, in one line
+output/       how what commands find and make is printed
+check.py      numtok check
+compare.py    numtok compare
+demo.py       numtok demo
+encode.py     numtok encode
+errors.py     numtok errors
+eval.py       numtok eval
+explain.py    numtok explain
+fetch.py      numtok fetch
+figure.py     numtok figure
+gc.py         numtok gc
+gen.py        numtok gen
+lineage.py    numtok lineage
+ls.py         numtok ls
+main.py       the app, its global options, errors to exit codes
+nupa.py       numtok nupa
+predict.py    numtok predict
+probe.py      numtok probe
+profile.py    numtok profile
+report.py     numtok report
+rm.py         numtok rm
+schemes.py    numtok schemes
+show.py       numtok show
+sweep.py      numtok sweep
+table.py      numtok table
+train.py      numtok train
+verify.py     numtok verify
+_commands.py  runs numtok's own commands, each printed as it can be copied
+_fitted.py    train and eval, where the data are a table
+_named.py     the names of plugins in the help of a command
+_shared.py    option types, and how tables are printed
+_signals.py   signals end a command where nothing swallows them
+_tasks.py     a task's options and their help
+_usage.py     a command line that cannot be, in one line
 """

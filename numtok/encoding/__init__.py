@@ -1,30 +1,30 @@
 """Texts to tokens and values, and back: schemes, what lies around numbers, shards. No torch.
 
-    normalizers/        normalisations: values to a range that suits a scheme, and back. One file
-                        each, no torch
-    schemes/            number schemes: how a number is written as tokens. One file a scheme, no
-                        torch
-    slots/              where in the repeated structure of the rows a number stands
-    text_tokenizers/    text between numbers: lossless tokenizers of bytes. One file a tokenizer, no
-                        torch
-    automaton.py        the same for very many at once: a table of states
-    channel.py          what a scheme is given of numbers, and what its channel does not hold
-    codec.py            a column of texts to tokens and back, numbers and text together
-    dataset.py          one split of encoded data, in memory or mapped from disk
-    fit_codec.py        fits text tokenizer, normaliser and scheme on the train split
-    grammar.py          which token sequences are numbers, and all of them with their values
-    in_memory.py        texts as rows of encoded data, in memory
-    number_sample.py    samples of numbers and rows, the same in any division
-    panics.py           panics of Hugging Face's library as exceptions
-    row_keys.py         keys of numbers, by which samples are the same in any division
-    sample_literals.py  literals that schemes are tried out on
-    scheme_digest.py    the digest of a scheme's output
-    scheme_spec.py      the scheme of a spec, also that of a file
-    shards.py           writes Parquet shards
-    splits.py           the splits of an encoded artifact
-    targets.py          targets and answer starts, from characters to numbers and tokens
-    texts.py            columns of texts as bytes, the numbers found in them, and the pieces in
-                        between
-    train_numbers.py    what of its numbers that needs: moments, a sample as written
-    unit.py             one unit of encode: rows in, shards and a receipt out
+normalizers/        normalisations: values to a range that suits a scheme, and back. One file
+                    each, no torch
+schemes/            number schemes: how a number is written as tokens. One file a scheme, no
+                    torch
+slots/              where in the repeated structure of the rows a number stands
+text_tokenizers/    text between numbers: lossless tokenizers of bytes. One file a tokenizer, no
+                    torch
+automaton.py        the same for very many at once: a table of states
+channel.py          what a scheme is given of numbers, and what its channel does not hold
+codec.py            a column of texts to tokens and back, numbers and text together
+dataset.py          one split of encoded data, in memory or mapped from disk
+fit_codec.py        fits text tokenizer, normaliser and scheme on the train split
+grammar.py          which token sequences are numbers, and all of them with their values
+in_memory.py        texts as rows of encoded data, in memory
+number_sample.py    samples of numbers and rows, the same in any division
+panics.py           panics of Hugging Face's library as exceptions
+row_keys.py         keys of numbers, by which samples are the same in any division
+sample_literals.py  literals that schemes are tried out on
+scheme_digest.py    the digest of a scheme's output
+scheme_spec.py      the scheme of a spec, also that of a file
+shards.py           writes Parquet shards
+splits.py           the splits of an encoded artifact
+targets.py          targets and answer starts, from characters to numbers and tokens
+texts.py            columns of texts as bytes, the numbers found in them, and the pieces in
+                    between
+train_numbers.py    what of its numbers that needs: moments, a sample as written
+unit.py             one unit of encode: rows in, shards and a receipt out
 """

@@ -2,7 +2,7 @@
 
 A number is known by a hash of its row (of its id and content) and its place in
 it, and those with the smallest hashes are the sample (bottom-k, as in
-``_tallies``): every number is as likely in it as any other. Numbers of rows that
+``row_keys``): every number is as likely in it as any other. Numbers of rows that
 are equal, with equal ids, have equal hashes: they are in it together, once, with
 a weight.
 """

@@ -94,8 +94,8 @@ def _keys(  # type: ignore[no-untyped-def]
 
 
 def keys_of(ids: Texts, texts: Texts, spans: Spans, numerals: Numerals) -> NDArray[np.uint64]:
-    """The hash of each number, uint64[n], by which samples are taken (``_sampled``); ``ids`` tell
-    the rows apart."""
+    """The hash of each number, uint64[n], by which samples are taken (``number_sample``); ``ids``
+    tell the rows apart."""
     keys = np.empty(len(spans.starts), np.uint64)
     digits, exponents, negative, _ = numerals.significands
     _keys(

@@ -27,8 +27,8 @@ KEPT = 1 << 19  # numbers
 
 class NumberSample:
     """Some numbers as written, each as likely to be among them as any other: all, or the 524,288
-    with the smallest hashes (``_sampled``). They depend neither on the division nor on the order
-    of the parts. A number of many bytes is counted, but never among them.
+    with the smallest hashes (``number_sample``). They depend neither on the division nor on the
+    order of the parts. A number of many bytes is counted, but never among them.
     """
 
     def __init__(self) -> None:

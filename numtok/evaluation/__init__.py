@@ -1,23 +1,23 @@
 """What a model says of rows, beside what needs no model, as a report.
 
-    comparison/         several reports side by side: experiments, seeds, limits, published tables
-    published/          the numbers printed in the papers: one TOML file a table, with what is
-                        doubtful about it
-    answers.py          whole answers that a model writes to a report
-    baselines.py        what needs no model: mean, nearest, linear, ...
-    batch_size.py       rows in batches that memory has room for
-    calibration.py      how far a calibrated head is off, target by target
-    evaluated_split.py  what every evaluation of texts is of: a model, and rows of a split
-    label_baselines.py  what needs no model for labels: majority, TF-IDF
-    labels.py           a model of labels and a split to predictions and a report
-    number_parts.py     numbers in sign, mantissa and exponent: which are wrong, how often
-    predict.py          predictions and their distributions, batch by batch
-    prediction_mode.py  how a model is asked: for numbers, labels or answers
-    queries.py          which numbers a model is asked for, and which of them together
-    ranges.py           which truths lie outside the range of the train split
-    report_files.py     report artifacts and their predictions, written and read
-    scoring.py          from predictions to the figures of a report
-    seen_values.py      values of a target in the train split
-    table_notes.py      what a reader of a report on a table must know of its densities
-    tables.py           its predictions, distributions and likelihoods
+comparison/         several reports side by side: experiments, seeds, limits, published tables
+published/          the numbers printed in the papers: one TOML file a table, with what is
+                    doubtful about it
+answers.py          whole answers that a model writes to a report
+baselines.py        what needs no model: mean, nearest, linear, ...
+batch_size.py       rows in batches that memory has room for
+calibration.py      how far a calibrated head is off, target by target
+evaluated_split.py  what every evaluation of texts is of: a model, and rows of a split
+label_baselines.py  what needs no model for labels: majority, TF-IDF
+labels.py           a model of labels and a split to predictions and a report
+number_parts.py     numbers in sign, mantissa and exponent: which are wrong, how often
+predict.py          predictions and their distributions, batch by batch
+prediction_mode.py  how a model is asked: for numbers, labels or answers
+queries.py          which numbers a model is asked for, and which of them together
+ranges.py           which truths lie outside the range of the train split
+report_files.py     report artifacts and their predictions, written and read
+scoring.py          from predictions to the figures of a report
+seen_values.py      values of a target in the train split
+table_notes.py      what a reader of a report on a table must know of its densities
+tables.py           its predictions, distributions and likelihoods
 """

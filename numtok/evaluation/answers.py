@@ -1,7 +1,7 @@
 """A model that writes whole answers, on one split: what it wrote, and the report of it.
 
 Every row's answer is written from left to right behind the text before it, until the model ends it;
-nothing of the true answer is seen. Numbers are asked for one by one elsewhere (``_predict``), each
+nothing of the true answer is seen. Numbers are asked for one by one elsewhere (``predict``), each
 behind the true text before it.
 """
 

@@ -30,9 +30,9 @@ from numtok.evaluation.batch_size import BatchSizer
 from numtok.evaluation.queries import number_names, queries_of
 from numtok.models.batches import Batch, Batches, positions, ranges
 from numtok.models.decoding import LONGEST, NumberReadings, Reader
-from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.multiples import Multiples
+from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import Empirical as Drawn
 from numtok.models.distributions.tailed import Tailed
 from numtok.models.heads.base import Calibration, ValueHead

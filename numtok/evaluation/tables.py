@@ -26,9 +26,9 @@ from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import Progress, baseline_figures, number_baselines, score
 from numtok.evaluation.table_notes import often_repeated, ruled_by_tails
 from numtok.metrics.base import Metric
-from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.harrell_davis import harrell_davis
+from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.sampling import Sampling
 from numtok.models.distributions.tailed import Tailed

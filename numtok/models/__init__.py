@@ -1,24 +1,24 @@
 """Models: a trunk, an embedder, heads, an objective; and numbers out of them.
 
-    distributions/  predictive distributions: what every head says about a number, in raw units.
-                    numpy only
-    embedders/      how a number goes in: tokens and their values to vectors
-    heads/          how a number comes out: hidden states to numbers
-    objectives/     what a model learns from a row: what it sees, and what it must predict
-    trunks/         what lies between embeddings and heads
-    batches.py      rows to padded batches, in an order that is a pure function
-    decoding.py     numbers out of a model, by the grammar or free of it
-    gated.py        a gated MLP: the projection of the state before a prefix
-    generation.py   whole answers out of a model, token by token
-    inputs.py       a batch as tensors, on the host or on a device
-    likelihood.py   how probable whole rows are, tokens and numbers together
-    made_up.py      small made-up batches: what parts of models are checked on
-    model.py        embedder, trunk and heads together
-    prefixed.py     token vectors, and before each number one made of its value
-    presets.py      sizes of models by name
-    projections.py  a number's embedding after the first layer norm, on one direction
-    regressor.py    perceptron and head together: a model of tables
-    settings.py     what model.json says of a model: its parts and their sizes
-    steps.py        the hidden states that predict numbers, token by token
-    vocabulary.py   which token ids are numbers, and what multiplies the value beside them
+distributions/  predictive distributions: what every head says about a number, in raw units.
+                numpy only
+embedders/      how a number goes in: tokens and their values to vectors
+heads/          how a number comes out: hidden states to numbers
+objectives/     what a model learns from a row: what it sees, and what it must predict
+trunks/         what lies between embeddings and heads
+batches.py      rows to padded batches, in an order that is a pure function
+decoding.py     numbers out of a model, by the grammar or free of it
+gated.py        a gated MLP: the projection of the state before a prefix
+generation.py   whole answers out of a model, token by token
+inputs.py       a batch as tensors, on the host or on a device
+likelihood.py   how probable whole rows are, tokens and numbers together
+made_up.py      small made-up batches: what parts of models are checked on
+model.py        embedder, trunk and heads together
+prefixed.py     token vectors, and before each number one made of its value
+presets.py      sizes of models by name
+projections.py  a number's embedding after the first layer norm, on one direction
+regressor.py    perceptron and head together: a model of tables
+settings.py     what model.json says of a model: its parts and their sizes
+steps.py        the hidden states that predict numbers, token by token
+vocabulary.py   which token ids are numbers, and what multiplies the value beside them
 """

@@ -1,9 +1,9 @@
 """Numbers in text: from bytes to spans, values and exactly rounded decimals.
 
-    column.py    a column of numbers: values, and literals as written
-    decimals.py  literals to the nearest float64, and exact rounding to few digits
-    literals.py  one literal's value and digits, in plain Python
-    policy.py    what is a number: the settings of the scanner
-    scan.py      finds the numbers in a column of bytes
-    _eight.py    eight digits at a time, for the two kernels that read digits
+column.py    a column of numbers: values, and literals as written
+decimals.py  literals to the nearest float64, and exact rounding to few digits
+literals.py  one literal's value and digits, in plain Python
+policy.py    what is a number: the settings of the scanner
+scan.py      finds the numbers in a column of bytes
+_eight.py    eight digits at a time, for the two kernels that read digits
 """

@@ -1,8 +1,8 @@
 """Encode: texts full of numbers -> Parquet shards of tokens and numbers.
 
-1. ``_inputs.plan`` reads every byte once: digests, and units of 64 MiB.
-2. ``_fit`` fits the codec on the train split; it is kept as ``scheme.json``.
-3. ``_encode_unit`` makes each unit one shard a split and a receipt. Units are
+1. ``units.plan`` reads every byte once: digests, and units of 64 MiB.
+2. ``fit_codec`` fits the codec on the train split; it is kept as ``scheme.json``.
+3. ``encoding.unit`` makes each unit one shard a split and a receipt. Units are
    independent, so they run in any process, and a killed run continues with
    those that are left.
 """

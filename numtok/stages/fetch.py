@@ -6,8 +6,9 @@
 3. The version of a table or of texts is taken over the bytes of its files, wherever they came
    from.
 
-A field is cut out of its source as it is read (``_field``), and nothing else is kept. Its version
-is taken over what is asked for, and over the bytes of its files where these are on this machine.
+A field is cut out of its source as it is read (``fetching.field``), and nothing else is kept. Its
+version is taken over what is asked for, and over the bytes of its files where these are on this
+machine.
 """
 
 import hashlib

@@ -1,9 +1,9 @@
 """Probe: a model as a function of its numbers, measured.
 
 Is it continuous, or does it say only values that it has seen (xVal, Sections 2.1 and 3.3)? Five
-forms: over the samples of a split or over one input number (``_probed_numbers``), how sure it is of
-a text along one of its numbers (``_probed_confidence``), and without data the embedding of a number
-(``_probed_embedding``) and of number tokens (``_probed_tokens``).
+forms: over the samples of a split or over one input number (``probing.numbers``), how sure it is of
+a text along one of its numbers (``confidence``), and without data the embedding of a number
+(``embedding``) and of number tokens (``tokens``).
 """
 
 import math
@@ -95,7 +95,7 @@ class Config:
         The number of the row that is swept, the id of the row, from where to where, and in how
         many points.
     top, digits
-        As in ``_probed_numbers.ProbeOptions``.
+        As in ``probing.numbers.ProbeOptions``.
     embedding, pca
         The forms that need no data; with ``encoded``, ``pca`` is of the tokens of its train split.
     confidence, text, label

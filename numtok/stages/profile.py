@@ -1,11 +1,11 @@
 """Profile: what the numbers of a data set are like, and what each scheme would cost and lose.
 
-1. ``_inputs.plan`` and ``Screening`` give the rows that ``encode`` would take.
-2. ``_profile_unit`` counts each unit in one pass: every number in its slot
-   (``_slots``), with statistics (``_tallies``) and samples (``_sampled``) that
+1. ``units.plan`` and ``Screening`` give the rows that ``encode`` would take.
+2. ``profiling.unit`` counts each unit in one pass: every number in its slot
+   (``slots``), with statistics (``slot_statistics``) and samples (``number_sample``) that
    can be merged.
-3. ``_losses`` writes the sample of each slot in each scheme and reads it back;
-   ``_verdicts`` says in words what is lost.
+3. ``scheme_error`` writes the sample of each slot in each scheme and reads it back;
+   ``warnings`` says in words what is lost.
 
 Nothing is written, and the result depends on the rows and the units alone, not
 on the number of workers.
@@ -88,7 +88,7 @@ class Config:
 
 @dataclass(frozen=True)
 class SlotLoss:
-    """What one scheme does to one slot; the fields are those of ``_losses.Loss``."""
+    """What one scheme does to one slot; the fields are those of ``scheme_error.Loss``."""
 
     slot: str
     tokens_per_number: float

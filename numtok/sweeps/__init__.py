@@ -1,10 +1,10 @@
 """Sweeps: grids of experiments. A sweep drives the stages, so it stands above them.
 
-    averages.py   mean and deviation of every way over the data sets
-    changes.py    a sweep's file as parsed, and what --set changes in it
-    file.py       that file: tables of options, in which a list is an axis
-    plan.py       what it stands for: the points of all axes
-    runs.py       a training and its evaluation each, done side by side
-    selection.py  the best on the validation split; successive halving
-    sweep.py      every combination of a file: made, chosen, compared
+averages.py   mean and deviation of every way over the data sets
+changes.py    a sweep's file as parsed, and what --set changes in it
+file.py       that file: tables of options, in which a list is an axis
+plan.py       what it stands for: the points of all axes
+runs.py       a training and its evaluation each, done side by side
+selection.py  the best on the validation split; successive halving
+sweep.py      every combination of a file: made, chosen, compared
 """

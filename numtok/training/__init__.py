@@ -1,20 +1,20 @@
 """From rows to a model: steps, checkpoints, curricula, and the files of a model.
 
-    checkpoint.py          where training stands, written whole or not at all
-    curriculum.py          phases of training with rows of their own, as a file says them
-    curriculum_sampler.py  which rows each step learns under a curriculum
-    device.py              how fast a device multiplies matrices, how much memory was taken
-    exact_match.py         how many answers a model writes exactly, while it learns
-    features.py            columns of a table to inputs, with constants of the train split
-    labels.py              which labels there are to learn
-    loop.py                the loop: budget, records, checkpoints
-    model_files.py         model artifacts, written and read
-    prefetch.py            prepares batches ahead, in threads
-    profiler.py            where the time of training goes
-    regressor_files.py     models of tables, written and read
-    signals.py             an interrupt waits for the end of a step
-    table_learner.py       the epochs of fitting one, and their state
-    trained_table.py       a fitted model of a table with all that its predictions need
-    trainer.py             the steps of training, and their state
-    warm_start.py          a model that begins with the weights of another one
+checkpoint.py          where training stands, written whole or not at all
+curriculum.py          phases of training with rows of their own, as a file says them
+curriculum_sampler.py  which rows each step learns under a curriculum
+device.py              how fast a device multiplies matrices, how much memory was taken
+exact_match.py         how many answers a model writes exactly, while it learns
+features.py            columns of a table to inputs, with constants of the train split
+labels.py              which labels there are to learn
+loop.py                the loop: budget, records, checkpoints
+model_files.py         model artifacts, written and read
+prefetch.py            prepares batches ahead, in threads
+profiler.py            where the time of training goes
+regressor_files.py     models of tables, written and read
+signals.py             an interrupt waits for the end of a step
+table_learner.py       the epochs of fitting one, and their state
+trained_table.py       a fitted model of a table with all that its predictions need
+trainer.py             the steps of training, and their state
+warm_start.py          a model that begins with the weights of another one
 """

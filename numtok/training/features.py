@@ -23,7 +23,7 @@ _LEAST_ROOM = 1 << 30  # bytes that inputs may take on any machine
 
 
 class Features(NamedTuple):
-    """``n`` rows of features, as ``tables.Table`` has them."""
+    """``n`` rows of features, as ``data.tables.table.Table`` has them."""
 
     numbers: NDArray[np.float64]  # [n, number features], NaN is missing
     categories: "Sequence[pa.Array[Any]]"  # strings [n] of each category feature, null is missing

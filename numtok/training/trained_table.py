@@ -16,7 +16,7 @@ from torch import Tensor
 
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.errors import UsageError
-from numtok.models.distributions.base import Predictive
+from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueHead, tiled
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp

@@ -1,10 +1,10 @@
 """What the numbers of data are like, slot by slot, and what each scheme loses on them.
 
-    length_leakage.py   what the number of its tokens tells of a number
-    scheme_error.py     a scheme tried out on the sample of each slot
-    short_values.py     values as short as they can be told apart
-    slot_profile.py     the figures of one slot
-    slot_statistics.py  statistics of the numbers of each slot, in one pass
-    unit.py             one unit of profile: rows in, statistics out; units merged
-    warnings.py         what is lost, in words, the worst first
+length_leakage.py   what the number of its tokens tells of a number
+scheme_error.py     a scheme tried out on the sample of each slot
+short_values.py     values as short as they can be told apart
+slot_profile.py     the figures of one slot
+slot_statistics.py  statistics of the numbers of each slot, in one pass
+unit.py             one unit of profile: rows in, statistics out; units merged
+warnings.py         what is lost, in words, the worst first
 """

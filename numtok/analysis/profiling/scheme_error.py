@@ -2,7 +2,7 @@
 
 Numbers are written in the scheme and read back, and what comes back is compared
 with what stood there: all values of a slot that has few, else those of a sample
-(``_sampled``). What follows from counts is exact all the same: a slot whose
+(``number_sample``). What follows from counts is exact all the same: a slot whose
 smallest and largest numbers are not clipped has none that are, numbers far
 beyond the range of a scheme are counted by their decade, and nothing is lost of
 numbers with no more digits than the scheme keeps.

@@ -205,7 +205,7 @@ class Distinct:
 
 
 def _unhash(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The inverse of :func:`_hash`."""
+    """The inverse of :func:`hash_word`."""
     words = words.copy()
     for shift, multiplier in ((_S31, _M2), (_S27, _M1), (_S30, _ONE)):
         whole = words.copy()

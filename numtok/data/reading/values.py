@@ -1,6 +1,6 @@
 """Values of JSON where they stand in a block of lines, read in columns, compiled.
 
-A value is given by its bounds in the block, as ``_lines.find_lines`` finds them.
+A value is given by its bounds in the block, as ``lines.find_lines`` finds them.
 Whether the block is JSON is another's to say (``msgspec``, which reads every
 line): here only the plain forms of the fields of a row are read, and what is
 not of such a form is told by ``None``, for a slower way that knows them all.

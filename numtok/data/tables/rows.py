@@ -12,7 +12,7 @@ VALIDATION = "validation"  # the split that is looked at; without it rows are he
 
 
 def read_table_of(artifact: Artifact) -> Table:
-    """All rows; raises as ``tables.read_table``."""
+    """All rows; raises as ``table.read_table``."""
     names = sorted(output.path for output in artifact.files() if output.path != TABLE_FILE)
     return read_table(artifact.path, names)
 

@@ -1,9 +1,9 @@
 """Places in the structure of texts, compiled: a tree of them, and JSON-like texts walked along it.
 
 A place is what a number of one row has in common with numbers of other rows: a
-path of keys and indices in JSON-like text, a column of a table (``_tables``), a
-word before it in other text (``_wording``). Places are nodes of one tree, found
-by (parent, kind, code) in a hash table; ``_slots`` says what they mean and
+path of keys and indices in JSON-like text, a column of a table (``tables``), a
+word before it in other text (``wording``). Places are nodes of one tree, found
+by (parent, kind, code) in a hash table; ``slots`` says what they mean and
 which of them become one.
 """
 

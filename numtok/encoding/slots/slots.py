@@ -1,7 +1,7 @@
 """Slots: where in the repeated structure of the rows a number stands.
 
 The rule, the same for any order and division of the rows (as long as they have
-no more than ``_places.NODES`` places; what is beyond is one slot, ``(elsewhere)``):
+no more than ``places.NODES`` places; what is beyond is one slot, ``(elsewhere)``):
 
 1. A target of the row is in the slot of its name.
 2. In a row that is one list or object, in JSON or as Python prints it, the slot

@@ -1,6 +1,6 @@
 """Places in texts that are neither JSON-like nor tables, compiled: by the words around a number.
 
-Three levels, each coarser than the one before; ``_slots`` says when the next is
+Three levels, each coarser than the one before; ``slots`` says when the next is
 taken:
 
 - a *place* in a template: the words of the row up to its last number are the

@@ -19,8 +19,8 @@ from torch import Tensor
 from numtok.encoding.automaton import Automaton
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.encoding.schemes.base import Scheme
-from numtok.models.distributions.base import Predictive, checked
 from numtok.models.distributions.decoder_cells import cells, nearest_tokens
+from numtok.models.distributions.predictive import Predictive, checked
 from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.sampling import Sampling
 

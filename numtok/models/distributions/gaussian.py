@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.models.distributions import normal, piecewise
-from numtok.models.distributions.base import Predictive, checked
+from numtok.models.distributions.predictive import Predictive, checked
 
 # Corners for what has no closed form, in deviations. Its error falls with the square of the step.
 _GRID = np.linspace(-12, 12, 4801)

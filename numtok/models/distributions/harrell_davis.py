@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.models.distributions.base import checked
+from numtok.models.distributions.predictive import checked
 
 _NEGLIGIBLE = 2.0**-53  # a weight below it is none: what float64 rounds away of the sum of all
 _TINY = 1e-300  # in place of a zero that would be divided by

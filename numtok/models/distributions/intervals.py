@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.models.distributions import piecewise
-from numtok.models.distributions.base import Predictive, checked
+from numtok.models.distributions.predictive import Predictive, checked
 
 _POINT, _BOUNDED, _UNBOUNDED, _NONE = range(4)  # what counts first at a value that several hold
 

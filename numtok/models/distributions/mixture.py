@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.models.distributions import normal, piecewise
-from numtok.models.distributions.base import Predictive, checked
+from numtok.models.distributions.predictive import Predictive, checked
 
 Floats = NDArray[np.float64]
 

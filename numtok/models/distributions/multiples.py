@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import Scaling
 from numtok.models.distributions import piecewise
-from numtok.models.distributions.base import Predictive, checked
+from numtok.models.distributions.predictive import Predictive, checked
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.models.distributions.base import Predictive, checked
+from numtok.models.distributions.predictive import Predictive, checked
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from numtok.contracts import (
 )
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.errors import UsageError
-from numtok.models.distributions.base import Predictive
+from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import HEADS, Head, ValueHead, ValueReader
 from numtok.models.made_up import vocabularies
 

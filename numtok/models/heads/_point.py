@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from numtok.encoding.normalizers.base import Scaling
-from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.gaussian import Gaussian
+from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueReader, linear_flops
 
 DESCRIPTION = "Gaussian around the head's prediction, its deviation the validation error"

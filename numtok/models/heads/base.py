@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from numtok.encoding.normalizers.base import NORMALIZERS, Scaling
 from numtok.errors import UsageError
-from numtok.models.distributions.base import PREDICTIVE, Predictive
+from numtok.models.distributions.predictive import PREDICTIVE, Predictive
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import Check, MemberCall, a, describe
 from numtok.registry import Registry

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from numtok.encoding.normalizers.base import Scaling
 from numtok.errors import UsageError
-from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.gaussian import Gaussian
+from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads._point import PointReader, normalized_targets
 from numtok.models.heads._selector import Selector
 from numtok.models.heads.base import Calibration, ValueHead, ValueReader, projection

@@ -12,8 +12,8 @@ from torch.nn import functional as F
 
 from numtok.encoding.normalizers.base import Scaling
 from numtok.errors import UsageError
-from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.intervals import Intervals
+from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
 
 _MOST = 1 << 20

@@ -70,8 +70,9 @@ def only(marks: Any, kind: type[Mark]) -> Any:
 @pytest.mark.parametrize(
     "name",
     [
-        *("figures._labels", "figures._measures", "figures._picture", "figures._settings"),
-        *("figures._tables", "figures.lines", "figures.truth", "stages._experiments"),
+        *("analysis.figures._labels", "analysis.figures._measures", "analysis.figures._picture"),
+        *("analysis.figures._settings", "analysis.figures._tables", "analysis.figures.lines"),
+        *("analysis.figures.truth", "evaluation.comparison.experiments"),
     ],
 )
 def test_the_examples_are_right(name: str) -> None:

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.models.distributions import multiples as module
-from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.multiples import Multiples
+from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.tailed import Tailed
 
 Floats = NDArray[np.float64]

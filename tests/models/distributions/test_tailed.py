@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.models.distributions import tailed as module
-from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.intervals import Intervals
+from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.tailed import Tailed
 

@@ -24,8 +24,8 @@ from numtok.encoding.normalizers.base import (
     fit,
 )
 from numtok.errors import UsageError
-from numtok.models.distributions.base import Predictive
 from numtok.models.distributions.decoded import DecoderDistribution
+from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp
