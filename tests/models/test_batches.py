@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from numtok.models import batches as module
+from numtok import seeds
 from numtok.models.batches import PAD, Batch, Batches, positions, ranges
 from numtok.seeds import generator, seed_of, uniforms
 from numtok.training.prefetch import prefetched
@@ -50,7 +50,7 @@ def same(one: Batch, other: Batch) -> bool:
 
 def test_uniforms_are_those_of_splitmix64(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its first outputs for this seed, as they are printed for many implementations."""
-    monkeypatch.setattr(module, "seed_of", lambda *key: 1234567)
+    monkeypatch.setattr(seeds, "seed_of", lambda *key: 1234567)
     printed = [
         *(6457827717110365317, 3203168211198807973, 9817491932198370423),
         *(4593380528125082431, 16408922859458223821),

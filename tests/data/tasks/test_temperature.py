@@ -493,7 +493,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
-    config = Config("temperature,stations=3..4", 300, from_=str(fakefields.small()))
+    times = hours(60 * DAY)
+    field = fakefields.make(tmp_path, times, waves(times, 256))
+    config = Config("temperature,stations=3..4", 300, from_=str(field.path))
     alone = make(replace(config, workers=1), tmp_path / "one")
     together = make(replace(config, workers=2), tmp_path / "two")
     assert contents(alone) == contents(together)

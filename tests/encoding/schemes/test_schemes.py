@@ -486,12 +486,12 @@ def test_a_plugin_is_forgotten_with_its_folder() -> None:
 
 
 def test_a_plugin_with_the_name_of_another_scheme_is_refused(plugins: Path) -> None:
-    (plugins / "encoding/schemes/p10.py").write_text(SOURCE, "utf-8")
+    (plugins / "schemes/p10.py").write_text(SOURCE, "utf-8")
     add_plugin_folders([plugins])
     with pytest.raises(UsageError) as found:
         SCHEMES.build("p1000")
     assert str(found.value) == (
-        f"two files define the scheme 'p10': in {ROOT / 'numtok/schemes'} and in "
+        f"two files define the scheme 'p10': in {ROOT / 'numtok/encoding/schemes'} and in "
         f"{plugins.resolve() / 'schemes'}; rename the plugin's file"
     )
 
