@@ -143,8 +143,9 @@ def test_the_command_of_the_page_is_a_command(
 def test_an_example_is_in_the_house_style(file: str) -> None:
     text = (PLUGINS | COMMAND)[file]
     for command in (["format", "--check"], ["check"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--no-cache"]
         done = subprocess.run(
-            ["ruff", *command, "--no-cache", "--stdin-filename", f"tests/plugins/{file}", "-"],
+            [*ruff, "--stdin-filename", f"tests/plugins/{file}", "-"],
             cwd=ROOT,
             input=text,
             capture_output=True,

@@ -122,7 +122,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.models.objectives.base import Objective, masked
+from numtok.models.objectives.base import Objective, masked_batch
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Mine(Objective):
         return "targets"
 
     def example(self, batch, random):
-        return masked(batch, batch.number_tokens(batch.is_target))
+        return masked_batch(batch, batch.number_tokens(batch.is_target))
 """
 
 METRIC = '''
@@ -302,23 +302,24 @@ FAULTS = {
     ),
     # --- objectives
     "no example": Fault(
-        "objective", "return masked(", "masked(", ("Mine.example gives None", "TrainingBatch"),
+        "objective", "return masked_batch(", "masked_batch(",
+        ("Mine.example gives None", "TrainingBatch"),
     ),
     "labels of another type": Fault(
-        "objective", "return masked(batch, batch.number_tokens(batch.is_target))",
-        "made = masked(batch, batch.number_tokens(batch.is_target)); "
+        "objective", "return masked_batch(batch, batch.number_tokens(batch.is_target))",
+        "made = masked_batch(batch, batch.number_tokens(batch.is_target)); "
         "return replace(made, labels=made.labels.astype(np.int32))",
         ("Mine.example, labels gives ndarray int32[", "int64[K], K = "),
     ),
     "truths in a column of their own": Fault(
-        "objective", "return masked(batch, batch.number_tokens(batch.is_target))",
-        "made = masked(batch, batch.number_tokens(batch.is_target)); "
+        "objective", "return masked_batch(batch, batch.number_tokens(batch.is_target))",
+        "made = masked_batch(batch, batch.number_tokens(batch.is_target)); "
         "return replace(made, number_values=made.number_values[:, None])",
         ("Mine.example, number_values gives ndarray float32[", ", 1]", "float32[N], N = "),
     ),
     "places that do not rise": Fault(
-        "objective", "return masked(batch, batch.number_tokens(batch.is_target))",
-        "made = masked(batch, batch.number_tokens(batch.is_target)); "
+        "objective", "return masked_batch(batch, batch.number_tokens(batch.is_target))",
+        "made = masked_batch(batch, batch.number_tokens(batch.is_target)); "
         "return replace(made, where=made.where[::-1].copy())",
         ("Mine.example, where gives places that do not rise",),
     ),

@@ -250,7 +250,7 @@ WHOLE = steps()[0].content
         (
             "mine",
             WHOLE.replace("@dataclass(frozen=True)", "@dataclass(frozen=True"),
-            "{file}, line 26: SyntaxError: '(' was never closed; correct the file, or leave its "
+            "{file}, line 34: SyntaxError: '(' was never closed; correct the file, or leave its "
             "folder out of [plugins] in numtok.toml",
         ),
         (
@@ -319,7 +319,7 @@ def test_a_plugin_with_a_mistake_is_named_in_one_line(
     schemes = folder_with(tmp_path, **{file: source}).resolve() / "plugins" / "schemes"
     ran = numtok("schemes", "--check", file)
     places = {"file": schemes / f"{file}.py", "folder": schemes}
-    expected = message.format(package=ROOT / "numtok" / "schemes", **places)
+    expected = message.format(package=ROOT / "numtok" / "encoding" / "schemes", **places)
     assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {expected}\n")
 
 

@@ -86,8 +86,8 @@ def test_freed_memory_is_kept_for_the_next_step() -> None:
     """In a process of its own; another C library than glibc takes no notice."""
     program = """
 import psutil, torch
-from numtok.training.device import keep_freed_memory
-keep_freed_memory()
+from numtok.training.device import tune_malloc
+tune_malloc()
 before = psutil.Process().memory_info().rss
 torch.ones(1 << 26)
 print(psutil.Process().memory_info().rss - before)

@@ -156,7 +156,7 @@ def row(asked: Wording, operands: tuple[str, ...], answer: str) -> WordedRow:
     """The text of a question and its answer.
 
     >>> row(Wording("Add: ", " + ", ""), ("1/2", "1/3"), "5/6")
-    Row(text='Add: 1/2 + 1/3 = 5/6', operands=[(5, 8), (11, 14)], answer=[(17, 18), (19, 20)])
+    WordedRow(text='Add: 1/2 + 1/3 = 5/6', operands=[(5, 8), (11, 14)], answer=[(17, 18), (19, 20)])
     """
     text = asked.before
     spans = []
