@@ -1,0 +1,240 @@
+"""What every scheme must do with tokens one by one: which may follow, which values are theirs."""
+
+import math
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from numtok.contracts import expect, fail
+from numtok.encoding.sample_literals import decade_of, sample
+from numtok.encoding.scheme_digest import at_defaults
+from numtok.encoding.schemes._tokens import by_number, shortened, token_ids, token_names
+from numtok.encoding.schemes.base import (
+    Bounds,
+    Failure,
+    Next,
+    Outcome,
+    Scheme,
+)
+from numtok.numerals.column import Numerals
+
+_LONGEST_WALK = 24  # tokens, after which a walk ends as soon as it may
+_HOPELESS_WALK = 200  # tokens, after which a walk that may never end is given up
+
+
+def _walked(scheme: Scheme, tokens: Sequence[int]) -> bool:
+    """True if ``next`` allows these tokens of the vocabulary, in turn, and the end after them."""
+    for index, token in enumerate(tokens):
+        if not scheme.next(tuple(tokens[:index])).allowed[token]:
+            return False
+    return scheme.next(tuple(tokens)).may_end
+
+
+def _garbage(scheme: Scheme, seed: int) -> list[list[int]]:
+    """Token sequences: none, random ones, spoilt numbers, some with ids beyond the vocabulary."""
+    rng = random.Random(seed)
+    size, width = len(scheme.vocabulary()), scheme.tokens_per_number
+    beyond = [token for token in (size, size + 1, 65_535, 2**31, 2**32 - 1) if token >= size]
+    garbage: list[list[int]] = [[], [], *([token] for token in beyond)]
+    for _ in range(150):
+        length = width if width and rng.random() < 0.5 else rng.randrange(8)
+        garbage.append([rng.randrange(size) for _ in range(length)])
+    numbers = by_number(scheme.encode(Numerals.of_literals(sample(scheme, seed)[-150:])))
+    for number in numbers:
+        tokens = list(number)
+        tokens[rng.randrange(len(tokens))] = rng.randrange(size)
+        garbage.append(tokens + [rng.randrange(size)] * rng.choice((0, 0, 0, 1)))
+    for tokens in rng.sample(garbage[7:], 40):
+        garbage.append([*tokens[:-1], rng.choice(beyond)])
+    return [*garbage, [], [0] * 3000, [size - 1] * 3000]
+
+
+def check_garbage(scheme: Scheme, seed: int) -> None:
+    """Any tokens at all are read without an error, and those that are no number are malformed.
+
+    Where every number has one length, that is all that ``next`` forbids; else no tokens, and
+    tokens outside the vocabulary.
+    """
+    name, garbage = "garbage", _garbage(scheme, seed)
+    size, width = len(scheme.vocabulary()), scheme.tokens_per_number
+    channel = None
+    if scheme.channel:
+        odd = (0.0, -1.5, math.nan, math.inf, -math.inf, 1e-40, 3e38)
+        channel = np.array([odd[index % len(odd)] for index in range(len(garbage))], np.float32)
+    decoded = scheme.decode(*token_ids(garbage), channel)
+    columns = zip(garbage, decoded.failures.tolist(), decoded.values.tolist(), strict=True)
+    for index, (tokens, failure, value) in enumerate(columns):
+        if failure not in list(Failure):
+            told = f"got failure {failure}, expected one of Failure"
+            fail(scheme, name, f"{token_names(scheme, tokens)}: {told}")
+        if failure and not math.isnan(value):
+            told = f"got {value} beside a failure, expected nan"
+            fail(scheme, name, f"{token_names(scheme, tokens)}: {told}")
+        outside = not tokens or max(tokens) >= size
+        bad = outside or (width and (len(tokens) != width or not _walked(scheme, tokens)))
+        if bad and failure != Failure.MALFORMED:
+            got = Failure(failure).name.lower() if failure else decoded.literal(index)
+            fail(scheme, name, f"{token_names(scheme, tokens)}: got {got}, expected malformed")
+    nothing = scheme.decode(*token_ids([]), None if channel is None else channel[:0])
+    expect(scheme, name, "no numbers: values", len(nothing.values), 0)
+
+
+def _forbidden(scheme: Scheme, tokens: tuple[int, ...], step: Next, length: int) -> str:
+    """What is wrong with ``next`` after the first ``length`` of ``tokens``, or an empty string."""
+    allowed, may_end, _ = step
+    size, end = len(allowed), length == len(tokens)
+    fixed = scheme.tokens_per_number is not None
+    if not end and not (tokens[length] < size and allowed[tokens[length]]):
+        return (
+            f"got {token_names(scheme, tokens[length : length + 1])} forbidden, expected it allowed"
+        )
+    if end and not may_end:
+        return "got no end, expected that it may end"
+    if not end and may_end and (fixed or not length):
+        return "got that it may end, expected more tokens"
+    if end and fixed and allowed.any():
+        return f"got {allowed.sum()} tokens allowed, expected none"
+    return ""
+
+
+def check_next(scheme: Scheme, seed: int) -> None:
+    """``next`` allows whatever encode writes, token by token, and the end exactly at its end."""
+    name, literals = "next", sample(scheme, seed)
+    shape = f"bool[{len(scheme.vocabulary())}]"
+    known: dict[tuple[int, ...], Next] = {}
+    written = by_number(scheme.encode(Numerals.of_literals(literals)))
+    for literal, tokens in zip(literals, written, strict=True):
+        if len(tokens) > _HOPELESS_WALK:
+            continue
+        for length in range(len(tokens) + 1):
+            prefix = tokens[:length]
+            if prefix not in known:
+                allowed, may_end, _ = scheme.next(prefix)
+                got = f"{allowed.dtype}{list(allowed.shape)}"
+                expect(scheme, name, f"{shortened(literal)}: allowed", got, shape)
+                known[prefix] = Next(allowed, may_end)
+            if wrong := _forbidden(scheme, tokens, known[prefix], length):
+                after = token_names(scheme, prefix)
+                fail(scheme, name, f"{shortened(literal)}, after {after}: {wrong}")
+
+
+def _walk(scheme: Scheme, rng: random.Random) -> list[int] | None:
+    """A random number that ``next`` allows; None if it would not end."""
+    tokens: list[int] = []
+    while len(tokens) < _HOPELESS_WALK:
+        allowed, may_end, _ = scheme.next(tuple(tokens))
+        choices = np.flatnonzero(allowed)
+        if may_end and (not len(choices) or len(tokens) > _LONGEST_WALK or rng.random() < 0.2):
+            return tokens
+        if not len(choices):
+            what = f"after {token_names(scheme, tokens)}"
+            fail(scheme, "walks", f"{what}: got neither a token nor an end, expected one of them")
+        tokens.append(int(rng.choice(choices.tolist() if len(choices) < 64 else choices)))
+    return None
+
+
+def check_walks(scheme: Scheme, seed: int) -> None:
+    """Whatever ``next`` allows is read as a value, or as a named under- or overflow."""
+    rng = random.Random(seed)
+    walks: list[list[int]] = []
+    for tried in range(150):
+        walk = _walk(scheme, rng)
+        if walk is not None:
+            walks.append(walk)
+        elif tried >= 2 and not walks:
+            fail(scheme, "walks", f"got no end within {_HOPELESS_WALK} tokens, expected one")
+    channel = None
+    if scheme.channel:
+        channel = np.array([rng.uniform(-5, 5) for _ in walks], np.float32)
+    failures = scheme.decode(*token_ids(walks), channel).failures.tolist()
+    for walk, failure in zip(walks, failures, strict=True):
+        if failure == Failure.MALFORMED:
+            told = "got malformed, expected a value, underflow or overflow"
+            fail(scheme, "walks", f"{token_names(scheme, walk)}: {told}")
+
+
+def _inside(scheme: Scheme, bounds: Bounds, rng: random.Random) -> list[float]:
+    """Values well within an interval; none where it is a point."""
+    low, high = bounds
+    if not low < high:
+        return []
+    if math.isinf(low) and math.isinf(high):
+        least, most = scheme.bounds
+        first, last = decade_of(least, -300) + 1, decade_of(most, 300)
+        return [rng.choice((-1, 1)) * 10 ** rng.uniform(first, last) for _ in range(5)]
+    if math.isinf(low) or math.isinf(high):
+        edge = low if math.isinf(high) else high
+        away = 1.0 if math.isinf(high) else -1.0
+        steps = [edge + away * abs(edge) * 10 ** rng.uniform(-1, 6) for _ in range(4)]
+        return [value for value in steps if math.isfinite(value) and value != edge]
+    steps = [low + (high - low) * rng.uniform(0.25, 0.75) for _ in range(4)]
+    return [value for value in steps if low < value < high]
+
+
+def check_intervals(scheme: Scheme, seed: int) -> None:
+    """An interval holds what is written as its tokens, and nothing that is written otherwise."""
+    name, rng, literals = "intervals", random.Random(seed), sample(scheme, seed)
+    numerals = Numerals.of_literals(literals)
+    encoded = scheme.encode(numerals)
+    inside: list[tuple[float, tuple[int, ...], Bounds]] = []
+    intervals: dict[tuple[int, ...], Bounds] = {}
+    columns = zip(literals, numerals.values.tolist(), by_number(encoded), strict=True)
+    for index, (literal, value, tokens) in enumerate(columns):
+        if tokens not in intervals:
+            bounds = intervals[tokens] = Bounds(*scheme.interval(tokens))
+            values = _inside(scheme, bounds, rng)
+            if scheme.splits and not np.isnan(scheme.factors[tokens[0]]):
+                values = []  # the interval of one exponent lies within that of the next
+            if scheme.channel and encoded.outcomes[index] == Outcome.NUMBER:
+                least, most = scheme.bounds
+                values = [one for one in values if least <= abs(one) <= most]
+            inside += [(one, tokens, bounds) for one in values]
+        low, high = intervals[tokens]
+        held = math.isnan(low) and math.isnan(high) if math.isnan(value) else low <= value <= high
+        if not held:
+            what = f"{shortened(literal)}, written {token_names(scheme, tokens)}"
+            fail(scheme, name, f"{what}: got {low!r} to {high!r}, expected {value!r} within")
+    again = scheme.encode(Numerals(np.array([value for value, _, _ in inside], np.float64)))
+    for (value, tokens, bounds), written in zip(inside, by_number(again), strict=True):
+        if written != tokens:
+            what = f"{value!r}, between {bounds.low!r} and {bounds.high!r}"
+            got, expected = token_names(scheme, written), token_names(scheme, tokens)
+            fail(scheme, name, f"{what}: got {got}, expected {expected}")
+
+
+def _badly_divided(scheme: Scheme, prefix: tuple[int, ...]) -> str:
+    """What is wrong with the order of what may follow a prefix, or an empty string."""
+    order, (low, high) = scheme.ascending(prefix), scheme.interval(prefix)
+    allowed = np.flatnonzero(scheme.next(prefix).allowed)
+    if order is None or sorted(order.tolist()) != allowed.tolist():
+        told = "nothing" if order is None else token_names(scheme, order.tolist())
+        return f"got {told} in order, expected {token_names(scheme, allowed.tolist())}"
+    parts = [Bounds(*scheme.interval((*prefix, token))) for token in order.tolist()]
+    reached = low
+    for token, part in zip(order.tolist(), parts, strict=True):
+        name = token_names(scheme, [token])
+        if math.isnan(part.low):  # NaN is nowhere on the line
+            continue
+        if part.low != reached or part.high < part.low:
+            return f"{name} got {part.low!r} to {part.high!r}, expected it to begin at {reached!r}"
+        reached = part.high
+    if not math.isnan(low) and reached != high:
+        return f"got an end at {reached!r}, expected {high!r}"
+    return ""
+
+
+def check_prefixes(scheme: Scheme, seed: int) -> None:
+    """What may follow any tokens of a contiguous scheme divides their interval into intervals that
+    ascend without a gap. No other scheme has an order, and none where several copies decide."""
+    name, ordered = "prefixes", scheme.ascending(()) is not None
+    if not scheme.contiguous:
+        expect(scheme, name, "has an order", ordered, False)
+    elif scheme == at_defaults(scheme):
+        expect(scheme, name, "has an order", ordered, True)
+    if not ordered:
+        return
+    written = by_number(scheme.encode(Numerals.of_literals(sample(scheme, seed)[-200:])))
+    for prefix in sorted({tokens[:length] for tokens in written for length in range(len(tokens))}):
+        if wrong := _badly_divided(scheme, prefix):
+            fail(scheme, name, f"after {token_names(scheme, prefix)}: {wrong}")
