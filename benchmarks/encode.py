@@ -61,7 +61,7 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT / "benchmarks" / "data"
 SAMPLES = (
     ROOT.parent / "shared" / "data" / "text" / "era5-uk-2019-03.jsonl",
-    ROOT / "numtok" / "sample" / "era5-uk.jsonl",
+    ROOT / "numtok" / "data" / "sample" / "era5-uk.jsonl",
 )
 SAMPLING_SECONDS = 0.02
 ONE_THREAD = {

@@ -1,13 +1,15 @@
 """What numtok makes: one artifact of every kind by every route, its REF and its content's digest.
 
-    python benchmarks/digests.py > before.tsv             # of the code as it is
-    python benchmarks/digests.py --against before.tsv     # after a change that must change nothing
+    python benchmarks/_digests.py > before.tsv             # of the code as it is
+    python benchmarks/_digests.py --against before.tsv     # after a change that must change nothing
+
+``_digests.tsv`` is the list of the code before its files went to the floors where they are.
 
 Uses the command line alone, one thread and a fresh store. A line is a command, its exit code and
 what came out of it: the REF and the digest of an artifact, or a digest of what was printed; of a
 command that is refused the code alone. Floats of models, and with them reports, differ between
 kinds of processors and versions of PyTorch, which the first line names: to compare those, run both
-codes on one machine (``PYTHONPATH=former python benchmarks/digests.py``).
+codes on one machine (``PYTHONPATH=former python benchmarks/_digests.py``).
 """
 
 import argparse
