@@ -26,7 +26,7 @@ from numtok.kernels import (
     writes,
 )
 
-_QUOTE, _BACKSLASH, _MINUS, _ZERO, _NULL = ord('"'), ord("\\"), ord("-"), ord("0"), ord("n")
+_BACKSLASH, _MINUS, _ZERO = ord("\\"), ord("-"), ord("0")
 _SPACE, _U = ord(" "), ord("u")
 _BACKSLASHES = repeat("\\")
 _MOST_DIGITS = 18  # what an int64 holds for certain
