@@ -154,7 +154,7 @@ def read_setting(kind: type, known: Mapping[str, Field[Any]], key: str, value: A
     wanted = get_type_hints(kind)[key]
     if value is None and type(None) in get_args(wanted):  # what is not learnt yet, or not given
         return None
-    text = str(value)
+    text = as_spec(value)
     try:
         return _READERS[wanted](text)
     except (ValueError, KeyError):

@@ -104,12 +104,16 @@ class Registry(Generic[T]):
             raise import_error(found[name], error) from error
         return self._class_in(module)
 
-    def build(self, spec: str) -> T:
-        """The object a spec string stands for; UsageError says what is wrong with it."""
+    def build(self, spec: str, more: Mapping[str, Any] | None = None) -> T:
+        """The object a spec string stands for, with ``more`` settings by field; UsageError says
+        what is wrong with it."""
         name, positional, options = parse_spec(spec, self._what)
         kind = self[name]
         known = spec_fields(kind)
-        given = dict(options)
+        given: dict[str, Any] = dict(options)
+        if twice := given.keys() & (more or {}).keys():
+            raise UsageError(f"{self._what} {spec!r} and --{min(twice)} give {min(twice)!r} twice")
+        given |= more or {}
         if positional is not None:
             key = getattr(kind, "positional", None)
             if key is None:

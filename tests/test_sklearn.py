@@ -29,7 +29,7 @@ from sklearn.utils.estimator_checks import (
 from numtok import sklearn as module
 from numtok.errors import TrainingFailed
 from numtok.sklearn import NumericRegressor
-from numtok.stages import fit, table
+from numtok.stages import table, train
 from numtok.store.store import Store
 from numtok.training.features import Features
 from numtok.training.regressor_files import read_regressor
@@ -152,7 +152,7 @@ def test_it_learns_what_the_command_learns(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     ref = table.run(table.Config(str(tmp_path / "a.csv"), "y"), store).ref
     settings: dict[str, Any] = {"head": "mdn:2", "preset": SMALL, "epochs": 3, "batch": 16}
-    made = fit.run(fit.Config(ref, seed=5, **settings), store, lambda update: None)
+    made = train.run(train.Config(ref, seed=5, **settings), store, lambda update: None)
     theirs = read_regressor(made.artifact, torch.device("cpu")).fitted[0]
     ours = NumericRegressor(**settings, random_state=5).fit(x, y).fitted_
     assert (ours.fit, ours.inputs, ours.scaling) == (theirs.fit, theirs.inputs, theirs.scaling)

@@ -28,8 +28,8 @@ from numtok.encoding.dataset import EncodedSplit, bytes_of
 from numtok.encoding.schemes.bpe import BpeScheme
 from numtok.encoding.text_tokenizers.file import File
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
+from numtok.evaluation.text_rows import read_rows
 from numtok.records import TokenIds
-from numtok.stages import predict
 from numtok.stages.encode import Config, run
 from numtok.store.quota import Quota
 from numtok.store.store import Store
@@ -218,7 +218,7 @@ def test_a_pipe_is_given_once(tmp_path: Path) -> None:
 
 def test_a_pipe_can_be_asked_for_predictions(tmp_path: Path) -> None:
     with piped(lines("[?] and [?]", "[?]")) as (name,):
-        assert [row.text for row in predict.read_rows(name)] == ["[?] and [?]", "[?]"]
+        assert [row.text for row in read_rows(name)] == ["[?] and [?]", "[?]"]
 
 
 @no_file
@@ -226,13 +226,13 @@ def test_a_device_or_a_broken_name_is_no_input(tmp_path: Path, make: Make) -> No
     if make is link_to_device:
         make(tmp_path / "x.jsonl")
         refused(lambda: encode(Store(tmp_path), tmp_path / "x.jsonl"), UsageError, "x.jsonl")
-        refused(lambda: list(predict.read_rows(str(tmp_path / "x.jsonl"))), DataError, "device")
+        refused(lambda: list(read_rows(str(tmp_path / "x.jsonl"))), DataError, "device")
 
 
 def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "_LONGEST", 1000)
     with piped(b" " * 1001) as (name,):
-        refused(lambda: list(predict.read_rows(name)), DataError, "a line of more than 1,000 bytes")
+        refused(lambda: list(read_rows(name)), DataError, "a line of more than 1,000 bytes")
 
 
 # --- how much is kept ---------------------------------------------------------------------------

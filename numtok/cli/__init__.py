@@ -28,10 +28,9 @@ table.py      numtok table
 train.py      numtok train
 verify.py     numtok verify
 _commands.py  runs numtok's own commands, each printed as it can be copied
-_fitted.py    train and eval, where the data are a table
-_named.py     the names of plugins in the help of a command
-_shared.py    option types, and how tables are printed
+_kinds.py     settings that name a kind: its options and its help
+_options.py   the options of a command, made of its settings
+_shared.py    the store, and how a REF is given
 _signals.py   signals end a command where nothing swallows them
-_tasks.py     a task's options and their help
 _usage.py     a command line that cannot be, in one line
 """

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import FormatOption, JsonOption
 from numtok.cli.output.printing import Format
 
 
@@ -16,8 +15,7 @@ def command(
         list[str],
         typer.Argument(metavar="NAME...", help="Its name, with settings or without: mdn:5."),
     ],
-    format: FormatOption = Format.TABLE,
-    json: JsonOption = False,
+    format: Format = Format.TABLE,
 ) -> None:
     """Run the contract suite on parts of numtok, or on a plugin: does it do what it must?
 
@@ -28,4 +26,4 @@ def command(
     """
     from numtok.cli.output.checks import print_checks
 
-    print_checks(kind, names, Format.JSON if json else format)
+    print_checks(kind, names, format)

@@ -1,29 +1,14 @@
 """``numtok explain``."""
 
-from typing import Annotated
-
 import typer
 
-from numtok.cli._shared import FormatOption, JsonOption
 from numtok.cli.output.printing import Format, print_table
+from numtok.settings.explain import Config
 
 CONTEXT = {"ignore_unknown_options": True}  # so that -60.2 is a number and no option
 
 
-def command(
-    number: Annotated[str, typer.Argument(metavar="NUMBER", help="As written: -60.2, 6.02e23.")],
-    scheme: Annotated[
-        list[str] | None, typer.Option(metavar="SPEC", help="Only these; can be given again.")
-    ] = None,
-    numerals: Annotated[
-        str,
-        typer.Option(
-            metavar="SPEC", help="default, xval, or default with thousands=yes, percent=yes."
-        ),
-    ] = "default",
-    format: FormatOption = Format.TABLE,
-    json: JsonOption = False,
-) -> None:
+def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Show how each scheme writes a number, and what is read back.
 
     Example: numtok explain -60.2
@@ -32,9 +17,9 @@ def command(
     from numtok.numerals.policy import NumeralPolicy
     from numtok.stages.explain import run
 
-    written = run(number, tuple(scheme or ()), NumeralPolicy.parse(numerals))
-    chosen = Format.JSON if json else format
-    table = chosen is Format.TABLE
+    policy = NumeralPolicy.parse(settings.numerals or "default")
+    written = run(settings.number, settings.schemes, policy)
+    table = format is Format.TABLE
     rows: list[tuple[object, ...]] = [
         (
             item.scheme,
@@ -60,7 +45,7 @@ def command(
         kept = [k for k in range(len(columns)) if any(row[k] not in (None, "") for row in rows)]
         columns = tuple(columns[k] for k in kept)
         rows = [tuple(row[k] for k in kept) for row in rows]
-    print_table(number, columns, rows, chosen)
+    print_table(settings.number, columns, rows, format)
 
 
 def _joined(tokens: tuple[str, ...]) -> str:

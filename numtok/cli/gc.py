@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import FormatOption, JsonOption, open_store
+from numtok.cli._shared import open_store
 from numtok.cli.output.printing import Format, Size, counted, print_table
 
 
@@ -13,8 +13,7 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be removed.")
     ] = False,
-    format: FormatOption = Format.TABLE,
-    json: JsonOption = False,
+    format: Format = Format.TABLE,
 ) -> None:
     """Remove what killed runs left behind; what a running process works on stays.
 
@@ -26,4 +25,4 @@ def command(
     rows = [(str(one.path), Size(one.bytes)) for one in swept]
     size = Size(sum(one.bytes for one in swept))
     title = f"{'would remove' if dry_run else 'removed'} {counted(len(rows), 'leftover')}, {size}"
-    print_table(title, ("removed", "bytes"), rows, Format.JSON if json else format)
+    print_table(title, ("removed", "bytes"), rows, format)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from numtok.cli._shared import FormatOption, JsonOption, open_store
+from numtok.cli._shared import open_store
 from numtok.cli.output.printing import Format, Size, counted, print_table
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ def command(
             help="Only kinds, names, REFs or kind/REFs like one of these, * being anything.",
         ),
     ] = None,
-    format: FormatOption = Format.TABLE,
-    json: JsonOption = False,
+    format: Format = Format.TABLE,
 ) -> None:
     """List the artifacts in the store.
 
@@ -44,7 +43,7 @@ def command(
         else:
             rows.append((artifact.kind, artifact.ref, *sizes))
     columns = ("kind", "ref", "rows", "files", "bytes")
-    print_table(counted(len(rows), "artifact"), columns, rows, Format.JSON if json else format)
+    print_table(counted(len(rows), "artifact"), columns, rows, format)
 
 
 def _like(artifact: "Artifact", patterns: list[str]) -> bool:

@@ -12,16 +12,19 @@ import inspect
 import io
 import os
 import pkgutil
+import re
 import signal
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from numtok import cli
-from numtok.cli._named import name_plugins
+from numtok.cli._kinds import kind_in, kinds_line, options_of_kinds, print_kind, specs_in
+from numtok.cli._options import as_typer, settings_class
 from numtok.cli._shared import Invocation
 from numtok.cli._signals import Terminated, raising_at_signals
 from numtok.cli._usage import unknown_command, usage_message
@@ -56,9 +59,6 @@ def _global_options(
 ) -> None:
     """Compare the ways of putting numbers into a language model and getting them out again."""
     config = load(Path())
-    add_plugin_folders(config.plugins)
-    if config.plugins:
-        name_plugins(context)
     context.default_map = _defaults(context, config)
     context.obj = Invocation(store or config.store or Path("artifacts"), quiet)
 
@@ -76,6 +76,8 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
             for option in parameter.opts
             if option.startswith("--")
         }
+        if not table.keys() <= parameters.keys():
+            parameters |= options_of_kinds(settings_class(_module(name).command))
         for key in table:
             if key not in parameters:
                 raise unknown(f"key in [{name}] of {FILE}", key, parameters)
@@ -83,20 +85,41 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
     return defaults
 
 
-def build() -> typer.Typer:
-    """The app, with a command for each file."""
+def build(words: Sequence[str] = ()) -> typer.Typer:
+    """The app, with a command for each file; ``words`` are the command line, global options first:
+    which options a command has may depend on them."""
     app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_global_options)
+    called, rest = _called(words)
     for info in pkgutil.iter_modules(cli.__path__):
-        if not (info.ispkg or info.name == "main" or info.name.startswith("_")):
-            module = pkgutil.resolve_name(f"numtok.cli.{info.name}")
-            settings = getattr(module, "CONTEXT", None)
-            app.command(
-                info.name.replace("_", "-"),
-                context_settings=settings,
-                help=_reflowed(inspect.getdoc(module.command) or ""),
-            )(module.command)
+        if info.ispkg or info.name == "main" or info.name.startswith("_"):
+            continue
+        module = _module(info.name)
+        name, text, kind = info.name.replace("_", "-"), inspect.getdoc(module.command) or "", None
+        settings = settings_class(module.command)
+        if name == called and settings is not None:
+            kind = kind_in(settings, rest)
+            if kind is not None:
+                more = module.about(kind.kind) if hasattr(module, "about") else ""
+                text = f"{kind.text}\n\n{more}"
+            elif "--help" in rest and (names := kinds_line(settings)):
+                text += f"\n\n{names}"
+        app.command(name, context_settings=getattr(module, "CONTEXT", None), help=_reflowed(text))(
+            as_typer(module.command, kind)
+        )
     return app
+
+
+def _module(command: str) -> Any:
+    return pkgutil.resolve_name(f"numtok.cli.{command.replace('-', '_')}")
+
+
+def _called(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
+    """The command that a command line calls, and the words behind its name."""
+    place = 0
+    while place < len(words) and words[place].startswith("-"):
+        place += 2 if words[place] == "--store" else 1
+    return (words[place], words[place + 1 :]) if place < len(words) else (None, ())
 
 
 def _reflowed(text: str) -> str:
@@ -105,7 +128,8 @@ def _reflowed(text: str) -> str:
     >>> _reflowed("Make it.\\n\\nIt is made\\nonce.")
     'Make it.\\n\\nIt is made once.'
     """
-    return "\n\n".join(" ".join(part.split("\n")) for part in text.split("\n\n"))
+    parts = re.split(r"\n\n|\n(?=- )", text)
+    return "\n\n".join(" ".join(part.split()) for part in parts)
 
 
 def main() -> NoReturn:
@@ -134,9 +158,15 @@ def main() -> NoReturn:
 
 def _run() -> int:
     try:
-        command = typer.main.get_command(build())
+        words = _global_first(sys.argv[1:])
+        called, rest = _called(words)
+        if called is not None:
+            add_plugin_folders(load(Path()).plugins)
+            if "--help" in rest and _help_of_parts(called, rest):
+                return 0
+        command = typer.main.get_command(build(words))
         # An exit with a code, or with none, comes back as its value.
-        code = command(_global_first(sys.argv[1:]), prog_name="numtok", standalone_mode=False)
+        code = command(words, prog_name="numtok", standalone_mode=False)
     except NumtokError as error:
         return _refused(error)
     except SystemExit as stop:
@@ -167,6 +197,18 @@ def _run() -> int:
     if code == 130:
         _complain("interrupted")
     return code
+
+
+def _help_of_parts(called: str, words: Sequence[str]) -> bool:
+    """Show the help of what options name, as ``train --head mdn:5 --help``; whether any does."""
+    try:
+        settings = settings_class(_module(called).command)
+    except ImportError:
+        return False  # no command, which typer says
+    parts = [] if settings is None else list(specs_in(settings, words))
+    for folder, spec in parts:
+        print_kind(folder, spec)
+    return bool(parts)
 
 
 def _refused(error: NumtokError) -> int:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import ForceOption, FormatOption, JsonOption, RestartOption, open_store
+from numtok.cli._shared import ForceOption, RestartOption, open_store
 from numtok.cli.output.printing import Format
 
 
@@ -80,8 +80,7 @@ def command(
     ] = None,
     restart: RestartOption = False,
     force: ForceOption = False,
-    format: FormatOption = Format.TABLE,
-    json: JsonOption = False,
+    format: Format = Format.TABLE,
 ) -> None:
     """Measure how a model follows its numbers: smoothly, or only to values that it has seen.
 
@@ -116,10 +115,9 @@ def command(
     )
     with Count(context.obj.quiet) as progress:
         artifact = run(config, open_store(context), progress).artifact
-    chosen = Format.JSON if json else format
-    if chosen is not Format.TABLE:
-        print_probe(read(artifact), chosen)
+    if format is not Format.TABLE:
+        print_probe(read(artifact), format)
         return
     if not context.obj.quiet:
-        print_probe(read(artifact), chosen, sys.stderr)
+        print_probe(read(artifact), format, sys.stderr)
     print(artifact.ref)

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli._shared import FormatOption, JsonOption
 from numtok.cli.output.printing import Format, print_table
 
 
@@ -14,8 +13,7 @@ def command(
         list[str] | None,
         typer.Option(metavar="SPEC", help="Run the contract suite on a scheme; can be repeated."),
     ] = None,
-    format: FormatOption = Format.TABLE,
-    json: JsonOption = False,
+    format: Format = Format.TABLE,
 ) -> None:
     """List the schemes: tokens per number, vocabulary, range, error bound, source.
 
@@ -25,7 +23,6 @@ def command(
     """
     from numtok.encoding.schemes.base import SCHEMES
 
-    chosen = Format.JSON if json else format
     if names:
         for name in SCHEMES:
             typer.echo(name)
@@ -33,7 +30,7 @@ def command(
     if check:
         from numtok.cli.output.checks import print_checks
 
-        print_checks("scheme", check, chosen)
+        print_checks("scheme", check, format)
         return
     rows: list[tuple[object, ...]] = []
     for name in SCHEMES:
@@ -55,7 +52,7 @@ def command(
             )
         )
     columns = ("scheme", "tokens", "vocabulary", "magnitudes", "error", "source")
-    print_table("schemes", columns, rows, chosen)
+    print_table("schemes", columns, rows, format)
 
 
 def _compact(number: float) -> str:

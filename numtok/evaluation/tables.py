@@ -8,6 +8,7 @@ split that were held back while the model was fitted.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from numtok.evaluation.baselines import boosted, linear
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import Progress, baseline_figures, number_baselines, score
 from numtok.evaluation.table_notes import often_repeated, ruled_by_tails
-from numtok.metrics.base import Metric
+from numtok.metrics.base import METRICS, Metric
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.harrell_davis import harrell_davis
 from numtok.models.distributions.predictive import Predictive
@@ -37,6 +38,8 @@ from numtok.records import FOLD, GROUP
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES, Costs, Report, predictions_schema, quantile_column
 from numtok.seeds import generator
+from numtok.settings.eval import Config as EvalConfig
+from numtok.settings.predict import Config as PredictConfig
 from numtok.store.artifact import Artifact
 from numtok.training.features import Features
 from numtok.training.regressor_files import LoadedRegressor
@@ -44,9 +47,25 @@ from numtok.training.table_learner import held_back
 from numtok.training.trained_table import FittedTable, LearntFrom
 
 POINTS = ("median", "mean", "mode", "raft")
+#: The metrics of a report; those of ``_IN_GROUPS`` also for each fold and for baselines.
+_METRICS = (
+    "r2", "mse", "mae", "median-relative-error", "kendall-tau", "relative-mse", "nll",
+    "in-support-nll", "range-nll", "tailed-nll", "interval-nll", "token-nll", "crps", "coverage",
+    "coverage,level=0.5", "pit-distance", "outside",
+)  # fmt: skip
+_IN_GROUPS = (
+    "r2", "mse", "kendall-tau", "relative-mse", "in-support-nll", "tailed-nll", "token-nll", "crps",
+)  # fmt: skip
+_BASELINES = ("r2", "mse", "mae", "kendall-tau", "relative-mse")
 AT_ONCE = 512  # rows whose distributions are held at a time
 _FITTED_ON = 200_000  # rows that baselines are fitted on, at most
 _GRID = 100  # values that an expectation over a grid is taken over
+
+
+@cache
+def table_metrics() -> list[Metric]:
+    """The metrics of every report of a table."""
+    return [METRICS.build(spec) for spec in _METRICS]
 
 
 @dataclass(frozen=True)
@@ -85,6 +104,12 @@ class TableOptions:
             raise UsageError(
                 "--point raft needs densities, which draws have not; leave --draws out"
             )
+
+    @classmethod
+    def of(cls, mode: EvalConfig | PredictConfig) -> "TableOptions":
+        """As a command was asked; UsageError for what is not possible."""
+        sampling = Sampling(mode.temperature, mode.top_k, mode.top_p)
+        return cls(mode.point or "median", mode.draws, sampling)
 
     def used(self, exact: Predictive, model: str, fold: int, first: int) -> Predictive:
         """What points and quantiles are of: the distribution itself, or numbers drawn from it, by
@@ -144,10 +169,7 @@ class TableEvaluation:
     table: Table
     split: str
     options: TableOptions
-    metrics: Sequence[Metric]
-    few: Sequence[Metric]  # for each fold
-    more: Sequence[Metric]  # asked for besides, for both
-    of_baselines: Sequence[Metric]
+    more: Sequence[Metric]  # metrics that were asked for
     most: int | None  # rows at most
 
     def parts(self) -> Iterator[_TablePart]:
@@ -199,9 +221,15 @@ class TableEvaluation:
                 f"to {wanted}; give a table with the same ones, in that order"
             )
 
-    def predictions(self, progress: Callable[[int, int], None]) -> "pa.Table":
-        """The rows of predictions.parquet."""
+    def predictions(
+        self, progress: Callable[[int, int], None], note: Callable[[str], None]
+    ) -> "pa.Table":
+        """The rows of predictions.parquet; DataError where there are none."""
         parts = list(self.parts())
+        if not parts:
+            raise DataError(
+                f"{self.source.ref} has no row in split {self.split!r}; make the table with one"
+            )
         total, done = sum(len(part.rows) for part in parts), 0
         made: list[dict[str, Any]] = []
         for part in parts:
@@ -279,15 +307,17 @@ class TableEvaluation:
         train_mean = float(np.average(means, weights=rows))
         scores = score(
             predictions,
-            self.metrics,
-            self.few,
+            [*table_metrics(), *self.more],
+            list(map(METRICS.build, _IN_GROUPS)),
             self.more,
             TrainMeans(train_mean),
             loaded.artifact.ref,
             progress,
         )
         baselines, _ = baseline_figures(
-            self.of_baselines, scores, number_baselines(scores, self._baselines())
+            list(map(METRICS.build, _BASELINES)),
+            scores,
+            number_baselines(scores, self._baselines()),
         )
         parameters, _ = next(iter(loaded.fitted.values())).model.parameter_counts()
         head = HEADS.from_settings(file.head)

@@ -45,32 +45,10 @@ from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired_ov
 from numtok.records import FOLD
 from numtok.registry import spec_of
 from numtok.reports import REPORT, Figure, Figures
+from numtok.settings.compare import Config as Config
 from numtok.store.store import Store
 
 DEFAULT = ("r2", "signed-log-r2", "median-relative-error", "relative-error-over,limit=0.1")
-
-
-@dataclass(frozen=True)
-class Config:
-    """``by`` names a group, ``against`` and ``column`` a published table and its column; ``until``
-    are levels of what was logged of the validation split. ``reference`` is the experiment that
-    differences are from, by its label or a report of it; None: the best."""
-
-    reports: tuple[str, ...]
-    metrics: tuple[str, ...] = ()
-    require: tuple[str, ...] = ()
-    by: str | None = None
-    against: str | None = None
-    column: str | None = None
-    until: tuple[str, ...] = ()
-    reference: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.column is not None and self.against is None:
-            raise UsageError(
-                f"--column {self.column!r} names a column of a published table; "
-                "name the table with --against"
-            )
 
 
 class Difference(msgspec.Struct, frozen=True):

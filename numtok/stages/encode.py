@@ -10,9 +10,9 @@
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -20,11 +20,11 @@ import msgspec
 
 from numtok import files
 from numtok.data.reading.batches import ReadingOptions
-from numtok.data.reading.options import check_reading
 from numtok.data.reading.sources import check_rule, find_sources
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
+from numtok.declaration import command_line
 from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import FittedCodec, Unfitted, first_columns, no_rows
 from numtok.encoding.normalizers.base import NORMALIZERS
@@ -37,7 +37,8 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.plugins import is_plugin
 from numtok.records import ENCODED, MODEL, SCHEME_FILE, Natural
 from numtok.registry import name_of
-from numtok.store.artifact import RECEIPTS, Artifact, Output, Parent, check_name, version_of, walk
+from numtok.settings.encode import Config as Config
+from numtok.store.artifact import RECEIPTS, Artifact, Output, Parent, version_of, walk
 from numtok.store.draft import Draft
 from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import workers_for
@@ -57,54 +58,6 @@ class _FitFacts(TypedDict):
 
 #: Told what is being done, the bytes of input done, their sum, and the rows done.
 Progress = Callable[[str, int, int, int], None]
-
-
-@dataclass(frozen=True)
-class Config:
-    """What ``numtok encode`` was asked for; exactly one of ``scheme`` and ``like`` is given.
-
-    ``numerals``, ``normalize`` and ``text_tokenizer`` are specs; None is the default, and with
-    ``like`` they must be None, because the earlier artifact says them.
-    """
-
-    inputs: tuple[str, ...]
-    scheme: str | None = None
-    like: str | None = None
-    name: str | None = None
-    split: str | None = None
-    numerals: str | None = None
-    normalize: str | None = None
-    text_tokenizer: str | None = None
-    text_field: str = "text"
-    workers: int | None = None
-    on_error: str = "fail"
-    on_clip: str = "count"
-    max_line: int = 256 << 20
-    disk_limit: str | None = None
-    restart: bool = False
-    force: bool = False
-    dry_run: bool = False
-
-    def __post_init__(self) -> None:
-        if (self.scheme is None) == (self.like is None):
-            raise UsageError(
-                "encode needs --scheme SPEC or --like REF, one of the two; "
-                "`numtok schemes` lists the schemes"
-            )
-        fixed = ("numerals", "normalize", "text_tokenizer")
-        for option in fixed if self.like else ():
-            if getattr(self, option) is not None:
-                raise UsageError(
-                    f"--{option.replace('_', '-')} cannot be changed with --like, which uses the "
-                    "encoding of the earlier artifact; leave it out, or give --scheme"
-                )
-        check_name(self.name)
-        Quota.parse(self.disk_limit)
-        check_reading(self.text_field, self.on_error, self.workers, self.max_line)
-        if self.on_clip not in ("count", "error"):
-            raise UsageError(
-                f"--on-clip {self.on_clip!r} is not possible; allowed are count and error"
-            )
 
 
 @dataclass(frozen=True)
@@ -134,13 +87,14 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     finished by then is kept in the draft, and the same call continues there.
     """
     started = time.monotonic()
+    quota = Quota.parse(config.disk_limit)
     encoding, encoding_parents = _encoding(config, store)
     rule = SplitRule.parse(config.split) if config.split else None
     screening = Screening(
         ReadingOptions(config.text_field, config.max_line), rule, config.on_error == "skip"
     )
     with ExitStack() as stack:
-        spool = Spool(lambda: stack.enter_context(store.spool()), Quota.parse(config.disk_limit))
+        spool = Spool(lambda: stack.enter_context(store.spool()), quota)
         sources, stem = find_sources(config.inputs, store.resolve, store.note, spool)
         check_rule(rule, sources)
         total = sum(source.size for source in sources)
@@ -171,12 +125,13 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             folder = stack.enter_context(store.spool())
             estimate = None if found else _estimate(folder, units, encoding, screening)
             return Result(f"{name}@{version}", found, made=False, estimate=estimate)
+        like = _lasting_ref(store, encoding_parents) or config.like
         opening = store.draft(
             ENCODED,
             name,
             settings,
             [*parents, *encoding_parents],
-            _command(config, name, _lasting_ref(store, encoding_parents)),
+            ["numtok", "encode", *command_line(replace(config, name=name, like=like))],
             restart=config.restart,
             force=config.force,
         )
@@ -376,28 +331,6 @@ def _lasting_ref(store: Store, parents: list[Parent]) -> str | None:
         if store.find(parent.kind, name, version):
             return f"{parent.kind}/{parent.where}"
     return None  # it was named by a path outside this store
-
-
-def _command(config: Config, name: str, like: str | None) -> list[str]:
-    """The command line that makes the artifact again."""
-    options: Mapping[str, str | None] = {
-        "scheme": config.scheme,
-        "like": like or config.like,
-        "name": name,
-        "split": config.split,
-        "numerals": config.numerals,
-        "normalize": config.normalize,
-        "text-tokenizer": config.text_tokenizer,
-    }
-    command = ["numtok", "encode"]
-    for option, value in options.items():
-        if value is not None:
-            command += [f"--{option}", value]
-    for option in ("text_field", "on_error", "on_clip", "max_line"):
-        value = getattr(config, option)
-        if value != Config.__dataclass_fields__[option].default:
-            command += [f"--{option.replace('_', '-')}", str(value)]
-    return [*command, *config.inputs]
 
 
 def _write_codec(folder: Path, codec: Codec) -> list[Output]:

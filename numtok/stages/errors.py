@@ -15,7 +15,6 @@ distribution of whole numbers. So reports of one model are compared number by nu
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -27,27 +26,14 @@ from numtok.evaluation.number_parts import (
     NumberParts,
     PartShares,
     by_chance,
-    check_shown,
     decimal_parts,
     kind,
 )
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, answers_of, read
 from numtok.metrics.base import Predictions, means
 from numtok.reports import REPORT, Figure
+from numtok.settings.errors import Config as Config
 from numtok.store.store import Store
-
-
-@dataclass(frozen=True)
-class Config:
-    """What ``numtok errors`` was asked for."""
-
-    reports: tuple[str, ...]
-    target: str | None = None
-    digits: int = 3
-    top: int = 5
-
-    def __post_init__(self) -> None:
-        check_shown(self.digits, self.top)
 
 
 class ErrorShare(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ machine.
 import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,43 +35,17 @@ from numtok.data.sources.base import (
 )
 from numtok.data.tables.columns import TableColumns, feature_column, target_column, write_columns
 from numtok.data.weather.open_field import OpenField
-from numtok.errors import DataError, UsageError, unknown
+from numtok.declaration import command_line, options_line
+from numtok.errors import DataError, UsageError
 from numtok.records import DATA, DOWNLOAD, FIELD, TABLE
-from numtok.store.artifact import Artifact, Output, Parent, check_name, version_of
+from numtok.registry import name_of
+from numtok.settings.fetch import Config as Config
+from numtok.store.artifact import Artifact, Output, Parent, version_of
 from numtok.store.quota import Quota
 from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
 
 REVISION = 1
-
-
-@dataclass(frozen=True)
-class Config:
-    """What ``numtok fetch`` was asked for; ``options`` are the fields of the source."""
-
-    source: str
-    options: Mapping[str, str | int]
-    name: str | None = None
-    restart: bool = False
-    force: bool = False
-    dry_run: bool = False
-    disk_limit: str | None = None
-
-    @property
-    def quota(self) -> Quota:
-        """How much may be written of what is brought and unpacked."""
-        return Quota.parse(self.disk_limit)
-
-    def __post_init__(self) -> None:
-        _ = self.quota
-        check_name(self.name)
-        known = {field.name: field for field in fields(SOURCES[self.source])}  # type: ignore[arg-type]
-        for key in self.options:
-            if key not in known:
-                raise unknown(f"option of fetch {self.source}", _option(key), map(_option, known))
-        for key in SOURCES.required(self.source):
-            if key not in self.options:
-                raise UsageError(f"fetch {self.source} needs a value for {_option(key)}")
 
 
 class FetchEstimate(NamedTuple):
@@ -103,8 +77,8 @@ def run(config: Config, store: Store, progress: Progress) -> Iterator[Result]:
     Bad data of one table stops no other: it is told at the end. Raises UsageError, DataError, and
     StoreError where the network or the disk fails.
     """
-    kind: Any = SOURCES[config.source]
-    source: TableSource | TextSource | FieldSource = kind(**config.options)
+    _quota(config)
+    source = SOURCES.build(config.source, config.options)
     if isinstance(source, FieldSource):
         yield _field(config, source, store, progress)
         return
@@ -114,6 +88,7 @@ def run(config: Config, store: Store, progress: Progress) -> Iterator[Result]:
             f"{'tables are small' if isinstance(source, TableSource) else 'texts are read whole'}; "
             "leave it out"
         )
+    assert isinstance(source, TableSource | TextSource)
     yield from _several(config, source, store, progress)
 
 
@@ -190,7 +165,7 @@ def _texts(
             return Result(draft.ref, draft, made=False)
         told = partial(progress, "writing")
         written = write_texts(
-            draft.path, source.rows(origin, paths), rule, source.skips, config.quota, told
+            draft.path, source.rows(origin, paths), rule, source.skips, _quota(config), told
         )
         facts: dict[str, Any] = {"licence": source.licence, "attribution": source.attribution}
         facts |= {"rejected": written.rejected} if written.rejected else {}
@@ -204,7 +179,7 @@ def _settings(
     config: Config, source: Source, key: Mapping[str, str | int | None]
 ) -> dict[str, Any]:
     """What the version is taken over, beside the bytes of files."""
-    named = {"name": config.source, "revision": source.revision}
+    named = {"name": name_of(source), "revision": source.revision}
     return {"stage": "fetch", "revision": REVISION, "source": named, **key}
 
 
@@ -248,7 +223,7 @@ def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> 
             return {name: draft.path / name for name in origin.files}
         for name, url in origin.files.items():
             if draft.receipt(name, input=url, settings=draft.version) is None:
-                sink = download(url, draft.path / name, config.quota, progress)
+                sink = download(url, draft.path / name, _quota(config), progress)
                 output = Output(name, sink.bytes, sink.sha256)
                 write_receipt(
                     draft.path, name, input=url, settings=draft.version, outputs=[output], facts={}
@@ -269,7 +244,7 @@ def _field(config: Config, source: FieldSource, store: Store, progress: Progress
         if found := store.find(FIELD, name, version):
             check_kept(found, source.drops)
             return Result(ref, found, made=False)
-        with source.open(config.quota) as opened:
+        with source.open(_quota(config)) as opened:
             return Result(ref, None, made=False, estimate=_estimate(opened))
     with store.draft(
         FIELD,
@@ -284,7 +259,7 @@ def _field(config: Config, source: FieldSource, store: Store, progress: Progress
             check_kept(draft, source.drops)
             return Result(draft.ref, draft, made=False)
         where = source.key["place"] or f"sha256 {parents[0].digest}"  # no path: it is no content
-        with source.open(config.quota) as opened:
+        with source.open(_quota(config)) as opened:
             told = partial(progress, "fetching")
             written = write_field(draft, source, opened, where, told)
         timing = {"seconds": time.monotonic() - started}
@@ -317,14 +292,12 @@ def _estimate(opened: OpenField) -> FetchEstimate:
     )
 
 
-def _option(key: str) -> str:
-    """``from_`` -> ``--from``, ``on_error`` -> ``--on-error``."""
-    return f"--{key.rstrip('_').replace('_', '-')}"
+def _quota(config: Config) -> Quota:
+    """How much may be written of what is brought and unpacked; UsageError for no size."""
+    return Quota.parse(config.disk_limit)
 
 
 def _command(config: Config, options: Mapping[str, str | int], name: str) -> list[str]:
     """The command line that makes this one table, set of texts or field again."""
-    command = ["numtok", "fetch", config.source]
-    for key, value in options.items():
-        command += [_option(key), str(value)]
-    return [*command, "--name", name]
+    again = replace(config, name=name)
+    return ["numtok", "fetch", *command_line(again), *options_line(options)]

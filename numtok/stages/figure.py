@@ -1,39 +1,16 @@
 """Reports, probes or models to a picture of them, a file."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from numtok import files
-from numtok.analysis.figures.base import FigureKind, Picture, check_drawing, image
+from numtok.analysis.figures.base import FIGURES, FigureKind, Picture, check_drawing, image
 from numtok.errors import UsageError
 from numtok.registry import spec_of
+from numtok.settings.figure import Config as Config
 from numtok.store.store import Store
 
-FORMATS = (".png", ".svg")
 _LEAST, _MOST = 200, 10_000  # pixels of a side
-
-
-@dataclass(frozen=True)
-class Config:
-    """What ``numtok figure`` was asked for; ``size`` is in pixels, None for one that suits."""
-
-    figure: FigureKind
-    refs: tuple[str, ...]
-    out: Path
-    size: tuple[int, int] | None = None
-
-    def __post_init__(self) -> None:
-        if self.out.suffix not in FORMATS:
-            raise UsageError(
-                f"--out {str(self.out)!r} is not possible; a figure is a file that ends in "
-                f"{' or '.join(FORMATS)}"
-            )
-        if self.size is not None and not all(_LEAST <= side <= _MOST for side in self.size):
-            raise UsageError(
-                f"--size {self.size[0]}x{self.size[1]} is not possible; a side has {_LEAST} to "
-                f"{_MOST} pixels"
-            )
 
 
 def run(config: Config, store: Store) -> None:
@@ -44,10 +21,24 @@ def run(config: Config, store: Store) -> None:
     Raises UsageError (also where matplotlib is missing), DataError, StoreError.
     """
     check_drawing()
-    picture = picture_of(config.figure, config.refs, store)
-    made_by = " ".join(["numtok figure", spec_of(config.figure), *config.refs])
-    drawn = image(picture, config.out.suffix.removeprefix("."), config.size, made_by)
+    size = None if config.size is None else _pixels(config.size)
+    figure = FIGURES.build(config.kind, config.options)
+    picture = picture_of(figure, config.refs, store)
+    made_by = " ".join(["numtok figure", spec_of(figure), *config.refs])
+    drawn = image(picture, config.out.suffix.removeprefix("."), size, made_by)
     files.write_atomic(config.out, drawn)
+
+
+def _pixels(size: str) -> tuple[int, int]:
+    """``"800x600" -> (800, 600)``"""
+    found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", size)
+    width, height = (0, 0) if found is None else map(int, found.groups())
+    if not all(_LEAST <= side <= _MOST for side in (width, height)):
+        raise UsageError(
+            f"--size {size!r} is not possible; it is width x height in pixels, {_LEAST} to "
+            f"{_MOST} each, such as 800x600"
+        )
+    return width, height
 
 
 def picture_of(figure: FigureKind, refs: Sequence[str], store: Store) -> Picture:

@@ -36,54 +36,25 @@ from numtok.data.tasks.base import (
     TaskSplit,
     TextTask,
 )
+from numtok.declaration import command_line
 from numtok.errors import UsageError
 from numtok.files import Sink
 from numtok.records import DATA, SHIFTED, SPLIT_RULE, TABLE, TRAIN, Natural, is_split
 from numtok.registry import name_of, settings_of, spec_of
-from numtok.store.artifact import Artifact, Output, Parent, check_name, version_of
+from numtok.settings.gen import Config as Config
+from numtok.store.artifact import Artifact, Output, Parent, version_of
 from numtok.store.draft import Draft
 from numtok.store.engines.local import run_units
-from numtok.store.engines.workers import check_workers, workers_for
+from numtok.store.engines.workers import workers_for
 from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
 
 REVISION = 1
-_MOST = 10**12  # rows
 _FEW_UNITS = 16  # what one process is done with before others have started
 _SAMPLE = 1000  # rows of each split that a dry run makes
 
 #: Told what is being done, the bytes written, about how many there will be, and the rows done.
 Progress = Callable[[str, int, int, int], None]
-
-
-@dataclass(frozen=True)
-class Config:
-    """What ``numtok gen`` was asked for; ``task`` is a spec, ``split`` shares that add up to 1,
-    ``from_`` the artifact that a task reads. Without ``samples`` or ``split`` they are the task's.
-    """
-
-    task: str
-    samples: int | None = None
-    seed: int = 0
-    split: str | None = None
-    from_: str | None = None
-    name: str | None = None
-    workers: int | None = None
-    restart: bool = False
-    force: bool = False
-    dry_run: bool = False
-
-    def __post_init__(self) -> None:
-        if self.samples is not None and not 1 <= self.samples <= _MOST:
-            raise UsageError(
-                f"--samples {self.samples} is not possible; allowed are 1 to {_MOST:,}"
-            )
-        if abs(self.seed) >= 10**18:
-            raise UsageError(
-                f"--seed {self.seed} is not possible; allowed are integers of at most 18 digits"
-            )
-        check_name(self.name)
-        check_workers(self.workers)
 
 
 class GenEstimate(NamedTuple):
@@ -154,7 +125,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     call continues there.
     """
     started = time.monotonic()
-    task = TASKS.build(config.task)
+    task = TASKS.build(config.task, config.options)
     splits = _splits(config, task)
     samples = sum(split.rows for split in splits)
     _check_shifted(task, splits)
@@ -365,11 +336,15 @@ def _estimate(
 
 def _command(config: Config, task: Task, source: Artifact | None, name: str) -> list[str]:
     """The command line that makes the artifact again."""
-    command = ["numtok", "gen", spec_of(task)]
-    command += ["--from", source.ref] if source else []
+    samples = None
     if task.own_splits is None:
-        command += ["--samples", str(task.samples if config.samples is None else config.samples)]
-    command += ["--seed", str(config.seed)]
-    if config.split not in (None, task.split):
-        command += ["--split", config.split]
-    return [*command, "--name", name]
+        samples = task.samples if config.samples is None else config.samples
+    again = replace(
+        config,
+        task=spec_of(task),
+        samples=samples,
+        split=None if config.split == task.split else config.split,
+        from_=None if source is None else source.ref,
+        name=name,
+    )
+    return ["numtok", "gen", *command_line(again)]

@@ -8,7 +8,6 @@ generated, with or without the question before them.
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +17,7 @@ import numpy as np
 
 from numtok import files
 from numtok.analysis.nupa_tables import MEASURES, Scored, Tables, tables
-from numtok.data.nupa.answers import check_rule, score
+from numtok.data.nupa.answers import score
 from numtok.data.nupa.keys import FRACTION, KEYS
 from numtok.data.nupa.notation import DIGITS_OF_FLOAT32, in_notation
 from numtok.data.reading.streams import lines, opened
@@ -28,23 +27,11 @@ from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.records import DATA, GROUP, Row
 from numtok.registry import name_in
 from numtok.reports import REPORT
+from numtok.settings.nupa import Config as Config
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 
 _TARGET = "answer"
-
-
-@dataclass(frozen=True)
-class Config:
-    """What ``numtok nupa`` was asked for: a report, or data and a file of answers to it."""
-
-    ref: str
-    answers: str | None = None
-    split: str = "test"
-    rule: str | None = None
-
-    def __post_init__(self) -> None:
-        check_rule("nupa", self.rule or "published")
 
 
 class NupaScores(msgspec.Struct, frozen=True):

@@ -45,7 +45,7 @@ from numtok.encoding.splits import check_codec, read_learnt, read_split, splits
 from numtok.errors import UsageError
 from numtok.evaluation.scoring import Progress
 from numtok.records import ENCODED, MODEL, TRAIN
-from numtok.store.artifact import Artifact, check_name
+from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_files import LoadedModel, read_model, says_labels
 from numtok.training.regressor_files import is_regressor
@@ -141,7 +141,6 @@ class Config:
             raise UsageError(
                 f"--from {low:g} --to {high:g} is not possible: --from is less than --to"
             )
-        check_name(self.name)
 
     def _check_form(self) -> None:
         given = [flag for flag in ("embedding", "pca", "confidence") if getattr(self, flag)]

@@ -35,7 +35,6 @@ from numtok.analysis.profiling.warnings import (
     profile_warnings,
 )
 from numtok.data.reading.batches import ReadingOptions
-from numtok.data.reading.options import check_reading
 from numtok.data.reading.sources import check_rule, find_sources
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
@@ -52,6 +51,7 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import SPECIALS, TRAIN
 from numtok.registry import spec_of
+from numtok.settings.profile import Config as Config
 from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import workers_for
 from numtok.store.quota import Quota
@@ -64,26 +64,6 @@ _TEXT_TOKENIZER = "words"  # the default of encode
 
 #: Told what is being done, the bytes of input done, their sum, and the rows done.
 Progress = Callable[[str, int, int, int], None]
-
-
-@dataclass(frozen=True)
-class Config:
-    """What ``numtok profile`` was asked for; ``schemes`` are specs, none stands for all that need
-    no settings."""
-
-    inputs: tuple[str, ...]
-    schemes: tuple[str, ...] = ()
-    split: str | None = None
-    numerals: str | None = None
-    text_field: str = "text"
-    workers: int | None = None
-    on_error: str = "fail"
-    max_line: int = 256 << 20
-    disk_limit: str | None = None
-
-    def __post_init__(self) -> None:
-        Quota.parse(self.disk_limit)
-        check_reading(self.text_field, self.on_error, self.workers, self.max_line)
 
 
 @dataclass(frozen=True)

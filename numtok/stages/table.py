@@ -3,13 +3,11 @@
 A row of the file is a row of the table. Rows are counted from 1, a CSV file's header apart.
 """
 
-import csv
 import hashlib
-import io
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,45 +25,17 @@ from numtok.data.tables.columns import (
     write_columns,
 )
 from numtok.data.tables.file import check_format, check_names, parsed, read_csv, read_file
+from numtok.declaration import command_line
 from numtok.errors import UsageError, unknown
 from numtok.records import TABLE
-from numtok.store.artifact import Artifact, Parent, check_name
+from numtok.settings.table import Config as Config
+from numtok.store.artifact import Artifact, Parent
 from numtok.store.store import Store
 
 REVISION = 1
 SPLIT = "test=0.2,validation=0.1"
 _SPLIT_COLUMN = re.compile(r"split(_[0-9]+)?")
 _CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # what no number begins with
-
-
-@dataclass(frozen=True)
-class Config:
-    """What ``numtok table`` was asked for.
-
-    split
-        Shares of the rows, by a seeded hash of the row's number; None is :data:`SPLIT`, unless
-        the file has a column ``split`` (or ``split_0``, ``split_1``, ..., one a fold).
-    features, drop
-        The columns to take, or to leave; by default all that are neither target nor split.
-    """
-
-    path: str
-    target: str
-    split: str | None = None
-    features: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    name: str | None = None
-    restart: bool = False
-    force: bool = False
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        check_format(self.path)
-        if self.features and self.drop:
-            raise UsageError("--features and --drop exclude each other; give one of them")
-        for option, names in (("--features", self.features), ("--drop", self.drop)):
-            if self.target in names:
-                raise UsageError(f"{option} names the target {self.target!r}; leave it out there")
 
 
 class Result(NamedTuple):
@@ -82,6 +52,7 @@ def run(config: Config, store: Store) -> Result:
     Raises UsageError, DataError (naming the column, and the row where it is one) and StoreError.
     """
     started = time.monotonic()
+    check_format(config.path)
     data = read_file(Path(config.path))
     rule = SplitRule.parse(config.split or SPLIT)
     chosen = rule != SplitRule.parse(SPLIT)  # who writes the default out has the same table
@@ -102,7 +73,7 @@ def run(config: Config, store: Store) -> Result:
         name,
         settings,
         [parent],
-        _command(config, name),
+        ["numtok", "table", *command_line(replace(config, name=name))],
         restart=config.restart,
         force=config.force,
     ) as draft:
@@ -179,21 +150,3 @@ def _no_feature(name: str, names: Sequence[str], column: "pa.ChunkedArray[Any]")
     if pa.types.is_floating(column.type):
         missing += pc.sum(pc.is_nan(column)).as_py() or 0
     return f"{name!r} is empty" if missing == len(column) else None
-
-
-def _command(config: Config, name: str) -> list[str]:
-    """The command line that makes the artifact again."""
-    command = ["numtok", "table", config.path, "--target", config.target]
-    if config.split is not None:
-        command += ["--split", config.split]
-    for option, names in (("--features", config.features), ("--drop", config.drop)):
-        if names:
-            command += [option, _record(names)]
-    return [*command, "--name", name]
-
-
-def _record(names: Sequence[str]) -> str:
-    """Names as one record of a CSV."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()

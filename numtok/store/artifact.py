@@ -30,6 +30,7 @@ import msgspec
 
 from numtok import files
 from numtok.errors import MissingPart, StoreError, UsageError
+from numtok.names import NAME as NAME
 from numtok.records import Natural, Value, check_depth, convert, decode
 from numtok.store.provenance import Provenance
 
@@ -37,7 +38,6 @@ FORMAT = 1  # of the store: the layout above and every field below
 
 MANIFEST, FILES, TIMING, RECEIPTS = "manifest.json", "files.jsonl", "timing.json", "receipts"
 PLUGINS = "plugins"  # the fact of a manifest
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 VERSION = re.compile(r"[0-9a-f]{16}")
 _REF = re.compile(rf"{NAME.pattern}@{VERSION.pattern}")
 
@@ -201,15 +201,6 @@ class Resolve(Protocol):
 
 #: The artifact of a kind, name and version, as ``Store.find``; None where it is no longer there.
 Find = Callable[[str, str, str], Artifact | None]
-
-
-def check_name(name: str | None) -> None:
-    """Refuse a ``--name`` that no artifact can have; None is the default."""
-    if name is not None and not NAME.fullmatch(name):
-        raise UsageError(
-            f"--name {name!r} cannot be used; allowed are lower-case letters, digits and "
-            "._- after a first letter or digit"
-        )
 
 
 def version_of(kind: str, settings: Mapping[str, Any], parents: Sequence[Parent]) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from numtok import files
+from numtok.names import NAME
 from numtok.records import Value, check_depth, convert, decode
 from numtok.store.artifact import (
     FORMAT,
-    NAME,
     RECEIPTS,
     SMALL,
     Output,

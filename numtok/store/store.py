@@ -27,11 +27,11 @@ from typing import Any, final
 
 from numtok import files
 from numtok.errors import StoreError, UsageError
+from numtok.names import NAME
 from numtok.store import artifact as on_disk
 from numtok.store.artifact import (
     FORMAT,
     MANIFEST,
-    NAME,
     SMALL,
     VERSION,
     Artifact,

@@ -1,12 +1,11 @@
 """A sweep's file as it is parsed, and the changes that a command line makes to it (``--set``)."""
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from numtok import documents
 from numtok.errors import UsageError
-from numtok.stages.train import BUDGETS
+from numtok.settings.train import BUDGETS
 
 
 def parsed(content: bytes, shown: str) -> dict[str, Any]:
@@ -42,18 +41,6 @@ def _value(text: str) -> Any:
         if not text or set(text) & set("\"'[]{}#"):
             raise
         return text
-
-
-def nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    """``{"rows": 9, "options.point": "mode"} -> {"rows": 9, "options": {"point": "mode"}}``"""
-    made: dict[str, Any] = {}
-    for path, value in values.items():
-        *outer, last = path.split(".")
-        place = made
-        for part in outer:
-            place = place.setdefault(part, {})
-        place[last] = value
-    return made
 
 
 def as_option(value: Any) -> str:

@@ -48,7 +48,7 @@ these::
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import Field, dataclass, replace
 from functools import cache
 from itertools import product
 from math import prod
@@ -58,22 +58,24 @@ from typing import Any, TypeVar
 import msgspec
 
 from numtok import documents
+from numtok.class_settings import spec_fields
 from numtok.data.sources.base import SOURCES, TableSource, TextSource
 from numtok.data.tables.file import FORMATS
 from numtok.data.tasks.base import TASKS, TableTask
-from numtok.encoding.normalizers.base import NORMALIZERS
+from numtok.declaration import SettingError, declaration_of, declarations, flag_of
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.errors import UsageError, unknown
 from numtok.evaluation.comparison.tokens_to_target import Level
 from numtok.evaluation.published import published
 from numtok.metrics.base import METRICS
-from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS
-from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.presets import preset, trunk
-from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
-from numtok.stages.train import BUDGETS
-from numtok.sweeps.changes import as_option, change_value, nested, parsed
+from numtok.plugins import registries
+from numtok.registry import registry_in
+from numtok.settings import compare, encode, eval, fetch, gen, table, train
+from numtok.settings.sweep import MOST_RUNS
+from numtok.settings.train import BUDGETS
+from numtok.stages.train import VALIDATION
+from numtok.sweeps.changes import as_option, change_value, parsed
 from numtok.sweeps.plan import (
     Encodings,
     Point,
@@ -85,34 +87,24 @@ from numtok.sweeps.plan import (
 
 Stage = TypeVar("Stage")
 
-MOST_RUNS = 10_000  # of a sweep, unless --max-runs says another
 _MAKERS = ("gen", "fetch")  # what makes data, where ``data`` does not name them
 _STAGES = (*_MAKERS, "table", "encode", "train", "eval")
 _TABLES = (*_STAGES, "compare", "select")
-# Fields whose option has another name, fields that are lists themselves, and those that are not
-# for a sweep to set.
-_NAMES = {"learning_rate": "lr", "final_rate": "lr-end", "metrics": "metric", "from_": "from"}
-_LISTS = ("metrics", "over", "features", "drop", "until")
-_MANAGED = {
-    "name", "restart", "force", "dry_run", "inputs", "like", "encoded", "model", "init", "reports",
-    "require", "workers", "checkpoint_steps", "batch_workers", "profile", "table", "path",
-    "disk_limit",
-}  # fmt: skip
-# What is refused before anything is made, rather than when its turn comes.
+_CLASSES: Mapping[str, Any] = {
+    "gen": gen.Config,
+    "table": table.Config,
+    "encode": encode.Config,
+    "train": train.Config,
+    "eval": eval.Config,
+    "compare": compare.Config,
+    "select": Select,
+}
+# What is refused before anything is made, rather than when its turn comes, beside names of
+# registries.
 _CHECKS: Mapping[str, Callable[[str], object]] = {
-    "scheme": scheme_of,
-    "normalize": NORMALIZERS.build,
-    "preset": preset,
-    "objective": OBJECTIVES.build,
-    "embedder": EMBEDDERS.build,
-    "head": HEADS.build,
-    "metric": METRICS.build,
     "against": published,
     "until": Level.parse,
-}
-_CHECKS_OF: Mapping[type, Mapping[str, Callable[[str], object]]] = {
-    gen.Config: {"task": TASKS.build},
-    fit.Config: {"preset": trunk},
+    "scheme": scheme_of,
 }
 
 
@@ -152,17 +144,12 @@ class _SweepReader:
                 f"are allowed; give shorter lists, or --max-runs {size}"
             )
         data, compared = tuple(self._data()), self._compare()
-        evaluations = (
-            self._points("eval", eval_table.Config, model="", table="")
-            if self._of_tables
-            else self._points("eval", eval.Config, model="", encoded="")
-        )
         budgets = [] if self._of_tables else [key for key in BUDGETS if self._is_axis("train", key)]
         made = Sweep(
             data=data,
             encode=self._encodings(),
             train=self._trainings(),
-            eval=tuple(evaluations),
+            eval=tuple(self._points("eval", eval.Config, model="")),
             compare=compared,
             budget=self._named("train", budgets[0]) if budgets else None,
         )
@@ -214,9 +201,7 @@ class _SweepReader:
         return tuple(self._points("encode", encode.Config, inputs=()))
 
     def _trainings(self) -> Trainings:
-        if self._of_tables:
-            return tuple(self._points("train", fit.Config, table=""))
-        return tuple(self._points("train", train.Config, encoded=""))
+        return tuple(self._points("train", train.Config, data=""))
 
     @property
     def _of_tables(self) -> bool:
@@ -229,7 +214,7 @@ class _SweepReader:
 
     def _is_axis(self, table: str, key: str) -> bool:
         """A list is one, but for options that are lists: several metrics of one evaluation."""
-        listed = _NAMES.get(key, key) in _LISTS or key == "metric"
+        listed = table in _CLASSES and key in _lists(_CLASSES[table])
         return not listed and isinstance(self._table(table).get(key), list)
 
     def _data(self) -> Iterator[tuple[Point, Source]]:
@@ -288,7 +273,7 @@ class _SweepReader:
         """The options of ``gen`` and those of its task, which become its spec."""
         if not isinstance(task := options.pop("task", None), str):
             raise UsageError(f"{self.path}: [gen] needs task, the name of what makes the data")
-        own = {name: options.pop(name) for name in _options(gen.Config) if name in options}
+        own = {name: options.pop(name) for name in self._options(gen.Config) if name in options}
         settings = [f"{key.replace('-', '_')}={as_option(value)}" for key, value in options.items()]
         spec = ",".join([task, *settings])
         made = self._configured("gen", gen.Config, own | {"task": spec})
@@ -310,11 +295,15 @@ class _SweepReader:
                 if not issubclass(kind, TextSource):
                     told = "a field, and a sweep is of tables or texts"
                 raise UsageError(f"{source} brings {told}")
-            if lacking := [key for key in SOURCES.required(source) if key not in options]:
+            known = {flag_of(field): field.name for field in spec_fields(kind).values()}
+            for key in options:
+                if key not in known:
+                    raise unknown(f"option of fetch {source}", key, known)
+            given = {known[key]: as_option(value) for key, value in options.items()}
+            if lacking := [key for key in SOURCES.required(source) if key not in given]:
                 raise UsageError(f"{source} needs {lacking[0]}")
-        made: Any = self._configured("fetch", kind, options)
-        known = _options(kind)
-        return fetch.Config(source, {known[key]: getattr(made, known[key]) for key in options})
+            SOURCES.build(source, given)
+        return fetch.Config(source, given)
 
     def _points(self, name: str, kind: type[Stage], **given: Any) -> Iterator[tuple[Point, Stage]]:
         for point, options in self._grid(name):
@@ -345,37 +334,58 @@ class _SweepReader:
     def _configured(
         self, name: str, kind: type[Stage], options: Mapping[str, Any], **given: Any
     ) -> Stage:
-        known = _options(kind)
+        known = self._options(kind)
         for key in options:
             if key not in known:
                 raise unknown(f"key in [{name}] of {self.path}", key, known)
+        lists = _lists(kind)
         values = {
-            known[key]: [value] if known[key] in _LISTS and isinstance(value, str) else value
+            key: [value] if key in lists and isinstance(value, str) else value
             for key, value in options.items()
         }
         try:
             with self._naming(name):
-                made = msgspec.convert(nested(values) | given, kind, strict=False)
-                for key, check in ({**_CHECKS, **_CHECKS_OF.get(kind, {})}).items():
-                    value = values.get(known.get(key, ""))
+                fields = {known[key].name: value for key, value in values.items()}
+                made = msgspec.convert(fields | given, kind, strict=False)
+                for key, value in values.items():
                     for spec in value if isinstance(value, list) else [value]:
-                        if spec is not None:
-                            _checked(check, spec)
+                        self._check(known[key], key, spec)
         except msgspec.ValidationError as error:
             what, _, where = str(error).partition(" - at `$.")
             field = re.split(r"[`\[]", where)[0]
-            key = next(key for key, one in known.items() if one == field)
+            key = next(key for key, one in known.items() if one.name == field)
             what = what.replace(" | null", "").replace("`", "")
             raise UsageError(
                 f"{self.path}: [{name}] {key} = {options[key]!r} cannot be used: {what}"
             ) from None
         return made
 
+    def _check(self, field: "Field[Any]", key: str, spec: str) -> None:
+        """Raise UsageError for a spec of which nothing can be built."""
+        folder = declaration_of(field).registry
+        if key == "preset":
+            _checked(trunk if self._of_tables else preset, spec)
+        elif key in _CHECKS:
+            _checked(_CHECKS[key], spec)
+        elif folder is not None:
+            _checked(registry_in(registries()[folder]).build, spec)
+
+    def _options(self, kind: Any) -> dict[str, "Field[Any]"]:
+        """What the file can set of a command, by option: not what is of the other kind of data."""
+        to = "tables" if self._of_tables else "texts"
+        return {
+            flag_of(field): field
+            for field, declaration in declarations(kind)
+            if declaration.swept and declaration.of in (None, to)
+        }
+
     @contextmanager
     def _naming(self, table: str) -> Iterator[None]:
         """Say where it stands that an option cannot be used."""
         try:
             yield
+        except SettingError as error:
+            raise UsageError(error.at(f"{self.path}: [{table}]")) from None
         except UsageError as error:
             raise UsageError(f"{self.path}: [{table}] {error}") from None
 
@@ -397,9 +407,9 @@ class _SweepReader:
                 f"{self.path}: [select] metric = {select.metric!r} cannot decide, neither more nor "
                 "less of it is better; choose by another"
             )
-        if any(one.split == train.VALIDATION for _, one in sweep.eval):
+        if any(one.split == VALIDATION for _, one in sweep.eval):
             raise UsageError(
-                f"{self.path}: [eval] split = {train.VALIDATION!r} is what [select] chooses on; "
+                f"{self.path}: [eval] split = {VALIDATION!r} is what [select] chooses on; "
                 "what is chosen is evaluated on another split"
             )
         if select.reach is not None and self._of_tables:
@@ -431,13 +441,6 @@ def _checked(check: Callable[[str], object], spec: str) -> None:
     check(spec)
 
 
-def _options(kind: Any) -> dict[str, str]:
-    """The options of a command that a sweep can set, and their fields, ``options.point`` being a
-    field of the field ``options``."""
-    found: dict[str, str] = {}
-    for one in fields(kind):
-        if is_dataclass(one.type):
-            found |= {key: f"{one.name}.{field}" for key, field in _options(one.type).items()}
-        elif one.name not in _MANAGED:
-            found[_NAMES.get(one.name, one.name).replace("_", "-")] = one.name
-    return found
+def _lists(kind: Any) -> set[str]:
+    """The options that are lists themselves: several metrics of one evaluation."""
+    return {flag_of(field) for field, _ in declarations(kind) if field.default == ()}

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from numtok.declaration import setting
 from numtok.models.heads.base import HEADS
 from numtok.registry import name_of
-from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
+from numtok.settings import compare, encode, eval, fetch, gen, table, train
 
 #: What data are: inputs of ``encode``, or one REF of a table; or what makes them.
 Source = tuple[str, ...] | gen.Config | fetch.Config | table.Config
@@ -20,7 +21,7 @@ _HEAD = "head"
 
 #: Points of the axes of a stage, and the options there.
 Encodings = tuple[tuple[Point, encode.Config | None], ...]
-Training = train.Config | fit.Config
+Training = train.Config
 Trainings = tuple[tuple[Point, Training], ...]
 
 
@@ -50,9 +51,9 @@ class Select:
     ``metric`` is ``reach`` or better; after each, the better half of the candidates goes on.
     """
 
-    metric: str
-    over: tuple[str, ...] = ()
-    reach: float | None = None
+    metric: str = setting(help="The figure that decides.", registry="metrics")
+    over: tuple[str, ...] = setting((), "The axes of which the best is taken.")
+    reach: float | None = setting(None, "The figure that a budget is raised for.")
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Sweep:
 
     Each list holds the points of one stage's axes with the options there, as a configuration
     without what comes from the stage before. Tables are not encoded: then ``encode`` is the one
-    point None, and ``train`` and ``eval`` have the configurations of their stages. ``budget`` is
+    point None. ``budget`` is
     the option of ``train`` that says how long, where that is an axis. ``also`` are further ways:
     points of ``encode`` and of ``train`` that are combined with each other alone.
     """
@@ -69,7 +70,7 @@ class Sweep:
     data: tuple[tuple[Point, Source], ...]
     encode: Encodings
     train: Trainings
-    eval: tuple[tuple[Point, eval.Config | eval_table.Config], ...]
+    eval: tuple[tuple[Point, eval.Config], ...]
     compare: compare.Config
     select: Select | None = None
     budget: str | None = None
@@ -94,9 +95,12 @@ class Sweep:
     @property
     def timed(self) -> bool:
         """Whether some run trains for a time rather than for so many steps or tokens."""
-        return any(
-            "minutes" in one.budget for one in self.trainings if isinstance(one, train.Config)
-        )
+        return not self.of_tables and any("minutes" in one.budget for one in self.trainings)
+
+    @property
+    def of_tables(self) -> bool:
+        """Whether nothing is encoded."""
+        return self.encode[0][1] is None
 
     @property
     def climbed(self) -> list[str]:

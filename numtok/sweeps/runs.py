@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from numtok.config import threads
-from numtok.errors import NumtokError, UsageError
+from numtok.errors import NumtokError
 from numtok.plugins import fault_of
-from numtok.stages import eval, eval_table, fit, train
+from numtok.stages import eval, train
 from numtok.store.artifact import Artifact
 from numtok.store.engines.local import run_units
 from numtok.store.store import Absent, Store
@@ -33,8 +33,8 @@ class Run:
     index: int
     table: str
     point: Point
-    train: train.Config | fit.Config
-    eval: eval.Config | eval_table.Config
+    train: train.Config
+    eval: eval.Config
 
 
 class Failed(NamedTuple):
@@ -99,14 +99,9 @@ class RunUnit:
 
 
 def _report(run: Run, store: Store) -> Artifact:
-    """Train and evaluate, each by the stage that its configuration is of."""
-    if isinstance(run.train, fit.Config):
-        model = fit.run(run.train, store, lambda update: None).artifact
-    else:
-        model = train.run(run.train, store, lambda update: None).artifact
+    """Train and evaluate."""
+    model = train.run(run.train, store, lambda update: None).artifact
     asked = replace(run.eval, model=str(model.path))
-    if isinstance(asked, eval_table.Config):
-        return eval_table.run(asked, store, lambda what, done, total: None).artifact
     return eval.run(asked, store, lambda what, done, total: None).artifact
 
 
@@ -140,8 +135,6 @@ def side_by_side(sweep: Sweep, asked: int | None) -> Side:
     The same for the whole of a sweep however much of it is left, because what a run learns
     depends, in its last digits, on the number of threads.
     """
-    if asked is not None and asked < 1:
-        raise UsageError(f"--jobs {asked} is not possible; at least 1 is needed")
     cores = threads() or os.cpu_count() or 1
     on_gpu = any(device_of(one.device).type == "cuda" for one in sweep.trainings)
     jobs = asked or (1 if on_gpu or sweep.timed else min(cores, sweep.size))

@@ -7,41 +7,27 @@ shares what it makes with other sweeps and with the commands.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from numtok.data.tables.rows import read_table_of
 from numtok.encoding.splits import splits
-from numtok.errors import NumtokError, UsageError, unknown
+from numtok.errors import NumtokError, unknown
 from numtok.records import TABLE
-from numtok.stages import compare, encode, eval, eval_table, fetch, fit, gen, table, train
+from numtok.settings.sweep import Config as Config
+from numtok.stages import compare, encode, fetch, gen, table
 from numtok.stages.train import VALIDATION
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.sweeps.averages import Average, averages
-from numtok.sweeps.file import MOST_RUNS, read_sweep
+from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, Trainings, label_of
 from numtok.sweeps.runs import Failed, Progress, Run, Runner, SweepProgress, side_by_side
 from numtok.sweeps.selection import Choice, Selection
 
 # What sets test sets of one data set apart, and so tables.
 _TEST_SETS = ("split", "eval.split", "rows", "eval.rows")
-
-
-@dataclass(frozen=True)
-class Config:
-    """What ``numtok sweep`` was asked for: ``changes`` of what the file says, as
-    ``TABLE.KEY=VALUE``, how many runs go on side by side, and how many there may be."""
-
-    file: str
-    changes: tuple[str, ...] = ()
-    jobs: int | None = None
-    max_runs: int = MOST_RUNS
-
-    def __post_init__(self) -> None:
-        if self.max_runs < 1:
-            raise UsageError(f"--max-runs {self.max_runs} is not possible; at least 1 is needed")
 
 
 class SweepTable(NamedTuple):
@@ -107,8 +93,8 @@ def _runs(sweep: Sweep, store: Store, progress: Progress, failed: list[Failed]) 
                     count,
                     label_of({**data, **apart}),
                     {**data, **encoding, **training, **evaluation},
-                    _training(learn, str(artifact.path)),
-                    _evaluation(ask, str(artifact.path)),
+                    replace(learn, data=str(artifact.path)),
+                    replace(ask, data=str(artifact.path)),
                 )
                 count += 1
 
@@ -165,21 +151,6 @@ def _encoded(how: encode.Config | None, inputs: tuple[str, ...], store: Store) -
     artifact = encode.run(replace(how, inputs=inputs), store, lambda *_: None).artifact
     assert artifact is not None  # it was no dry run
     return artifact
-
-
-def _training(config: train.Config | fit.Config, path: str) -> train.Config | fit.Config:
-    """The configuration with what it reads."""
-    if isinstance(config, fit.Config):
-        return replace(config, table=path)
-    return replace(config, encoded=path)
-
-
-def _evaluation(
-    config: eval.Config | eval_table.Config, path: str
-) -> eval.Config | eval_table.Config:
-    if isinstance(config, eval_table.Config):
-        return replace(config, table=path)
-    return replace(config, encoded=path)
 
 
 def _check_splits(artifact: Artifact, sweep: Sweep) -> None:

@@ -20,12 +20,12 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError
 from numtok.evaluation.labels import label_metrics
+from numtok.evaluation.numbers import number_metrics
 from numtok.evaluation.report_files import ReportPredictions, clusters_note, read
 from numtok.metrics.base import METRICS, Predictions, figures, paired
 from numtok.reports import PREDICTIONS_FILE, Figures, Report
 from numtok.stages import compare, encode, eval, probe, train
 from numtok.stages import errors as errors_stage
-from numtok.stages.eval import _usual_metrics
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests.cli.test_store_commands import Shell
@@ -193,7 +193,7 @@ def test_every_metric_of_copies_is_that_of_the_rows_themselves() -> None:
     truth = np.round(random.normal(0, 9, 9), 2)
     numbers = answers(truth, np.round(truth + random.normal(0, 1, 9), 2), **columns)
     labels = Predictions.of_labels(*words, log_probability=columns["log_probability"])
-    for once, metrics in ((numbers, _usual_metrics()), (labels, label_metrics())):
+    for once, metrics in ((numbers, number_metrics()), (labels, label_metrics())):
         assert not any(metric.missing(once) for metric in metrics)
         # Adjusted R2 counts the rows, which are others.
         metrics = [metric for metric in metrics if not isinstance(metric, METRICS["adjusted-r2"])]

@@ -16,7 +16,7 @@ from numtok.analysis.figures._drawing import default_size, image
 from numtok.analysis.figures._picture import Axis, BarMarks, LineMark, Panel, Picture, Points, Ticks
 from numtok.analysis.figures.density import Density
 from numtok.analysis.figures.truth import Truth
-from numtok.stages import eval_table, fit
+from numtok.stages import eval, train
 from numtok.stages.figure import picture_of
 from numtok.stages.table import Config as TableConfig
 from numtok.stages.table import run as table
@@ -59,10 +59,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (root / f"{name}.csv").write_text(rows(features))
         table(TableConfig(str(root / f"{name}.csv"), "y"), store)
         model = f"{name}-{head.partition(':')[0]}"
-        config = fit.Config(name, "mlp,layers=1,width=8", head=head, epochs=2, name=model)
-        fit.run(config, store, lambda update: None)
-        asked = eval_table.Config(model, name, name=f"{model}-test")
-        eval_table.run(asked, store, lambda what, done, total: None)
+        config = train.Config(name, "mlp,layers=1,width=8", head=head, epochs=2, name=model)
+        train.run(config, store, lambda update: None)
+        asked = eval.Config(model, name, name=f"{model}-test")
+        eval.run(asked, store, lambda what, done, total: None)
     yield root
     torch.set_num_threads(threads)
 
@@ -224,10 +224,10 @@ def test_a_density_is_drawn_over_the_rows_of_the_fold_that_models_have_in_common
     (folder / "folds.csv").write_text("\n".join(lines) + "\n")
     table(TableConfig("folds.csv", "y"), store)
     for fold in (0, 1):
-        config = fit.Config(
+        config = train.Config(
             "folds", "mlp,layers=1,width=8", head="mdn:2", epochs=2, fold=fold, name=f"of-{fold}"
         )
-        fit.run(config, store, lambda update: None)
+        train.run(config, store, lambda update: None)
     picture = picture_of(Density(), ["of-1", "folds"], store)
     truth = next(mark for mark in picture.panels[0].marks if isinstance(mark, Points))
     assert truth.x.tolist() == list(range(1, 40, 4))

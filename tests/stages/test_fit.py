@@ -23,7 +23,7 @@ from numtok.models.distributions.sampling import Sampling
 from numtok.models.heads._point import PointReader
 from numtok.models.heads.riemann import _RiemannReader
 from numtok.registry import spec_of
-from numtok.stages import eval_table, fit
+from numtok.stages import eval, train
 from numtok.stages.table import Config as TableConfig
 from numtok.stages.table import run as table
 from numtok.store.artifact import Artifact
@@ -84,20 +84,20 @@ def store(made: Path, tmp_path: Path) -> Store:
     return Store(tmp_path / "artifacts")
 
 
-def tiny(data: str = "toy", **options: Any) -> fit.Config:
+def tiny(data: str = "toy", **options: Any) -> train.Config:
     chosen: dict[str, Any] = {"preset": TINY, "epochs": 3, "batch": 32, "learning_rate": 0.01}
-    return fit.Config(data, **chosen | options)
+    return train.Config(data, **chosen | options)
 
 
-def fitted(store: Store, config: fit.Config) -> Artifact:
-    result = fit.run(config, store, lambda update: None)
+def fitted(store: Store, config: train.Config) -> Artifact:
+    result = train.run(config, store, lambda update: None)
     assert verify(result.artifact).problems == []
     return result.artifact
 
 
 def evaluated(store: Store, model: Artifact, data: str = "toy", **options: Any) -> Artifact:
-    config = eval_table.Config(model.ref, data, **options)
-    return eval_table.run(config, store, lambda *told: None).artifact
+    config = eval.Config(model.ref, data, **options)
+    return eval.run(config, store, lambda *told: None).artifact
 
 
 def report(artifact: Artifact) -> dict[str, Any]:
@@ -109,8 +109,8 @@ def report(artifact: Artifact) -> dict[str, Any]:
 
 
 def test_a_table_is_fitted_fold_by_fold_into_one_artifact(store: Store) -> None:
-    seen: list[fit.FitProgress] = []
-    artifact = fit.run(tiny("folds", epochs=4), store, seen.append).artifact
+    seen: list[Any] = []
+    artifact = train.run(tiny("folds", epochs=4), store, seen.append).artifact
     assert [(one.fold, one.epoch.epoch) for one in seen] == [
         (fold, epoch) for fold in range(3) for epoch in range(1, 5)
     ]
@@ -139,16 +139,16 @@ def test_one_fold_alone_is_that_of_all(store: Store) -> None:
 def test_what_is_read_again_predicts_the_same(store: Store, head: str) -> None:
     artifact = fitted(store, tiny(head=head))
     first = pq.read_table(evaluated(store, artifact).path / "predictions.parquet")
-    again = fit.run(tiny(head=head, name="again", force=True), store, lambda update: None)
+    again = train.run(tiny(head=head, name="again", force=True), store, lambda update: None)
     second = pq.read_table(evaluated(store, again.artifact).path / "predictions.parquet")
     assert first.equals(second)
     assert spec_of(read_regressor(artifact, CPU).fitted[0].model.head) == head
 
 
 def test_a_model_that_is_there_is_found(store: Store) -> None:
-    first = fit.run(tiny(), store, lambda update: None)
-    again = fit.run(tiny(), store, lambda update: None)
-    other = fit.run(tiny(seed=1), store, lambda update: None)
+    first = train.run(tiny(), store, lambda update: None)
+    again = train.run(tiny(), store, lambda update: None)
+    other = train.run(tiny(seed=1), store, lambda update: None)
     assert (first.made, again.made, other.made) == (True, False, True)
     assert first.artifact.ref == again.artifact.ref != other.artifact.ref
     assert first.artifact.manifest.name == "toy-pointwise"
@@ -164,16 +164,16 @@ def test_a_run_that_was_interrupted_ends_in_the_same_bytes(
     shutil.rmtree(whole.path)
     seen = []
 
-    def interrupt(update: fit.FitProgress) -> None:
+    def interrupt(update: Any) -> None:
         seen.append(update)
         if len(seen) == after:
             os.kill(os.getpid(), 2)
 
     with pytest.raises(KeyboardInterrupt):
-        fit.run(config, store, interrupt)
+        train.run(config, store, interrupt)
     assert len(seen) == after
     before = len(seen)
-    again = fit.run(config, store, seen.append).artifact
+    again = train.run(config, store, seen.append).artifact
     assert {one.path: one.sha256 for one in again.files()} == content
     assert len(seen) - before == 9 - after  # none is done twice
     assert again.ref == whole.ref

@@ -128,7 +128,7 @@ def test_digits_that_some_embedders_do_not_see_are_counted(
     ) in told
     for embedder, count in (("numvalue:mlp", 3), ("numvalue:rnn", 0)):
         notes: list[str] = []
-        config = replace(learning(embedder=embedder), encoded="long")
+        config = replace(learning(embedder=embedder), data="long")
         counts = run(config, Store(store.root, notes.append), quiet).artifact.manifest.counts
         assert counts.get("beyond_sight", 0) == count
         assert notes == [

@@ -14,9 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok.errors import DataError
+from numtok.evaluation.text_rows import (
+    HOLE,
+    Query,
+    RowPrediction,
+    outgoing,
+    predict_texts,
+    read_rows,
+)
 from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
+from numtok.settings.predict import Config
 from numtok.stages import encode, eval, gen, predict, train
-from numtok.stages.predict import HOLE, Config, Query, RowPrediction, outgoing
 from numtok.store.artifact import Artifact
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
@@ -34,7 +42,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def asked(world: World, model: Artifact, *texts: str, **options: Any) -> list[RowPrediction]:
     rows = map(Query.of_text, texts)
-    return [said for _, said in predict.run(Config(model.ref, **options), world.store, rows, print)]
+    config = Config(model.ref, "rows", **options)
+    return [said for _, said in predict_texts(config, model, rows, print)]
 
 
 def of_test_split(artifact: Artifact) -> list[dict[str, Any]]:
@@ -188,9 +197,9 @@ def test_answers_are_those_of_eval(world: World, scheme: str) -> None:
                   fill="answers")  # fmt: skip
     # Rows that have their answers are asked as if they had not.
     path = world.write("with-answers", rows)
-    lines = predict.read_rows(path)
-    config = Config(model.ref, fill="answers")
-    assert [one for _, one in predict.run(config, world.store, lines, print)] == found
+    lines = read_rows(path)
+    config = Config(model.ref, "rows", fill="answers")
+    assert [one for _, one in predict_texts(config, model, lines, print)] == found
     compared = 0
     for row, one in zip(rows, found, strict=True):
         true = report[row["id"]]
@@ -206,7 +215,7 @@ def test_a_pipe_is_read_as_a_file_is(world: World, tmp_path: Path) -> None:
     row = b'{"text": "3 + [?] = 7"}\n'
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(row,))
     writer.start()
-    (read,) = predict.read_rows(str(tmp_path / "pipe"))
+    (read,) = read_rows(str(tmp_path / "pipe"))
     writer.join()
     assert read.line == row.strip()
 
@@ -218,7 +227,8 @@ def test_numbers_out_of_range_are_told(world: World) -> None:
     for scheme, objective in (("p1000", "mlm"), ("p1000", "ar")):
         model = world.by_chance(world.encoded(scheme), objective, text=-20.0)
         rows, notes = map(Query.of_text, texts), list[str]()
-        assert len(list(predict.run(Config(model.ref), world.store, rows, notes.append))) == 2
+        config = Config(model.ref, "rows")
+        assert len(list(predict_texts(config, model, rows, notes.append))) == 2
         assert notes == [told + scheme + nearest]
 
 

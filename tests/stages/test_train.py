@@ -736,7 +736,7 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, q
 
 
 def test_updates_say_where_training_stands(store: Store) -> None:
-    updates: list[TrainingProgress] = []
+    updates: list[Any] = []
     run(tiny(steps=5), store, updates.append)
     assert [(one.step, one.steps) for one in updates] == [(step, 5) for step in range(1, 6)]
     for one in updates:

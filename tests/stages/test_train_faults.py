@@ -14,17 +14,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import Any, NoReturn, cast
 
 import pytest
 
 from numtok import files
 from numtok.cli import main
 from numtok.cli.output.train import TrainingBar
+from numtok.declaration import declarations, flag_of
 from numtok.errors import NumtokError, StoreError
 from numtok.records import ENCODED, TABLE
 from numtok.stages.train import Config, run
@@ -32,7 +33,7 @@ from numtok.store.artifact import RECEIPTS, Artifact
 from numtok.store.provenance import provenance
 from numtok.store.store import Store
 from numtok.store.verification import verify
-from numtok.training.loop import Progress, Training, TrainingProgress
+from numtok.training.loop import Training, TrainingProgress
 from tests.cli.test_store_commands import Shell
 from tests.faults import Faults, Plan, installed, points
 from tests.stages import test_train
@@ -69,14 +70,14 @@ class Scenario:
         shutil.copytree(self.before, root)
         return root
 
-    def train(self, root: Path) -> tuple[Artifact, list[TrainingProgress]]:
-        updates: list[TrainingProgress] = []
+    def train(self, root: Path) -> tuple[Artifact, list[Any]]:
+        updates: list[Any] = []
         return as_commanded(self.config, root, updates.append), updates
 
 
-def as_commanded(config: Config, root: Path, progress: Progress) -> Artifact:
+def as_commanded(config: Config, root: Path, progress: Callable[[Any], None]) -> Artifact:
     """Train with the operations of the command, which first looks whether the data are a table."""
-    Store(root, silent).resolve(config.encoded, kinds={ENCODED, TABLE})
+    Store(root, silent).resolve(config.data, kinds={ENCODED, TABLE})
     return run(config, Store(root, silent), progress).artifact
 
 
@@ -181,11 +182,11 @@ class Forks:
 
 def command_of(config: Config) -> tuple[str, ...]:
     """The command line of a configuration."""
-    words = ["train", config.encoded]
-    for key, value in asdict(config).items():
-        if key != "encoded" and value != getattr(Config("x"), key):
-            named = {"checkpoint_steps": "checkpoint-every", "final_rate": "lr-end"}
-            words += [f"--{named.get(key, key.replace('_', '-'))}", str(value)]
+    words = ["train", config.data]
+    for field, _ in declarations(config):
+        value = getattr(config, field.name)
+        if field.name != "data" and value != field.default:
+            words += [f"--{flag_of(field)}", str(value)]
     return tuple(words)
 
 
@@ -414,7 +415,7 @@ def test_minutes_are_measured_once(
         raise AssertionError("the time that a step takes is known")
 
     monkeypatch.setattr(Training, "_seconds_per_step", forbidden)
-    updates: list[TrainingProgress] = []
+    updates: list[Any] = []
     artifact = run(config, Store(root), updates.append).artifact
     assert artifact.manifest.counts["steps"] == steps
     assert {update.steps for update in updates} == {steps}

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok.errors import UsageError
-from numtok.evaluation.tables import TableOptions
-from numtok.models.distributions.sampling import Sampling
-from numtok.stages import eval_table, fetch, fit, gen, table, train
+from numtok.stages import eval, fetch, gen, table, train
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import Sweep, label_of
 
@@ -156,13 +154,12 @@ def test_a_file_without_encode_is_of_tables(tmp_path: Path) -> None:
     )
     assert [point for point, _ in sweep.encode] == [{}]
     assert sweep.size == 2 * 4 * 2
-    assert sweep.train[3][1] == fit.Config(
+    assert sweep.train[3][1] == train.Config(
         "", head="decoder:ud,base=4", normalize="unit", fold=0, rows=20, learning_rate=5e-4
     )
-    options = TableOptions("mean", 8, Sampling(top_k=3))
     assert sweep.eval[1] == (
         {"draws": "8"},
-        eval_table.Config("", "", options=options, metrics=("mse", "mae")),
+        eval.Config("", "", point="mean", draws=8, top_k=3, metrics=("mse", "mae")),
     )
     assert (sweep.timed, sweep.budget, sweep.seeds) == (False, None, [])
 

@@ -15,7 +15,7 @@ from numtok.evaluation.comparison.seeds import FoldStatistics
 from numtok.evaluation.report_files import Evaluation, read
 from numtok.records import MODEL
 from numtok.reports import PREDICTIONS_FILE, REPORT
-from numtok.stages import eval_table, fit, table
+from numtok.stages import eval, table, train
 from numtok.store.store import Store
 from numtok.sweeps.averages import averages
 from numtok.sweeps.file import read_sweep
@@ -176,7 +176,7 @@ def test_a_metric_that_a_data_set_lacks_is_undefined_over_all() -> None:
     sweep = read_sweep(Path("sweep.toml"))
     points = [{**data, **way} for data, _ in sweep.data for way, _ in sweep.train]
     runs = [
-        Run(index, "", point, fit.Config(""), eval_table.Config("", ""))
+        Run(index, "", point, train.Config(""), eval.Config("", ""))
         for index, point in enumerate(points)
     ]
     refs = [one.reports[0] for comparison in comparisons for one in comparison.experiments]
@@ -211,15 +211,15 @@ def test_texts_are_no_table() -> None:
 def validated(*, rows: int | None = None, seed: int = 0, other: bool = False) -> Evaluation:
     """A report on the split validation, which the table has not."""
     source = table.run(table.Config("rows.csv", "y"), store()).ref
-    config = fit.Config(
+    config = train.Config(
         source, "mlp,layers=1,width=4", rows=rows, epochs=1, validation=0.2, seed=seed
     )
-    model = fit.run(config, store(), lambda _: None).artifact
+    model = train.run(config, store(), lambda _: None).artifact
     if other:
         Path("others.csv").write_text(Path("rows.csv").read_text().replace("59,", "60,"))
         source = table.run(table.Config("others.csv", "y"), store()).ref
-    asked = eval_table.Config(model.ref, source, "validation")
-    return read(eval_table.run(asked, store(), lambda *_: None).artifact)
+    asked = eval.Config(model.ref, source, "validation")
+    return read(eval.run(asked, store(), lambda *_: None).artifact)
 
 
 def test_without_a_validation_split_it_is_the_rows_that_were_held_back() -> None:
@@ -244,5 +244,5 @@ def test_another_table_has_no_rows_that_were_held_back() -> None:
 
 def test_one_row_is_too_few_to_learn_from() -> None:
     with pytest.raises(UsageError) as caught:
-        fit.Config("rows", rows=1)
+        train.Config("rows", rows=1)
     assert str(caught.value) == "--rows 1 is not possible; at least 2, one of them to look at"

@@ -9,12 +9,16 @@ import msgspec
 from numtok.cli.output.figures import amount, number, share
 from numtok.cli.output.printing import Format, Size, print_json, print_made, print_table
 from numtok.cli.output.progress import Live
+from numtok.models.heads.base import HEADS
 from numtok.records import LOG_FILE, TRUNCATED, Natural, Scalar
+from numtok.registry import spec_of
 from numtok.stages.train import Result
 from numtok.store.artifact import TIMING
 from numtok.training.loop import TrainingProgress
 from numtok.training.model_files import LoggedLosses
 from numtok.training.profiler import Cost
+from numtok.training.regressor_files import is_regressor, read_regressor_file
+from numtok.training.table_folds import FitProgress
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
@@ -30,30 +34,54 @@ class _TrainTiming(msgspec.Struct):
     second_pass: float | None = None
 
 
+class _FitTiming(msgspec.Struct):
+    seconds: float
+    samples_per_second: float
+    mfu: float
+    peak_memory: int
+
+
+_FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
+
+
 class TrainingBar(Live):
     """Steps, time left, loss, numbers and tokens a second, MFU, peak memory: in 80 columns."""
 
     def columns(self) -> "list[ProgressColumn]":
         from rich.progress import TextColumn
 
-        return [
-            TextColumn("step {task.completed:,.0f}/{task.total:,.0f}"),
-            TextColumn("{task.fields[told]}"),
-        ]
+        return [TextColumn("{task.fields[told]}")]
 
-    def __call__(self, update: TrainingProgress) -> None:
+    def __call__(self, update: TrainingProgress | FitProgress) -> None:
+        if isinstance(update, FitProgress):
+            self._fold(update)
+            return
         speed = update.speed
         minutes, seconds = divmod(round(update.seconds_left), 60)
         told = (
-            f"{minutes}:{seconds:02d} left  loss {update.loss:.3g}  "
+            f"step {update.step:,}/{update.steps:,} {minutes}:{seconds:02d} left  "
+            f"loss {update.loss:.3g}  "
             f"{amount(speed.numbers_per_second)} num/s  {amount(speed.tokens_per_second)} tok/s  "
             f"{speed.mfu:.0%} MFU  {Size(update.peak_memory)}"
         )
         self.show("training", update.step, update.steps, told)
 
+    def _fold(self, update: FitProgress) -> None:
+        epoch, several = update.epoch, f"fold {update.fold}  " if update.folds > 1 else ""
+        told = (
+            f"{several}epoch {epoch.epoch} of at most {update.epochs}  loss {epoch.train:.4g}  "
+            f"held back {epoch.validation:.4g}"
+        )
+        self.show("fitting", epoch.epoch, update.epochs, told)
+
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
     """Print one run; with a format other than the table, that on stdout instead of the REF."""
+    if is_regressor(result.artifact):
+        _print_fits(result, format, quiet)
+        if not quiet:
+            _warn_of_fits(result)
+        return
     if result.costs and not quiet:
         _print_costs(result.costs)
     artifact = result.artifact
@@ -88,6 +116,55 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         rows.append(("numbers not seen whole", unseen))
     title = "trained" if result.made else "found, not trained again"
     print_made(title, artifact.ref, rows, format, quiet)
+
+
+def _print_fits(result: Result, format: Format, quiet: bool) -> None:
+    artifact = result.artifact
+    counts = artifact.manifest.counts
+    if format is Format.JSON:
+        told = {"counts": counts, "timing": artifact.decoded(TIMING, dict[str, Scalar])}
+        print_json({"ref": artifact.ref, "made": result.made} | told)
+        return
+    timing = artifact.decoded(TIMING, _FitTiming)
+    fits = [fold.fit for fold in read_regressor_file(artifact).folds]
+    kept = [fit.best_epoch for fit in fits]
+    rows: list[tuple[str, object]] = [
+        ("folds", counts["folds"]),
+        ("parameters", counts["parameters"]),
+        ("  in the head", share(counts["head_parameters"] / max(1, counts["parameters"]))),
+        ("rows", counts["rows"]),
+        ("epochs", counts["epochs"]),
+        ("  whose weights are kept", " to ".join(map(str, sorted({min(kept), max(kept)})))),
+        ("validation loss there", number(sum(fit.best_loss for fit in fits) / len(fits))),
+        ("steps", counts["steps"]),
+        ("seconds", round(timing.seconds, 1)),
+        ("rows a second", number(timing.samples_per_second)),
+        ("MFU", share(timing.mfu)),
+        ("peak memory", Size(timing.peak_memory)),
+    ]
+    title = "fitted" if result.made else "found, not fitted again"
+    print_made(title, artifact.ref, rows, format, quiet)
+
+
+def _warn_of_fits(result: Result) -> None:
+    """What a user should know of them."""
+    counts = result.artifact.manifest.counts
+    if unsayable := counts.get("unsayable", 0):
+        head = spec_of(HEADS.from_settings(read_regressor_file(result.artifact).head))
+        print(
+            f"numtok: {unsayable:,} of {counts['rows']:,} targets are beyond the numbers that "
+            f"{head} writes, and are learnt as the nearest of them; give a head that reaches "
+            "further",
+            file=sys.stderr,
+        )
+    if result.made:
+        steps, of_epoch = (counts["steps"] / counts[each] for each in ("folds", "epochs"))
+        if steps < _FEW_STEPS and of_epoch < _FEW_BATCHES:
+            print(
+                f"numtok: {steps:.0f} steps are few to learn in, and an epoch has {of_epoch:.0f}; "
+                "give a smaller --batch",
+                file=sys.stderr,
+            )
 
 
 def _print_costs(costs: Sequence[Cost]) -> None:

@@ -2,23 +2,22 @@
 an artifact besides.
 
 A task is a frozen dataclass whose fields are its settings, each declared with
-:func:`setting`. It makes the rows of a split a unit at a time. A unit is a pure
+:func:`numtok.declaration.setting`. It makes the rows of a split a unit at a time. A unit is a pure
 function of the settings, the seed, the split and the unit's index, so units can
 be made in any order, by any process, and again.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.declaration import setting as setting
 from numtok.registry import Registry
-
-T = TypeVar("T")
 
 #: Splits divide [0, SHARES) among them; a task hashes what splits must not share to a place in it.
 SHARES = 1 << 60
@@ -41,12 +40,6 @@ class TaskSplit:
     def share(self) -> float:
         """The part of all places that are its own."""
         return (self.end - self.begin) / SHARES
-
-
-def setting(default: T, help: str) -> T:
-    """A field of a task: its default, and the line that ``numtok gen TASK --help`` shows."""
-    made: T = field(default=default, metadata={"help": help})
-    return made
 
 
 class GivenFile(NamedTuple):

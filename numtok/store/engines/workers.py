@@ -3,13 +3,6 @@
 import os
 
 from numtok.config import threads
-from numtok.errors import UsageError
-
-
-def check_workers(workers: int | None) -> None:
-    """Refuse a ``--workers`` that is no number of processes; None is the default."""
-    if workers is not None and workers < 1:
-        raise UsageError(f"--workers {workers} is not possible; at least 1 is needed")
 
 
 def workers_for(size: int, asked: int | None, least: int) -> int:

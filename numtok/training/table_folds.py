@@ -1,4 +1,4 @@
-"""Fit: a table -> a model of it, or a model for each of its folds.
+"""Fitting a model to a table, or one to each of its folds, in a draft.
 
 Folds are fitted one after the other. The draft holds a checkpoint with those
 that are done and the one at work, so a run that was killed goes on at the epoch
@@ -7,7 +7,6 @@ where it stood and ends, on the CPU, in the same bytes.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypedDict
 
 import msgspec
@@ -15,93 +14,31 @@ import torch
 from torch import Tensor
 
 from numtok import files
-from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
+from numtok.data.tables.rows import VALIDATION, learnt_rows
 from numtok.data.tables.table import Table
 from numtok.encoding.normalizers.base import NORMALIZERS
-from numtok.errors import DataError, UsageError
-from numtok.models.heads.base import HEADS, ValueHead
-from numtok.models.presets import shortest, trunk
-from numtok.records import LOG_FILE, MODEL, TABLE, Natural
-from numtok.registry import settings_of, spec_of
-from numtok.store.artifact import Artifact, check_name
+from numtok.errors import DataError
+from numtok.models.presets import trunk
+from numtok.records import LOG_FILE, Natural
+from numtok.registry import settings_of
 from numtok.store.draft import Draft
-from numtok.store.store import Store
 from numtok.training.checkpoint import (
     Checkpoint,
     Finished,
     belonging,
-    drop_checkpoint,
     read_checkpoint,
-    read_finished,
     write_checkpoint,
-    write_finished,
 )
-from numtok.training.device import MatmulRate, peak_memory, tune_malloc
+from numtok.training.device import MatmulRate, peak_memory
 from numtok.training.features import Features
-from numtok.training.model_files import WEIGHTS
-from numtok.training.regressor_files import REGRESSOR_FILE, Fold, RegressorFile, write_regressor
+from numtok.training.regressor_files import Fold, RegressorFile, write_regressor
 from numtok.training.signals import Signals
-from numtok.training.table_learner import Epoch, FittingRecipe, FittingState, TableLearner
+from numtok.training.table_learner import Epoch, FittingState, TableLearner
+from numtok.training.table_plan import TablePlan
 from numtok.training.trained_table import FittedTable, Preparation
-from numtok.training.trainer import WHOLE_STEP, device_of, oom_advice
+from numtok.training.trainer import WHOLE_STEP
 
-REVISION = 1
 _CHECKPOINT_SECONDS = 60.0
-
-
-@dataclass(frozen=True)
-class Config:
-    """What ``numtok train`` was asked for, of a table.
-
-    ``fold``: None for all folds of the table. ``rows``: of the train split at most, drawn by the
-    seed; None for all. ``normalize``: None for the head's own.
-    """
-
-    table: str
-    preset: str = "mlp"
-    head: str = "pointwise"
-    normalize: str | None = None
-    fold: int | None = None
-    rows: int | None = None
-    epochs: int = 300
-    patience: int = 5
-    validation: float = 0.1
-    batch: int = 128
-    learning_rate: float = 5e-4
-    weight_decay: float = 0.0
-    seed: int = 0
-    device: str = "auto"
-    name: str | None = None
-    restart: bool = False
-    force: bool = False
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        if self.rows is not None and self.rows < 2:
-            raise UsageError(
-                f"--rows {self.rows} is not possible; at least 2, one of them to look at"
-            )
-        self.recipe  # noqa: B018  # refuses what is not possible
-
-    @property
-    def recipe(self) -> FittingRecipe:
-        return FittingRecipe(
-            self.epochs,
-            self.patience,
-            self.validation,
-            self.batch,
-            self.learning_rate,
-            self.weight_decay,
-            self.seed,
-        )
-
-
-@dataclass(frozen=True)
-class Result:
-    """The model, and whether this call made it."""
-
-    artifact: Artifact
-    made: bool
 
 
 class FitProgress(NamedTuple):
@@ -114,114 +51,6 @@ class FitProgress(NamedTuple):
 
 
 Progress = Callable[[FitProgress], None]
-
-
-def run(config: Config, store: Store, progress: Progress) -> Result:
-    """Fit a model to each fold, or find the artifact that holds them.
-
-    Raises UsageError, DataError, StoreError, and TrainingFailed (a loss that is not finite, no
-    memory). An interrupt is answered by a checkpoint first; the same call then continues.
-    """
-    source = store.resolve(config.table, kinds={TABLE})
-    plan = _FitPlan.of(config, source)
-    with store.draft(
-        MODEL,
-        config.name or f"{source.name}-{plan.head_name}",
-        plan.settings,
-        [source.as_parent()],
-        plan.command,
-        restart=config.restart,
-        force=config.force,
-    ) as draft:
-        if isinstance(draft, Artifact):
-            return Result(draft, made=False)
-        if plan.device.type == "cpu":
-            tune_malloc()
-        with oom_advice(f"--batch {config.batch}; give a smaller one, or a smaller --preset"):
-            finished = read_finished(draft)
-            if finished is None:
-                finished = _Fit(draft, plan, read_table_of(source), progress).run()
-                write_finished(draft, (WEIGHTS, REGRESSOR_FILE, LOG_FILE), finished)
-            drop_checkpoint(draft)
-            return Result(draft.publish(finished.counts, finished.timing), made=True)
-
-
-@dataclass(frozen=True)
-class _FitPlan:
-    """What is fitted to what, with all defaults in place."""
-
-    config: Config
-    source: Artifact
-    device: torch.device
-    head: ValueHead
-    normalizer: str
-    folds: list[int]
-
-    @classmethod
-    def of(cls, config: Config, source: Artifact) -> "_FitPlan":
-        head = HEADS.build(config.head)
-        if not isinstance(head, ValueHead) or not head.of_tables:
-            raise UsageError(
-                f"--head {config.head} reads tokens of a text, which a table has not; give one "
-                "that reads values, such as pointwise, riemann:256, mdn:5 or decoder:ud"
-            )
-        trunk(config.preset)
-        return cls(
-            config,
-            source,
-            device_of(config.device),
-            head,
-            spec_of(NORMALIZERS.build(config.normalize or head.normalizer)),
-            [] if config.fold is None else [config.fold],
-        )
-
-    @property
-    def head_name(self) -> str:
-        """``decoder:ud,base=4 -> decoder-ud-base-4``: what a name may have in it."""
-        spec = spec_of(self.head).lower()
-        return "".join(one if one.isalnum() or one == "." else "-" for one in spec)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What the version depends on."""
-        return {
-            "stage": "fit",
-            "revision": REVISION,
-            "trunk": asdict(trunk(self.config.preset)),
-            "head": settings_of(self.head),
-            "normalizer": settings_of(NORMALIZERS.build(self.normalizer)),
-            "folds": self.folds,
-            "recipe": asdict(self.config.recipe),
-            "device": self.device.type,
-            **self._rows,
-        }
-
-    @property
-    def _rows(self) -> dict[str, Any]:
-        """The setting ``rows``, where it says something."""
-        return {} if self.config.rows is None else {"rows": self.config.rows}
-
-    @property
-    def configuration(self) -> dict[str, Any]:
-        """The same for people, by which seeds of one experiment are found."""
-        recipe = asdict(self.config.recipe)
-        del recipe["seed"]
-        shape = {"preset": shortest(self.config.preset), "normalize": self.normalizer}
-        return {"scheme": spec_of(self.head)} | shape | recipe | self._rows
-
-    @property
-    def command(self) -> list[str]:
-        """The command line that makes the model again."""
-        config = self.config
-        words = ["numtok", "train", self.source.ref, "--preset", config.preset]
-        words += ["--head", spec_of(self.head), "--normalize", self.normalizer]
-        words += [] if config.fold is None else ["--fold", str(config.fold)]
-        words += [] if config.rows is None else ["--rows", str(config.rows)]
-        words += ["--epochs", str(config.epochs), "--patience", str(config.patience)]
-        words += ["--validation", repr(config.validation), "--batch", str(config.batch)]
-        words += ["--lr", repr(config.learning_rate), "--weight-decay", repr(config.weight_decay)]
-        words += ["--seed", str(config.seed), "--device", self.device.type]
-        return words + (["--name", config.name] if config.name else [])
 
 
 class _EpochRecord(TypedDict):
@@ -241,10 +70,10 @@ class _FitConfiguration(TypedDict):
     states: list[tuple[int, FittingState]]
 
 
-class _Fit:
+class TableFolds:
     """One run in its draft: fold after fold, checkpoints, what is left behind."""
 
-    def __init__(self, draft: Draft, plan: _FitPlan, table: Table, progress: Progress) -> None:
+    def __init__(self, draft: Draft, plan: TablePlan, table: Table, progress: Progress) -> None:
         self.draft = draft
         self.plan = plan
         self.table = table
@@ -301,9 +130,9 @@ class _Fit:
             table.target[rows],
             validation,
             head=plan.head,
-            trunk=trunk(plan.config.preset),
+            trunk=trunk(plan.preset),
             normalizer=plan.normalizer,
-            recipe=plan.config.recipe,
+            recipe=plan.recipe,
             device=plan.device,
         )
 
@@ -339,7 +168,7 @@ class _Fit:
         file = RegressorFile(
             target=table.file.target,
             features=table.file.features,
-            trunk=trunk(plan.config.preset),
+            trunk=trunk(plan.preset),
             head=settings_of(plan.head),
             normalizer=settings_of(NORMALIZERS.build(plan.normalizer)),
             configuration=plan.configuration,

@@ -1,13 +1,9 @@
-"""Predict-table: a model of tables, and a file of rows without the target -> the rows with it.
-
-As ``predict`` does for texts: nothing is measured and no artifact is made.
-"""
+"""Rows of a table without the target, and what a model of tables says of them."""
 
 import csv
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -21,9 +17,9 @@ from numtok.data.tables.columns import feature_column, first_word
 from numtok.data.tables.file import check_format, check_names, parsed, read_file
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.tables import AT_ONCE, TableOptions
-from numtok.records import MODEL
 from numtok.reports import QUANTILES, quantile_column
-from numtok.store.store import Store
+from numtok.settings.predict import Config
+from numtok.store.artifact import Artifact
 from numtok.training.features import Features
 from numtok.training.regressor_files import LoadedRegressor, read_regressor
 from numtok.training.trained_table import FittedTable
@@ -34,48 +30,30 @@ _SHOWN = 12  # names of columns in a message, at most
 COLUMNS = (PREDICTED, *map(quantile_column, QUANTILES))
 
 
-@dataclass(frozen=True)
-class Config:
-    """What ``numtok predict`` was asked for.
-
-    path
-        A CSV or Parquet file with the features that the model learnt, among whatever else.
-    fold
-        Whose model of several predicts; None: there is one alone.
-    """
-
-    model: str
-    path: str
-    fold: int | None = None
-    options: TableOptions = field(default_factory=TableOptions)
-    device: str = "auto"
-
-    def __post_init__(self) -> None:
-        if self.path == "-":
-            raise UsageError("tables are not read from standard input; name a CSV or Parquet file")
-        check_format(self.path)
-
-
-def run(config: Config, store: Store) -> Iterator[list[str]]:
+def predict_table(config: Config, model: Artifact) -> Iterator[list[str]]:
     """The records of a CSV: a header, and each row as it was with :data:`COLUMNS` behind it.
 
     Raises UsageError (also for features that the file has not), DataError, StoreError.
     """
-    model = store.resolve(config.model, kinds={MODEL})
+    path = str(config.file)
+    if path == "-":
+        raise UsageError("tables are not read from standard input; name a CSV or Parquet file")
+    check_format(path)
+    options = TableOptions.of(config)
     loaded = read_regressor(model, device_of(config.device))
     fold, fitted = _fold(config, loaded)
-    data = read_file(Path(config.path))
+    data = read_file(Path(path))
     words = [one.name for one in loaded.file.features if one.kind == "category"]
-    table = parsed(config.path, data, words)
-    columns = _features(config.path, table, loaded, fitted)
-    records = _records(config.path, data, table)
+    table = parsed(path, data, words)
+    columns = _features(path, table, loaded, fitted)
+    records = _records(path, data, table)
     header = next(records)
     for name in COLUMNS:
         if name in header:
             raise UsageError(
-                f"{config.path} has a column {name!r}, which predictions are called; rename it"
+                f"{path} has a column {name!r}, which predictions are called; rename it"
             )
-    blocks = _predicted(config.options, columns, loaded, fold, fitted)
+    blocks = _predicted(options, columns, loaded, fold, fitted)
     begun = list(islice(blocks, 1))  # what cannot be is refused before anything is written
     yield [*header, *COLUMNS]
     for made in chain(begun, blocks):
@@ -200,10 +178,10 @@ def _written(path: str, name: str, column: "pa.ChunkedArray[Any]") -> list[Any]:
         ) from error
 
 
-def outgoing(record: list[str]) -> bytes:
+def outgoing_record(record: list[str]) -> bytes:
     """A record as a line of CSV.
 
-    >>> outgoing(["7", "a, b", "1.5"])
+    >>> outgoing_record(["7", "a, b", "1.5"])
     b'7,"a, b",1.5\\n'
     """
     line = io.StringIO()

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from numtok.evaluation import table_rows
 from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
-from numtok.stages import predict_table
+from numtok.stages import predict
 from numtok.store.store import Store
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
@@ -93,7 +94,7 @@ def test_predictions_are_those_of_eval(
             assert (float(one[name]) if one[name] else None) == true[name]
     assert len({one["predicted"] for one in said}) > 10
     if "--draws" not in options:  # what is drawn depends on which rows are read together
-        monkeypatch.setattr(predict_table, "AT_ONCE", 7)
+        monkeypatch.setattr(table_rows, "AT_ONCE", 7)
         assert numtok("predict", model, "asked.csv", *options) == ran
 
 
@@ -141,8 +142,8 @@ def test_whatever_stands_in_a_field_comes_out(numtok: Shell) -> None:
     with Path("odd.csv").open("w", newline="", errors="surrogateescape") as file:
         csv.writer(file).writerows([header, *([one, *ROWS[0][:4]] for one in odd)])
     parsed: list[list[str]] = []
-    ran = predict_table.run(predict_table.Config(model, "odd.csv"), Store(Path("artifacts")))
-    text = b"".join(map(predict_table.outgoing, ran)).decode("utf-8", "surrogateescape")
+    ran = predict.run(predict.Config(model, "odd.csv"), Store(Path("artifacts")))
+    text = b"".join(ran).decode("utf-8", "surrogateescape")
     parsed = list(csv.reader(io.StringIO(text, newline="")))
     assert [one[0] for one in parsed] == ["note", *odd]
     assert len({tuple(one[5:]) for one in parsed[1:]}) == 1

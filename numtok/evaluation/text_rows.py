@@ -1,0 +1,381 @@
+"""Rows of text with numbers that nobody knows, and what a model of texts says of them.
+
+A number that is asked for is written ``[?]``. A masked model fills in all of a row together, an
+autoregressive one each behind the text before it, its own numbers among that. A model of labels is
+asked for the label of each row, and with ``fill`` ``answers`` an autoregressive one writes on where
+the text ends.
+"""
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
+from numtok.data.reading.lines import UNREADABLE, problem_of, reason_of
+from numtok.data.reading.streams import STDIN, is_stdin, lines, opened
+from numtok.data.tables.file import FORMATS
+from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.in_memory import rows_of
+from numtok.encoding.schemes.base import LOSSES
+from numtok.encoding.texts import Spans, Texts
+from numtok.errors import DataError, StoreError, UsageError
+from numtok.evaluation.answers import written_answers
+from numtok.evaluation.labels import log_probabilities
+from numtok.evaluation.predict import Options, Predictor
+from numtok.evaluation.prediction_mode import measures_of, options_of
+from numtok.registry import spec_of
+from numtok.reports import QUANTILES, quantile_column
+from numtok.settings.predict import Config
+from numtok.store.artifact import Artifact
+from numtok.training.model_files import LoadedModel, check_reads, read_model
+from numtok.training.trainer import device_of
+
+HOLE = "[?]"
+_PLACEHOLDER = "1"  # what stands there while it is not known; nothing looks at it
+_ROWS = 1024  # read at a time
+_SHOWN = 40  # characters of a text in a message, at most
+_PACKED = {".gz": "gzip", ".zst": "zstd"}
+
+Note = Callable[[str], None]
+
+
+class Query(NamedTuple):
+    """A row: where it stands, for messages, what it is as JSON, and its text."""
+
+    where: str
+    line: bytes
+    text: str
+    answer_start: int | None = None  # in code points; None: the text's end
+
+    @classmethod
+    def of_text(cls, text: str) -> "Query":
+        """A text alone; UsageError for one that is no Unicode."""
+        try:
+            line = msgspec.json.encode({"text": text})
+        except UnicodeEncodeError:
+            raise UsageError(f"--text {text!r} is not UTF-8; write it as UTF-8") from None
+        shown = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
+        return cls(repr(shown), line, text)
+
+
+class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a model says of a row; of the fields, those that it was asked for.
+
+    ``text`` is the row's with the numbers filled in, as far as they are numbers; ``numbers`` have
+    ``literal`` and ``value``, both null where what was said is no number, and the quantiles of the
+    predictive distribution where there is one.
+    """
+
+    text: str | None = None
+    numbers: list[dict[str, Any]] | None = None
+    label: str | None = None
+    probability: float | None = None
+    answer: str | None = None
+    ended: bool | None = None  # the model said so; else the answer was stopped
+
+
+def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
+    """The rows of a file of JSONL, plain, ``.gz`` or ``.zst``; of standard input for ``-``.
+
+    Raises UsageError for a file that is not there, DataError for a line that is no row.
+    """
+    decoder = msgspec.json.Decoder(_row_type(text_field))
+    shown = STDIN if is_stdin(path) else path
+    try:
+        with _opened(path) as file:
+            for number, line in enumerate(lines(file, shown), 1):
+                if line.strip():
+                    yield _read(f"{shown}:{number}", line.strip(), decoder)
+    except StoreError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise UsageError(f"{path}: there is no such file; check the path") from None
+        raise DataError(str(error)) from error
+    except OSError as error:  # of what is packed
+        raise DataError(f"{shown} cannot be read: {' '.join(str(error).split())}") from error
+
+
+def predict_texts(
+    config: Config, model: Artifact, rows: Iterable[Query], note: Note
+) -> Iterator[tuple[Query, RowPrediction]]:
+    """Each row with what a model says of it, some rows at a time, in order.
+
+    Raises UsageError for what the model cannot be asked, DataError for rows without a ``[?]``, or
+    too long, TrainingFailed (no memory).
+    """
+    measures = measures_of(config, model)
+    options = options_of(config, model) if measures == "numbers" else None
+    loaded = read_model(model, device_of(config.device))
+    if options is not None and not loaded.model.objective.causal:
+        _check_length_is_known(loaded)
+    asking = _Asking(loaded, options, config.decode == "constrained", config.batch, note)
+    say = {"numbers": asking.numbers, "labels": asking.labels, "answers": asking.answers}[measures]
+    left = iter(rows)
+    while some := list(islice(left, _ROWS)):
+        yield from zip(some, say(some), strict=True)
+
+
+def outgoing(row: Query, said: RowPrediction) -> bytes:
+    """The row's line as it was, with ``predicted`` as its last field.
+
+    >>> outgoing(Query.of_text("it is [?]"), RowPrediction(text="it is 7"))
+    b'{"text":"it is [?]","predicted":{"text":"it is 7"}}\\n'
+    """
+    return row.line[:-1] + b',"predicted":' + msgspec.json.encode(said) + b"}\n"
+
+
+def _check_length_is_known(loaded: LoadedModel) -> None:
+    scheme = loaded.codec.scheme
+    if scheme.tokens_per_number is None:
+        raise UsageError(
+            f"{loaded.artifact.ref} is masked and reads as many masks as a number has tokens, "
+            f"which with {spec_of(scheme)} nobody knows of a number that is not there; ask an "
+            "autoregressive model (--objective ar), or one of a scheme with as many for all"
+        )
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    """Unpacked where its name says so."""
+    if path.endswith(FORMATS):
+        raise UsageError(f"{path} is a table, this is a model of texts; give it JSONL of texts")
+    if Path(path).is_dir():
+        raise UsageError(f"{path} is a folder; name a file of JSONL, or - for standard input")
+    packing = _PACKED.get(Path(path).suffix)
+    with opened(path) as raw:
+        if packing is None:
+            yield raw
+        else:
+            unpacked: Any = pa.CompressedInputStream(pa.PythonFile(raw, "r"), packing)
+            yield io.BufferedReader(unpacked)
+
+
+def _row_type(text_field: str) -> type[msgspec.Struct]:
+    if text_field in ("", "predicted", "answer_start"):
+        raise UsageError(
+            f"--text-field {text_field!r} is not possible: the field has a meaning of its own, or "
+            "no name; name the field that holds the text"
+        )
+    return msgspec.defstruct(
+        "Row",
+        [
+            ("text", str),
+            ("predicted", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET),
+            ("answer_start", int | None, None),
+        ],
+        rename={"text": text_field},
+    )
+
+
+def _read(where: str, line: bytes, decoder: "msgspec.json.Decoder[Any]") -> Query:
+    try:
+        row = decoder.decode(line)
+    except UNREADABLE as error:
+        raise DataError(f"{where}: {reason_of(line, error)}") from None
+    if problem := problem_of(line, decoder):
+        raise DataError(f"{where}: {problem}")
+    if row.predicted is not msgspec.UNSET:
+        raise DataError(f"{where}: the row has a field predicted, which would be lost; rename it")
+    if row.answer_start is not None and not 0 <= row.answer_start <= len(row.text):
+        raise DataError(
+            f"{where}: answer_start is {row.answer_start}, the text has {len(row.text)} characters"
+        )
+    return Query(where, line, row.text, row.answer_start)
+
+
+@dataclass
+class _Draft:
+    """A row whose holes are filled one after the other."""
+
+    row: Query
+    pieces: list[str]  # the text around its holes: one more than these
+    said: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, row: Query) -> "_Draft":
+        pieces = row.text.split(HOLE)
+        if len(pieces) == 1:
+            raise DataError(
+                f"{row.where}: its text has no {HOLE}; write {HOLE} for each number that is asked "
+                "for, or have an autoregressive model write on with --fill answers"
+            )
+        return cls(row, pieces)
+
+    @property
+    def before(self) -> str:
+        """The text before the next hole, or all of it; numbers that are none stay holes."""
+        known = [one["literal"] or HOLE for one in self.said]
+        pairs = zip(self.pieces, [*known, ""], strict=False)
+        return "".join(piece + number for piece, number in pairs)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is a hole left, and each before it is filled."""
+        is_left = len(self.said) < len(self.pieces) - 1
+        return is_left and all(one["literal"] is not None for one in self.said)
+
+
+_NOTHING = {"literal": None, "value": None}
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """A model that is asked; ``options`` for numbers alone."""
+
+    loaded: LoadedModel
+    options: Options | None
+    constrained: bool
+    batch: int
+    note: Note
+
+    def numbers(self, rows: Sequence[Query]) -> list[RowPrediction]:
+        drafts = [_Draft.of(row) for row in rows]
+        whole = self._with_holes(rows, [draft.pieces for draft in drafts])
+        if not self.loaded.model.objective.causal:
+            said = iter(self._numbers(whole))
+            for draft in drafts:
+                draft.said = list(islice(said, len(draft.pieces) - 1))
+        # Else each behind what was said before it.
+        while going := [draft for draft in drafts if draft.goes_on]:
+            texts = [(draft.before, "") for draft in going]
+            samples = self._with_holes([draft.row for draft in going], texts, tell=False)
+            for draft, number in zip(going, self._numbers(samples), strict=True):
+                draft.said.append(number)
+        for draft in drafts:
+            draft.said += [_NOTHING] * (len(draft.pieces) - 1 - len(draft.said))
+        return [RowPrediction(text=draft.before, numbers=draft.said) for draft in drafts]
+
+    def labels(self, rows: Sequence[Query]) -> list[RowPrediction]:
+        samples = self._samples(rows, [row.text for row in rows])
+        found: list[RowPrediction] = [RowPrediction()] * len(rows)
+        for places, log_BC in log_probabilities(self.loaded, samples, self.batch, self.note):
+            for place, log_C in zip(places.tolist(), log_BC, strict=True):
+                best = int(log_C.argmax())
+                label = self.loaded.model.settings.classes[best]
+                found[place] = RowPrediction(label=label, probability=float(np.exp(log_C[best])))
+        return found
+
+    def answers(self, rows: Sequence[Query]) -> list[RowPrediction]:
+        codec, longest = self.loaded.codec, self.loaded.model.settings.context
+        for row in rows:
+            if HOLE in row.text[: row.answer_start]:
+                raise DataError(
+                    f"{row.where}: its text has a {HOLE}, which --fill answers does not fill; "
+                    "leave one of them out"
+                )
+        texts = [row.text[: row.answer_start] for row in rows]
+        samples = self._samples(rows, texts, answers=True)
+        found: list[RowPrediction] = [RowPrediction()] * len(rows)
+        for places, written in written_answers(
+            self.loaded, samples, np.arange(len(rows)), self.constrained, longest, self.batch,
+            self.note,
+        ):  # fmt: skip
+            for k, place in enumerate(places.tolist()):
+                tokens, starts, lengths, channel = written.answer(k)
+                literals = codec.literals(tokens, starts, lengths, channel)
+                if codec.scheme.channel:
+                    literals = _shortened(literals)
+                answer = codec.joined(tokens, starts, lengths, literals, errors="replace")
+                found[place] = RowPrediction(answer=answer, ended=bool(written.ended[k]))
+        return found
+
+    def _numbers(self, samples: EncodedSplit) -> list[dict[str, Any]]:
+        """Of all targets."""
+        assert self.options is not None
+        predicted = Predictor(self.loaded, samples, self.options).run(lambda *_: None, self.note)
+        found = predicted.literals.tolist(), predicted.values.tolist(), predicted.quantiles
+        return [
+            _number(literal, value, quantiles)
+            for literal, value, quantiles in zip(*found, strict=True)
+        ]
+
+    def _with_holes(
+        self, rows: Sequence[Query], texts: Sequence[Sequence[str]], *, tell: bool = True
+    ) -> EncodedSplit:
+        """``texts`` are the pieces around the holes of each row, which become targets."""
+        return self._samples(rows, [_PLACEHOLDER.join(one) for one in texts], texts, tell=tell)
+
+    def _samples(
+        self,
+        rows: Sequence[Query],
+        texts: Sequence[str],
+        pieces: Sequence[Sequence[str]] = (),
+        *,
+        answers: bool = False,
+        tell: bool = True,
+    ) -> EncodedSplit:
+        codec = self.loaded.codec
+        data = Texts.of(pa.array(texts, pa.string()))
+        spans = codec.find(data)
+        targets = _holes(rows, pieces, data, spans, percent=codec.policy.percent)
+        encoded = codec.encode(data, spans, data.rows[1:] if answers else None)
+        lost = np.isin(encoded.outcomes, LOSSES)
+        lost[targets] = False
+        if tell and lost.any():
+            self.note(
+                f"of the numbers in rows from {rows[0].where} on {int(lost.sum()):,} cannot be "
+                f"written in {spec_of(codec.scheme)}, and the nearest that can is read"
+            )
+        samples = rows_of(encoded, targets)
+        check_reads(self.loaded, samples, rows[int(samples.lengths.argmax())].where)
+        return samples
+
+
+def _holes(
+    rows: Sequence[Query],
+    texts: Sequence[Sequence[str]],
+    data: Texts,
+    spans: Spans,
+    *,
+    percent: bool,
+) -> NDArray[np.int64]:
+    """Which numbers stand for holes; DataError where one would be no number by itself. ``percent``:
+    a number takes its sign along."""
+    ends = zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)
+    numbers = {span: number for number, span in enumerate(ends)}
+    found = []
+    for row, pieces, begin in zip(rows, texts, data.rows.tolist(), strict=False):
+        at = begin
+        for k, piece in enumerate(pieces[:-1]):
+            at += len(piece.encode())
+            end = at + len(_PLACEHOLDER)
+            if (at, end) not in numbers:
+                before, behind = HOLE.join(pieces[: k + 1])[-9:], HOLE.join(pieces[k + 1 :])[:9]
+                remedy = "put spaces around it"
+                if percent and behind.startswith("%"):
+                    remedy = f"a % is part of the number here, so write {HOLE} in place of both"
+                raise DataError(
+                    f"{row.where}: {before + HOLE + behind!r} has {HOLE} where no number can be "
+                    f"read by itself; {remedy}"
+                )
+            found.append(numbers[at, end])
+            at = end
+    return np.array(found, np.int64)
+
+
+def _number(literal: str | None, value: float, quantiles: NDArray[np.float64]) -> dict[str, Any]:
+    if literal is None:
+        return _NOTHING
+    known = zip(QUANTILES, quantiles.tolist(), strict=True)
+    told = {quantile_column(level): value for level, value in known if np.isfinite(value)}
+    return {"literal": literal, "value": value} | told
+
+
+def _shortened(literals: Sequence[str]) -> list[str]:
+    """With as many digits as float32 has."""
+
+    def short(literal: str) -> str:
+        try:
+            return f"{float(literal):.{DIGITS_OF_FLOAT32}g}"
+        except ValueError:  # tokens that have no value
+            return literal
+
+    return [short(literal) for literal in literals]

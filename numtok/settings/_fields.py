@@ -1,0 +1,178 @@
+"""Fields that several commands have."""
+
+import math
+from typing import Any
+
+from numtok.declaration import setting
+from numtok.errors import UsageError
+from numtok.names import NAME
+
+ARTIFACT = "Artifact"  # a section: what is made
+_OF_NUMBERS = "Reading numbers off"
+
+INPUTS = (
+    "JSONL (.jsonl, .jsonl.gz, .jsonl.zst), .parquet, a folder of them, - for standard input, a "
+    "pipe, the REF of a data artifact; split=PATH puts all of a file in a split."
+)
+LONGEST_LINE = 256 << 20  # bytes, unless --max-line says another
+_MOST_LINE = 1 << 30
+
+
+def name(help: str) -> Any:
+    """What the artifact is called; None: what ``help`` says."""
+
+    def wrong(value: str) -> str | None:
+        if NAME.fullmatch(value):
+            return None
+        return "cannot be used; allowed are lower-case letters, digits and ._- after a first letter"
+
+    return setting(None, help, section=ARTIFACT, swept=False, refuse=wrong)
+
+
+def restart() -> Any:
+    help = "Discard what a killed run left."
+    return setting(False, help, section=ARTIFACT, swept=False, repeat=False)
+
+
+def force() -> Any:
+    help = "Make it again, and compare."
+    return setting(False, help, section=ARTIFACT, swept=False, repeat=False)
+
+
+def dry_run(help: str = "Say what would be made, and how big.") -> Any:
+    return setting(False, help, swept=False, repeat=False)
+
+
+def device(**facts: Any) -> Any:
+    return setting("auto", "auto, cpu or cuda.", **facts)
+
+
+def workers() -> Any:
+    help = "Processes. Default: by size and cores."
+    return setting(None, help, metavar="N", at_least=1, swept=False, repeat=False)
+
+
+def disk_limit() -> Any:
+    help = (
+        "Most that may be stored of what comes through pipes, downloads and archives: 20GB, or "
+        "none for no limit. Default: 5% of the disk, 1 GiB at least, stays free."
+    )
+    return setting(None, help, metavar="SIZE", swept=False, repeat=False)
+
+
+def max_line() -> Any:
+    return setting(
+        LONGEST_LINE,
+        "Longest line.",
+        metavar="BYTES",
+        at_least=1,
+        at_most=_MOST_LINE,
+        shown_default="256 MiB",
+        omit_default=True,
+    )
+
+
+def on_error(help: str) -> Any:
+    return setting("fail", help, choices=("fail", "skip"), omit_default=True)
+
+
+def numerals() -> Any:
+    help = "default, xval, or default with thousands=yes, percent=yes."
+    return setting(None, help, metavar="SPEC")
+
+
+def split_shares(help: str = "test=0.1[,seed=S]: by a hash of the cluster or the id.") -> Any:
+    return setting(None, help, metavar="SHARES")
+
+
+def text_field(help: str = "Where the text is.", **facts: Any) -> Any:
+    return setting("text", help, metavar="NAME", omit_default=True, **facts)
+
+
+def against(**facts: Any) -> Any:
+    help = "Published numbers beside, such as xval/table3."
+    return setting(None, help, metavar="PAPER/TABLE", repeat=False, **facts)
+
+
+def column(**facts: Any) -> Any:
+    help = "Its column. Default: by the groups of the data."
+    return setting(None, help, metavar="NAME", repeat=False, **facts)
+
+
+def check_column(settings: Any) -> None:
+    """A column is one of a published table."""
+    if settings.column is not None and settings.against is None:
+        raise UsageError(
+            f"--column {settings.column!r} names a column of a published table; name the table "
+            "with --against"
+        )
+
+
+def metrics(help: str) -> Any:
+    return setting((), help, flag="metric", metavar="SPEC", registry="metrics")
+
+
+def fill(help: str) -> Any:
+    choices = ("parallel", "left-to-right", "answers")
+    return setting(None, help, of="texts", section=_OF_NUMBERS, choices=choices)
+
+
+def decode() -> Any:
+    help = "constrained by the scheme's grammar, or free."
+    return setting(
+        "constrained", help, of="texts", section=_OF_NUMBERS, choices=("constrained", "free")
+    )
+
+
+def point() -> Any:
+    help = (
+        "The prediction: mode (greedy), or the distribution's median, mean; tables: raft, too. "
+        "Default: mode; tables: median."
+    )
+    choices = ("mode", "median", "mean", "raft")
+    return setting(None, help, section=_OF_NUMBERS, choices=choices)
+
+
+def draws() -> Any:
+    help = "Numbers drawn where a distribution has no exact form; tables: in its place."
+    return setting(0, help, metavar="N", section=_OF_NUMBERS, at_least=0, omit_default=True)
+
+
+def temperature() -> Any:
+    return setting(
+        1.0,
+        "With --draws: of a decoder's tokens.",
+        metavar="T",
+        of="tables",
+        section=_OF_NUMBERS,
+        above=0,
+        below=math.inf,
+        omit_default=True,
+    )
+
+
+def top_k() -> Any:
+    help = "Likewise: only the K likeliest tokens. 0: all."
+    return setting(
+        0, help, metavar="K", of="tables", section=_OF_NUMBERS, at_least=0, omit_default=True
+    )
+
+
+def top_p() -> Any:
+    help = "Likewise: only the likeliest that make up P."
+    return setting(
+        1.0,
+        help,
+        metavar="P",
+        of="tables",
+        section=_OF_NUMBERS,
+        above=0,
+        at_most=1,
+        omit_default=True,
+    )
+
+
+def batch_of_rows(help: str) -> Any:
+    return setting(
+        256, help, metavar="ROWS", of="texts", at_least=1, section=_OF_NUMBERS, repeat=False
+    )

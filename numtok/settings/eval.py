@@ -1,0 +1,66 @@
+"""``numtok eval``: a model and a split of data -> a report."""
+
+from dataclasses import dataclass
+
+from numtok.declaration import check, setting
+from numtok.settings import _fields
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok eval`` was asked for.
+
+    data
+        None: what the model learnt from.
+    fill
+        For masked models ``parallel`` (None means that) or ``left-to-right``; ``answers``, for
+        autoregressive ones, has them write each row's answer as text.
+    decode
+        ``constrained`` by the scheme's grammar or ``free``.
+    point
+        None: ``mode``, of tables ``median``.
+    batch
+        No setting of the report, since predictions and densities depend on it in the last bits of
+        float32 alone.
+    """
+
+    model: str = setting(help="REF of a model.", metavar="MODEL", argument=True, swept=False)
+    data: str | None = setting(
+        None,
+        "REF of data encoded as the model's were, or of a table as its. Default: the data that it "
+        "learnt from.",
+        metavar="DATA",
+        argument=True,
+        swept=False,
+    )
+    split: str = setting("test", "The split to predict.", metavar="NAME")
+    fill: str | None = _fields.fill(
+        "Masked models: parallel (the default, all at once), or left-to-right. Autoregressive "
+        "ones: answers, which are written as text and compared as a whole."
+    )
+    decode: str = _fields.decode()
+    point: str | None = _fields.point()
+    draws: int = _fields.draws()
+    temperature: float = _fields.temperature()
+    top_k: int = _fields.top_k()
+    top_p: float = _fields.top_p()
+    rows: int | None = setting(None, "Only the first rows of the split.", metavar="N", at_least=1)
+    batch: int = _fields.batch_of_rows(
+        "Rows at a time; fewer where memory is out, and of labels where rows are long."
+    )
+    metrics: tuple[str, ...] = _fields.metrics(
+        "One more: adjusted-r2,p=4 ... (docs/guide/evaluate.md)."
+    )
+    device: str = _fields.device()
+    compile: bool = setting(
+        False, "Compile the model first: minutes. Did not pay on a CPU: measure.", of="texts"
+    )
+    against: str | None = _fields.against(swept=False)
+    column: str | None = _fields.column(swept=False)
+    name: str | None = _fields.name("Default: the model's and the split's.")
+    restart: bool = _fields.restart()
+    force: bool = _fields.force()
+
+    def __post_init__(self) -> None:
+        check(self)
+        _fields.check_column(self)

@@ -1,0 +1,42 @@
+"""``numtok figure``: reports, probes or models -> a picture."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numtok.declaration import check, setting
+
+FORMATS = (".png", ".svg")
+
+
+def _wrong_path(value: Path) -> str | None:
+    told = f"is not possible; a figure is a file that ends in {' or '.join(FORMATS)}"
+    return None if value.suffix in FORMATS else told
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok figure`` was asked for; ``size`` is ``WxH``, None for one that suits;
+    ``options`` are settings of the kind beside those of its spec."""
+
+    kind: str = setting(
+        help="What is drawn; numtok figure KIND --help lists its options.",
+        metavar="KIND",
+        argument=True,
+        expands=True,
+        registry="figures",
+    )
+    refs: tuple[str, ...] = setting(
+        help="REFs of reports or probes; density: of models and a table.",
+        metavar="REF...",
+        argument=True,
+    )
+    out: Path = setting(  # noqa: RUF009  # a field
+        help="Ends in .png or .svg.", metavar="FILE", refuse=_wrong_path
+    )
+    size: str | None = setting(None, "In pixels. Default: 800x600, grids more.", metavar="WxH")
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check(self)

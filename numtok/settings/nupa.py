@@ -1,0 +1,28 @@
+"""``numtok nupa``: a report, or any model's answers -> the tables of NUPA."""
+
+from dataclasses import dataclass
+
+from numtok.declaration import check, setting
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok nupa`` was asked for: a report, or data and a file of answers to it."""
+
+    ref: str = setting(
+        help="A report on NUPA; with --answers the data.", metavar="REF", argument=True
+    )
+    answers: str | None = setting(
+        None,
+        'What any model generated: JSONL of {"id": of the row, "answer": text or null}.',
+        metavar="FILE",
+    )
+    split: str = setting("test", "Of the data: what was asked.", metavar="NAME")
+    rule: str | None = setting(
+        None,
+        "How an answer is found in a text: published (default), published-chat, strict.",
+        metavar="NAME",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)

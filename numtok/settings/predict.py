@@ -1,0 +1,57 @@
+"""``numtok predict``: a model and rows without the truth -> what the model says of them."""
+
+from dataclasses import dataclass
+
+from numtok.declaration import check, setting
+from numtok.errors import UsageError
+from numtok.settings import _fields
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok predict`` was asked for; how numbers are read off as in ``eval``.
+
+    fold
+        Of tables: whose model of several predicts; None: there is one alone.
+    """
+
+    model: str = setting(help="REF of a model.", metavar="MODEL", argument=True)
+    file: str | None = setting(
+        None,
+        "Texts: JSONL with one in each line, plain, .gz, .zst; - for standard input. Tables: CSV "
+        "or Parquet, without the target.",
+        metavar="FILE",
+        argument=True,
+    )
+    text: tuple[str, ...] = setting(
+        (),
+        "In place of a file; can be given again.",
+        metavar="TEXT",
+        of="texts",
+        replaces=("text_field",),
+    )
+    text_field: str = _fields.text_field("The field that holds the text.", of="texts")
+    fill: str | None = _fields.fill(
+        "Masked models: parallel (the default), or left-to-right. Autoregressive ones: answers, "
+        "which are written where the text ends."
+    )
+    decode: str = _fields.decode()
+    point: str | None = _fields.point()
+    draws: int = _fields.draws()
+    temperature: float = _fields.temperature()
+    top_k: int = _fields.top_k()
+    top_p: float = _fields.top_p()
+    fold: int | None = setting(
+        None, "Whose model of several.", metavar="K", of="tables", at_least=0
+    )
+    batch: int = _fields.batch_of_rows("Rows at a time; fewer where memory is out.")
+    device: str = _fields.device()
+
+    def __post_init__(self) -> None:
+        check(self)
+        if (self.file is None) == (not self.text):
+            raise UsageError(
+                "predict reads one of FILE and --text; give a file of rows, - or a text"
+            )
+        if self.text and self.text_field != "text":
+            raise UsageError("--text-field means nothing for --text; leave it out")

@@ -1,0 +1,34 @@
+"""``numtok profile``: a look at the numbers of texts, and at what schemes cost and lose."""
+
+from dataclasses import dataclass
+
+from numtok.declaration import check, setting
+from numtok.settings import _fields
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok profile`` was asked for; ``schemes`` are specs, none stands for all that need
+    no settings."""
+
+    inputs: tuple[str, ...] = setting(
+        help=_fields.INPUTS, metavar="INPUT...", argument=True, repeat=False
+    )
+    schemes: tuple[str, ...] = setting(
+        (),
+        "Only these; can be given again.",
+        flag="scheme",
+        metavar="SPEC",
+        registry="schemes",
+        repeat=False,
+    )
+    split: str | None = _fields.split_shares()
+    numerals: str | None = _fields.numerals()
+    text_field: str = _fields.text_field()
+    workers: int | None = _fields.workers()
+    on_error: str = _fields.on_error("A bad row: fail, or skip it.")
+    max_line: int = _fields.max_line()
+    disk_limit: str | None = _fields.disk_limit()
+
+    def __post_init__(self) -> None:
+        check(self)

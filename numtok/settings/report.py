@@ -1,0 +1,25 @@
+"""``numtok report``: a report, printed again."""
+
+from dataclasses import dataclass
+
+from numtok.declaration import check, setting
+from numtok.errors import UsageError
+from numtok.settings import _fields
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok report`` was asked for: ``row`` and ``column`` of the published table
+    ``against``."""
+
+    ref: str = setting(help="REF of a report.", metavar="REF", argument=True)
+    against: str | None = _fields.against()
+    row: str | None = setting(None, "Its row. Default: the scheme.", metavar="NAME")
+    column: str | None = _fields.column()
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.against is None and (self.row or self.column):
+            raise UsageError(
+                "--row and --column choose from a published table; name the table with --against"
+            )

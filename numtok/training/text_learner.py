@@ -1,0 +1,229 @@
+"""Training a model of texts in its draft: from encoded splits to the files of the model."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import torch
+
+from numtok import files
+from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Undone, fit
+from numtok.encoding.splits import learnt_values, read_split, splits
+from numtok.errors import DataError
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS, Calibration, ValueHead
+from numtok.models.model import Model
+from numtok.models.objectives.base import Objective
+from numtok.models.presets import preset
+from numtok.models.trunks.bigru import Bigru
+from numtok.records import LOG_FILE, TRAIN, TRUNCATED
+from numtok.registry import spec_of
+from numtok.store.artifact import Artifact
+from numtok.store.draft import Draft
+from numtok.training.checkpoint import Finished
+from numtok.training.curriculum_sampler import CurriculumSampler
+from numtok.training.labels import learnt_classes
+from numtok.training.loop import Progress, SplitExamples, Training
+from numtok.training.model_files import Trained, write_model
+from numtok.training.profiler import Cost
+from numtok.training.text_plan import TextPlan
+from numtok.training.trainer import WHOLE_STEP
+from numtok.training.warm_start import check_length
+
+VALIDATION = "validation"  # the split that is looked at during training
+_CONTEXT = 16  # what a context that is not said is a multiple of: other data are a little longer
+
+
+class TextSource(NamedTuple):
+    """The data, where to put what is too large for memory, and who is told what is left out."""
+
+    encoded: Artifact
+    spill: Callable[[], Path]
+    note: Callable[[str], None]
+
+    def split(self, name: str) -> EncodedSplit:
+        """The rows of a split."""
+        return read_split(self.encoded, name, spill=self.spill)
+
+
+def train_texts(
+    draft: Draft, plan: TextPlan, source: TextSource, progress: Progress
+) -> tuple[Finished, Sequence[Cost]]:
+    """Leave the files of the model in the draft."""
+    config = plan.config
+    train, validation = _splits(plan, source)
+    longest = max(one.samples.longest for one in (train, validation) if one is not None)
+    longest += int(train.objective.causal)
+    context = _context(plan, longest)
+    unseen = _unseen(plan, source.note)
+    scaling = _scaling(plan, train.samples)
+    settings = plan.model_settings(context, scaling, train.classes)
+    training = Training(
+        draft,
+        train,
+        validation,
+        lambda: plan.model(settings),
+        plan.recipe,
+        execution=plan.execution,
+        batch_workers=config.batch_workers,
+        checkpoint_steps=config.checkpoint_steps,
+        progress=progress,
+        note=source.note,
+    )
+    costs = training.profile(config.profile) if config.profile else ()
+    trainer = training.run(config.budget)
+    looked_at = validation or train
+    calibration = _calibration(trainer.model, looked_at, config.accumulate)
+    split = VALIDATION if validation else TRAIN
+    trained = Trained(
+        configuration=plan.configuration,
+        seed=config.seed,
+        calibration=calibration,
+        calibrated_on=split if calibration else None,
+        train_mean=None if train.classes else _mean(train.samples),
+        samples=train.row_count(trainer.step),
+        tokens=trainer.tokens,
+        steps=trainer.step,
+        flops=float(WHOLE_STEP * trainer.flops),
+    )
+    write_model(draft.path, trainer.model, plan.codec, trained)
+    # Sorted, because a checkpoint gives the fields back in another order.
+    lines = [msgspec.json.encode(record, order="sorted") + b"\n" for record in training.records]
+    files.write_atomic(draft.path / LOG_FILE, b"".join(lines))
+    parameters, _ = trainer.model.parameter_counts()
+    counts = {
+        "rows": len(train.samples),
+        "steps": trainer.step,
+        "samples": trained.samples,
+        "tokens": trainer.tokens,
+        "parameters": parameters,
+    } | ({"classes": len(train.classes)} if train.classes else {})
+    counts |= {TRUNCATED: unseen} if unseen else {}
+    return Finished(counts, training.timing(trainer)), costs
+
+
+def _unseen(plan: TextPlan, note: Callable[[str], None]) -> int:
+    """How many numbers of the data have digits which the embedder does not see; it is noted."""
+    count = plan.encoded.manifest.counts.get(TRUNCATED, 0)
+    if not count or EMBEDDERS.build(str(plan.config.embedder)).sees_all:
+        return 0
+    note(
+        f"{count:,} numbers of {plan.encoded.ref} have more than {plan.codec.scheme.max_digits}, "
+        f"and --embedder {plan.config.embedder} sees no further"
+    )
+    return count
+
+
+def _context(plan: TextPlan, longest: int) -> int:
+    """The most tokens that the model reads; DataError where the longest row has more."""
+    chosen = preset(plan.preset)
+    if isinstance(chosen, Bigru):
+        return longest  # or more
+    context = chosen.context or -(-longest // _CONTEXT) * _CONTEXT
+    if plan.init is not None and not chosen.context:
+        context = max(longest, plan.init.model.settings.context)
+    if plan.init is not None:
+        check_length(longest, plan.encoded, plan.init)
+    if longest > context:
+        raise DataError(
+            f"{plan.encoded.ref} has a row of {longest:,} tokens, --preset {plan.preset} reads "
+            f"{context:,}; give the preset context={longest}"
+        )
+    return context
+
+
+def _splits(plan: TextPlan, source: TextSource) -> tuple[SplitExamples, SplitExamples | None]:
+    """What is learnt and what is looked at, the latter where there is such a split."""
+    objective, config = plan.objective, plan.config
+
+    def split(
+        samples: EncodedSplit, classes: Sequence[str], curriculum: CurriculumSampler | None = None
+    ) -> SplitExamples:
+        return SplitExamples(
+            samples, plan.codec, objective, config.batch, config.seed, classes, curriculum
+        )
+
+    samples = source.split(TRAIN)
+    if objective.requires() == "label":
+        classes = learnt_classes(samples, plan.encoded)
+    else:
+        classes = ()
+        _check_learnable(objective, samples, plan.encoded)
+    curriculum = None
+    if plan.curriculum is not None and config.steps is not None:
+        curriculum = CurriculumSampler(plan.curriculum, samples, config.batch, config.steps)
+    train = split(samples, classes, curriculum)
+    if VALIDATION not in splits(plan.encoded):
+        return train, None
+    samples = source.split(VALIDATION)
+    if classes and (strange := int((samples.class_of(classes) < 0).sum())):
+        source.note(
+            f"{strange:,} of the {len(samples):,} rows of split {VALIDATION!r} have no label, or "
+            f"one that split {TRAIN!r} has not; they are not looked at"
+        )
+        if strange == len(samples):
+            return train, None
+    return train, split(samples, classes)
+
+
+def _scaling(plan: TextPlan, samples: EncodedSplit) -> FittedNormalizer | Undone | None:
+    """For a head of the unit interval: the encoded numbers of the train split into it, or of that
+    of the model whose weights it begins with, which say numbers by it; for a head of raw numbers,
+    what undoes the normalisation of the encoding."""
+    codec, spec = plan.codec, plan.config.head
+    head = None if spec is None else HEADS.build(spec)
+    if isinstance(head, ValueHead) and head.raw:
+        return None if codec.normalizer.normalizer.identity else Undone(codec.normalizer)
+    if not isinstance(head, ValueHead) or not head.scaled:
+        return None
+    if plan.init is not None:
+        there = plan.init.model.scaling
+        assert isinstance(there, FittedNormalizer)  # its head is this one
+        return there
+    values = learnt_values(samples, codec)(np.arange(len(samples.numbers)))
+    return fit(NORMALIZERS.build(head.normalizer), Moments.of(values.astype(np.float64)))
+
+
+def _check_learnable(objective: Objective, samples: EncodedSplit, encoded: Artifact) -> None:
+    """Refuse an objective that asks for what some rows have not."""
+    wanted = objective.requires()
+    found = {
+        None: True,
+        "targets": len(np.unique(samples.target_row)) == len(samples),
+        "answer_start": bool((samples.answer_start >= 0).all()),
+    }
+    if not found[wanted]:
+        raise DataError(
+            f"--objective {spec_of(objective)} needs {wanted} in every row, {encoded.ref} has rows "
+            f"without; encode data with {wanted}, or give another --objective"
+        )
+
+
+@torch.no_grad()
+def _calibration(model: Model, split: SplitExamples, accumulate: int) -> Calibration:
+    """What the head's distribution needs, from the rows of a split."""
+    if model.value_head is None:
+        return {}
+    parameters, values = [], []
+    model.eval()
+    for example in (part for whole in split.queries() for part in whole.parts(accumulate)):
+        given = model.given(example)
+        hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
+        flat = hidden.flatten(0, 1)
+        parameters.append(model.value_head(flat[given.number_where].float()))
+        values.append(model.head_values(example.number_values, example.number_raw))
+    predicted, true = torch.cat(parameters), np.concatenate(values)
+    valid = predicted.isfinite().all(dim=1)  # beside a 1e30 that is seen they are NaN
+    if not valid.any():
+        return {}
+    return model.value_head.calibrate(predicted[valid], true[valid.cpu().numpy()])
+
+
+def _mean(samples: EncodedSplit) -> float | None:
+    """Of the targets, or of all numbers where rows have none."""
+    values = samples.numbers[samples.targets] if len(samples.targets) else samples.numbers
+    finite = np.isfinite(values)
+    return float(values.mean(where=finite)) if finite.any() else None

@@ -1,0 +1,222 @@
+"""What a model of texts is made of and how it is trained, with all defaults in place."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from numtok.declaration import of_experiment, of_version
+from numtok.encoding.codec import Codec
+from numtok.encoding.normalizers.base import FittedNormalizer, Undone
+from numtok.encoding.splits import has_targets
+from numtok.errors import UsageError
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.model import Model
+from numtok.models.objectives.base import OBJECTIVES, Objective
+from numtok.models.presets import preset, shortest
+from numtok.models.settings import ModelSettings
+from numtok.models.trunks.bigru import Bigru
+from numtok.models.vocabulary import Vocabulary
+from numtok.registry import settings_of, spec_of
+from numtok.seeds import seed_of
+from numtok.settings.train import Config
+from numtok.store.artifact import Artifact
+from numtok.training.curriculum import Curriculum
+from numtok.training.device import check_compiler
+from numtok.training.model_files import LoadedModel
+from numtok.training.trainer import Execution, Recipe, device_of
+from numtok.training.warm_start import (
+    begin_with,
+    check_trunk,
+    objective_of,
+    usual_parts,
+    warm_start_settings,
+)
+
+WEIGHT_DECAY = 0.01
+
+
+@dataclass(frozen=True)
+class TextPlan:
+    """What is trained on what; ``config`` has no default left that depends on something else."""
+
+    config: Config
+    encoded: Artifact
+    codec: Codec
+    init: LoadedModel | None
+    device: torch.device
+    curriculum: Curriculum | None
+
+    @classmethod
+    def of(
+        cls, config: Config, encoded: Artifact, codec: Codec, init: LoadedModel | None
+    ) -> "TextPlan":
+        """Raises UsageError for what cannot be, before anything is begun."""
+        device = device_of(config.device)
+        able = device.type == "cuda" and torch.cuda.is_bf16_supported()
+        auto = "bfloat16" if able else "float32"
+        spec = config.objective or ("mlm:targets" if has_targets(encoded) else "mlm")
+        objective = OBJECTIVES.build(spec)
+        usual = usual_parts(codec, init)
+        size = config.preset or usual["preset"]
+        if init is not None:
+            check_trunk(size, init)
+            objective = objective_of(spec, objective, init)
+        rate, decay = config.learning_rate, config.weight_decay
+        made = replace(
+            config,
+            data=encoded.ref,
+            preset=size,
+            # As short as they can be said, so that two spellings are one experiment.
+            embedder=spec_of(EMBEDDERS.build(config.embedder or usual["embedder"])),
+            head=_head(config.head, usual["head"], codec, objective),
+            objective=spec_of(objective),
+            minutes=config.budget.get("minutes"),
+            learning_rate=preset(size).learning_rate if rate is None else rate,
+            weight_decay=WEIGHT_DECAY if decay is None else decay,
+            device=device.type,
+            precision=auto if config.precision == "auto" else config.precision,
+            init=None if init is None else init.artifact.ref,
+        )
+        phases = None if config.curriculum is None else Curriculum.read(Path(config.curriculum))
+        plan = cls(made, encoded, codec, init, device, phases)
+        plan._check()
+        return plan
+
+    def _check(self) -> None:
+        config = self.config
+        for option in ("recompute", "compile"):
+            if getattr(config, option) and isinstance(preset(self.preset), Bigru):
+                raise UsageError(
+                    f"--{option} is for transformers, and --preset {self.preset} is none; leave it "
+                    "out"
+                )
+        if config.compile:
+            check_compiler()
+        self.recipe(config.steps or 1)
+        if self.curriculum is not None and config.steps is not None:
+            self.curriculum.starts(config.steps)
+        with torch.device("meta"):  # takes no memory
+            Model(self.model_settings(1), Vocabulary.of(self.codec))
+
+    @property
+    def preset(self) -> str:
+        """The spec of the model's size."""
+        assert self.config.preset is not None
+        return self.config.preset
+
+    @property
+    def objective(self) -> Objective:
+        assert self.config.objective is not None
+        return OBJECTIVES.build(self.config.objective)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the version depends on, beside the stage."""
+        settings = of_version(self.config)
+        settings["preset"] = asdict(preset(self.preset))
+        for key, registry in (("embedder", EMBEDDERS), ("head", HEADS), ("objective", OBJECTIVES)):
+            if (spec := settings.pop(key)) is not None:
+                settings[key] = settings_of(registry.build(spec))
+        settings["budget"] = self.config.budget
+        if self.curriculum is not None:
+            settings["curriculum"] = self.curriculum.settings()
+        if self.init is not None:
+            settings["init"] = warm_start_settings(self.init)
+        return settings
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """The same for people, by which seeds of one experiment are found."""
+        codec, own = self.codec, of_experiment(self.config) | {"preset": shortest(self.preset)}
+        parts = {
+            "scheme": codec.scheme.title,
+            "normalize": spec_of(codec.normalizer.normalizer),
+            "text_tokenizer": spec_of(codec.text_tokenizer),
+        }
+        parts |= {key: own.pop(key) for key in ("preset", "embedder", "head", "objective")}
+        parts |= {f"budget_{unit}": value for unit, value in self.config.budget.items()} | own
+        if self.curriculum is not None:
+            parts["curriculum"] = self.curriculum.title
+        parts |= warm_start_settings(self.init) if self.init else {}
+        return {key: value for key, value in parts.items() if value is not None}
+
+    @property
+    def execution(self) -> Execution:
+        config = self.config
+        return Execution(
+            self.device,
+            config.precision == "bfloat16",
+            config.accumulate,
+            config.recompute,
+            config.compile,
+        )
+
+    def recipe(self, steps: int) -> Recipe:
+        config = self.config
+        assert config.learning_rate is not None and config.weight_decay is not None
+        return Recipe(
+            steps,
+            config.learning_rate,
+            config.warmup,
+            config.weight_decay,
+            config.clip,
+            config.seed,
+            config.final_rate,
+            self.curriculum.restarts(steps) if self.curriculum else None,
+        )
+
+    def model_settings(
+        self,
+        context: int,
+        scaling: FittedNormalizer | Undone | None = None,
+        classes: Sequence[str] = (),
+    ) -> ModelSettings:
+        """With ``context`` where the preset names none."""
+        config = self.config
+        assert config.embedder is not None and config.objective is not None
+        return ModelSettings.of(
+            preset(self.preset),
+            vocabulary=self.codec.vocabulary_size,
+            context=context,
+            embedder=config.embedder,
+            head=config.head,
+            objective=config.objective,
+            scaling=scaling,
+            classes=classes,
+        )
+
+    def model(self, settings: ModelSettings) -> Model:
+        """The model before its first step: a pure function of the settings and the seed."""
+        torch.manual_seed(seed_of(self.config.seed, "init"))
+        model = Model(settings, Vocabulary.of(self.codec))
+        if self.init is not None:
+            begin_with(model, self.init)
+        return model
+
+
+def _head(given: str | None, usual: str, codec: Codec, objective: Objective) -> str | None:
+    """How numbers come out, None where labels do; UsageError for a head that cannot be."""
+    if objective.requires() == "label":
+        if given is not None:
+            raise UsageError(
+                f"--head {given} says numbers, --objective {spec_of(objective)} labels, by "
+                "a linear map; leave --head out"
+            )
+        return None
+    head = HEADS.build(given or usual)
+    if codec.scheme.channel and not isinstance(head, ValueHead):
+        raise UsageError(
+            f"--head {spec_of(head)} cannot read {spec_of(codec.scheme)}, whose tokens alone do "
+            f"not say a number; give one that reads values, such as {codec.scheme.head}"
+        )
+    if isinstance(head, ValueHead) and head.raw and codec.scheme.splits:
+        raise UsageError(
+            f"--head {spec_of(head)} learns whole numbers as they are in the text, and in "
+            f"{spec_of(codec.scheme)} the token says a part of each; encode with xval or a scheme "
+            f"without a channel, or give --head {codec.scheme.head}"
+        )
+    return spec_of(head)
