@@ -52,6 +52,10 @@ test: setup lint types
 test-all: setup lint types
     .venv/bin/pytest -q -n auto --dist worksteal -m ""
 
+# Write docs/guide/reference.md, which is made of the code.
+reference: setup
+    .venv/bin/python -m numtok.cli.output.reference > docs/guide/reference.md
+
 # Print every benchmark's table.
 bench: setup
     @for script in benchmarks/[a-z]*.py; do \

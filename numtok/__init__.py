@@ -10,6 +10,7 @@ evaluation/        what a model says of rows, beside what needs no model, as a r
 metrics/           metrics: pure functions of truth and prediction. One file each, no torch
 models/            models: a trunk, an embedder, heads, an objective; and numbers out of them
 numerals/          numbers in text: from bytes to spans, values and exactly rounded decimals
+settings/          what each command may be asked for, each setting declared once
 stages/            the stages: each reads artifacts or files and writes one artifact; they meet
                    on disk
 store/             artifacts, complete or absent, and where independent work runs
@@ -19,10 +20,12 @@ training/          from rows to a model: steps, checkpoints, curricula, and the 
 class_settings.py  the settings of a class of a registry, read and written
 config.py          numtok.toml, the environment, and which of them wins
 contracts.py       contract suites: checks of a thing of a registry, run to their first break
+declaration.py     a setting and all that is said of it, where it is a field
 documents.py       small files that a user names, TOML and JSON, within bounds
 errors.py          what a user can cause, one class a kind, each with its exit code
 files.py           every file operation, behind one object that tests can make fail
 kernels.py         numba, set up once: where compiled kernels are kept
+names.py           what artifacts may be called
 plugins.py         folders of plugins, whose fault an error is, and their contracts
 records.py         the rows and columns that cross stages
 registry.py        a public name is a file name; spec strings with settings

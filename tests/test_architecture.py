@@ -20,12 +20,22 @@ import pytest
 from tests.imports import ROOT, Source, cycles, edges, parsed, tree
 
 GROUND = (
-    *("class_settings", "config", "contracts", "documents", "errors", "files", "kernels"),
-    *("plugins", "records", "registry", "reports", "seeds", "version"),
+    *(
+        "class_settings",
+        "config",
+        "contracts",
+        "declaration",
+        "documents",
+        "errors",
+        "files",
+        "kernels",
+    ),
+    *("names", "plugins", "records", "registry", "reports", "seeds", "version"),
 )
 #: Lowest first. Modules of one floor may import each other, floors import those below them.
 FLOORS: tuple[tuple[str, ...], ...] = (
     GROUND,
+    ("settings",),
     ("store",),
     ("numerals",),
     ("data",),

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from numtok import cli, stages
+from numtok import cli, settings, stages
 from numtok.data.tasks.base import TASKS, TaskSplit
 from numtok.plugins import add_plugin_folders, registries
 from numtok.registry import Registry, settings_of
@@ -72,7 +72,7 @@ def check(kind: str, name: str) -> None:
 
 def test_there_is_an_example_of_each_kind() -> None:
     assert sorted(name.partition("/")[0] for name in PLUGINS) == sorted(KINDS)
-    assert sorted(COMMAND) == ["cli/numbers.py", "stages/numbers.py"]
+    assert sorted(COMMAND) == ["cli/numbers.py", "settings/numbers.py", "stages/numbers.py"]
 
 
 @pytest.mark.parametrize("file", PLUGINS)
@@ -126,7 +126,7 @@ def test_the_command_of_the_page_is_a_command(
     tmp_path: Path, numtok: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "more", COMMAND)
-    for package, folder in ((cli, "cli"), (stages, "stages")):
+    for package, folder in ((cli, "cli"), (settings, "settings"), (stages, "stages")):
         places = [*package.__path__, str(tmp_path / "more" / folder)]
         monkeypatch.setattr(package, "__path__", places)
         monkeypatch.delitem(sys.modules, f"numtok.{folder}.numbers", raising=False)
@@ -135,7 +135,7 @@ def test_the_command_of_the_page_is_a_command(
     ran = numtok("numbers", encoded, "--json")
     assert (ran.code, ran.err) == (0, "")
     assert '{"split": "train", "rows": 2, "numbers": 3}' in ran.out
-    for folder in ("cli", "stages"):
+    for folder in ("cli", "settings", "stages"):
         monkeypatch.delitem(sys.modules, f"numtok.{folder}.numbers", raising=False)
 
 

@@ -4,6 +4,11 @@ import ast
 import re
 from collections.abc import Mapping
 
+from numtok.class_settings import spec_fields
+from numtok.cli.output.reference import reference
+from numtok.declaration import help_of
+from numtok.plugins import registries
+from numtok.registry import registry_in
 from tests.imports import PACKAGE, ROOT, Source, parsed, tree
 from tests.test_architecture import registry_folders
 
@@ -128,3 +133,20 @@ def test_the_map_of_a_page_is_read() -> None:
 def test_a_file_that_a_page_names_is_found() -> None:
     page = "`numtok/a/b.py`, `c/d.py`, `plugins/heads/x.py`, `e.py`\n<!-- plugin: c/d.py -->\n"
     assert files_named(page) == {"a/b.py"}
+
+
+def test_the_reference_is_made_of_the_code() -> None:
+    page = (ROOT / "docs/guide/reference.md").read_text("utf-8")
+    assert page == reference(), "`just reference` writes it anew"
+
+
+def test_every_setting_has_a_line_of_help() -> None:
+    kinds = [(name, registry_in(package)) for name, package in registries().items()]
+    silent = [
+        f"{folder}/{name}: {setting}"
+        for folder, registry in kinds
+        for name in registry
+        for setting in spec_fields(registry[name])
+        if not help_of(registry[name]).get(setting)
+    ]
+    assert not silent

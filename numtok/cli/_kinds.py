@@ -145,14 +145,14 @@ def options_of_kinds(settings: Any) -> dict[str, str]:
     return {flag_of(field): field.name for field in fields}
 
 
-def kinds_line(settings: Any) -> str:
-    """The names that there are, where a setting names a kind; empty where none does."""
+def kinds_of(settings: Any) -> tuple[str, str] | None:
+    """The setting that names a kind, and the names that there are; None where none does."""
     if (found := expanding(settings)) is None:
-        return ""
+        return None
     from numtok.registry import Registry
 
     name, folder = found
-    return f"{name.capitalize()}s: {', '.join(Registry[Any](registries()[folder], name))}"
+    return name, ", ".join(Registry[Any](registries()[folder], name))
 
 
 def _filled(text: str) -> str:

@@ -20,7 +20,14 @@ import typer
 from numtok.cli._kinds import Kind, parameter
 from numtok.cli.output.printing import Format
 from numtok.config import FILE
-from numtok.declaration import Declaration, SettingError, declarations, flag_of
+from numtok.declaration import (
+    Declaration,
+    SettingError,
+    declaration_of,
+    declarations,
+    flag_of,
+    split_names,
+)
 from numtok.errors import UsageError
 from numtok.plugins import plugin_folders, registries
 
@@ -49,7 +56,7 @@ def as_typer(command: Callable[..., None], kind: Kind | None = None) -> Callable
             parameters.append(one)
 
     def call(**values: Any) -> None:
-        if values.pop("json", False):
+        if "format" in values and values.pop("json"):
             values["format"] = Format.JSON
         if settings is not None:
             values["settings"] = _settings(settings, kind, values)
@@ -74,7 +81,9 @@ def _settings(settings: Any, kind: Kind | None, values: dict[str, Any]) -> Any:
     made = {}
     for name, field in fields.items():
         value = values.pop(name)
-        if isinstance(value, list) or (value is None and field.default == ()):
+        if declaration_of(field).joined:
+            value = split_names(value or "")
+        elif isinstance(value, list) or (value is None and field.default == ()):
             value = tuple(value or ())
         made[name] = field.default if name in replaced else value
     if kind is not None:
@@ -107,9 +116,9 @@ def _of_setting(field: dataclasses.Field[Any], declaration: Declaration) -> insp
     needed = field.default is dataclasses.MISSING
     default: Any = inspect.Parameter.empty if needed else field.default
     hint: Any = field.type
-    if field.default == () or (needed and get_args(hint)[1:] == (...,)):
-        hint, default = list[str] | None, None if not needed else default
-        hint = list[str] if needed else hint
+    if get_args(hint)[1:] == (...,):
+        values = str if declaration.joined else list[str]
+        hint, default = (values, default) if needed else (values | None, None)
     metavar = declaration.metavar
     if metavar is None and declaration.choices:
         metavar = "|".join(declaration.choices)

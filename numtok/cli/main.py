@@ -23,14 +23,14 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from numtok import cli
-from numtok.cli._kinds import kind_in, kinds_line, options_of_kinds, print_kind, specs_in
+from numtok.cli._kinds import kind_in, kinds_of, options_of_kinds, print_kind, specs_in
 from numtok.cli._options import as_typer, settings_class
 from numtok.cli._shared import Invocation
 from numtok.cli._signals import Terminated, raising_at_signals
 from numtok.cli._usage import unknown_command, usage_message
 from numtok.cli.output.printing import one_line
 from numtok.config import FILE, Config, load
-from numtok.errors import NumtokError, StoreError, unknown
+from numtok.errors import NumtokError, StoreError, UsageError, unknown
 from numtok.plugins import add_plugin_folders, fault_of
 from numtok.version import __version__
 
@@ -102,8 +102,14 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
             if kind is not None:
                 more = module.about(kind.kind) if hasattr(module, "about") else ""
                 text = f"{kind.text}\n\n{more}"
-            elif "--help" in rest and (names := kinds_line(settings)):
-                text += f"\n\n{names}"
+            elif (known := kinds_of(settings)) is not None:
+                what, names = known
+                if "--help" not in rest:
+                    raise UsageError(
+                        f"{name} needs a {what}; known: {names}; `numtok {name} {what.upper()} "
+                        "--help` says what it is"
+                    )
+                text += f"\n\n{what.capitalize()}s: {names}"
         app.command(name, context_settings=getattr(module, "CONTEXT", None), help=_reflowed(text))(
             as_typer(module.command, kind)
         )

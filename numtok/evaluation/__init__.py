@@ -10,6 +10,7 @@ calibration.py      how far a calibrated head is off, target by target
 evaluated_split.py  what every evaluation of texts is of: a model, and rows of a split
 label_baselines.py  what needs no model for labels: majority, TF-IDF
 labels.py           a model of labels and a split to predictions and a report
+numbers.py          a model of numbers and a split to predictions and a report
 number_parts.py     numbers in sign, mantissa and exponent: which are wrong, how often
 predict.py          predictions and their distributions, batch by batch
 prediction_mode.py  how a model is asked: for numbers, labels or answers
@@ -19,5 +20,7 @@ report_files.py     report artifacts and their predictions, written and read
 scoring.py          from predictions to the figures of a report
 seen_values.py      values of a target in the train split
 table_notes.py      what a reader of a report on a table must know of its densities
-tables.py           its predictions, distributions and likelihoods
+table_rows.py       rows of a table without the target, and what a model says of them
+tables.py           a model of tables and a split to predictions and a report
+text_rows.py        rows of text with unknown numbers, and what a model says of them
 """

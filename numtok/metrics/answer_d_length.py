@@ -16,8 +16,10 @@ from numtok.metrics.base import Metric, Predictions
 @dataclass(frozen=True)
 class AnswerDLength(Metric):
     """NUPA's d-length of whole answers, a mean; where there is no answer it is all digits of the
-    truth. ``rule`` as of ``answer-exact-match``.
+    truth.
 
+    rule
+        How an answer is found in a text: ``published``, ``published-chat`` or ``strict``.
     parts
         ``no``, as in the code for language models: of all digits together, so that one too many
         before the point and one too few behind it cancel. ``yes``, as in the code for models

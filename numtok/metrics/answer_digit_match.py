@@ -17,8 +17,10 @@ class AnswerDigitMatch(Metric):
     """NUPA's digit match of whole answers: of each the share of the true digits that are found at
     the same place of the same part, then the mean. Decimals are aligned from the left, whole
     numbers, numerators, denominators and exponents from the right; more digits than the truth has
-    cost nothing, and where there is no answer none is matched. ``rule`` as of
-    ``answer-exact-match``.
+    cost nothing, and where there is no answer none is matched.
+
+    rule
+        How an answer is found in a text: ``published``, ``published-chat`` or ``strict``.
 
     >>> answers = Predictions.of_texts(["1287", "10.5", "7/13"], ["387", "0.15", "17 of 13"])
     >>> AnswerDigitMatch().plain(answers)  # 2 of 4, 1 of 3, and no fraction

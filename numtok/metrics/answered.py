@@ -15,7 +15,10 @@ from numtok.metrics.base import Metric, Predictions
 @dataclass(frozen=True)
 class Answered(Metric):
     """The share of generated texts in which an answer is found, right or wrong; the others are
-    wrong in all other metrics, and never left out. ``rule`` as of ``answer-exact-match``.
+    wrong in all other metrics, and never left out.
+
+    rule
+        How an answer is found in a text: ``published``, ``published-chat`` or ``strict``.
 
     >>> answers = Predictions.of_texts(["12", "10.4"], ["12.5", "10"])
     >>> Answered().plain(answers), Answered(rule="strict").plain(answers)

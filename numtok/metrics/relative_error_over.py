@@ -17,6 +17,9 @@ class RelativeErrorOver(Metric):
     """The share of numbers with |prediction - truth| / |truth| above ``limit``. A truth of 0
     is above any limit unless 0 is predicted.
 
+    limit
+        The relative error from which on a number counts as wrong.
+
     >>> RelativeErrorOver().plain(Predictions.of([1, 2], [1.05, 3]))
     0.5
     """

@@ -19,4 +19,5 @@ report.py   which report is printed again
 sweep.py    which file of a sweep is run
 table.py    which file becomes a table, and what is predicted
 train.py    what learns from which data, how long and how
+_fields.py  fields that several commands have
 """

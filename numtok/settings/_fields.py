@@ -24,7 +24,8 @@ def name(help: str) -> Any:
     def wrong(value: str) -> str | None:
         if NAME.fullmatch(value):
             return None
-        return "cannot be used; allowed are lower-case letters, digits and ._- after a first letter"
+        allowed = "lower-case letters, digits and ._- after a first letter or digit"
+        return f"cannot be used; allowed are {allowed}"
 
     return setting(None, help, section=ARTIFACT, swept=False, refuse=wrong)
 

@@ -1,20 +1,17 @@
 """The stages: each reads artifacts or files and writes one artifact; they meet on disk.
 
-compare.py        several reports on one test set: seeds, paired differences, gates
-encode.py         text to shards of tokens: the run as a whole
-errors.py         what is wrong in the parts of numbers, and combined too often
-eval.py           a model and a split to a report
-eval_table.py     a model of tables and a split to a report
-explain.py        how each scheme writes one number
-fetch.py          public data sets to tables, to texts, or to a field
-figure.py         reports, probes or models to a picture
-fit.py            a table to models of it, fold by fold
-gen.py            a task and a seed to texts or a table, every split
-nupa.py           a report, or answers in a file, to the tables of NUPA
-predict.py        a model and rows with unknown numbers to what it says of them
-predict_table.py  a model and rows of a table to what it says of each
-probe.py          a model as a function of its numbers: the run as a whole
-profile.py        what the numbers are like, and what each scheme costs and loses
-table.py          a user's own file to a table
-train.py          encoded data to a model: the run as a whole
+compare.py  several reports on one test set: seeds, paired differences, gates
+encode.py   text to shards of tokens: the run as a whole
+errors.py   what is wrong in the parts of numbers, and combined too often
+eval.py     a model and a split to a report
+explain.py  how each scheme writes one number
+fetch.py    public data sets to tables, to texts, or to a field
+figure.py   reports, probes or models to a picture
+gen.py      a task and a seed to texts or a table, every split
+nupa.py     a report, or answers in a file, to the tables of NUPA
+predict.py  a model and rows without the truth to what it says of them
+probe.py    a model as a function of its numbers: the run as a whole
+profile.py  what the numbers are like, and what each scheme costs and loses
+table.py    a user's own file to a table
+train.py    encoded data or a table to a model
 """

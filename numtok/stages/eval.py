@@ -69,7 +69,7 @@ class _Evaluation(Protocol):
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _EvalPlan:
     """What is evaluated on what, with all defaults in place."""
 
     config: Config
@@ -112,7 +112,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         return Result(publish(draft, model, told, seconds), made=True)
 
 
-def _of_texts(config: Config, model: Artifact, data: Artifact) -> _Plan:
+def _of_texts(config: Config, model: Artifact, data: Artifact) -> _EvalPlan:
     device = device_of(config.device)
     check_codec(model, data)
     if config.split not in splits(data):
@@ -157,7 +157,7 @@ def _of_texts(config: Config, model: Artifact, data: Artifact) -> _Plan:
             return LabelEvaluation.of(evaluated, find, config.batch, more)
         return AnswerEvaluation.of(evaluated, config.decode == "constrained", config.batch, more)
 
-    return _Plan(again, model, data, "texts", settings, opened)
+    return _EvalPlan(again, model, data, "texts", settings, opened)
 
 
 _USUAL: dict[Measures, Callable[[], list[Metric]]] = {
@@ -167,7 +167,7 @@ _USUAL: dict[Measures, Callable[[], list[Metric]]] = {
 }
 
 
-def _of_table(config: Config, model: Artifact, data: Artifact) -> _Plan:
+def _of_table(config: Config, model: Artifact, data: Artifact) -> _EvalPlan:
     device, options = device_of(config.device), TableOptions.of(config)
     more = [METRICS.build(spec) for spec in config.metrics]
     settings = {
@@ -185,4 +185,4 @@ def _of_table(config: Config, model: Artifact, data: Artifact) -> _Plan:
         regressor, table = read_regressor(model, device), read_table_of(data)
         return TableEvaluation(regressor, data, table, config.split, options, more, config.rows)
 
-    return _Plan(again, model, data, "tables", settings, opened)
+    return _EvalPlan(again, model, data, "tables", settings, opened)

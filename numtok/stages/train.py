@@ -34,7 +34,7 @@ from numtok.training.regressor_files import REGRESSOR_FILE, is_regressor
 from numtok.training.table_folds import FitProgress, TableFolds
 from numtok.training.table_plan import TablePlan
 from numtok.training.text_learner import VALIDATION as VALIDATION
-from numtok.training.text_learner import TextSource, train_texts
+from numtok.training.text_learner import EncodedSource, train_texts
 from numtok.training.text_plan import TextPlan
 from numtok.training.trainer import oom_advice
 
@@ -52,7 +52,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _TrainPlan:
     """What is trained, of texts or of a table.
 
     settings
@@ -110,7 +110,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             return Result(draft.publish(finished.counts, finished.timing), made=True, costs=costs)
 
 
-def _of_texts(config: Config, encoded: Artifact, store: Store) -> _Plan:
+def _of_texts(config: Config, encoded: Artifact, store: Store) -> _TrainPlan:
     if TRAIN not in splits(encoded):
         raise DataError(f"{encoded.ref} has no split {TRAIN!r} to learn from; encode one")
     codec = read_codec(encoded)
@@ -118,10 +118,10 @@ def _of_texts(config: Config, encoded: Artifact, store: Store) -> _Plan:
 
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
         with ExitStack() as spools:
-            source = TextSource(encoded, lambda: spools.enter_context(store.spool()), store.note)
+            source = EncodedSource(encoded, lambda: spools.enter_context(store.spool()), store.note)
             return train_texts(draft, plan, source, progress)
 
-    return _Plan(
+    return _TrainPlan(
         config.name or f"{encoded.name}-{name_in(plan.preset)}",
         {"stage": "train", "revision": REVISION} | plan.settings,
         [encoded, *([plan.init.artifact] if plan.init else [])],
@@ -133,13 +133,13 @@ def _of_texts(config: Config, encoded: Artifact, store: Store) -> _Plan:
     )
 
 
-def _of_table(config: Config, table: Artifact, store: Store) -> _Plan:
+def _of_table(config: Config, table: Artifact, store: Store) -> _TrainPlan:
     plan = TablePlan.of(config, table)
 
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
         return TableFolds(draft, plan, read_table_of(table), progress).run(), ()
 
-    return _Plan(
+    return _TrainPlan(
         config.name or f"{table.name}-{plan.head_name}",
         {"stage": "fit", "revision": TABLE_REVISION} | plan.settings,
         [table],

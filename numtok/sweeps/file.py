@@ -90,7 +90,8 @@ Stage = TypeVar("Stage")
 _MAKERS = ("gen", "fetch")  # what makes data, where ``data`` does not name them
 _STAGES = (*_MAKERS, "table", "encode", "train", "eval")
 _TABLES = (*_STAGES, "compare", "select")
-_CLASSES: Mapping[str, Any] = {
+#: The settings that a table of the file may set.
+SETTINGS: Mapping[str, Any] = {
     "gen": gen.Config,
     "table": table.Config,
     "encode": encode.Config,
@@ -214,7 +215,7 @@ class _SweepReader:
 
     def _is_axis(self, table: str, key: str) -> bool:
         """A list is one, but for options that are lists: several metrics of one evaluation."""
-        listed = table in _CLASSES and key in _lists(_CLASSES[table])
+        listed = table in SETTINGS and key in _lists(SETTINGS[table])
         return not listed and isinstance(self._table(table).get(key), list)
 
     def _data(self) -> Iterator[tuple[Point, Source]]:

@@ -37,7 +37,7 @@ VALIDATION = "validation"  # the split that is looked at during training
 _CONTEXT = 16  # what a context that is not said is a multiple of: other data are a little longer
 
 
-class TextSource(NamedTuple):
+class EncodedSource(NamedTuple):
     """The data, where to put what is too large for memory, and who is told what is left out."""
 
     encoded: Artifact
@@ -50,7 +50,7 @@ class TextSource(NamedTuple):
 
 
 def train_texts(
-    draft: Draft, plan: TextPlan, source: TextSource, progress: Progress
+    draft: Draft, plan: TextPlan, source: EncodedSource, progress: Progress
 ) -> tuple[Finished, Sequence[Cost]]:
     """Leave the files of the model in the draft."""
     config = plan.config
@@ -135,7 +135,7 @@ def _context(plan: TextPlan, longest: int) -> int:
     return context
 
 
-def _splits(plan: TextPlan, source: TextSource) -> tuple[SplitExamples, SplitExamples | None]:
+def _splits(plan: TextPlan, source: EncodedSource) -> tuple[SplitExamples, SplitExamples | None]:
     """What is learnt and what is looked at, the latter where there is such a split."""
     objective, config = plan.objective, plan.config
 

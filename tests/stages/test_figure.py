@@ -178,15 +178,23 @@ def test_the_same_artifacts_give_the_same_bytes_and_say_what_made_them(
         ),
         ("truth p10-11", 2, "p10-11"),
         ("truth sine", 2, "'sine' is of kind table; here it must be report"),
-        ("truth p10-10 --x rows", 2, "--x means nothing for figure truth; leave it out"),
+        (
+            "truth p10-10 --x rows",
+            2,
+            "no such option: --x; `numtok figure --help` says what is possible",
+        ),
         (
             "truth p10-10 --scale loglog",
             2,
             "--scale 'loglog' is not possible; allowed are linear, log, signed-log",
         ),
         ("truth p10-10 --scale log", 2, "--scale log shows numbers above 0, and the least of"),
-        ("truth p10-10 --size 80", 2, "--size '80' is not width x height in pixels, such as 8"),
-        ("truth p10-10 --size 80x600", 2, "--size 80x600 is not possible; a side has 200 to 10000"),
+        ("truth p10-10 --size 80", 2, "--size '80' is not possible; it is width x height in pix"),
+        (
+            "truth p10-10 --size 80x600",
+            2,
+            "--size '80x600' is not possible; it is width x hei",
+        ),
         ("lines p10-10", 2, "figure lines needs --x KEY, the setting along the x axis: a number"),
         ("lines p10-10 --x rows --over days", 2, "--over 'days' is not possible; allowed are see"),
         ("lines p10-10 --x row", 2, "did you mean 'rows'? known: rows, steps"),
@@ -240,7 +248,7 @@ def test_a_file_of_another_kind_or_in_no_folder_is_refused(numtok: Shell, folder
     ran = numtok("figure", "truth", "p10-10", "--out", "a.pdf")
     assert (ran.code, ran.err) == (
         2,
-        "numtok: --out 'a.pdf' is not possible; a figure is a file that ends in .png or .svg\n",
+        "numtok: --out a.pdf is not possible; a figure is a file that ends in .png or .svg\n",
     )
     ran = numtok("figure", "truth", "p10-10", "--out", "nowhere/a.png")
     assert ran.code == 4

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import signal
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -95,8 +96,16 @@ def fitted(store: Store, config: train.Config) -> Artifact:
     return result.artifact
 
 
-def evaluated(store: Store, model: Artifact, data: str = "toy", **options: Any) -> Artifact:
-    config = eval.Config(model.ref, data, **options)
+def evaluated(
+    store: Store,
+    model: Artifact,
+    data: str = "toy",
+    options: TableOptions | None = None,
+    **more: Any,
+) -> Artifact:
+    if options is not None:
+        more |= {"point": options.point, "draws": options.draws} | asdict(options.sampling)
+    config = eval.Config(model.ref, data, **more)
     return eval.run(config, store, lambda *told: None).artifact
 
 
@@ -468,8 +477,12 @@ def test_the_command_of_a_model_makes_it_again(numtok: Shell, store: Store) -> N
         ("train toy --steps 5", 2, "--steps means nothing for a table; leave it out"),
         ("train toy --fold 3", 2, "unknown fold '3'; known: 0"),
         ("train toy --epochs 0", 2, "--epochs 0 is not possible; it is 1 or more"),
-        ("train toy --patience -1", 2, "--patience -1 is not possible; it is 0 (never stop early)"),
-        ("train toy --validation 1", 2, "--validation 1.0 is not possible; it is between 0 and 1"),
+        ("train toy --patience -1", 2, "--patience -1 is not possible; it is 0 or more"),
+        (
+            "train toy --validation 1",
+            2,
+            "--validation 1.0 is not possible; it is above 0 and below 1",
+        ),
         ("train toy --preset nano", 2, "preset 'nano' is of texts; a table takes mlp"),
         ("train toy --preset mlp,layers=0", 2, "mlp: layers=0 is not possible; at least 1"),
         ("train toy --head decoder:xval", 2, "cannot be written by a decoder head"),
@@ -503,8 +516,8 @@ def test_what_cannot_be_trained_is_one_line(
             "--temperature, --top-k and --top-p change how numbers are drawn; give --draws N with",
         ),
         ("--draws 4 --temperature 0", "--temperature 0.0 is not possible; it is above 0"),
-        ("--draws 4 --top-p 2", "--top-p 2.0 is not possible; it is above 0, up to 1"),
-        ("--draws 4 --top-k -1", "--top-k -1 is not possible; it is 0 (all) or more"),
+        ("--draws 4 --top-p 2", "--top-p 2.0 is not possible; it is above 0 and at most 1"),
+        ("--draws 4 --top-k -1", "--top-k -1 is not possible; it is 0 or more"),
         ("--draws 4 --point raft", "--point raft needs densities, which draws have not"),
         ("--split nowhere", "unknown split of fold 0 'nowhere'; known: test, train"),
         (

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok.errors import DataError
+from numtok.evaluation import text_rows
 from numtok.evaluation.text_rows import (
     HOLE,
     Query,
@@ -24,7 +25,7 @@ from numtok.evaluation.text_rows import (
 )
 from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
 from numtok.settings.predict import Config
-from numtok.stages import encode, eval, gen, predict, train
+from numtok.stages import encode, eval, gen, train
 from numtok.store.artifact import Artifact
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
@@ -158,7 +159,7 @@ def test_rows_are_read_some_at_a_time(world: World, monkeypatch: pytest.MonkeyPa
     model = world.by_chance(world.encoded("p1000"), "mlm")
     texts = [f"{n} + {HOLE} = 7" for n in range(7)]
     whole = asked(world, model, *texts)
-    monkeypatch.setattr(predict, "_ROWS", 3)
+    monkeypatch.setattr(text_rows, "_ROWS", 3)
     assert [one.text for one in asked(world, model, *texts)] == [one.text for one in whole]
     assert asked(world, model) == []
 
@@ -369,7 +370,9 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
         ((p1000, "--text", HOLE, "--fill", "answers"), 2, "--fill answers is for autoregressive "
          f"models; {p1000} is masked, give parallel or left-to-right"),
         ((p1000, "--text", HOLE, "--point", "best"), 2, "--point 'best' is not possible; allowed "
-         "are mode, median, mean"),
+         "are mode, median, mean and raft"),
+        ((p1000, "--text", HOLE, "--point", "raft"), 2, "--point 'raft' is for tables; of texts "
+         "allowed are mode, median, mean"),
         ((digits, "--text", HOLE), 2, f"{digits} is masked and reads as many masks as a number has "
          "tokens, which with digits nobody knows of a number that is not there; ask an "
          "autoregressive model (--objective ar), or one of a scheme with as many for all"),

@@ -224,15 +224,15 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell) -> None:
          f"'size;kind;code;new'; are fields separated by commas?; {model} was fitted to size "
          "(number), kind (category), code (category), new (category); give a file with these"),
         (("-",), 2, "tables are not read from standard input; name a CSV or Parquet file"),
-        (("short.csv", "--draws", "-1"), 2, "--draws -1 is not possible; at least 0"),
+        (("short.csv", "--draws", "-1"), 2, "--draws -1 is not possible; it is 0 or more"),
         (("short.csv", "--fold", "3"), 2, f"{model} has no fold 3; give --fold K, of which there "
          "is 0"),
         (("short.csv", "--batch", "3"), 2, "--batch means nothing for a model of tables; leave it "
          "out"),
         (("short.csv", "--temperature", "2"), 2, "--temperature, --top-k and --top-p change how "
          "numbers are drawn; give --draws N with them"),
-        (("short.csv", "--point", "best"), 2, "--point 'best' is not possible for a table; allowed "
-         "are median, mean, mode, raft"),
+        (("short.csv", "--point", "best"), 2, "--point 'best' is not possible; allowed are "
+         "mode, median, mean and raft"),
     ):  # fmt: skip
         ran = numtok("predict", model, *words)
         assert (ran.code, ran.out, ran.err) == (code, "", f"numtok: {told}\n")

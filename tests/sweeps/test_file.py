@@ -159,7 +159,7 @@ def test_a_file_without_encode_is_of_tables(tmp_path: Path) -> None:
     )
     assert sweep.eval[1] == (
         {"draws": "8"},
-        eval.Config("", "", point="mean", draws=8, top_k=3, metrics=("mse", "mae")),
+        eval.Config("", point="mean", draws=8, top_k=3, metrics=("mse", "mae")),
     )
     assert (sweep.timed, sweep.budget, sweep.seeds) == (False, None, [])
 
@@ -188,7 +188,7 @@ def test_public_sets_are_an_axis(tmp_path: Path) -> None:
     sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "openml"\ntask = [3, 5]\n'))
     assert [point for point, _ in sweep.data] == [{"task": "3"}, {"task": "5"}]
     sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "openml"\nsuite = 353\n'))
-    assert sweep.data == (({}, fetch.Config("openml", {"suite": 353})),)
+    assert sweep.data == (({}, fetch.Config("openml", {"suite": "353"})),)
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
         ),
         (
             f"{ENCODE}[train]\nlr = 3\n",
-            "FILE: [train] --lr 3.0 is not possible; it is above 0 and below 1",
+            "FILE: [train] lr = 3.0 is not possible; it is above 0 and below 1",
         ),
         (
             f"{ENCODE}[train]\nsteps = 3\ntokens = 9\n",
@@ -459,7 +459,7 @@ RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
         ),
         (
             f'{TABLES}[eval]\npoint = "middle"\n',
-            "FILE: [eval] --point 'middle' is not possible for a table; allowed are median, ",
+            "FILE: [eval] point = 'middle' is not possible; allowed are mode, median, ",
         ),
         (
             f'{TABLES}[train]\nlr = [1e-3, 2e-3]\n[select]\nmetric = "mse"\nover = ["lr"]\n'

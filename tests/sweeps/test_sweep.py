@@ -224,12 +224,12 @@ def test_what_is_under_way_is_told(tmp_path: Path) -> None:
     run(Config(str(path), ("train.seed=1",)), store_of(tmp_path), told.append)
     assert told[2] == SweepProgress("1 run on test, 1 of them there already", 1, 1)
     told.clear()
-    changes = ("train.seed=1", "train.warmup=[2, 0.05, 3]")
+    changes = ("train.seed=1", "train.lr-end=[0.5, 0, 0.6]")
     run(Config(str(path), changes), store_of(tmp_path), told.append)
     assert told[2].what == "3 runs on test, 1 of them there already, 2 cannot be"
     assert [one.what for one in told[3:5]] == [
-        f"warmup={rate}: --warmup {rate}.0 is not possible; it is 0 or more, below 1"
-        for rate in (2, 3)
+        f"lr-end={rate}: --lr-end {rate} is not possible; it is from 0 to --lr, 0.002"
+        for rate in (0.5, 0.6)
     ]
 
 
@@ -296,10 +296,10 @@ def test_a_training_that_fails_stops_no_other(tmp_path: Path) -> None:
 
 
 def test_a_run_that_cannot_be_stops_no_other(tmp_path: Path) -> None:
-    result = swept(tmp_path, XVAL + "steps = 2\nwarmup = [3, 0.1]\n")
-    assert [one.label for one in result.failed] == ["warmup=3"]
+    result = swept(tmp_path, XVAL + "steps = 2\nlr-end = [0.5, 0.0]\n")
+    assert [one.label for one in result.failed] == ["lr-end=0.5"]
     assert str(result.failed[0].problem) == (
-        "--warmup 3.0 is not possible; it is 0 or more, below 1"
+        "--lr-end 0.5 is not possible; it is from 0 to --lr, 0.002"
     )
     assert of_kind(tmp_path, REPORT) == 1
 
@@ -497,7 +497,7 @@ def test_failures_are_told_and_the_exit_code_is_theirs(tmp_path: Path, numtok: S
     ("words", "told"),
     [
         (["no.toml"], "no.toml: there is no such file; check the path"),
-        (["sweep.toml", "--jobs", "0"], "--jobs 0 is not possible; at least 1 is needed"),
+        (["sweep.toml", "--jobs", "0"], "--jobs 0 is not possible; it is 1 or more"),
         (["sweep.toml", "--set", "x"], "--set 'x' is not understood; write TABLE.KEY=VALUE with"),
         (
             ["sweep.toml", "--set", "train.step=3"],

@@ -245,4 +245,4 @@ def test_another_table_has_no_rows_that_were_held_back() -> None:
 def test_one_row_is_too_few_to_learn_from() -> None:
     with pytest.raises(UsageError) as caught:
         train.Config("rows", rows=1)
-    assert str(caught.value) == "--rows 1 is not possible; at least 2, one of them to look at"
+    assert str(caught.value) == "--rows 1 is not possible; it is 2 or more"

@@ -7,7 +7,6 @@ file_part.py      some rows of one file, as they were when planned
 jsonl.py          rows of JSONL, plain or packed
 lines.py          lines of JSONL: where they and their values are, what is wrong with one
 nested_values.py  members and pairs of JSON objects where they stand, as columns
-options.py        options of commands that read rows
 parquet.py        rows of Parquet
 rows.py           rows as columns, from lines or from records
 sources.py        which files the inputs of a command stand for

@@ -52,6 +52,8 @@ class Numeracy600k(TextSource):
         ``target``: the text stays as it is, the number is a target, and there is no label. What
         is no number by docs/NUMERALS.md, such as 1,250,000, needs ``numtok encode --numerals
         default,thousands=yes``, or is left out there with ``--on-error skip``.
+    placeholder
+        What stands in place of a masked number.
     split
         Shares by a seeded hash of the text without its number, so that headlines that differ in
         nothing else are in one split: no official split is published; a sixth for the test is what

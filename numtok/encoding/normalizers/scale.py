@@ -12,7 +12,11 @@ from numtok.errors import UsageError
 
 @dataclass(frozen=True)
 class Scale(Normalizer):
-    """xVal, Section 2.1: the largest magnitude of the train split becomes ``limit``."""
+    """xVal, Section 2.1: the largest magnitude of the train split becomes ``limit``.
+
+    limit
+        What it becomes, above 0.
+    """
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "eb187f00c6c7af14"

@@ -13,6 +13,9 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 class UnitRange(Normalizer):
     """``(x - low) / (high - low)``, plus ``start``; a constant train split becomes 0 (or that).
 
+    start
+        Where the interval of length 1 begins.
+
     >>> fitted = fit(UnitRange(start=-0.5), Moments.of(np.array([10.0, 20.0])))
     >>> fitted.forward(np.array([10.0, 17.5]))
     array([-0.5 ,  0.25])

@@ -28,6 +28,9 @@ class Mdn(ValueHead):
     The loss is the negative log-density of the normalised number, in nats. On tables the range of
     the train split is [-0.5, 0.5], as in the paper. Components begin evenly spread over it, since
     equal ones would stay equal.
+
+    components
+        How many Gaussians.
     """
 
     revision: ClassVar[int] = 1

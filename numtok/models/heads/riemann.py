@@ -26,6 +26,9 @@ class Riemann(ValueHead):
     The loss is the negative log-density on that range, in nats: -log p_bin - log bins. A bin holds
     its lower end, the last one both; a number outside the range is learnt as the nearest bin, and
     its density is zero.
+
+    bins
+        How many bins.
     """
 
     revision: ClassVar[int] = 1

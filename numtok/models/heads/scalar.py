@@ -17,6 +17,9 @@ class Scalar(ValueHead):
 
     Its distribution is a Gaussian whose deviation is the error on the validation split
     (``heads._point``).
+
+    layers
+        Of the MLP; 1 is a linear map.
     """
 
     revision: ClassVar[int] = 2

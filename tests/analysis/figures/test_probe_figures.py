@@ -285,6 +285,7 @@ def test_the_command_draws_them_all_and_the_same_bytes_again(numtok: Shell, tmp_
         numtok("figure", *shlex.split(words), "--out", "a.svg")
         assert (tmp_path / "a.svg").read_bytes() == before
     assert numtok("figure", "sweep", "swept", "--seen", "--out", "a.svg").err == (
-        "numtok: --seen means nothing for figure sweep; leave it out\n"
+        "numtok: no such option: --seen (Possible options: --size); `numtok figure --help` says "
+        "what is possible\n"
     )
     assert numtok("figure", "error", "report", "--target", "no", "--out", "a.svg").code == 2

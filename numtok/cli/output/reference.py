@@ -1,0 +1,85 @@
+"""``docs/guide/reference.md``: the options of commands, and the settings of what a spec names.
+
+It is made of the declarations (``just reference`` writes it), so it says what the help says.
+"""
+
+import inspect
+import pkgutil
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from numtok import settings
+from numtok.class_settings import spec_fields
+from numtok.cli._kinds import default_of
+from numtok.declaration import Declaration, declarations, flag_of, help_of
+from numtok.plugins import registries
+from numtok.registry import Registry, registry_in
+from numtok.sweeps.file import SETTINGS
+
+_HEAD = """# Reference
+
+Every option of the commands that have settings, and every setting of what a spec names. An option
+is a key of the command's table in `numtok.toml`, and where the last column says so of its table in
+a sweep's file. This page is made of the code (`just reference`)."""
+
+
+def reference() -> str:
+    """The page."""
+    return "\n\n".join([_HEAD, *_commands(), *_kinds()]) + "\n"
+
+
+def _commands() -> Iterator[str]:
+    for info in pkgutil.iter_modules(settings.__path__):
+        if info.name.startswith("_"):
+            continue
+        kind = pkgutil.resolve_name(f"numtok.settings.{info.name}").Config
+        summary = inspect.getdoc(inspect.getmodule(kind)) or ""
+        swept = info.name in SETTINGS
+        rows = [_row(*declared)[: 3 + swept] for declared in declarations(kind)]
+        columns = ("option", "default", "what", "sweep")[: 3 + swept]
+        yield f"## numtok {info.name}\n\n{summary}\n\n{_table(columns, rows)}"
+
+
+def _row(field: Any, declaration: Declaration) -> tuple[str, ...]:
+    metavar = declaration.metavar or "|".join(declaration.choices)
+    name = metavar if declaration.argument else f"--{flag_of(field)} {metavar}".rstrip()
+    said = declaration.help
+    if declaration.of is not None:
+        said = f"{declaration.of.capitalize()}: {said[0].lower()}{said[1:]}"
+    default = "" if field.default == () else declaration.shown_default or default_of(field) or ""
+    swept = declaration.swept and not declaration.argument
+    return f"`{name}`", default, said, "yes" if swept else ""
+
+
+def _kinds() -> Iterator[str]:
+    for folder, package in sorted(registries().items()):
+        registry = registry_in(package)
+        parts = [part for name in registry if (part := _kind(registry, name))]
+        title = folder.replace("_", " ").capitalize()
+        names = f"Names: {', '.join(registry)}."
+        yield "\n\n".join([f"## {title}", names, *parts])
+
+
+def _kind(registry: Registry[Any], name: str) -> str:
+    kind: Any = registry[name]
+    helps, positional = help_of(kind), getattr(kind, "positional", None)
+    rows = [
+        (
+            f"`{name}:{field.name.upper()}`" if field.name == positional else f"`{field.name}`",
+            default_of(field) or "",
+            helps.get(field.name, ""),
+        )
+        for field in spec_fields(kind).values()
+    ]
+    return f"### {name}\n\n{_table(('setting', 'default', 'what'), rows)}" if rows else ""
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
+
+
+if __name__ == "__main__":
+    print(reference(), end="")
