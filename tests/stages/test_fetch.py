@@ -5,6 +5,7 @@ import hashlib
 import http.server
 import importlib
 import json
+import re
 import shlex
 import sys
 import threading
@@ -609,7 +610,7 @@ def test_without_its_package_openml_says_what_to_install(
 # --- the help ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", list(SOURCES))
 def test_the_help_of_a_source_has_its_options_and_no_other_source_s(
     numtok: Shell, source: str
 ) -> None:
