@@ -617,6 +617,6 @@ def test_the_help_of_a_source_has_its_options_and_no_other_source_s(
     told = numtok("fetch", source, "--help").out
     own = {field.name for field in fields(SOURCES[source])}  # type: ignore[arg-type]
     panel = told.partition(f"Options of {source}")[2].partition("╰")[0]
-    assert set(re.findall(r"│ \*? +--([a-z-]+)", panel)) == {
+    assert set(re.findall(r"│ \*? *--([a-z-]+)", panel)) == {
         name.rstrip("_").replace("_", "-") for name in own
     }
