@@ -1,7 +1,7 @@
 """Tables: what ``numtok train`` and ``eval`` do and show where their data are one."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -11,8 +11,7 @@ from numtok.cli.output.figures import number, share
 from numtok.cli.output.printing import Format, Size, print_json, print_made
 from numtok.cli.output.progress import Count, Live
 from numtok.errors import UsageError
-from numtok.records import Scalar
-from numtok.store.artifact import TIMING
+from numtok.records import Natural, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,11 +24,21 @@ if TYPE_CHECKING:
     from numtok.store.store import Store
 
 
+class _FitCounts(msgspec.Struct):
+    rows: Natural
+    steps: Natural
+    parameters: Natural
+    head_parameters: Natural
+    folds: Annotated[Natural, msgspec.Meta(gt=0)]
+    epochs: Annotated[Natural, msgspec.Meta(gt=0)]
+    unsayable: Natural = 0
+
+
 class _FitTiming(msgspec.Struct):
     seconds: float
     samples_per_second: float
     mfu: float
-    peak_memory: int
+    peak_memory: Natural
 
 
 _FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
@@ -65,16 +74,16 @@ def train_table(context: typer.Context, format: Format, **options: Any) -> None:
     with _FittingBar(context.obj.quiet) as progress:
         result = run(Config(**options), open_store(context), progress)
     _print_result(result, format, context.obj.quiet)
-    counts = result.artifact.manifest.counts
-    if (unsayable := counts.get("unsayable", 0)) and not context.obj.quiet:
+    counts = result.artifact.counts(_FitCounts)
+    if counts.unsayable and not context.obj.quiet:
         print(
-            f"numtok: {unsayable:,} of {counts['rows']:,} targets are beyond the numbers that "
+            f"numtok: {counts.unsayable:,} of {counts.rows:,} targets are beyond the numbers that "
             f"{options['head']} writes, and are learnt as the nearest of them; give a head that "
             "reaches further",
             file=sys.stderr,
         )
     if result.made and not context.obj.quiet:
-        steps, of_epoch = (counts["steps"] / counts[each] for each in ("folds", "epochs"))
+        steps, of_epoch = counts.steps / counts.folds, counts.steps / counts.epochs
         if steps < _FEW_STEPS and of_epoch < _FEW_BATCHES:
             print(
                 f"numtok: {steps:.0f} steps are few to learn in, and an epoch has {of_epoch:.0f}; "
@@ -132,23 +141,22 @@ def _print_result(result: "Result", format: Format, quiet: bool) -> None:
     from numtok.training.regressor_files import read_regressor_file
 
     artifact = result.artifact
-    counts = artifact.manifest.counts
     if format is Format.JSON:
-        told = {"counts": counts, "timing": artifact.decoded(TIMING, dict[str, Scalar])}
+        told = {"counts": artifact.manifest.counts, "timing": artifact.timing(dict[str, Scalar])}
         print_json({"ref": artifact.ref, "made": result.made} | told)
         return
-    timing = artifact.decoded(TIMING, _FitTiming)
+    counts, timing = artifact.counts(_FitCounts), artifact.timing(_FitTiming)
     fits = [fold.fit for fold in read_regressor_file(artifact).folds]
     kept = [fit.best_epoch for fit in fits]
     rows: list[tuple[str, object]] = [
-        ("folds", counts["folds"]),
-        ("parameters", counts["parameters"]),
-        ("  in the head", share(counts["head_parameters"] / max(1, counts["parameters"]))),
-        ("rows", counts["rows"]),
-        ("epochs", counts["epochs"]),
+        ("folds", counts.folds),
+        ("parameters", counts.parameters),
+        ("  in the head", share(counts.head_parameters / max(1, counts.parameters))),
+        ("rows", counts.rows),
+        ("epochs", counts.epochs),
         ("  whose weights are kept", " to ".join(map(str, sorted({min(kept), max(kept)})))),
         ("validation loss there", number(sum(fit.best_loss for fit in fits) / len(fits))),
-        ("steps", counts["steps"]),
+        ("steps", counts.steps),
         ("seconds", round(timing.seconds, 1)),
         ("rows a second", number(timing.samples_per_second)),
         ("MFU", share(timing.mfu)),

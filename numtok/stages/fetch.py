@@ -39,7 +39,7 @@ from numtok.errors import DataError, UsageError, unknown
 from numtok.records import DATA, DOWNLOAD, FIELD, TABLE
 from numtok.store.artifact import Artifact, Output, Parent, check_name, version_of
 from numtok.store.quota import Quota
-from numtok.store.receipts import write_receipt
+from numtok.store.receipts import NoFacts, write_receipt
 from numtok.store.store import Store
 
 REVISION = 1
@@ -247,12 +247,10 @@ def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> 
         if isinstance(draft, Artifact):
             return {name: draft.path / name for name in origin.files}
         for name, url in origin.files.items():
-            if draft.receipt(name, input=url, settings=draft.version) is None:
+            if draft.receipt(name, input=url, settings=draft.version, facts=NoFacts) is None:
                 sink = download(url, draft.path / name, config.quota, progress)
                 output = Output(name, sink.bytes, sink.sha256)
-                write_receipt(
-                    draft.path, name, input=url, settings=draft.version, outputs=[output], facts={}
-                )
+                write_receipt(draft.path, name, input=url, settings=draft.version, outputs=[output])
         counts = {"files": len(origin.files)}
         artifact = draft.publish(counts, {"seconds": time.monotonic() - started})
         return {name: artifact.path / name for name in origin.files}

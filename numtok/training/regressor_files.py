@@ -21,12 +21,19 @@ from numtok.encoding.normalizers.base import stored_normalizer
 from numtok.models.heads.base import Calibration
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp
-from numtok.records import Natural, read_record
+from numtok.records import Natural
 from numtok.registry import Settings
 from numtok.reports import Configuration
 from numtok.store.artifact import Artifact
+from numtok.stored_json import StoredJson
 from numtok.training.features import Inputs
-from numtok.training.model_files import WEIGHTS, check_calibration, load_weights, naming_model
+from numtok.training.model_files import (
+    LARGEST,
+    WEIGHTS,
+    check_calibration,
+    load_weights,
+    naming_model,
+)
 from numtok.training.trained_table import FitRecord, FittedTable, LearntFrom
 
 FORMAT = 1  # of regressor.json
@@ -87,6 +94,9 @@ class RegressorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("there is no fold, or one twice")
 
 
+_REGRESSOR = StoredJson(REGRESSOR_FILE, RegressorFile, limit=LARGEST, newest=FORMAT)
+
+
 @dataclass(frozen=True)
 class LoadedRegressor:
     """A model artifact in memory: what it says, and a fitted model for each fold in it."""
@@ -109,15 +119,14 @@ def write_regressor(folder: Path, file: RegressorFile, models: Sequence[Regresso
         for name, parameter in _named(fold, model).items()
     }
     files.write_atomic(folder / WEIGHTS, save(weights))
-    content = msgspec.json.format(msgspec.json.encode(file), indent=1)
-    files.write_atomic(folder / REGRESSOR_FILE, content + b"\n")
+    _REGRESSOR.write(folder, file)
 
 
 def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
     """The models, ready for evaluation.
 
-    Raises StoreError where files are damaged or do not belong together, UsageError for a format
-    or a revision that this numtok does not know.
+    Raises StoreError where files are damaged, of a newer format or do not belong together,
+    UsageError for a revision that this numtok does not know.
     """
     file = read_regressor_file(artifact)
     path = artifact.path / REGRESSOR_FILE
@@ -154,8 +163,7 @@ def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
 
 def read_regressor_file(artifact: Artifact) -> RegressorFile:
     """What the models are; nothing of their weights is read. Raises as :func:`read_regressor`."""
-    then = f"`numtok verify {artifact.ref}` says what else is"
-    return read_record(artifact.path / REGRESSOR_FILE, RegressorFile, FORMAT, then)
+    return _REGRESSOR.read(artifact.path)
 
 
 def _settings(file: RegressorFile, fold: Fold) -> RegressorSettings:

@@ -9,15 +9,22 @@ import msgspec
 from numtok.cli.output.figures import amount, number, share
 from numtok.cli.output.printing import Format, Size, print_json, print_made, print_table
 from numtok.cli.output.progress import Live
-from numtok.records import LOG_FILE, TRUNCATED, Natural, Scalar
+from numtok.records import EXACT, TRUNCATED, Natural, Scalar
 from numtok.stages.train import Result
-from numtok.store.artifact import TIMING
+from numtok.training.log import read_log
 from numtok.training.loop import TrainingProgress
-from numtok.training.model_files import LoggedLosses
 from numtok.training.profiler import Cost
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
+
+
+class _TrainCounts(msgspec.Struct):
+    parameters: Natural
+    steps: Natural
+    samples: Natural
+    tokens: Natural
+    unseen: Natural = msgspec.field(name=TRUNCATED, default=0)
 
 
 class _TrainTiming(msgspec.Struct):
@@ -57,24 +64,24 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     if result.costs and not quiet:
         _print_costs(result.costs)
     artifact = result.artifact
-    counts = artifact.manifest.counts
     # The last that was written down for each split.
-    last = {one.split: one for one in artifact.decoded_lines(LOG_FILE, LoggedLosses)}
-    losses = {split: one.loss for split, one in last.items()}
-    exact = {split: one.exact for split, one in last.items() if one.exact is not None}
+    last = {one.split: one.figures for one in read_log(artifact.path)}
+    losses = {split: figures["loss"] for split, figures in last.items()}
+    exact = {split: one for split in last if (one := last[split].get(EXACT)) is not None}
     if format is Format.JSON:
         print_json(
-            {"ref": artifact.ref, "made": result.made, "counts": counts, "losses": losses}
+            {"ref": artifact.ref, "made": result.made, "counts": artifact.manifest.counts}
+            | {"losses": losses}
             | ({"exact": exact} if exact else {})
-            | {"timing": artifact.decoded(TIMING, dict[str, Scalar])}
+            | {"timing": artifact.timing(dict[str, Scalar])}
         )
         return
-    timing = artifact.decoded(TIMING, _TrainTiming)
+    counts, timing = artifact.counts(_TrainCounts), artifact.timing(_TrainTiming)
     rows: list[tuple[str, object]] = [
-        ("parameters", counts["parameters"]),
-        ("steps", counts["steps"]),
-        ("samples", counts["samples"]),
-        ("tokens", counts["tokens"]),
+        ("parameters", counts.parameters),
+        ("steps", counts.steps),
+        ("samples", counts.samples),
+        ("tokens", counts.tokens),
         *((f"{split} loss", loss) for split, loss in losses.items()),
         *((f"{split} answers, exact", share(one)) for split, one in exact.items()),
         ("seconds", round(timing.seconds, 1)),
@@ -84,8 +91,8 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     ]
     if timing.second_pass is not None:
         rows.append(("second pass, of FLOPs", share(timing.second_pass)))
-    if unseen := counts.get(TRUNCATED):
-        rows.append(("numbers not seen whole", unseen))
+    if counts.unseen:
+        rows.append(("numbers not seen whole", counts.unseen))
     title = "trained" if result.made else "found, not trained again"
     print_made(title, artifact.ref, rows, format, quiet)
 
