@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # what is counted
+Positive = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]  # what there is at least one of
 Scalar = str | int | float | bool | None
 
 # Kinds of artifacts; a download is the files of a public data set as they came.

@@ -1,7 +1,7 @@
 """Tables: what ``numtok train`` and ``eval`` do and show where their data are one."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import typer
@@ -11,7 +11,7 @@ from numtok.cli.output.figures import number, share
 from numtok.cli.output.printing import Format, Size, print_json, print_made
 from numtok.cli.output.progress import Count, Live
 from numtok.errors import UsageError
-from numtok.records import Natural, Scalar
+from numtok.records import Natural, Positive, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,8 +29,8 @@ class _FitCounts(msgspec.Struct):
     steps: Natural
     parameters: Natural
     head_parameters: Natural
-    folds: Annotated[Natural, msgspec.Meta(gt=0)]
-    epochs: Annotated[Natural, msgspec.Meta(gt=0)]
+    folds: Positive
+    epochs: Positive
     unsayable: Natural = 0
 
 

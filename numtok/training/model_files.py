@@ -82,7 +82,7 @@ class _ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("there is a head for numbers, or there are classes")
 
 
-_MODEL = StoredJson(MODEL_FILE, _ModelFile, limit=LARGEST, newest=FORMAT)
+_MODEL = StoredJson(MODEL_FILE, _ModelFile, limit=LARGEST, newest=FORMAT, dataclasses=True)
 
 
 @dataclass(frozen=True)
@@ -197,9 +197,8 @@ def load_weights(
 
     Raises StoreError for what does not fit, UsageError for settings that this numtok lacks.
     """
-    files.check_regular(path)
     try:
-        with safe_open(path, "pt") as file:
+        with files.name_of_open(path) as name, safe_open(name, "pt") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             there = {name: (one.get_dtype(), *one.get_shape()) for name, one in slices.items()}
             wanted = _wanted(of, settings, make, there)

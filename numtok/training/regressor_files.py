@@ -8,6 +8,7 @@ compared with what the settings give before anything is copied.
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -25,7 +26,7 @@ from numtok.records import Natural
 from numtok.registry import Settings
 from numtok.reports import Configuration
 from numtok.store.artifact import Artifact
-from numtok.stored_json import StoredJson
+from numtok.stored_json import StoredJson, convert
 from numtok.training.features import Inputs
 from numtok.training.model_files import (
     LARGEST,
@@ -58,6 +59,15 @@ class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flops: float
 
 
+class FitOptions(msgspec.Struct, frozen=True):
+    """Of a configuration: the head's spec, the share of the rows that was held back, and of how
+    many rows at most."""
+
+    scheme: str
+    validation: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    rows: Natural | None = None
+
+
 class RegressorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``regressor.json``.
 
@@ -78,11 +88,7 @@ class RegressorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        share, rows = (self.configuration.get(key) for key in ("validation", "rows"))
-        if not (isinstance(share, float) and 0 < share < 1 and isinstance(rows, int | None)):
-            raise ValueError("the configuration does not say which rows were looked at")
-        if not isinstance(self.configuration.get("scheme"), str):
-            raise ValueError("the configuration does not say its scheme")
+        _ = self.options
         numbers = sum(one.kind == "number" for one in self.features)
         for fold in self.folds:
             if (len(fold.inputs.means), len(fold.inputs.values)) != (
@@ -93,8 +99,15 @@ class RegressorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not self.folds or len({one.fold for one in self.folds}) < len(self.folds):
             raise ValueError("there is no fold, or one twice")
 
+    @property
+    def options(self) -> "FitOptions":
+        """What is needed again of the configuration; ValueError where it is not there."""
+        return convert(self.configuration, FitOptions)
 
-_REGRESSOR = StoredJson(REGRESSOR_FILE, RegressorFile, limit=LARGEST, newest=FORMAT)
+
+_REGRESSOR = StoredJson(
+    REGRESSOR_FILE, RegressorFile, limit=LARGEST, newest=FORMAT, dataclasses=True
+)
 
 
 @dataclass(frozen=True)

@@ -940,7 +940,7 @@ def test_a_found_model_with_a_damaged_file_is_told(numtok: Shell, store: Store, 
     path.write_bytes(path.read_bytes()[:-5])
     ran = trained(numtok)
     assert ran.code == 4
-    assert f"{name} is damaged: it is not JSON" in ran.err
+    assert re.search(rf"{re.escape(name)} is damaged: (line \d+: )?it is not JSON", ran.err)
 
 
 # --- training that fails -----------------------------------------------------------------------
@@ -1136,6 +1136,10 @@ def test_a_model_file_that_is_none_is_refused(store: Store, content: bytes, why:
         (lambda model: model["settings"]["shape"].update(width="32"), "Expected `int`, got `str`"),
         (lambda model: model["trained"].update(steps=None), "Expected `int`, got `null`"),
         (lambda model: model["trained"].update(more=1), "Object contains unknown field `more`"),
+        (
+            lambda model: model["settings"]["shape"].update(more=1),
+            "Object contains unknown field `more` - at `$.settings.shape`",
+        ),
     ],
 )
 def test_wrong_fields_of_a_model_file_are_named(
