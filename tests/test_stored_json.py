@@ -1,7 +1,6 @@
 """Whatever a file of stored JSON has become, reading it is one StoreError that names it."""
 
 import os
-import socket
 import tracemalloc
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -17,6 +16,7 @@ from numtok import files
 from numtok.errors import StoreError
 from numtok.records import Natural
 from numtok.stored_json import REMAKE, StoredJson, StoredLines, decode
+from tests import damage
 from tests.imports import tree
 
 Kind = StoredJson[Any] | StoredLines[Any]
@@ -55,14 +55,6 @@ def refusal(read: Callable[[], object]) -> str:
 # --- what is no file, or none that can be read ----------------------------------------------------
 
 
-def a_socket(path: Path) -> None:
-    here = Path.cwd()
-    os.chdir(path.parent)  # the name of a socket has at most a hundred bytes or so
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(path.name)
-    os.chdir(here)
-
-
 def a_gigabyte(path: Path) -> None:
     path.touch()
     os.truncate(path, GIGABYTE)
@@ -74,7 +66,7 @@ NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: (os.mkfifo(path.with_name("pipe")), path.symlink_to("pipe")),
         "is a pipe; only a regular file can be read here",
     ),
-    "a socket": (a_socket, "is a socket; only a regular file can be read here"),
+    "a socket": (damage.a_socket, "is a socket; only a regular file can be read here"),
     "a device": (lambda path: path.symlink_to("/dev/zero"), "is a device; only a regular file can"),
     "a folder": (Path.mkdir, "is a folder; only a regular file can be read here"),
     "nothing": (lambda path: None, "No such file or directory; check the path"),
