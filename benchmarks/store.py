@@ -52,9 +52,7 @@ def simulated(folder: Path, shards: int) -> Store:
                 sink.write(content)
             outputs.append(Output(sink.path.name, sink.bytes, sink.sha256))
             if len(outputs) == A_RECEIPT or index + 1 == shards:
-                write_receipt(
-                    draft.path, f"{index:05d}", input="", settings="", outputs=outputs, facts={}
-                )
+                write_receipt(draft.path, f"{index:05d}", input="", settings="", outputs=outputs)
                 outputs = []
         draft.publish({"rows": ROWS * shards}, {"seconds": 0.0})
     return store

@@ -32,6 +32,7 @@ registry.py        a public name is a file name; spec strings with settings
 reports.py         what eval writes and compare reads: a report, its predictions
 seeds.py           random generators as a pure function of a key
 sklearn.py         a fitted table as a regressor of scikit-learn
+stored_json.py     JSON read back from a disk, by a type that says what it may be
 version.py         the version
 __main__.py        python -m numtok
 """

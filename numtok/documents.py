@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from numtok import files
 from numtok.errors import StoreError, UsageError
-from numtok.records import levels
+from numtok.stored_json import levels
 
 LARGEST = 4 << 20  # bytes; what people write has some thousands
 DEEPEST = 32  # lists and tables in each other

@@ -40,18 +40,27 @@ class FileSystem:
     """
 
     def open_read(self, path: Path) -> int:
-        """A file or a folder; StoreError for anything else, also behind a link: opening a pipe
-        would wait for who writes into it, and a device may have no end."""
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        """A regular file; StoreError for anything else, also behind a link: opening a pipe would
+        wait for who writes into it, and a device may have no end."""
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):  # of a socket
+                raise not_regular(path, os.stat(path).st_mode) from None
+            raise
         try:
             mode = os.fstat(fd).st_mode
-            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            if not stat.S_ISREG(mode):
                 raise not_regular(path, mode)
             os.set_blocking(fd, True)
         except BaseException:
             os.close(fd)
             raise
         return fd
+
+    def open_to_sync(self, path: Path) -> int:
+        """A file of our own, or a folder."""
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
 
     def open_stream(self, path: Path) -> int:
         """A pipe that was named on purpose: waits for who writes into it."""
@@ -175,14 +184,27 @@ def not_regular(path: Path, mode: int) -> StoreError:
 
 def open_regular(path: Path) -> BinaryIO:
     """A file to read from, as Python has them; StoreError for what is none or cannot be read."""
-    check_regular(path)
     with reporting("read", path):
         return os.fdopen(system.open_read(path), "rb")
 
 
+@contextmanager
+def name_of_open(path: Path) -> Iterator[str]:
+    """Another name of a file, while it is open: for libraries that open files by themselves. It was
+    looked at when it was open, so nothing else can be put in its place in between.
+
+    Raises StoreError for what is no regular file, OSError for what cannot be opened.
+    """
+    fd = system.open_read(path)
+    try:
+        yield f"/dev/fd/{fd}"
+    finally:
+        system.close(fd)
+
+
 def check_regular(path: Path) -> None:
-    """Raise StoreError for what is no regular file, also behind a link: for libraries that open
-    files by themselves and would wait for a pipe. What is not there is left to them."""
+    """Raise StoreError for what is no regular file, also behind a link: for libraries that are
+    given a whole folder and would wait for a pipe. What is not there is left to them."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -210,7 +232,7 @@ def write_all(fd: int, data: "ReadableBuffer") -> None:
 
 def fsync_path(path: Path) -> None:
     """Make durable the bytes of a file, or the names in a folder."""
-    fd = system.open_read(path)
+    fd = system.open_to_sync(path)
     try:
         system.fsync(fd)
     except OSError as error:

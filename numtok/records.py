@@ -5,27 +5,20 @@ with the columns of :func:`encoded_schema`. Other fields of a row are left alone
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from numtok import files
-from numtok.errors import StoreError, UsageError
+from numtok.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-T = TypeVar("T")
-R = TypeVar("R", bound=msgspec.Struct)
-
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # what is counted
+Positive = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]  # what there is at least one of
 Scalar = str | int | float | bool | None
-Value = Any  # of JSON; who walks through one has asked :func:`check_depth` before
-_DEEPEST = 32  # lists and objects in one another
 
 # Kinds of artifacts; a download is the files of a public data set as they came.
 DATA, TABLE, ENCODED, MODEL, DOWNLOAD = "data", "table", "encoded", "model", "download"
@@ -133,79 +126,6 @@ class TokenIds(NamedTuple):
     text_first: int
     size: int
     channel: bool
-
-
-class _Format(msgspec.Struct):
-    """All that is sure of a file that another numtok wrote."""
-
-    format: int
-
-
-def decode(data: bytes, kind: type[T]) -> T:
-    """What a JSON file says, of a type that says what it may: of no other type, finite, of whole
-    characters, and no deeper than can be walked. Raises ValueError, which says what is wrong."""
-    try:
-        text = data.decode()  # also what the type has no field for
-        with _saying_why():
-            return msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"it is not JSON ({error})") from None
-
-
-def levels(value: Any, deepest: int) -> Iterator[list[Any]]:
-    """The values of a JSON value level by level, itself first: what is deep enough would end a
-    function that calls itself. ValueError below ``deepest`` lists and objects in one another."""
-    level = [value]
-    for _ in range(deepest + 1):
-        yield level
-        nested = [one for one in level if isinstance(one, (dict, list))]
-        if not nested:
-            return
-        level = [
-            inner for one in nested for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-    raise ValueError("it is nested too deep")
-
-
-def check_depth(value: Value) -> None:
-    """ValueError for lists and objects that are nested beyond what settings are."""
-    for _ in levels(value, _DEEPEST + 1):
-        pass
-
-
-def convert(value: Any, kind: type[T]) -> T:
-    """What was read from JSON already, as a type that says what it may be; raises as
-    :func:`decode`."""
-    with _saying_why():
-        return msgspec.convert(value, kind)
-
-
-@contextmanager
-def _saying_why() -> Iterator[None]:
-    try:
-        yield
-    # The last are of classes of settings, which say what is possible.
-    except (msgspec.ValidationError, UsageError) as error:
-        raise ValueError(str(error)) from None
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
-
-
-def read_record(path: Path, kind: type[R], format: int, then: str) -> R:
-    """A JSON file with the number of its format; ``then`` says what to do where it is damaged.
-
-    Raises StoreError for damage, UsageError for a format that this numtok does not know.
-    """
-    data = files.read_bytes(path, 1 << 30)
-    try:
-        if (found := decode(data, _Format).format) != format:
-            raise UsageError(
-                f"{path} has format {found}, this numtok knows {format}; "
-                "use the numtok that made it, or a newer one"
-            )
-        return decode(data, kind)
-    except ValueError as error:
-        raise StoreError(f"{path} is damaged ({error}); {then}") from error
 
 
 def as_text(value: str | int | float | bool | None) -> str | None:

@@ -25,13 +25,13 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of each predictive distribution tha
 ADDED = ("pit", "log_density_tailed", "log_interval", "token_nll", "outside", "log_range")
 
 
-class Figure(msgspec.Struct, frozen=True):
+class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One measured figure with its bootstrap interval; None where it is not defined."""
 
     value: float | None
     low: float | None
     high: float | None
-    n: int
+    n: Natural
 
 
 #: What is predicted, and what a metric is of; answers are whole texts, with several numbers or one.
@@ -40,7 +40,7 @@ Configuration = dict[str, Scalar]  # what was asked for, by its name, for people
 Figures = dict[str, Figure]  # by the metric's spec, such as "r2"
 
 
-class Costs(msgspec.Struct, frozen=True):
+class Costs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the model cost. ``flops`` of training count a multiplication and an addition as two."""
 
     samples: Natural
@@ -52,15 +52,15 @@ class Costs(msgspec.Struct, frozen=True):
     tokens_per_number: float
 
 
-class Confused(msgspec.Struct, frozen=True):
+class Confused(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many rows of one label were predicted another one, or the same."""
 
     truth: str
     predicted: str
-    rows: int
+    rows: Natural
 
 
-class Labels(msgspec.Struct, frozen=True):
+class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a report of labels has besides.
 
     classes
@@ -75,21 +75,21 @@ class Labels(msgspec.Struct, frozen=True):
     """
 
     classes: list[str]
-    unseen: int
-    unlabelled: int
+    unseen: Natural
+    unlabelled: Natural
     confusion: list[Confused]
     complete: bool
 
 
-class AnswerTexts(msgspec.Struct, frozen=True):
+class AnswerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a report of answers has besides: after how many tokens answers were stopped that had
     not ended (``longest``), and how many that were (``stopped``)."""
 
-    longest: int
-    stopped: int
+    longest: Natural
+    stopped: Natural
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One model on one split.
 
     model, data

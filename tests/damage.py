@@ -8,6 +8,7 @@ no regular file. Nothing here knows what numtok says of them.
 
 import json
 import os
+import socket
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ _DEEP = 100_000  # brackets
 _HUGE = 1 << 42  # bytes of a sparse file
 _PLACES = 20  # in a JSON value that are damaged, spread over all of them
 _MOST = 2**31 - 1
-_OTHERS: tuple[Any, ...] = (None, "text", "\ud800", 3, -1, 10**30, 1e308, [], {})
+_OTHERS: tuple[Any, ...] = (None, "text", "\ud800", 3, -1, 10**12, 10**30, 1e308, [], {})
 
 
 class Damage(NamedTuple):
@@ -76,9 +77,24 @@ def _of_bytes(path: Path) -> Iterator[Damage]:
     yield Damage("noise", partial(_replace, content=bytes(range(256)) * 40), True)
     yield Damage("missing", lambda place: place.unlink(), True)
     yield Damage("sparse", other(sparse), True)
+    yield Damage("gigabyte", other(partial(_sparse, size=1 << 30)), True)
     yield Damage("pipe", other(os.mkfifo), True)
+    yield Damage("socket", other(a_socket), True)
     yield Damage("link to a device", other(lambda place: place.symlink_to("/dev/zero")), True)
     yield Damage("folder", other(lambda place: place.mkdir()), True)
+
+
+def _sparse(path: Path, size: int) -> None:
+    path.touch()
+    os.truncate(path, size)
+
+
+def a_socket(path: Path) -> None:
+    here = Path.cwd()
+    os.chdir(path.parent)  # the name of a socket has a hundred bytes or so
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(path.name)
+    os.chdir(here)
 
 
 # --- JSON ----------------------------------------------------------------------------------------
@@ -96,6 +112,7 @@ def _of_json(
         ("not UTF-8", b'{"a": "\xff\xfe"}'),
         ("a list", b"[]"),
         ("null", b"null"),
+        ("NaN", b'{"a": NaN}'),
     ):
         yield Damage(f"{where}: {name}", put(raw), True)
     places = list(_places(value))
@@ -104,7 +121,7 @@ def _of_json(
         yield Damage(f"{where}: {told} missing", put(_changed(value, place, missing=True)), False)
         there = _at(value, place)
         for other in _OTHERS:
-            if type(other) is not type(there) or other in (-1, 10**30, 1e308, "\ud800"):
+            if type(other) is not type(there) or other in (-1, 10**12, 10**30, 1e308, "\ud800"):
                 shown = "a surrogate" if other == "\ud800" else json.dumps(other)
                 changed = put(_changed(value, place, other))
                 yield Damage(f"{where}: {told} is {shown}", changed, False)

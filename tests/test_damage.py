@@ -135,6 +135,7 @@ READERS: dict[str, tuple[tuple[str, ...], ...]] = {
 # What is damaged here need not be refused: the run may begin anew.
 DRAFTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "model/begun/.draft-*/receipts/checkpoint.json": (BEGUN,),
+    "model/begun/.draft-*/receipts/budget.json": (BEGUN,),
     "model/begun/.draft-*/checkpoint-*.safetensors": (BEGUN,),
 }
 

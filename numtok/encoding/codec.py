@@ -38,32 +38,39 @@ from numtok.encoding.text_tokenizers.base import (
     TextTokenizer,
 )
 from numtok.encoding.texts import Spans, Texts, chunks_of, offsets, segments_of, unescape
-from numtok.errors import StoreError, UsageError, naming
+from numtok.errors import UsageError, naming
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.plugins import fault_of
-from numtok.records import SCHEME_FILE, SPECIALS, TokenIds, Value, check_depth, convert, decode
+from numtok.records import SCHEME_FILE, SPECIALS, TokenIds
 from numtok.registry import Settings, settings_of
+from numtok.stored_json import StoredJson, Value, check_depth, convert, reading
 
 FORMAT = 1  # of scheme.json
-LARGEST = 1 << 30  # bytes of scheme.json
+LARGEST = 512 << 20  # bytes of scheme.json
 
 _NO_NUMBERS = np.empty(0, np.uint32), np.empty(0, np.int32), np.empty(0, np.float32)
 
 
-class _SchemeFileFormat(msgspec.Struct):
-    format: Value = None
+class _Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    special: list[str]
+    number: list[str]
+    text: list[str]
 
 
-class _Stored(msgspec.Struct):
+class _SchemeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``scheme.json``: expanded settings, of the normaliser with its constants and of the text
     tokenizer with its state, and all tokens by what they are of."""
 
+    format: int
     scheme: Settings
     numerals: Settings
     normalize: dict[str, Value]
     text_tokenizer: dict[str, Value]
-    vocabulary: dict[str, list[str]]
+    vocabulary: _Vocabulary
+
+
+_SCHEME = StoredJson(SCHEME_FILE, _SchemeFile, limit=LARGEST, newest=FORMAT)
 
 
 class EncodedTexts(NamedTuple):
@@ -339,26 +346,21 @@ class Codec:
     def from_json(cls, content: bytes, path: Path = Path(SCHEME_FILE)) -> "Codec":
         """The inverse of :meth:`to_json`; ``path`` is where the content is from.
 
-        Raises UsageError for a format or a revision that this numtok does not know, and where
-        the vocabulary that the settings give is not the one written down; StoreError for what no
-        codec wrote.
+        Raises UsageError for a revision that this numtok does not know, and where the vocabulary
+        that the settings give is not the one written down; StoreError for what no codec wrote, and
+        for a newer format.
         """
-        try:
-            if (found := decode(content, _SchemeFileFormat).format) != FORMAT:
-                raise UsageError(
-                    f"{path} has format {found!r}, this numtok reads {FORMAT}; "
-                    "use a newer numtok, or encode the data again"
-                )
-            return cls._from_stored(decode(content, _Stored), path)
-        except ValueError as error:
-            if (fault := fault_of(error)) is not None:
-                raise fault from error
-            raise StoreError(
-                f"{path} is damaged ({error}); `numtok verify` says what else is"
-            ) from None
+        stored = _SCHEME.of(content, path)
+        with reading(path):
+            try:
+                return cls._from_stored(stored, path)
+            except ValueError as error:
+                if (fault := fault_of(error)) is not None:
+                    raise fault from error
+                raise
 
     @classmethod
-    def _from_stored(cls, stored: "_Stored", path: Path) -> "Codec":
+    def _from_stored(cls, stored: _SchemeFile, path: Path) -> "Codec":
         check_depth(stored.text_tokenizer)
         normalize, text = dict(stored.normalize), dict(stored.text_tokenizer)
         constants = convert(normalize.pop("constants", None), Constants)
@@ -372,7 +374,7 @@ class Codec:
                 tokenizer,
                 tokenizer.load(state),
             )
-        if codec.vocabulary() != stored.vocabulary:
+        if _Vocabulary(**codec.vocabulary()) != stored.vocabulary:
             raise UsageError(
                 f"{path} does not hold the vocabulary that its settings give; "
                 "it was changed by hand, or its scheme without a new revision"

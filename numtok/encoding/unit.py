@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -54,7 +55,7 @@ _CLIPPED = pa.schema(
 )
 
 
-class UnitFacts(TypedDict):
+class UnitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the receipt of a unit says (:class:`EncodeUnit`)."""
 
     rows: dict[str, Natural]
@@ -186,8 +187,8 @@ class EncodeUnit:
         """The name of a unit's receipt."""
         return f"{unit.index:05d}"
 
-    def __call__(self, unit: Unit) -> tuple[int, dict[str, Any]]:
-        facts: Counter[str] = Counter()
+    def __call__(self, unit: Unit) -> tuple[int, UnitFacts]:
+        numbers = tokens = 0
         outcomes: Counter[str] = Counter()
         unseen: set[str] = set()
         rejected = RejectedRows(self.draft, unit.index)
@@ -196,8 +197,8 @@ class EncodeUnit:
                 batch, splits, texts, spans, targets = found
                 rejected.write(batch.rejected)
                 encoded = self.codec.encode(texts, spans, targets.answers)
-                facts["numbers"] += len(encoded.numbers)
-                facts["tokens"] += len(encoded.tokens)
+                numbers += len(encoded.numbers)
+                tokens += len(encoded.tokens)
                 outcomes.update(names_of(encoded.outcomes))
                 if long := self.codec.count_truncated(encoded.tokens):
                     outcomes[TRUNCATED] += long
@@ -218,23 +219,16 @@ class EncodeUnit:
             outputs, rows = shards.close()
             rows.pop(CLIPPED, None)
             outputs += rejected.close()
-        result = {
-            "rows": rows,
-            "numbers": facts["numbers"],
-            "tokens": facts["tokens"],
-            "outcomes": dict(outcomes),
-            "rejected": rejected.count,
-            "unseen_columns": sorted(unseen),
-        }
+        facts = UnitFacts(rows, numbers, tokens, dict(outcomes), rejected.count, sorted(unseen))
         write_receipt(
             self.draft,
             self.receipt_of(unit),
             input=unit.input,
             settings=self.settings,
             outputs=outputs,
-            facts=result,
+            facts=facts,
         )
-        return unit.index, result
+        return unit.index, facts
 
     def _table(
         self, batch: RowBatch, encoded: EncodedTexts, targets: ResolvedTargets

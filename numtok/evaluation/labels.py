@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import torch
@@ -22,6 +23,7 @@ from numtok.evaluation.scoring import Progress, baseline_figures, score
 from numtok.metrics.base import METRICS, Metric, Predictions
 from numtok.models.batches import Batches
 from numtok.models.objectives.base import row_end_batch
+from numtok.records import Natural
 from numtok.reports import (
     FEW_CLASSES,
     Confused,
@@ -31,6 +33,13 @@ from numtok.reports import (
 )
 from numtok.store.artifact import Artifact, Find
 from numtok.training.model_files import LoadedModel
+
+
+class _ModelCounts(msgspec.Struct):
+    """Of a model."""
+
+    rows: Natural
+
 
 _METRICS = ("accuracy", "macro-f1", "label-nll")
 _IN_GROUPS = ("accuracy", "macro-f1")
@@ -153,7 +162,7 @@ class LabelEvaluation:
         if self.learnt is None:
             yield "What the model learnt from is not at hand: no baselines."
         if "tfidf" in baselines:
-            rows = int(self.evaluated.loaded.artifact.manifest.counts["rows"])
+            rows = self.evaluated.loaded.artifact.counts(_ModelCounts).rows
             yield (
                 "tfidf is logistic regression on words and numbers, fitted to "
                 f"{min(rows, FITTED_ON):,} of {rows:,} rows of the train split."

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.encoding.dataset import clustered
-from numtok.errors import DataError, StoreError, UsageError, unknown
+from numtok.errors import DataError, UsageError, unknown
 from numtok.metrics.base import METRICS, Metric, Predictions
-from numtok.records import CLUSTER, ENCODED, GROUP, NUMERAL, TABLE, decode, in_order
+from numtok.records import CLUSTER, ENCODED, GROUP, NUMERAL, TABLE, in_order
 from numtok.registry import spec_of
 from numtok.reports import (
     ADDED,
@@ -37,11 +37,11 @@ from numtok.reports import (
     predictions_schema,
     quantile_column,
 )
-from numtok.store.artifact import TIMING, Artifact
+from numtok.store.artifact import Artifact
 from numtok.store.columns import check_nulls, check_schema, damaged, read_columns
 from numtok.store.draft import Draft
+from numtok.stored_json import StoredJson, decode
 
-_LIMIT = 64 << 20  # bytes: the most a report.json may have
 #: Fields of a report of schema 1 that have other names now, and notes that have other words.
 _RENAMED = {
     "floors": "baselines",
@@ -66,10 +66,6 @@ class Timing(msgspec.Struct, frozen=True):
 
     train_seconds: float | None = None
     eval_seconds: float | None = None
-
-
-class _Version(msgspec.Struct):
-    schema: int
 
 
 @dataclass(frozen=True)
@@ -103,8 +99,7 @@ def publish(draft: Draft, model: Artifact, report: Report, seconds: float) -> Ar
     is loaded before and scored behind it apart."""
     where = model.made_from(ENCODED, TABLE).where
     report = msgspec.structs.replace(report, training_data=where)
-    content = msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
-    files.write_atomic(draft.path / REPORT_FILE, content)
+    _REPORT.write(draft.path, report)
     return draft.publish(
         {"rows": report.rows, report.measures: report.numbers},
         {"train_seconds": model.seconds, "eval_seconds": seconds},
@@ -113,17 +108,8 @@ def publish(draft: Draft, model: Artifact, report: Report, seconds: float) -> Ar
 
 def read(artifact: Artifact) -> Evaluation:
     """Read a report and its clocks; StoreError for one that is damaged or of a newer schema."""
-    if (schema := artifact.decoded(REPORT_FILE, _Version, _LIMIT).schema) > SCHEMA:
-        raise StoreError(
-            f"{artifact.path / REPORT_FILE} has report schema {schema}, this numtok knows up to "
-            f"{SCHEMA}; use the numtok that made it, or a newer one"
-        )
-    return Evaluation(
-        artifact.ref,
-        artifact.decoded(REPORT_FILE, Report, _LIMIT, upgrade if schema < SCHEMA else None),
-        artifact.decoded(TIMING, Timing),
-        artifact.path,
-    )
+    report, timing = _REPORT.read(artifact.path), artifact.timing(Timing)
+    return Evaluation(artifact.ref, report, timing, artifact.path)
 
 
 def upgrade(content: bytes) -> bytes:
@@ -143,6 +129,9 @@ def upgrade(content: bytes) -> bytes:
             for name, value in fields.items()
         }
     )
+
+
+_REPORT = StoredJson(REPORT_FILE, Report, newest=SCHEMA, upgrade=upgrade)
 
 
 @dataclass(frozen=True)

@@ -185,9 +185,8 @@ class TableEvaluation:
         if not self._is_held_back(fold):
             return self.table.split(self.split, fold)
         rows = self._learnt_rows(fold)
-        share = self.loaded.file.configuration["validation"]
-        assert isinstance(share, float)
-        return rows[held_back(len(rows), share, self.loaded.file.seed)[1]]
+        file = self.loaded.file
+        return rows[held_back(len(rows), file.options.validation, file.seed)[1]]
 
     def _is_held_back(self, fold: int) -> bool:
         """Whether the split of a fold is what was held back: only in the table of the fitting."""
@@ -204,9 +203,7 @@ class TableEvaluation:
     def _learnt_rows(self, fold: int) -> NDArray[np.int64]:
         """The rows of the table that a model of the same settings learns from in a fold."""
         file = self.loaded.file
-        most = file.configuration.get("rows")
-        assert most is None or isinstance(most, int)
-        return learnt_rows(self.table, fold, most, file.seed)
+        return learnt_rows(self.table, fold, file.options.rows, file.seed)
 
     def __post_init__(self) -> None:
         """Raises DataError unless the table has the columns that the model learnt."""

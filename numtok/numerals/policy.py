@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from numtok.errors import UsageError
-from numtok.records import convert
 from numtok.registry import Settings, parse_spec
+from numtok.stored_json import convert
 
 _CHOICES = ("default", "xval")
 

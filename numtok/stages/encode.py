@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
 
 import msgspec
 
@@ -51,9 +50,9 @@ TOKENIZER_FILE = "tokenizer.json"
 _FIT = "fit"  # the unit of work that makes scheme.json
 
 
-class _FitFacts(TypedDict):
+class _FitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     columns: list[str]
-    learnt_from: NotRequired[dict[str, Natural]]
+    learnt_from: dict[str, Natural]
 
 
 #: Told what is being done, the bytes of input done, their sum, and the rows done.
@@ -170,10 +169,7 @@ class _Job:
         )
         if receipt is not None:
             codec = Codec.read(self.draft.path / SCHEME_FILE)
-            # Receipts did not always say what was learnt from.
-            return FittedCodec(
-                codec, list(receipt.facts["columns"]), receipt.facts.get("learnt_from", {})
-            )
+            return FittedCodec(codec, receipt.facts.columns, receipt.facts.learnt_from)
         if isinstance(encoding, Codec):
             fit = FittedCodec(encoding, first_columns(self.units, self.screening), {})
         else:
@@ -196,7 +192,7 @@ class _Job:
             input=self._whole,
             settings=self.draft.version,
             outputs=_write_codec(self.draft.path, fit.codec),
-            facts={"columns": fit.columns, "learnt_from": fit.learnt_from},
+            facts=_FitFacts(fit.columns, fit.learnt_from),
         )
 
     def encode(self, fit: FittedCodec) -> dict[str, int]:
@@ -208,24 +204,25 @@ class _Job:
         codec, more, learnt_from = fit
         while True:
             facts = self._encode_with(codec, more)
-            unseen = {name for fact in facts for name in fact["unseen_columns"]}
+            unseen = {name for fact in facts for name in fact.unseen_columns}
             if not unseen:
                 break
             more = sorted({*more, *unseen})
             self._keep(FittedCodec(codec, more, learnt_from))
         counts = Counter({"rows": 0, "numbers": 0, "tokens": 0, "rejected": 0})
         for fact in facts:
-            for split, rows in fact["rows"].items():
+            for split, rows in fact.rows.items():
                 counts["rows"] += rows
                 counts[f"rows_{split}"] += rows
-            for key in ("numbers", "tokens", "rejected"):
-                counts[key] += fact[key]
-            counts.update(fact["outcomes"])
+            counts["numbers"] += fact.numbers
+            counts["tokens"] += fact.tokens
+            counts["rejected"] += fact.rejected
+            counts.update(fact.outcomes)
         if not counts["rows"]:
             raise no_rows(counts["rejected"])
         return dict(counts) | {"vocabulary": codec.vocabulary_size} | learnt_from
 
-    def _encode_with(self, codec: Codec, more: list[str]) -> list[dict[str, Any]]:
+    def _encode_with(self, codec: Codec, more: list[str]) -> list[UnitFacts]:
         settings = hashlib.sha256(
             msgspec.json.encode([self.draft.version, codec.digest, more])
         ).hexdigest()
@@ -237,7 +234,7 @@ class _Job:
             settings,
         )
         advance = self._advance("encoding")
-        facts: list[dict[str, Any]] = []
+        facts: list[UnitFacts] = []
         left: list[Unit] = []
         for unit in self.units:
             receipt = self.draft.receipt(
@@ -247,10 +244,10 @@ class _Job:
                 left.append(unit)
             else:
                 facts.append(receipt.facts)
-                advance(unit.size, sum(receipt.facts["rows"].values()))
+                advance(unit.size, sum(receipt.facts.rows.values()))
         for unit_index, fact in self.workers.run(work, left):
             facts.append(fact)
-            advance(self.units[unit_index].size, sum(fact["rows"].values()))
+            advance(self.units[unit_index].size, sum(fact.rows.values()))
         return facts
 
     def _advance(self, what: str) -> Callable[[int, int], None]:
@@ -283,9 +280,9 @@ def _estimate(
     shards = sum((folder / path).stat().st_size for path, _ in walk(folder)) - fixed
     total = sum(unit.size for unit in units)
     share = total / units[0].size
-    rows = sum(facts["rows"].values())
+    rows = sum(facts.rows.values())
     return EncodeEstimate(
-        total, round(rows * share), round(facts["tokens"] * share), round(fixed + shards * share)
+        total, round(rows * share), round(facts.tokens * share), round(fixed + shards * share)
     )
 
 

@@ -42,7 +42,7 @@ from numtok.registry import name_of
 from numtok.settings.fetch import Config as Config
 from numtok.store.artifact import Artifact, Output, Parent, version_of
 from numtok.store.quota import Quota
-from numtok.store.receipts import write_receipt
+from numtok.store.receipts import NoFacts, write_receipt
 from numtok.store.store import Store
 
 REVISION = 1
@@ -222,12 +222,10 @@ def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> 
         if isinstance(draft, Artifact):
             return {name: draft.path / name for name in origin.files}
         for name, url in origin.files.items():
-            if draft.receipt(name, input=url, settings=draft.version) is None:
+            if draft.receipt(name, input=url, settings=draft.version, facts=NoFacts) is None:
                 sink = download(url, draft.path / name, _quota(config), progress)
                 output = Output(name, sink.bytes, sink.sha256)
-                write_receipt(
-                    draft.path, name, input=url, settings=draft.version, outputs=[output], facts={}
-                )
+                write_receipt(draft.path, name, input=url, settings=draft.version, outputs=[output])
         counts = {"files": len(origin.files)}
         artifact = draft.publish(counts, {"seconds": time.monotonic() - started})
         return {name: artifact.path / name for name in origin.files}

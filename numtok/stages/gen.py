@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypedDict
+from typing import IO, Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
 
 from numtok.data.tables.table import (
@@ -86,7 +87,7 @@ class GenPart:
         return self.file.partition(".")[0]
 
 
-class _UnitFacts(TypedDict):
+class _UnitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     split: str
     rows: Natural
     bytes: Natural
@@ -102,10 +103,10 @@ class GenUnit:
     seed: int
     settings: str
 
-    def __call__(self, unit: GenPart) -> dict[str, Any]:
+    def __call__(self, unit: GenPart) -> _UnitFacts:
         with Sink(self.draft / unit.file) as sink:
             rows, counts = _write(sink, self.task, self.seed, unit.split, unit.index)
-        facts = {"split": unit.split.name, "rows": rows, "bytes": sink.bytes, "counts": counts}
+        facts = _UnitFacts(unit.split.name, rows, sink.bytes, counts)
         output = Output(sink.path.name, sink.bytes, sink.sha256)
         write_receipt(
             self.draft,
@@ -300,7 +301,7 @@ def _make(
 ) -> dict[str, int]:
     """Make every unit that has no receipt yet; the counts of all."""
     work = GenUnit(draft.path, task, config.seed, draft.version)
-    facts: list[dict[str, Any]] = []
+    facts: list[_UnitFacts] = []
     left: list[GenPart] = []
     for unit in units:
         receipt = draft.receipt(
@@ -313,10 +314,10 @@ def _make(
     counts = Counter[str]()
     size, samples = 0, sum(unit.split.rows for unit in units if not unit.index)
     for fact in chain(facts, run_units(work, left, workers)):  # each as soon as it is done
-        counts["rows"] += fact["rows"]
-        counts[f"rows_{fact['split']}"] += fact["rows"]
-        counts.update(fact["counts"])
-        size += fact["bytes"]
+        counts["rows"] += fact.rows
+        counts[f"rows_{fact.split}"] += fact.rows
+        counts.update(fact.counts)
+        size += fact.bytes
         progress("making", size, size * samples // counts["rows"], counts["rows"])
     return dict(counts)
 

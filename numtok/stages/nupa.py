@@ -30,6 +30,7 @@ from numtok.reports import REPORT
 from numtok.settings.nupa import Config as Config
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from numtok.stored_json import decode, reading
 
 _TARGET = "answer"
 
@@ -177,15 +178,15 @@ def _of_file(artifact: Artifact, split: str, path: str) -> tuple[list[_Answer], 
     given = _read_given(path)
     answers: dict[str, _Answer] = {}
     count = 0
-    decoder = msgspec.json.Decoder(_Question)
     for file in sorted(artifact.path.glob(f"{split}-*.jsonl")):
         with files.reporting("read", file), files.open_regular(file) as rows:
             for line in rows:
-                row = decoder.decode(line)
                 count += 1
+                with reading(file):
+                    row = decode(line, _Question)
                 id, group = str(row.id), row.group or {}
                 if id in given:
-                    if row.gold is None or group.get("task") not in KEYS:
+                    if row.gold is None or group.get("task") not in KEYS or "digits" not in group:
                         raise UsageError(f"{artifact.ref} is no data of NUPA; name what is")
                     said = given[id]
                     if said is not None:

@@ -16,7 +16,6 @@ has a type, and no path may leave the folder.
 
 import hashlib
 import json
-import math
 import re
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -24,15 +23,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
 from numtok import files
-from numtok.errors import MissingPart, StoreError, UsageError
-from numtok.names import NAME as NAME
-from numtok.records import Natural, Value, check_depth, convert, decode
+from numtok.errors import MissingPart, UsageError
+from numtok.names import NAME
+from numtok.records import Natural, Scalar
 from numtok.store.provenance import Provenance
+from numtok.stored_json import REMAKE, StoredJson, StoredLines, Value, convert, damaged, reading
 
 FORMAT = 1  # of the store: the layout above and every field below
 
@@ -43,7 +43,6 @@ _REF = re.compile(rf"{NAME.pattern}@{VERSION.pattern}")
 
 _OUTSIDE_THE_DIGEST = {MANIFEST, FILES, TIMING, RECEIPTS}
 SMALL = 8 << 20  # bytes: the most a manifest or a receipt may have
-_LISTING = 256 << 20  # bytes: some two million files
 
 T = TypeVar("T")
 _Name = Annotated[str, msgspec.Meta(pattern=rf"^(?:{NAME.pattern})\Z")]
@@ -70,6 +69,10 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
     bytes: Natural
     sha256: str
+
+    def __post_init__(self) -> None:
+        if not is_inside(self.path):
+            raise ValueError(f"{self.path!r} leaves the artifact's folder")
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -104,15 +107,16 @@ class _Timing(msgspec.Struct):
     seconds: Annotated[float, msgspec.Meta(ge=0)]
 
 
-class _Said(dict[str, Any]):
-    """A part of a manifest: to look up what it lacks is to find it damaged."""
+class _MadeWith(msgspec.Struct):
+    """Of the facts of a manifest (``plugins.loaded``)."""
 
-    def __init__(self, path: Path, part: str, said: Mapping[str, Any]) -> None:
-        super().__init__(said)
-        self._path, self._part = path, part
+    plugins: dict[str, str] = {}
 
-    def __missing__(self, key: str) -> NoReturn:
-        _damaged(self._path, f"its {self._part} lack {key!r}")
+
+# Commands and paths may have half characters in them.
+_MANIFEST = StoredJson(MANIFEST, Manifest, limit=SMALL, newest=FORMAT, then=REMAKE, any_text=True)
+_LISTING = StoredLines(FILES, Output, limit=256 << 20, then=REMAKE, any_text=True)
+_TIMING = StoredJson(TIMING, dict[str, Scalar], limit=SMALL, then=REMAKE)
 
 
 @dataclass(frozen=True)
@@ -136,35 +140,31 @@ class Artifact:
         """The content files, sorted by path; StoreError if the listing is not what was written."""
         return read_listing(self.path, self.manifest.content)
 
-    def decoded(
-        self,
-        name: str,
-        kind: type[T],
-        limit: int = SMALL,
-        upgrade: Callable[[bytes], bytes] | None = None,
-    ) -> T:
-        """One of its JSON files, of at most ``limit`` bytes; StoreError for one that is damaged.
-
-        ``upgrade`` makes of a file of a former schema what it would be now; it raises ValueError as
-        ``records.decode`` does.
-        """
-        path = self.path / name
-        return _decoded(path, files.read_bytes(path, limit), kind, upgrade)
-
-    def decoded_lines(self, name: str, kind: type[T]) -> list[T]:
-        """The lines of one of its JSONL files; StoreError where one is damaged."""
-        path = self.path / name
-        lines = files.read_bytes(path, _LISTING).splitlines()
-        return [_decoded(path, line, kind) for line in lines]
+    def timing(self, kind: type[T]) -> T:
+        """Its clocks, as a type with those that the reader needs; read anew each time."""
+        with reading(self.path / TIMING, REMAKE):
+            return convert(_TIMING.read(self.path), kind)
 
     @property
     def seconds(self) -> float:
-        """How long it took to make; read anew each time."""
-        return self.decoded(TIMING, _Timing).seconds
+        """How long it took to make."""
+        return self.timing(_Timing).seconds
 
     def facts(self, kind: type[T]) -> T:
         """What the manifest says besides, as a type with the facts that its reader needs."""
-        return _typed(self.path / MANIFEST, self.manifest.facts, kind)
+        return self._part("facts", self.manifest.facts, kind)
+
+    def counts(self, kind: type[T]) -> T:
+        """Likewise, the counts of the manifest."""
+        return self._part("counts", self.manifest.counts, kind)
+
+    def settings(self, kind: type[T]) -> T:
+        """Likewise, the settings of the manifest."""
+        return self._part("settings", self.manifest.settings, kind)
+
+    def _part(self, name: str, part: Mapping[str, Any], kind: type[T]) -> T:
+        with reading(self.path / MANIFEST, REMAKE, f"its {name}: "):
+            return convert(part, kind)
 
     def made_from(self, *kinds: str) -> Parent:
         """The first thing that it was made from; StoreError where that is not of one of some kinds
@@ -172,7 +172,8 @@ class Artifact:
         parents = self.manifest.parents
         if not parents or parents[0].kind not in kinds or not _REF.fullmatch(parents[0].where):
             of = " or ".join(kinds)
-            _damaged(self.path / MANIFEST, f"it names no artifact of kind {of} as what it is of")
+            why = f"it names no artifact of kind {of} as what it is of"
+            raise damaged(self.path / MANIFEST, why, REMAKE)
         return parents[0]
 
     @contextmanager
@@ -182,9 +183,7 @@ class Artifact:
         try:
             yield
         except MissingPart as error:
-            made_with = self.manifest.facts.get(PLUGINS)
-            known = made_with if isinstance(made_with, dict) else {}
-            raise UsageError(error.of(self.ref, known)) from error
+            raise UsageError(error.of(self.ref, self.facts(_MadeWith).plugins)) from error
 
     def as_parent(self) -> Parent:
         return Parent(self.kind, self.ref, self.manifest.content, self.manifest.bytes)
@@ -254,35 +253,16 @@ def manifest_bytes(manifest: Manifest) -> bytes:
 
 def read_manifest(folder: Path) -> Manifest:
     """Raises StoreError for one that is damaged, too large, or of a newer format."""
-    path = folder / MANIFEST
-    data = _parse(path, files.read_bytes(path, SMALL))
-    schema = data.get("schema") if isinstance(data, dict) else None
-    if isinstance(schema, int) and schema > FORMAT:
-        raise StoreError(
-            f"{path} has store format {schema}, this numtok knows up to {FORMAT}; "
-            "use the numtok that made it, or a newer one"
-        )
-    manifest = _typed(path, data, Manifest)
-    if manifest.schema != FORMAT:
-        _damaged(path, f"there is no store format {manifest.schema}")
-    return msgspec.structs.replace(
-        manifest,
-        settings=_Said(path, "settings", manifest.settings),
-        counts=_Said(path, "counts", manifest.counts),
-    )
+    return _MANIFEST.read(folder)
 
 
 def read_listing(folder: Path, content: str) -> list[Output]:
     """Raises StoreError unless files.jsonl has the sha256 ``content`` and only safe paths."""
     path = folder / FILES
-    data = files.read_bytes(path, _LISTING)
+    data = files.read_bytes(path, _LISTING.limit)
     if (got := hashlib.sha256(data).hexdigest()) != content:
-        _damaged(path, f"its sha256 is {got}, the manifest says {content}")
-    outputs = [_typed(path, _parse(path, line), Output) for line in data.splitlines()]
-    for output in outputs:
-        if not is_inside(output.path):
-            _damaged(path, f"{output.path!r} leaves the artifact's folder")
-    return outputs
+        raise damaged(path, f"its sha256 is {got}, the manifest says {content}", REMAKE)
+    return _LISTING.of(data, path)
 
 
 def is_there(path: Path) -> bool:
@@ -327,41 +307,3 @@ def _check_keys(value: Any) -> None:
 def readable_json(value: msgspec.Struct) -> bytes:
     plain = msgspec.to_builtins(value)
     return (json.dumps(plain, sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")
-
-
-def _parse(path: Path, data: bytes) -> Any:
-    try:
-        # By Python's own reader: half characters, as of a path that is no UTF-8, are in commands.
-        found = json.loads(data, parse_constant=_finite, parse_float=_finite)
-        check_depth(found)
-        return found
-    except (ValueError, RecursionError) as error:
-        _damaged(path, f"it is not JSON ({error})")
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(value := float(text)):
-        raise ValueError(f"{text} is not a JSON number that float64 holds")
-    return value
-
-
-def _decoded(
-    path: Path, data: bytes, kind: type[T], upgrade: Callable[[bytes], bytes] | None = None
-) -> T:
-    try:
-        return decode(data if upgrade is None else upgrade(data), kind)
-    except ValueError as error:
-        _damaged(path, str(error))
-
-
-def _typed(path: Path, data: Any, kind: type[T]) -> T:
-    try:
-        return convert(data, kind)
-    except ValueError as error:
-        _damaged(path, str(error))
-
-
-def _damaged(path: Path, why: str) -> NoReturn:
-    raise StoreError(
-        f"{path} is damaged: {why}; remove the artifact (`numtok rm --force`) and make it again"
-    )

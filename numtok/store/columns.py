@@ -34,8 +34,10 @@ def damaged(path: Path, why: str) -> StoreError:
 def opened(path: Path) -> Iterator["pq.ParquetFile"]:
     """A Parquet file. Raises StoreError for one that cannot be read, in the block as well."""
     try:
-        files.check_regular(path)
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with (
+            files.name_of_open(path) as name,
+            pq.ParquetFile(name, page_checksum_verification=True) as file,
+        ):
             _check_size(path, file)
             yield file
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:

@@ -18,7 +18,6 @@ import msgspec
 from numtok import files
 from numtok.errors import NegativeVerdict, StoreError
 from numtok.plugins import loaded
-from numtok.records import Value
 from numtok.store import artifact as on_disk
 from numtok.store import receipts
 from numtok.store.artifact import (
@@ -32,7 +31,7 @@ from numtok.store.artifact import (
     Output,
 )
 from numtok.store.provenance import provenance
-from numtok.store.receipts import Receipt
+from numtok.store.receipts import F, Receipt
 
 
 @final
@@ -55,10 +54,8 @@ class Draft:
     def version(self) -> str:
         return self._blank.version
 
-    def receipt(
-        self, unit: str, *, input: str, settings: str, facts: Any = dict[str, Value]
-    ) -> Receipt | None:
-        """As ``artifact.read_receipt``: None unless the unit need not be done again."""
+    def receipt(self, unit: str, *, input: str, settings: str, facts: type[F]) -> Receipt[F] | None:
+        """As ``receipts.read_receipt``: None unless the unit need not be done again."""
         return receipts.read_receipt(self.path, unit, input=input, settings=settings, facts=facts)
 
     def publish(

@@ -1,34 +1,42 @@
 """Receipts: what vouches for the finished files of one unit of work, so that a run goes on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
 from numtok import files
 from numtok.names import NAME
-from numtok.records import Value, check_depth, convert, decode
 from numtok.store.artifact import (
     FORMAT,
     RECEIPTS,
     SMALL,
     Output,
-    is_inside,
     is_there,
     readable_json,
 )
+from numtok.stored_json import decode
+
+F = TypeVar("F", bound=msgspec.Struct)
 
 
-class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One finished unit of a stage: what went in, what came out, what was counted."""
+class NoFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Of a unit whose files say everything."""
 
-    schema: int
+
+class Receipt(msgspec.Struct, Generic[F], frozen=True, forbid_unknown_fields=True):
+    """One finished unit of a stage: what went in, what came out, what was counted.
+
+    ``facts`` are of a struct of the stage's own.
+    """
+
+    schema: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
     unit: str
     input: str
     settings: str
     outputs: tuple[Output, ...]
-    facts: dict[str, Value]
+    facts: F
 
 
 def write_receipt(
@@ -38,17 +46,15 @@ def write_receipt(
     input: str,
     settings: str,
     outputs: Sequence[Output],
-    facts: Mapping[str, Any],
+    facts: msgspec.Struct | None = None,
 ) -> None:
     """Vouch for the finished files of one unit; the last thing a unit does.
 
     ``input`` and ``settings`` are digests of what went in. Needs only the
     folder, so a spawned worker can call it. Raises StoreError.
     """
-    for output in outputs:
-        if not is_inside(output.path):
-            raise ValueError(f"{output.path!r} leaves the artifact's folder")
-    receipt = readable_json(Receipt(FORMAT, unit, input, settings, tuple(outputs), dict(facts)))
+    what = (FORMAT, unit, input, settings, tuple(outputs))
+    receipt = readable_json(Receipt(*what, NoFacts() if facts is None else facts))
     if len(receipt) > SMALL:
         raise ValueError(
             f"the receipt of {unit} has {len(receipt)} bytes, at most {SMALL} are read"
@@ -57,8 +63,8 @@ def write_receipt(
 
 
 def read_receipt(
-    draft: Path, unit: str, *, input: str, settings: str, facts: Any = dict[str, Value]
-) -> Receipt | None:
+    draft: Path, unit: str, *, input: str, settings: str, facts: type[F]
+) -> Receipt[F] | None:
     """The receipt of a unit, if the unit need not be done again.
 
     That is: it was written for the same input and settings digests, its facts are of that type,
@@ -88,7 +94,7 @@ def vouched(draft: Path) -> dict[str, Output]:
     for entry in files.system.scandir(folder):
         if entry.name.startswith("."):  # one whose writing was cut short
             continue
-        if (receipt := _load_receipt(folder / entry.name)) is not None:
+        if (receipt := _load_receipt(folder / entry.name, msgspec.Raw)) is not None:
             found |= {output.path: output for output in receipt.outputs}
     return found
 
@@ -106,14 +112,9 @@ def _receipt_path(draft: Path, unit: str) -> Path:
     return draft / RECEIPTS / f"{unit}.json"
 
 
-def _load_receipt(path: Path, facts: Any = dict[str, Value]) -> Receipt | None:
+def _load_receipt(path: Path, facts: type[Any]) -> Receipt[Any] | None:
     """None for one that is damaged: its unit is simply done again."""
-    data = files.read_bytes(path, SMALL)
     try:
-        receipt = decode(data, Receipt)
-        check_depth(receipt.facts)
-        convert(receipt.facts, facts)
+        return decode(files.read_bytes(path, SMALL), Receipt[facts])  # type: ignore[valid-type]
     except ValueError:
         return None
-    safe = receipt.schema == FORMAT and all(is_inside(output.path) for output in receipt.outputs)
-    return receipt if safe else None

@@ -7,6 +7,7 @@ device.py              how fast a device multiplies matrices, how much memory wa
 exact_match.py         how many answers a model writes exactly, while it learns
 features.py            columns of a table to inputs, with constants of the train split
 labels.py              which labels there are to learn
+log.py                 what was logged as a model learnt, read back
 loop.py                the loop: budget, records, checkpoints
 model_files.py         model artifacts, written and read
 prefetch.py            prepares batches ahead, in threads

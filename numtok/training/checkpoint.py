@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from safetensors import SafetensorError
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from numtok import files
 from numtok.errors import StoreError
-from numtok.records import Natural, Value, convert
+from numtok.records import Natural, Scalar
 from numtok.store.artifact import RECEIPTS, Output
 from numtok.store.draft import Draft
 from numtok.store.receipts import write_receipt
@@ -26,7 +26,7 @@ from numtok.store.receipts import write_receipt
 _UNIT, _BUDGET, _MODEL = "checkpoint", "budget", "model"
 
 
-_P = TypeVar("_P", bound=Mapping[str, object])
+_P = TypeVar("_P", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Checkpoint(Generic[_P]):
     plain: _P
 
 
-class _Budget(msgspec.Struct):
+class _Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steps: Natural
 
 
@@ -53,7 +53,7 @@ def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any]) -> No
         input=draft.version,
         settings=draft.version,
         outputs=[Output(name, sink.bytes, sink.sha256)],
-        facts=dict(checkpoint.plain),
+        facts=checkpoint.plain,
     )
     _drop_files(draft, besides=name)
 
@@ -66,7 +66,7 @@ def read_checkpoint(draft: Draft, plain: type[_P]) -> Checkpoint[_P] | None:
         return None
     path = draft.path / receipt.outputs[0].path
     with belonging(path):
-        return Checkpoint(load(files.read_bytes(path, 1 << 40)), cast(_P, receipt.facts))
+        return Checkpoint(load(files.read_bytes(path, 1 << 40)), receipt.facts)
 
 
 @contextmanager
@@ -81,12 +81,11 @@ def belonging(path: Path) -> Iterator[None]:
         ) from error
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is said of a model that lies whole in its draft."""
 
     counts: dict[str, Natural]
-    timing: dict[str, Value]
+    timing: dict[str, Scalar]
 
 
 def write_finished(draft: Draft, names: Sequence[str], finished: Finished) -> None:
@@ -101,14 +100,14 @@ def write_finished(draft: Draft, names: Sequence[str], finished: Finished) -> No
         input=draft.version,
         settings=draft.version,
         outputs=outputs,
-        facts={"counts": finished.counts, "timing": finished.timing},
+        facts=finished,
     )
 
 
 def read_finished(draft: Draft) -> Finished | None:
     """Of an earlier run that was cut short between its last step and the store."""
     receipt = draft.receipt(_MODEL, input=draft.version, settings=draft.version, facts=Finished)
-    return None if receipt is None else convert(receipt.facts, Finished)
+    return None if receipt is None else receipt.facts
 
 
 def drop_checkpoint(draft: Draft) -> None:
@@ -126,14 +125,14 @@ def write_steps(draft: Draft, steps: int) -> None:
         input=draft.version,
         settings=draft.version,
         outputs=[],
-        facts={"steps": steps},
+        facts=_Budget(steps),
     )
 
 
 def read_steps(draft: Draft) -> int | None:
     """The frozen budget of an earlier run."""
     receipt = draft.receipt(_BUDGET, input=draft.version, settings=draft.version, facts=_Budget)
-    return None if receipt is None else convert(receipt.facts, _Budget).steps
+    return None if receipt is None else receipt.facts.steps
 
 
 def _drop_files(draft: Draft, besides: str) -> None:

@@ -3,10 +3,11 @@
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -22,7 +23,6 @@ from numtok.models.objectives.base import (
     autoregressive_batch,
     masked_batch,
 )
-from numtok.records import Natural
 from numtok.seeds import generator
 from numtok.store.draft import Draft
 from numtok.training.checkpoint import (
@@ -36,6 +36,7 @@ from numtok.training.checkpoint import (
 from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.device import MatmulRate, peak_memory
 from numtok.training.exact_match import ExactAnswers
+from numtok.training.log import Line
 from numtok.training.prefetch import prefetched
 from numtok.training.profiler import Cost, traced
 from numtok.training.signals import Signals
@@ -56,18 +57,10 @@ _TRACED_STEPS = 5
 _WARM_STEPS = 3  # before time is measured: the first steps take memory and choose kernels
 
 
-class _Record(TypedDict):
-    """A line of ``metrics.jsonl``, which has further figures by their names."""
-
-    step: Natural
-    split: str
-    loss: float | None
-
-
-class _PlainRecord(TrainerState):
+class _TrainingState(TrainerState, frozen=True):
     """Of a checkpoint."""
 
-    records: list[_Record]
+    records: list[Line]
     seconds: float
 
 
@@ -220,7 +213,7 @@ class Training:
         self.checkpoint_steps = checkpoint_steps
         self.progress = progress
         self.note = note
-        self.records: list[Mapping[str, Any]] = []  # the lines of metrics.jsonl
+        self.records: list[Line] = []  # of metrics.jsonl
         self.seconds = 0.0  # of training, earlier runs included
         self.rate = MatmulRate(execution.device, execution.bfloat16)
         self._numbers_a_token = len(train.samples.numbers) / max(1, len(train.samples.tokens))
@@ -232,10 +225,10 @@ class Training:
             steps = self._steps(budget)
             write_steps(self.draft, steps)
         trainer = self._trainer(steps)
-        if (checkpoint := read_checkpoint(self.draft, _PlainRecord)) is not None:
+        if (checkpoint := read_checkpoint(self.draft, _TrainingState)) is not None:
             with belonging(self.draft.path):
                 trainer.load(checkpoint.tensors, checkpoint.plain)
-            self.records, self.seconds = [*checkpoint.plain["records"]], checkpoint.plain["seconds"]
+            self.records, self.seconds = checkpoint.plain.records, checkpoint.plain.seconds
             self.note(f"goes on at step {trainer.step:,} of {steps:,}")
         if self.execution.bfloat16 and self.execution.device.type == "cpu":
             self._check_precision()
@@ -358,7 +351,7 @@ class Training:
         # JSON has no infinity. What is learnt is always finite; what is only looked at may not be.
         finite = {what: one if math.isfinite(one) else None for what, one in figures.items()}
         self.records.append(
-            {"step": trainer.step, "tokens": trainer.tokens, "split": split} | finite
+            {"step": trainer.step, "tokens": trainer.tokens, "split": split, **finite}
         )
 
     def _validate(self, trainer: Trainer, split: SplitExamples) -> dict[str, float]:
@@ -379,7 +372,9 @@ class Training:
 
     def _save(self, trainer: Trainer) -> None:
         tensors, state = trainer.state()
-        plain: dict[str, Any] = {**state, "records": self.records, "seconds": self.seconds}
+        plain = _TrainingState(
+            **msgspec.structs.asdict(state), records=self.records, seconds=self.seconds
+        )
         write_checkpoint(self.draft, trainer.step, Checkpoint(tensors, plain))
 
 

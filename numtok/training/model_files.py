@@ -30,12 +30,14 @@ from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import fault_of, is_plugin
-from numtok.records import SCHEME_FILE, Natural, read_record
+from numtok.records import SCHEME_FILE, Natural
 from numtok.reports import Configuration, Costs
 from numtok.store.artifact import Artifact
+from numtok.stored_json import StoredJson
 
 FORMAT = 1  # of model.json
 WEIGHTS, MODEL_FILE = "weights.safetensors", "model.json"
+LARGEST = 256 << 20  # bytes of model.json, which may hold many labels
 _FEW = 64  # of anything: what may be without weights of its own
 _PLACES = 1 << 20  # tokens of a context, which has weights only where places are learnt
 _HELD = 1 << 29  # bytes that a model may hold beside its weights: tables of places, computed
@@ -70,16 +72,6 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("a calibration and the split that it is of go together")
 
 
-class LoggedLosses(msgspec.Struct, frozen=True):
-    """A line of ``metrics.jsonl``, as far as it is of every numtok; None is not finite. ``exact``
-    is the share of answers that were written exactly, where that was looked at."""
-
-    step: int
-    split: str
-    loss: float | None
-    exact: float | None = None
-
-
 class _ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int
     settings: ModelSettings
@@ -88,6 +80,9 @@ class _ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if (self.settings.head is None) != bool(self.settings.classes):
             raise ValueError("there is a head for numbers, or there are classes")
+
+
+_MODEL = StoredJson(MODEL_FILE, _ModelFile, limit=LARGEST, newest=FORMAT, dataclasses=True)
 
 
 @dataclass(frozen=True)
@@ -117,10 +112,7 @@ def write_model(folder: Path, model: Model, codec: Codec, trained: Trained) -> N
     """Write what ``read_model`` reads."""
     weights = {name: p.detach().cpu().contiguous() for name, p in model.named_parameters()}
     files.write_atomic(folder / WEIGHTS, save(weights))
-    content = _ModelFile(FORMAT, model.settings, trained)
-    files.write_atomic(
-        folder / MODEL_FILE, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
-    )
+    _MODEL.write(folder, _ModelFile(FORMAT, model.settings, trained))
     files.write_atomic(folder / SCHEME_FILE, codec.to_json())
 
 
@@ -129,29 +121,24 @@ def is_causal(artifact: Artifact) -> bool:
 
     Raises as :func:`read_model`.
     """
-    settings = _read_file(artifact).settings
+    settings = _MODEL.read(artifact.path).settings
     with artifact.naming_plugins(), naming_model(artifact.path / MODEL_FILE):
         return OBJECTIVES.from_settings(settings.objective).causal
 
 
 def says_labels(artifact: Artifact) -> bool:
     """As :func:`is_causal`: whether the model predicts labels, and no numbers."""
-    return bool(_read_file(artifact).settings.classes)
-
-
-def _read_file(artifact: Artifact) -> _ModelFile:
-    then = f"`numtok verify {artifact.ref}` says what else is"
-    return read_record(artifact.path / MODEL_FILE, _ModelFile, FORMAT, then)
+    return bool(_MODEL.read(artifact.path).settings.classes)
 
 
 def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
     """The model, ready for evaluation.
 
-    Raises StoreError where files are damaged or do not belong together, UsageError for a format
-    or a revision that this numtok does not know.
+    Raises StoreError where files are damaged, of a newer format or do not belong together,
+    UsageError for a revision that this numtok does not know.
     """
     path = artifact.path / MODEL_FILE
-    content = _read_file(artifact)
+    content = _MODEL.read(artifact.path)
     codec = read_codec(artifact)
     if content.settings.vocabulary != codec.vocabulary_size:
         raise StoreError(
@@ -210,9 +197,8 @@ def load_weights(
 
     Raises StoreError for what does not fit, UsageError for settings that this numtok lacks.
     """
-    files.check_regular(path)
     try:
-        with safe_open(path, "pt") as file:
+        with files.name_of_open(path) as name, safe_open(name, "pt") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             there = {name: (one.get_dtype(), *one.get_shape()) for name, one in slices.items()}
             wanted = _wanted(of, settings, make, there)

@@ -8,6 +8,7 @@ compared with what the settings give before anything is copied.
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -21,12 +22,19 @@ from numtok.encoding.normalizers.base import stored_normalizer
 from numtok.models.heads.base import Calibration
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp
-from numtok.records import Natural, read_record
+from numtok.records import Natural
 from numtok.registry import Settings
 from numtok.reports import Configuration
 from numtok.store.artifact import Artifact
+from numtok.stored_json import StoredJson, convert
 from numtok.training.features import Inputs
-from numtok.training.model_files import WEIGHTS, check_calibration, load_weights, naming_model
+from numtok.training.model_files import (
+    LARGEST,
+    WEIGHTS,
+    check_calibration,
+    load_weights,
+    naming_model,
+)
 from numtok.training.trained_table import FitRecord, FittedTable, LearntFrom
 
 FORMAT = 1  # of regressor.json
@@ -51,6 +59,15 @@ class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flops: float
 
 
+class FitOptions(msgspec.Struct, frozen=True):
+    """Of a configuration: the head's spec, the share of the rows that was held back, and of how
+    many rows at most."""
+
+    scheme: str
+    validation: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    rows: Natural | None = None
+
+
 class RegressorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``regressor.json``.
 
@@ -71,11 +88,7 @@ class RegressorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        share, rows = (self.configuration.get(key) for key in ("validation", "rows"))
-        if not (isinstance(share, float) and 0 < share < 1 and isinstance(rows, int | None)):
-            raise ValueError("the configuration does not say which rows were looked at")
-        if not isinstance(self.configuration.get("scheme"), str):
-            raise ValueError("the configuration does not say its scheme")
+        _ = self.options
         numbers = sum(one.kind == "number" for one in self.features)
         for fold in self.folds:
             if (len(fold.inputs.means), len(fold.inputs.values)) != (
@@ -85,6 +98,16 @@ class RegressorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise ValueError(f"the inputs of fold {fold.fold} are not those of the features")
         if not self.folds or len({one.fold for one in self.folds}) < len(self.folds):
             raise ValueError("there is no fold, or one twice")
+
+    @property
+    def options(self) -> "FitOptions":
+        """What is needed again of the configuration; ValueError where it is not there."""
+        return convert(self.configuration, FitOptions)
+
+
+_REGRESSOR = StoredJson(
+    REGRESSOR_FILE, RegressorFile, limit=LARGEST, newest=FORMAT, dataclasses=True
+)
 
 
 @dataclass(frozen=True)
@@ -109,15 +132,14 @@ def write_regressor(folder: Path, file: RegressorFile, models: Sequence[Regresso
         for name, parameter in _named(fold, model).items()
     }
     files.write_atomic(folder / WEIGHTS, save(weights))
-    content = msgspec.json.format(msgspec.json.encode(file), indent=1)
-    files.write_atomic(folder / REGRESSOR_FILE, content + b"\n")
+    _REGRESSOR.write(folder, file)
 
 
 def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
     """The models, ready for evaluation.
 
-    Raises StoreError where files are damaged or do not belong together, UsageError for a format
-    or a revision that this numtok does not know.
+    Raises StoreError where files are damaged, of a newer format or do not belong together,
+    UsageError for a revision that this numtok does not know.
     """
     file = read_regressor_file(artifact)
     path = artifact.path / REGRESSOR_FILE
@@ -154,8 +176,7 @@ def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
 
 def read_regressor_file(artifact: Artifact) -> RegressorFile:
     """What the models are; nothing of their weights is read. Raises as :func:`read_regressor`."""
-    then = f"`numtok verify {artifact.ref}` says what else is"
-    return read_record(artifact.path / REGRESSOR_FILE, RegressorFile, FORMAT, then)
+    return _REGRESSOR.read(artifact.path)
 
 
 def _settings(file: RegressorFile, fold: Fold) -> RegressorSettings:

@@ -6,8 +6,8 @@ where it stood and ends, on the CPU, in the same bytes.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import torch
@@ -53,7 +53,7 @@ class FitProgress(NamedTuple):
 Progress = Callable[[FitProgress], None]
 
 
-class _EpochRecord(TypedDict):
+class _EpochRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A line of ``metrics.jsonl``."""
 
     fold: Natural
@@ -62,7 +62,7 @@ class _EpochRecord(TypedDict):
     validation: float
 
 
-class _FitConfiguration(TypedDict):
+class _FitState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of a checkpoint."""
 
     records: list[_EpochRecord]
@@ -80,17 +80,17 @@ class TableFolds:
         self.progress = progress
         self.folds = plan.folds or list(range(len(table.file.splits)))
         self.states: dict[int, tuple[dict[str, Tensor], FittingState]] = {}
-        self.records: list[Mapping[str, Any]] = []
+        self.records: list[_EpochRecord] = []
         self.seconds = 0.0
         self.unsayable = 0
         self.rate = MatmulRate(plan.device, bfloat16=False)
 
     def run(self) -> Finished:
         """Leave the files of the model in the draft."""
-        checkpoint = read_checkpoint(self.draft, _FitConfiguration)
+        checkpoint = read_checkpoint(self.draft, _FitState)
         if checkpoint is not None:
-            self.records, self.seconds = [*checkpoint.plain["records"]], checkpoint.plain["seconds"]
-            for fold, plain in checkpoint.plain["states"]:
+            self.records, self.seconds = checkpoint.plain.records, checkpoint.plain.seconds
+            for fold, plain in checkpoint.plain.states:
                 prefix = f"fold{fold}."
                 tensors = {
                     name.removeprefix(prefix): tensor
@@ -141,7 +141,7 @@ class TableFolds:
         with Signals() as signals:
             while not fitting.done:
                 epoch = fitting.advance()
-                self.records.append({"fold": fold, **epoch._asdict()})
+                self.records.append(_EpochRecord(fold, **epoch._asdict()))
                 self.progress(FitProgress(fold, len(self.folds), epoch, fitting.recipe.epochs))
                 self.seconds = before + time.monotonic() - started
                 stop = signals.received is not None
@@ -159,7 +159,7 @@ class TableFolds:
             for name, tensor in tensors.items()
         }
         states = [(fold, plain) for fold, (_, plain) in self.states.items()]
-        plain = {"states": states, "records": self.records, "seconds": self.seconds}
+        plain = _FitState(self.records, self.seconds, states)
         write_checkpoint(self.draft, len(self.records), Checkpoint(tensors, plain))
 
     def _written(self, fitted: Sequence[FittedTable]) -> Finished:

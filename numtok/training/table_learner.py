@@ -11,8 +11,9 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -84,7 +85,7 @@ class Epoch(NamedTuple):
     validation: float
 
 
-class FittingState(TypedDict):
+class FittingState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What fitting goes on from, beside its tensors."""
 
     epoch: Natural
@@ -203,12 +204,7 @@ class TableLearner:
             for index, one in self._optimizer.state_dict()["state"].items():
                 live |= {f"{key}.{index}": one[key] for key in ("exp_avg", "exp_avg_sq")}
             tensors |= {name: one.clone() for name, one in live.items()}  # the next step writes
-        plain: FittingState = {
-            "epoch": self.epoch,
-            "step": self.step,
-            "best_epoch": self.best_epoch,
-            "best_loss": self.best_loss,
-        }
+        plain = FittingState(self.epoch, self.step, self.best_epoch, self.best_loss)
         return tensors, plain
 
     def load(self, tensors: Mapping[str, Tensor], plain: FittingState) -> None:
@@ -221,8 +217,8 @@ class TableLearner:
                 if key.startswith(prefix)
             }
 
-        self.epoch, self.step = plain["epoch"], plain["step"]
-        self.best_epoch, self.best_loss = plain["best_epoch"], plain["best_loss"]
+        self.epoch, self.step = plain.epoch, plain.step
+        self.best_epoch, self.best_loss = plain.best_epoch, plain.best_loss
         self._best = part("best.")
         if self.done:
             return

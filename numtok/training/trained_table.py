@@ -20,6 +20,7 @@ from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueHead, tiled
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp
+from numtok.records import Natural
 from numtok.registry import settings_of, spec_of
 from numtok.seeds import seed_of
 from numtok.training.features import Features, Inputs
@@ -38,7 +39,7 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         0.1 + 0.2); 0 where there is one alone.
     """
 
-    rows: int
+    rows: Natural
     low: float
     high: float
     mean: float
@@ -70,11 +71,11 @@ class FitRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     were learnt, and rows, each as often as it was.
     """
 
-    epochs: int
-    best_epoch: int
+    epochs: Natural
+    best_epoch: Natural
     best_loss: float
-    steps: int
-    samples: int
+    steps: Natural
+    samples: Natural
 
 
 @dataclass(frozen=True, eq=False)

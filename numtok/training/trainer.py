@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import mul
-from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import torch
@@ -154,13 +154,13 @@ class BatchShares(NamedTuple):
     prefixes: float
 
 
-class TrainerState(TypedDict):
+class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a trainer goes on from, beside its tensors."""
 
     step: Natural
     tokens: Natural
     flops: Annotated[int, msgspec.Meta(ge=0)]
-    second_flops: NotRequired[Annotated[int, msgspec.Meta(ge=0)]]  # older ones know no second pass
+    second_flops: Annotated[int, msgspec.Meta(ge=0)]
     summed: Natural
 
 
@@ -347,21 +347,20 @@ class Trainer:
                 if key != "step":
                     tensors[f"{key}.{name}"] = value
         tensors["sums"] = self._sums
-        plain: TrainerState = {
-            "step": self.step,
-            "tokens": self.tokens,
-            "flops": self.flops,
-            "second_flops": self.second_flops,
-            "summed": self._summed,
-        }
+        plain = TrainerState(
+            step=self.step,
+            tokens=self.tokens,
+            flops=self.flops,
+            second_flops=self.second_flops,
+            summed=self._summed,
+        )
         return tensors, plain
 
     def load(self, tensors: Mapping[str, Tensor], plain: TrainerState) -> None:
         """The inverse of :meth:`state`."""
-        self.step, self.tokens = plain["step"], plain["tokens"]
-        self.flops = plain["flops"]
-        self.second_flops = plain.get("second_flops", 0)
-        self._summed = plain["summed"]
+        self.step, self.tokens = plain.step, plain.tokens
+        self.flops, self.second_flops = plain.flops, plain.second_flops
+        self._summed = plain.summed
         with torch.no_grad():
             self._sums.copy_(tensors["sums"])
             for name, parameter in self._names.items():

@@ -430,12 +430,6 @@ CHANGED = (
     ("path", "value", "message"),
     [
         (
-            ("format",),
-            2,
-            "scheme.json has format 2, this numtok reads 1; use a newer numtok, or encode the "
-            "data again",
-        ),
-        (
             ("scheme", "revision"),
             7,
             f"scheme 'p1000' was written at revision 7, this numtok has revision 1; {AGAIN}",
@@ -500,7 +494,7 @@ def test_a_scheme_json_that_does_not_fit_is_refused(
     ],
 )
 def test_a_scheme_json_of_other_types_is_damaged(path: tuple[str, ...], value: Any) -> None:
-    with pytest.raises(StoreError, match=r"^scheme\.json is damaged \(.*\); `numtok verify` says"):
+    with pytest.raises(StoreError, match=r"^scheme\.json is damaged: .*; `numtok verify` says"):
         Codec.from_json(_changed(*path, value=value))
 
 
@@ -517,8 +511,10 @@ def test_a_setting_without_a_value_is_refused() -> None:
         Codec.from_json(_changed("scheme", "exponents", value=None))
 
 
-def test_a_scheme_json_of_no_format_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"scheme\.json has format None, this numtok reads 1"):
+def test_a_scheme_json_of_another_format_is_refused() -> None:
+    with pytest.raises(StoreError, match=r"^scheme\.json has format 2, this numtok knows up to 1"):
+        Codec.from_json(_changed("format", value=2))
+    with pytest.raises(StoreError, match=r"^scheme\.json is damaged: it does not say which"):
         Codec.from_json(b"{}")
 
 

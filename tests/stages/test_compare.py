@@ -634,13 +634,13 @@ def test_a_damaged_report_is_refused(store: Store) -> None:
 
     (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"schema":2', b'"schema":3'))
     assert message().endswith(
-        "report.json has report schema 3, this numtok knows up to 2; "
+        "report.json has schema 3, this numtok knows up to 2; "
         "use the numtok that made it, or a newer one"
     )
     (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"seed":0', b'"seed":"x"'))
     assert message().endswith(
         "report.json is damaged: Expected `int`, got `str` - at `$.seed`; "
-        "remove the artifact (`numtok rm --force`) and make it again"
+        "`numtok verify` says which files are damaged"
     )
     (artifact.path / REPORT_FILE).write_bytes(text)
     (artifact.path / PREDICTIONS_FILE).write_bytes(b"PAR1")

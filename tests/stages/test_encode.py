@@ -1014,7 +1014,7 @@ def test_a_run_that_was_stopped_continues_unless_told_to_restart(
     done: list[int] = []
     stop = True
 
-    def call(work: EncodeUnit, unit: inputs_module.Unit) -> tuple[int, dict[str, Any]]:
+    def call(work: EncodeUnit, unit: inputs_module.Unit) -> Any:
         if stop and unit.index == 1:
             raise KeyboardInterrupt
         done.append(unit.index)

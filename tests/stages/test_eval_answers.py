@@ -13,9 +13,10 @@ import torch
 from numtok.encoding.grammar import Grammar
 from numtok.encoding.splits import learnt_values, read_split
 from numtok.errors import DataError, UsageError
+from numtok.evaluation.report_files import read
 from numtok.models.batches import Batches
 from numtok.models.generation import Writer
-from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
+from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import compare, encode, eval, gen, nupa, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
@@ -67,7 +68,7 @@ def test_a_report_says_what_the_model_wrote(store: Store, scheme: str) -> None:
         row = json.loads(line)
         golds[row["id"]] = row["gold"]
     assert dict(zip(*(table.column(name).to_pylist() for name in ("id", "answer")))) == golds  # noqa: B905
-    told = report.decoded(REPORT_FILE, Report)
+    told = read(report).report
     assert told.measures == "answers"
     assert told.numbers == len(golds)
     exact = told.baselines["quantisation"]["answer-exact-match"].value
@@ -86,7 +87,7 @@ def test_values_in_float32_can_say_every_short_answer(store: Store, scheme: str)
     made = gen.run(gen.Config(spec, None, name="short"), store, quiet).artifact
     assert made is not None
     data = encoded(store, scheme, made.ref)
-    told = evaluated(store, trained(store, data), data).decoded(REPORT_FILE, Report)
+    told = read(evaluated(store, trained(store, data), data)).report
     assert told.baselines["quantisation"]["answer-exact-match"].value == 1
 
 
@@ -96,7 +97,7 @@ def test_texts_are_those_of_the_tokens_written(store: Store) -> None:
     report = evaluated(store, artifact, data)
     loaded, samples = read_model(artifact, CPU), read_split(data, "test")
     batches = Batches(samples, learnt_values(samples, loaded.codec), 1)
-    longest = report.decoded(REPORT_FILE, Report).texts.longest  # type: ignore[union-attr]
+    longest = read(report).report.texts.longest  # type: ignore[union-attr]
     writer = Writer(loaded.model, loaded.codec, Grammar(loaded.codec.scheme), True, longest)
     table = pq.read_table(report.path / PREDICTIONS_FILE)
     for row, (text, ended) in enumerate(

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from numtok.errors import DataError, NumtokError, StoreError, UsageError
+from numtok.errors import DataError, NumtokError, StoreError
 from numtok.evaluation.tables import TableOptions, over_grid
 from numtok.models.distributions.sampling import Sampling
 from numtok.models.heads._point import PointReader
@@ -567,7 +567,7 @@ def test_damage_to_a_model_is_named(store: Store) -> None:
         (text.replace('"validation"', '"validated"'), StoreError, "is damaged"),
         (text.replace('"deviations": [', '"deviations": [0, '), StoreError, "is damaged"),
         (text.replace('"folds": [', '"folds": [], "more": ['), StoreError, "is damaged"),
-        (text.replace('"format": 1', '"format": 9'), UsageError, "has format 9, this numtok knows"),
+        (text.replace('"format": 1', '"format": 9'), StoreError, "has format 9, this numtok knows"),
     )
     for content, kind, message in cases:
         path.write_text(content)

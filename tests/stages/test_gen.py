@@ -407,7 +407,7 @@ def test_progress_is_told_as_each_unit_is_done(
     events: list[str] = []
     make = gen.GenUnit.__call__
 
-    def noting(self: gen.GenUnit, unit: gen.GenPart) -> dict[str, Any]:
+    def noting(self: gen.GenUnit, unit: gen.GenPart) -> Any:
         events.append("made")
         return make(self, unit)
 

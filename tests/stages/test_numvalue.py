@@ -16,7 +16,7 @@ from numtok.cli.output.train import print_result as print_trained
 from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import encode, eval, gen, nupa
 from numtok.stages.train import Config, Result, run
-from numtok.store.artifact import TIMING, Artifact
+from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests.stages import test_train
 from tests.stages.test_eval import TINY, quiet
@@ -64,7 +64,7 @@ def test_a_model_tells_its_losses_and_its_answers_are_scored(
     store: Store, capsys: pytest.CaptureFixture[str], encoder: str, objective: str
 ) -> None:
     model = train(store, learning(objective, f"numvalue:{encoder}"))
-    assert 0.3 < model.decoded(TIMING, dict[str, Any])["second_pass"] < 0.5
+    assert 0.3 < model.timing(dict[str, Any])["second_pass"] < 0.5
     print_trained(Result(model, made=True), Format.TABLE, quiet=False)
     assert "second pass, of FLOPs" in capsys.readouterr().err
     for split in ("train", "validation"):

@@ -28,7 +28,7 @@ from numtok.store import artifact as on_disk
 from numtok.store import draft as drafts
 from numtok.store.artifact import FILES, MANIFEST, TIMING, Artifact, Output, Parent, version_of
 from numtok.store.provenance import Provenance, provenance
-from numtok.store.receipts import read_receipt, write_receipt
+from numtok.store.receipts import NoFacts, read_receipt, write_receipt
 from numtok.store.store import Absent, Store
 from numtok.store.verification import verify
 from tests import fakestage
@@ -222,14 +222,14 @@ def test_what_no_receipt_vouches_for_is_removed_before_a_draft_is_continued(stor
         with files.Sink(begun.path / "good.txt") as sink:
             sink.write(b"whole")
         outputs = [Output("good.txt", sink.bytes, sink.sha256)]
-        write_receipt(begun.path, "u", input="i", settings="s", outputs=outputs, facts={})
+        write_receipt(begun.path, "u", input="i", settings="s", outputs=outputs)
     with store.draft("k", "n", {}, [], []) as draft:
         draft = no_receipts(draft)
         assert draft.continued
         assert draft.path != begun.path
         assert {path for path, _ in on_disk.walk(draft.path)} == {"good.txt"}
         assert not (draft.path / MANIFEST).exists()
-        assert draft.receipt("bad", input="i", settings="s") is None
+        assert draft.receipt("bad", input="i", settings="s", facts=NoFacts) is None
         artifact = draft.publish({}, {})
     assert sorted(os.listdir(artifact.path / "receipts")) == ["u.json"]
 
@@ -246,7 +246,7 @@ def test_a_worker_that_outlived_its_parent_cannot_write_into_the_continued_draft
         with pytest.raises(StoreError, match="No such file"):
             late.close()
         with pytest.raises(StoreError, match="No such file"):
-            write_receipt(old, "u", input="i", settings="s", outputs=[], facts={})
+            write_receipt(old, "u", input="i", settings="s", outputs=[])
         assert draft.publish({}, {}).files() == []
 
 
@@ -271,7 +271,7 @@ def test_a_file_that_changed_after_its_receipt_is_not_published(store: Store) ->
         draft = no_receipts(draft)
         (draft.path / "a").write_bytes(b"1")
         outputs = [Output("a", 2, "00"), Output("gone", 1, "00")]
-        write_receipt(draft.path, "u", input="i", settings="s", outputs=outputs, facts={})
+        write_receipt(draft.path, "u", input="i", settings="s", outputs=outputs)
         with pytest.raises(StoreError, match=r"a, gone in .* changed after a receipt was written"):
             draft.publish({}, {})
 
@@ -316,20 +316,24 @@ def test_a_store_that_makes_nothing_tells_what_is_absent(store: Store) -> None:
 # --- receipts ----------------------------------------------------------------------------------
 
 
+class _Counted(msgspec.Struct, forbid_unknown_fields=True):
+    rows: Natural
+
+
 @pytest.fixture
 def drafted(tmp_path: Path) -> Path:
     (tmp_path / "receipts").mkdir()
     (tmp_path / "a.txt").write_bytes(b"abc")
     digest, size = files.sha256_file(tmp_path / "a.txt")
     outputs = [Output("a.txt", size, digest)]
-    write_receipt(tmp_path, "u", input="i", settings="s", outputs=outputs, facts={"rows": 3})
+    write_receipt(tmp_path, "u", input="i", settings="s", outputs=outputs, facts=_Counted(3))
     return tmp_path
 
 
 def test_a_receipt_is_read_back_with_its_facts(drafted: Path) -> None:
-    receipt = read_receipt(drafted, "u", input="i", settings="s")
+    receipt = read_receipt(drafted, "u", input="i", settings="s", facts=_Counted)
     assert receipt is not None
-    assert receipt.facts == {"rows": 3}
+    assert receipt.facts == _Counted(3)
     assert receipt.outputs[0].path == "a.txt"
 
 
@@ -347,21 +351,19 @@ def test_a_receipt_counts_only_while_all_it_lists_is_there(
     drafted: Path, harm: Callable[[Path], object]
 ) -> None:
     harm(drafted)
-    assert read_receipt(drafted, "u", input="i", settings="s") is None
+    assert read_receipt(drafted, "u", input="i", settings="s", facts=_Counted) is None
     assert not (drafted / "receipts" / "u.json").exists()
 
 
-class _Counted(msgspec.Struct):
-    rows: Natural
-
-
-@pytest.mark.parametrize("facts", [{"rows": "3"}, {"rows": -1}, {"rows": None}, {}])
+@pytest.mark.parametrize(
+    "facts", [{"rows": "3"}, {"rows": -1}, {"rows": None}, {}, {"rows": 3, "more": 1}]
+)
 def test_a_receipt_with_facts_of_another_type_is_as_good_as_none(
     drafted: Path, facts: dict[str, Any]
 ) -> None:
     asked = partial(read_receipt, drafted, "u", input="i", settings="s", facts=_Counted)
     assert asked() is not None
-    write_receipt(drafted, "u", input="i", settings="s", outputs=[], facts=facts)
+    edit(drafted / "receipts" / "u.json", facts=facts)
     assert asked() is None
     assert not (drafted / "receipts" / "u.json").exists()
 
@@ -370,7 +372,7 @@ def test_a_receipt_with_facts_of_another_type_is_as_good_as_none(
 def test_a_receipt_for_something_else_is_removed_with_its_files(
     drafted: Path, input: str, settings: str
 ) -> None:
-    assert read_receipt(drafted, "u", input=input, settings=settings) is None
+    assert read_receipt(drafted, "u", input=input, settings=settings, facts=_Counted) is None
     assert os.listdir(drafted / "receipts") == []
     assert not (drafted / "a.txt").exists()
 
@@ -378,14 +380,18 @@ def test_a_receipt_for_something_else_is_removed_with_its_files(
 @pytest.mark.parametrize("path", ["/a", "../a", "a/../../b", "", "a//b", "./a", "a\0"])
 def test_a_receipt_lists_nothing_outside_the_folder(drafted: Path, path: str) -> None:
     with pytest.raises(ValueError, match="leaves the artifact's folder"):
-        write_receipt(
-            drafted, "v", input="i", settings="s", outputs=[Output(path, 0, "")], facts={}
-        )
+        Output(path, 0, "")
+    receipt = drafted / "receipts" / "u.json"
+    harmed = receipt.read_bytes().replace(b'"a.txt"', json.dumps(path).encode())
+    assert harmed != receipt.read_bytes()
+    receipt.write_bytes(harmed)
+    assert read_receipt(drafted, "u", input="i", settings="s", facts=_Counted) is None
+    assert (drafted / "a.txt").exists()
 
 
 def test_a_unit_is_a_name(drafted: Path) -> None:
     with pytest.raises(ValueError, match="is not a name"):
-        read_receipt(drafted, "../u", input="i", settings="s")
+        read_receipt(drafted, "../u", input="i", settings="s", facts=_Counted)
 
 
 # --- force -------------------------------------------------------------------------------------
@@ -550,7 +556,8 @@ def swap_for_link(path: Path) -> None:
 
 def list_outside(folder: Path) -> None:
     """A whole, consistent artifact whose listing points out of its folder."""
-    (folder / FILES).write_bytes(on_disk.listing([Output("../../../secret", 3, "00" * 32)]))
+    listing = on_disk.listing([Output("secret", 3, "00" * 32)])
+    (folder / FILES).write_bytes(listing.replace(b"secret", b"../../../secret"))
     digest = files.sha256_file(folder / FILES)[0]
     manifest = on_disk.read_manifest(folder)
     changed = type(manifest)(
@@ -611,11 +618,11 @@ HARM: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a newer format": (
         lambda folder: edit(folder / MANIFEST, schema=2, more=1),
-        "has store format 2, this numtok knows up to 1; use the numtok that made it",
+        "has schema 2, this numtok knows up to 1; use the numtok that made it",
     ),
     "an older format": (
         lambda folder: edit(folder / MANIFEST, schema=0),
-        "there is no store format 0",
+        "there is no schema 0",
     ),
     "no manifest": (
         lambda folder: (folder / MANIFEST).unlink(),
@@ -631,7 +638,7 @@ HARM: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a manifest nested without end": (
         lambda folder: (folder / MANIFEST).write_bytes(b"[" * 100_000),
-        "manifest.json is damaged: it is not JSON",
+        "manifest.json is damaged: it is nested too deep",
     ),
     "NaN in the manifest": (
         lambda folder: edit(folder / MANIFEST, settings={"a": float("nan")}),
@@ -645,7 +652,7 @@ HARM: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "settings nested beyond measure": (
         lambda folder: edit(folder / MANIFEST, settings=nested(200)),
-        "manifest.json is damaged: it is not JSON (it is nested too deep)",
+        "manifest.json is damaged: it is nested too deep",
     ),
     "a count below 0": (
         lambda folder: edit(folder / MANIFEST, counts={"rows": -1}),
@@ -673,7 +680,7 @@ HARM: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a path out of the folder": (
         list_outside,
-        "files.jsonl is damaged: '../../../secret' leaves the artifact's folder",
+        "files.jsonl is damaged: line 1: '../../../secret' leaves the artifact's folder",
     ),
 }
 
@@ -689,8 +696,12 @@ def test_what_a_manifest_lacks_is_damage_where_it_is_needed(store: Store) -> Non
     artifact = make(store)
     edit(artifact.path / MANIFEST, counts={}, parents=[])
     found = Artifact(artifact.path, artifact.kind, artifact.name, artifact.version)
-    with pytest.raises(StoreError, match=r"manifest\.json is damaged: its counts lack 'rows'"):
-        found.manifest.counts["rows"]
+    for part in (found.counts, found.facts):
+        told = rf"manifest\.json is damaged: its {part.__name__}: .* field `rows`; remove the"
+        with pytest.raises(StoreError, match=told):
+            part(_Counted)
+    with pytest.raises(StoreError, match=r"its settings: .* unknown field `scheme`; remove the"):
+        found.settings(_Counted)
     with pytest.raises(StoreError, match=r"manifest\.json is damaged: it names no artifact"):
         found.made_from("encoded")
     (found.path / TIMING).write_text("{}")

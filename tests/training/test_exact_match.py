@@ -14,13 +14,12 @@ from numtok.cli.output.train import print_result
 from numtok.encoding.splits import learnt_values, read_codec, read_split
 from numtok.models.batches import Batch, Batches
 from numtok.models.generation import Writer, WrittenAnswers
-from numtok.records import LOG_FILE
 from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import compare, encode, eval, gen, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.exact_match import ExactAnswers
-from numtok.training.model_files import LoggedLosses
+from numtok.training.log import Look, read_log
 from tests import fakemodels
 from tests.stages.test_eval import TINY, quiet
 
@@ -50,8 +49,8 @@ def trained(store: Store, data: Artifact, **more: Any) -> train.Result:
     return train.run(train.Config(data.ref, **given | more), store, quiet)
 
 
-def log(model: Artifact) -> list[LoggedLosses]:
-    return [one for one in model.decoded_lines(LOG_FILE, LoggedLosses) if one.split == "validation"]
+def log(model: Artifact) -> list[Look]:
+    return [one for one in read_log(model.path) if one.split == "validation"]
 
 
 def test_the_share_is_that_of_the_texts_that_eval_finds(
@@ -64,9 +63,8 @@ def test_the_share_is_that_of_the_texts_that_eval_finds(
     said, true, ended = (table[name].to_pylist() for name in ("prediction", "answer", "ended"))
     exact = [one == gold and end for one, gold, end in zip(said, true, ended, strict=True)]
     assert 0.2 < np.mean(exact) < 1
-    looks = log(made.artifact)
-    assert looks[-1].exact == np.mean(exact)
-    last = made.artifact.decoded_lines(LOG_FILE, dict[str, Any])[-1]
+    looks = [one.figures for one in log(made.artifact)]
+    assert looks[-1]["exact"] == np.mean(exact)
     groups = read_split(data, "validation").groups
     for group, value, column in (
         ("operation", "add", table["group_operation"]),
@@ -75,8 +73,8 @@ def test_the_share_is_that_of_the_texts_that_eval_finds(
     ):
         assert value in groups[group].to_pylist()
         of = [one for one, other in zip(exact, column.to_pylist(), strict=True) if other == value]
-        assert last[f"exact,{group}={value}"] == np.mean(of)
-    assert looks[0].exact is not None and looks[0].exact < np.mean(exact)
+        assert looks[-1][f"exact,{group}={value}"] == np.mean(of)
+    assert (first := looks[0]["exact"]) is not None and first < np.mean(exact)
     print_result(made, Format.TABLE, quiet=False)
     [line] = [
         one for one in capsys.readouterr().err.splitlines() if "validation answers, exact" in one
@@ -107,7 +105,7 @@ def test_where_nothing_can_be_exact_nothing_is_told(
     store: Store, scheme: str, more: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = trained(store, encoded(store, scheme), steps=2, **more)
-    assert {one.exact for one in log(made.artifact)} == {None}
+    assert {one.figures.get("exact") for one in log(made.artifact)} == {None}
     print_result(made, Format.TABLE, quiet=False)
     assert "exact" not in capsys.readouterr().err
 

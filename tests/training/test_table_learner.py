@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -208,7 +209,7 @@ def test_a_state_is_not_changed_by_the_epochs_that_follow() -> None:
     fitting = preparation().fitting
     fitting.advance()
     tensors, plain = fitting.state()
-    before = {name: one.clone() for name, one in tensors.items()}, dict(plain)
+    before = {name: one.clone() for name, one in tensors.items()}, msgspec.structs.replace(plain)
     fitting.advance()
     assert plain == before[1]
     assert all(torch.equal(one, before[0][name]) for name, one in tensors.items())
@@ -220,7 +221,7 @@ def test_of_a_fit_that_is_done_only_the_best_weights_are_kept() -> None:
     run(fitting)
     tensors, plain = fitting.state()
     assert len(tensors) < unfinished and all(name.startswith("best.") for name in tensors)
-    assert plain["epoch"] == 2
+    assert plain.epoch == 2
 
 
 def test_the_same_seed_gives_the_same_model_and_another_one_another() -> None:

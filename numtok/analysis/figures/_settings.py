@@ -103,7 +103,7 @@ def _by_data(
                 "by `numtok gen`; give another --x"
             )
         values.append(_number(key, task, one, _OF_DATA))
-        tasks.append(str(task["name"]))
+        tasks.append(str(task.get("name")))
         others = {name: value for name, value in task.items() if name not in (*_NOT_SET, key)}
         rest.append({name: str(value) for name, value in (others | made).items()})
     return [

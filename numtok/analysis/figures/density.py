@@ -88,7 +88,7 @@ class Density(FigureKind):
                     "with the same ones"
                 )
             fitted.append(next(iter(loaded.fitted.items())))
-            heads.append(str(loaded.file.configuration["scheme"]))
+            heads.append(loaded.file.options.scheme)
             told = {key: str(value) for key, value in loaded.file.configuration.items()}
             settings.append(told | {"seed": str(loaded.file.seed), "model": model.ref})
         folds = [fold for fold, _ in fitted]

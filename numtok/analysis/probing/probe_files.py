@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -18,16 +17,12 @@ from numtok.analysis.probing.probes import (
     points_schema,
     seen_schema,
 )
-from numtok.errors import StoreError
 from numtok.store.artifact import Artifact
 from numtok.store.columns import check_nulls, check_schema, read_columns
 from numtok.store.draft import Draft
+from numtok.stored_json import StoredJson
 
-_LIMIT = 64 << 20  # bytes: the most a probe.json may have
-
-
-class _ProbeVersion(msgspec.Struct):
-    schema: int
+_PROBE = StoredJson(PROBE_FILE, Probe, newest=SCHEMA)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,20 +44,14 @@ def publish(
         if table is not None:
             with files.Sink(draft.path / name) as sink:
                 pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    content = msgspec.json.format(msgspec.json.encode(probe), indent=1) + b"\n"
-    files.write_atomic(draft.path / PROBE_FILE, content)
+    _PROBE.write(draft.path, probe)
     return draft.publish({"points": len(points)}, {"seconds": seconds})
 
 
 def read(artifact: Artifact) -> LoadedProbe:
     """Raises StoreError for a probe that is damaged or of a newer schema."""
-    if (schema := artifact.decoded(PROBE_FILE, _ProbeVersion, _LIMIT).schema) > SCHEMA:
-        raise StoreError(
-            f"{artifact.path / PROBE_FILE} has probe schema {schema}, this numtok knows up to "
-            f"{SCHEMA}; use the numtok that made it, or a newer one"
-        )
     names = {output.path for output in artifact.files()}
-    probe = artifact.decoded(PROBE_FILE, Probe, _LIMIT)
+    probe = _PROBE.read(artifact.path)
     return LoadedProbe(
         artifact.ref,
         probe,

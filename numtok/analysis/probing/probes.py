@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from numtok.records import Natural
 from numtok.reports import QUANTILES, Configuration, Figure, Figures, quantile_column
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ SAMPLES, SWEEP, EMBEDDING, PCA = "samples", "sweep", "embedding", "pca"
 CONFIDENCE = "confidence"
 
 
-class Jump(msgspec.Struct, frozen=True):
+class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The largest step of the prediction between neighbours on the x axis.
 
     Where several rows have one x, their median prediction counts.
@@ -48,7 +49,7 @@ class Jump(msgspec.Struct, frozen=True):
     of_truth: float | None
 
 
-class Saturation(msgspec.Struct, frozen=True):
+class Saturation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the output is stuck at its ends.
 
     low, high
@@ -65,7 +66,7 @@ class Saturation(msgspec.Struct, frozen=True):
     still_high: float
 
 
-class Repeated(msgspec.Struct, frozen=True):
+class Repeated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The share of predictions that are a value of this target seen in training.
 
     rounded, exact
@@ -81,7 +82,7 @@ class Repeated(msgspec.Struct, frozen=True):
     floor_exact: Figure
 
 
-class Top(msgspec.Struct, frozen=True):
+class Top(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A number that is probable somewhere along the x axis, and the most its probability is."""
 
     literal: str
@@ -89,7 +90,7 @@ class Top(msgspec.Struct, frozen=True):
     most: float
 
 
-class Along(msgspec.Struct, frozen=True, tag=SAMPLES):
+class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=SAMPLES):
     """Predictions of one target along numbers: its truth, or one number that goes in.
 
     Columns of the points, in order of x: ``id``, ``x``, ``truth`` (null along an input),
@@ -119,25 +120,25 @@ class Along(msgspec.Struct, frozen=True, tag=SAMPLES):
     split: str
     target: str
     row: str | None
-    number: int | None
+    number: Natural | None
     low: float
     high: float
-    rows: int
+    rows: Natural
     invalid: Figure
-    distinct: int
-    distinct_rounded: int
-    digits: int
+    distinct: Natural
+    distinct_rounded: Natural
+    digits: Natural
     jump: Jump | None
     slope: Figure
     saturation: Saturation | None
     repeated: Repeated | None
-    seen: int | None
+    seen: Natural | None
     errors: dict[str, Figures]
     top: list[Top]
     top_of: str
 
 
-class Embedding(msgspec.Struct, frozen=True, tag=EMBEDDING):
+class Embedding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=EMBEDDING):
     """The embedding of a number after the first layer norm, on one direction.
 
     Columns of the points: ``x`` (as it goes in: normalised), ``mean``, ``deviation``, ``low`` and
@@ -159,7 +160,7 @@ class Embedding(msgspec.Struct, frozen=True, tag=EMBEDDING):
     """
 
     direction: str
-    positions: int
+    positions: Natural
     low: float
     high: float
     formula: str | None
@@ -173,7 +174,7 @@ class Embedding(msgspec.Struct, frozen=True, tag=EMBEDDING):
     residual: float | None = None
 
 
-class TokenComponents(msgspec.Struct, frozen=True, tag=PCA):
+class TokenComponents(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=PCA):
     """Principal components of the embeddings of those number tokens that are numbers.
 
     Columns of the points, by ascending value: ``token``, ``value``, ``pc1`` ... ``pc3``.
@@ -188,14 +189,14 @@ class TokenComponents(msgspec.Struct, frozen=True, tag=PCA):
         where the order of values means nothing to the embedding.
     """
 
-    tokens: int
+    tokens: Natural
     explained: list[float]
     by_value: list[float | None]
     by_size: list[float | None]
     neighbours: float | None
 
 
-class Confidence(msgspec.Struct, frozen=True, tag=CONFIDENCE):
+class Confidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=CONFIDENCE):
     """How sure a model is of a text as one of its numbers, the answer to a question, changes.
 
     Columns of the points, by ascending value: ``x``, the number, and ``confidence``.
@@ -217,19 +218,19 @@ class Confidence(msgspec.Struct, frozen=True, tag=CONFIDENCE):
     """
 
     asked: str
-    number: int
+    number: Natural
     measures: str
     label: str | None
     low: float
     high: float
-    values: int
+    values: Natural
     least: float
     most: float
     at: float
     variation: float | None
 
 
-class Probe(msgspec.Struct, frozen=True):
+class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One model, looked at in one way; ``found`` says in which.
 
     configuration, seed

@@ -1,23 +1,44 @@
 """What ``numtok encode`` prints: the REF on stdout, the table for people on stderr."""
 
+from typing import Annotated
+
 import msgspec
 
 from numtok import files
 from numtok.cli.output.figures import share
-from numtok.cli.output.printing import Format, Size, print_json, print_made, print_table
+from numtok.cli.output.printing import (
+    Format,
+    Size,
+    print_json,
+    print_made,
+    print_table,
+    rows_by_split,
+)
 from numtok.encoding.codec import Codec
-from numtok.records import INEXACT, SCHEME_FILE, TRUNCATED
+from numtok.records import INEXACT, SCHEME_FILE, TRUNCATED, Natural
 from numtok.registry import spec_of
 from numtok.stages.encode import EncodeEstimate, Result
-from numtok.store.artifact import TIMING, Artifact
+from numtok.store.artifact import Artifact
 
 _PLAIN = ("rows", "numbers", "tokens", "vocabulary", "rejected")
 _LOSSES = ("_overflow", "_underflow")
 
 
+class _EncodeCounts(msgspec.Struct):
+    """Those that are always there, and those that are looked for by name."""
+
+    rows: Natural
+    numbers: Natural
+    tokens: Natural
+    vocabulary: Natural
+    rejected: Natural
+    truncated: Natural = msgspec.field(name=TRUNCATED, default=0)
+    inexact: Natural = msgspec.field(name=INEXACT, default=0)
+
+
 class _EncodeTiming(msgspec.Struct):
-    seconds: float
-    input_bytes: int
+    seconds: Annotated[float, msgspec.Meta(gt=0)]
+    input_bytes: Natural
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
@@ -26,10 +47,11 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         _print_estimate(result.ref, result.estimate, format)
         return
     assert result.artifact is not None
-    counts = result.artifact.manifest.counts
+    every = result.artifact.manifest.counts
     if format is Format.JSON:
-        print_json({"ref": result.ref, "made": result.made, "counts": counts})
+        print_json({"ref": result.ref, "made": result.made, "counts": every})
         return
+    counts = result.artifact.counts(_EncodeCounts)
     codec = Codec.read(result.artifact.path / SCHEME_FILE)
     scheme, normalizer = codec.scheme.title, _normalizer(codec)
     title = f"encoded with {scheme}" if result.made else f"found, not made again: {scheme}"
@@ -37,22 +59,22 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     if normalizer:
         rows.append(("normalised", normalizer))
     notes = []
-    if any(key.endswith(_LOSSES) for key in counts):
+    if any(key.endswith(_LOSSES) for key in every):
         notes.append(
             f"every lost number is listed in {_beside(result.artifact, 'clipped')}.parquet"
         )
-    if counts.get(TRUNCATED):
+    if counts.truncated:
         notes.append(
             f"numbers beyond sight have more than {codec.scheme.max_digits}: not all embedders see "
             "further"
         )
-    if counts.get(INEXACT):
-        lost = share(counts[INEXACT] / counts["numbers"])
+    if counts.inexact:
+        lost = share(counts.inexact / max(1, counts.numbers))
         notes.append(
             f"{lost} of the numbers are inexact: the one value beside a token, float32, holds "
             "about seven of their digits; --scheme digits keeps all"
         )
-    if counts["rejected"]:
+    if counts.rejected:
         place = f"{result.artifact.path}/{_beside(result.artifact, 'rejected')}"
         notes.append(f"every rejected row is in {place}.jsonl")
     print_made(title, result.ref, rows, format, quiet, notes)
@@ -72,22 +94,20 @@ def _normalizer(codec: Codec) -> str:
 
 
 def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
-    manifest = artifact.manifest
-    counts = manifest.counts
-    splits = sorted(key for key in counts if key.startswith("rows_"))
-    rows: list[tuple[str, object]] = [("rows", counts["rows"])]
-    rows += [(f"  {key.removeprefix('rows_')}", counts[key]) for key in splits]
-    rows += [("numbers", counts["numbers"]), ("tokens", counts["tokens"])]
-    rows += [("tokens per row", f"{counts['tokens'] / max(1, counts['rows']):,.1f}")]
-    rows += [("vocabulary", counts["vocabulary"])]
-    for key in sorted(set(counts) - {*_PLAIN, *splits}):
-        lost = "lost: " if key.endswith(_LOSSES) else ""
-        rows.append((lost + key.replace("_", " "), counts[key]))
-    if counts["rejected"]:
-        rows.append(("rejected rows", counts["rejected"]))
+    manifest, counts = artifact.manifest, artifact.counts(_EncodeCounts)
+    rows: list[tuple[str, object]] = [("rows", counts.rows), *rows_by_split(manifest.counts)]
+    rows += [("numbers", counts.numbers), ("tokens", counts.tokens)]
+    rows += [("tokens per row", f"{counts.tokens / max(1, counts.rows):,.1f}")]
+    rows += [("vocabulary", counts.vocabulary)]
+    for key, count in sorted(manifest.counts.items()):
+        if key not in _PLAIN and not key.startswith("rows_"):
+            lost = "lost: " if key.endswith(_LOSSES) else ""
+            rows.append((lost + key.replace("_", " "), count))
+    if counts.rejected:
+        rows.append(("rejected rows", counts.rejected))
     rows.append(("size", Size(manifest.bytes)))
     if made:
-        timing = artifact.decoded(TIMING, _EncodeTiming)
+        timing = artifact.timing(_EncodeTiming)
         rows.append(("seconds", round(timing.seconds, 2)))
         rows.append(("input a second", Size(timing.input_bytes / timing.seconds)))
     return rows

@@ -4,10 +4,27 @@ import msgspec
 
 from numtok.cli.output import table
 from numtok.cli.output.printing import Format, Size, counted, print_json, print_made, print_table
-from numtok.records import DATA, FIELD
+from numtok.records import DATA, FIELD, Natural
 from numtok.stages.fetch import FetchEstimate, Result
-from numtok.store.artifact import Artifact, Manifest
+from numtok.store.artifact import Artifact
 from numtok.store.draft import shorten
+
+
+class _FieldSettings(msgspec.Struct):
+    variable: str
+
+
+class _FieldCounts(msgspec.Struct):
+    steps: Natural
+    latitudes: Natural
+    longitudes: Natural
+    days: Natural
+    days_dropped: Natural
+    days_preliminary: Natural
+
+
+class _TextCounts(msgspec.Struct):
+    rows: Natural
 
 
 class _FieldFacts(msgspec.Struct):
@@ -45,7 +62,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     if result.artifact.kind == DATA:
         _print_texts(result.artifact, result.made, format, quiet)
         return
-    variable = str(manifest.settings["variable"])
+    variable = result.artifact.settings(_FieldSettings).variable
     title = f"a field of {variable}" if result.made else f"found, not made again: {variable}"
     facts = result.artifact.facts(_FieldFacts)
     notes = [facts.attribution]
@@ -55,15 +72,16 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     ):
         if days:
             notes.append(f"{counted(len(days), 'day')} {told}: {shorten(days)}")
-    print_made(title, result.ref, _rows(manifest, facts), format, quiet, notes)
+    print_made(title, result.ref, _rows(result.artifact, facts), format, quiet, notes)
 
 
 def _print_texts(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
-    counts, facts = artifact.manifest.counts, artifact.facts(_TextFacts)
-    rows: list[tuple[str, object]] = [("rows", counts["rows"])]
-    for key in sorted(counts.keys() - {"rows"}):
-        told = f"  {key.removeprefix('rows_')}" if key.startswith("rows_") else key
-        rows.append((told.replace("_", " "), counts[key]))
+    facts = artifact.facts(_TextFacts)
+    rows: list[tuple[str, object]] = [("rows", artifact.counts(_TextCounts).rows)]
+    for key, count in sorted(artifact.manifest.counts.items()):
+        if key != "rows":
+            told = f"  {key.removeprefix('rows_')}" if key.startswith("rows_") else key
+            rows.append((told.replace("_", " "), count))
     rows.append(("size", Size(artifact.manifest.bytes)))
     notes = [f"licence: {facts.licence}", facts.attribution]
     notes += [*facts.notes, *(f"left out: {why}" for why in facts.rejected)]
@@ -83,10 +101,17 @@ def _expected(estimate: FetchEstimate) -> list[tuple[str, object]]:
     ]
 
 
-def _rows(manifest: Manifest, facts: _FieldFacts) -> list[tuple[str, object]]:
-    counts = manifest.counts
-    rows: list[tuple[str, object]] = [("steps", counts["steps"])]
-    rows += [("  first", facts.first), ("  last", facts.last)]
-    rows += [(what, counts[what]) for what in ("latitudes", "longitudes", "days")]
-    rows += [("  left out", counts["days_dropped"]), ("  ERA5T", counts["days_preliminary"])]
-    return [*rows, ("units", facts.units), ("size", Size(manifest.bytes))]
+def _rows(artifact: Artifact, facts: _FieldFacts) -> list[tuple[str, object]]:
+    counts = artifact.counts(_FieldCounts)
+    return [
+        ("steps", counts.steps),
+        ("  first", facts.first),
+        ("  last", facts.last),
+        ("latitudes", counts.latitudes),
+        ("longitudes", counts.longitudes),
+        ("days", counts.days),
+        ("  left out", counts.days_dropped),
+        ("  ERA5T", counts.days_preliminary),
+        ("units", facts.units),
+        ("size", Size(artifact.manifest.bytes)),
+    ]

@@ -2,11 +2,22 @@
 
 import msgspec
 
-from numtok.cli.output.printing import Format, Size, print_json, print_made, print_table
+from numtok.cli.output.printing import (
+    Format,
+    Size,
+    print_json,
+    print_made,
+    print_table,
+    rows_by_split,
+)
 from numtok.data.tables.table import read_table_file
-from numtok.records import TABLE
+from numtok.records import TABLE, Natural
 from numtok.stages.gen import Result
 from numtok.store.artifact import Artifact
+
+
+class _GenCounts(msgspec.Struct):
+    rows: Natural
 
 
 class _Facts(msgspec.Struct):
@@ -45,15 +56,12 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
 
 def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
     manifest = artifact.manifest
-    counts = manifest.counts
-    rows: list[tuple[str, object]] = [("rows", counts["rows"])]
+    rows: list[tuple[str, object]] = [("rows", artifact.counts(_GenCounts).rows)]
+    rows += rows_by_split(manifest.counts)
     rows += [
-        (f"  {key.removeprefix('rows_')}", counts[key])
-        for key in sorted(counts)
-        if key.startswith("rows_")
-    ]
-    rows += [
-        (key.replace("_", " "), counts[key]) for key in sorted(counts) if not key.startswith("rows")
+        (key.replace("_", " "), count)
+        for key, count in sorted(manifest.counts.items())
+        if not key.startswith("rows")
     ]
     facts = artifact.facts(_Facts)
     constants = (("mean", facts.mean), ("deviation", facts.deviation))

@@ -3,7 +3,7 @@
 import csv
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal, TextIO
 
@@ -103,6 +103,19 @@ def print_made(
         for note in notes:
             print(f"numtok: {note}", file=sys.stderr)
     print(ref)
+
+
+def rows_by_split(counts: Mapping[str, int]) -> list[tuple[str, object]]:
+    """Of the counts of an artifact, the rows of each split, as lines below those of all.
+
+    >>> rows_by_split({"rows": 3, "rows_test": 1, "rows_train": 2})
+    [('  test', 1), ('  train', 2)]
+    """
+    return [
+        (f"  {key.removeprefix('rows_')}", count)
+        for key, count in sorted(counts.items())
+        if key.startswith("rows_")
+    ]
 
 
 def _print_rich_table(

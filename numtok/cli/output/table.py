@@ -1,8 +1,16 @@
 """What ``numtok table`` and ``fetch`` print: the REF on stdout, the table and notes on stderr."""
 
-from numtok.cli.output.printing import Format, Size, print_json, print_made
+import msgspec
+
+from numtok.cli.output.printing import Format, Size, print_json, print_made, rows_by_split
 from numtok.data.tables.table import TableFile, read_table_file
+from numtok.records import Natural
 from numtok.store.artifact import Artifact
+
+
+class _TableCounts(msgspec.Struct):
+    rows: Natural
+    features: Natural
 
 
 def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
@@ -17,15 +25,13 @@ def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) ->
 
 
 def _rows(artifact: Artifact, file: TableFile) -> list[tuple[str, object]]:
-    counts = artifact.manifest.counts
+    counts = artifact.counts(_TableCounts)
     kinds = [feature.kind for feature in file.features]
-    rows: list[tuple[str, object]] = [("rows", counts["rows"])]
-    rows += [
-        (f"  {key.removeprefix('rows_')}", counts[key])
-        for key in sorted(counts)
-        if key.startswith("rows_")
+    rows: list[tuple[str, object]] = [
+        ("rows", counts.rows),
+        *rows_by_split(artifact.manifest.counts),
     ]
-    rows += [("features", counts["features"]), ("  numbers", kinds.count("number"))]
+    rows += [("features", counts.features), ("  numbers", kinds.count("number"))]
     rows += [("  categories", kinds.count("category"))]
     if len(file.splits) > 1:
         rows.append(("folds", len(file.splits)))

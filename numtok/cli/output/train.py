@@ -10,18 +10,25 @@ from numtok.cli.output.figures import amount, number, share
 from numtok.cli.output.printing import Format, Size, print_json, print_made, print_table
 from numtok.cli.output.progress import Live
 from numtok.models.heads.base import HEADS
-from numtok.records import LOG_FILE, TRUNCATED, Natural, Scalar
+from numtok.records import EXACT, TRUNCATED, Natural, Positive, Scalar
 from numtok.registry import spec_of
 from numtok.stages.train import Result
-from numtok.store.artifact import TIMING
+from numtok.training.log import read_log
 from numtok.training.loop import TrainingProgress
-from numtok.training.model_files import LoggedLosses
 from numtok.training.profiler import Cost
 from numtok.training.regressor_files import is_regressor, read_regressor_file
 from numtok.training.table_folds import FitProgress
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
+
+
+class _TrainCounts(msgspec.Struct):
+    parameters: Natural
+    steps: Natural
+    samples: Natural
+    tokens: Natural
+    unseen: Natural = msgspec.field(name=TRUNCATED, default=0)
 
 
 class _TrainTiming(msgspec.Struct):
@@ -34,11 +41,21 @@ class _TrainTiming(msgspec.Struct):
     second_pass: float | None = None
 
 
+class _FitCounts(msgspec.Struct):
+    rows: Natural
+    steps: Natural
+    parameters: Natural
+    head_parameters: Natural
+    folds: Positive
+    epochs: Positive
+    unsayable: Natural = 0
+
+
 class _FitTiming(msgspec.Struct):
     seconds: float
     samples_per_second: float
     mfu: float
-    peak_memory: int
+    peak_memory: Natural
 
 
 _FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
@@ -85,24 +102,24 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     if result.costs and not quiet:
         _print_costs(result.costs)
     artifact = result.artifact
-    counts = artifact.manifest.counts
     # The last that was written down for each split.
-    last = {one.split: one for one in artifact.decoded_lines(LOG_FILE, LoggedLosses)}
-    losses = {split: one.loss for split, one in last.items()}
-    exact = {split: one.exact for split, one in last.items() if one.exact is not None}
+    last = {one.split: one.figures for one in read_log(artifact.path)}
+    losses = {split: figures["loss"] for split, figures in last.items()}
+    exact = {split: one for split in last if (one := last[split].get(EXACT)) is not None}
     if format is Format.JSON:
         print_json(
-            {"ref": artifact.ref, "made": result.made, "counts": counts, "losses": losses}
+            {"ref": artifact.ref, "made": result.made, "counts": artifact.manifest.counts}
+            | {"losses": losses}
             | ({"exact": exact} if exact else {})
-            | {"timing": artifact.decoded(TIMING, dict[str, Scalar])}
+            | {"timing": artifact.timing(dict[str, Scalar])}
         )
         return
-    timing = artifact.decoded(TIMING, _TrainTiming)
+    counts, timing = artifact.counts(_TrainCounts), artifact.timing(_TrainTiming)
     rows: list[tuple[str, object]] = [
-        ("parameters", counts["parameters"]),
-        ("steps", counts["steps"]),
-        ("samples", counts["samples"]),
-        ("tokens", counts["tokens"]),
+        ("parameters", counts.parameters),
+        ("steps", counts.steps),
+        ("samples", counts.samples),
+        ("tokens", counts.tokens),
         *((f"{split} loss", loss) for split, loss in losses.items()),
         *((f"{split} answers, exact", share(one)) for split, one in exact.items()),
         ("seconds", round(timing.seconds, 1)),
@@ -112,31 +129,30 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     ]
     if timing.second_pass is not None:
         rows.append(("second pass, of FLOPs", share(timing.second_pass)))
-    if unseen := counts.get(TRUNCATED):
-        rows.append(("numbers not seen whole", unseen))
+    if counts.unseen:
+        rows.append(("numbers not seen whole", counts.unseen))
     title = "trained" if result.made else "found, not trained again"
     print_made(title, artifact.ref, rows, format, quiet)
 
 
 def _print_fits(result: Result, format: Format, quiet: bool) -> None:
     artifact = result.artifact
-    counts = artifact.manifest.counts
     if format is Format.JSON:
-        told = {"counts": counts, "timing": artifact.decoded(TIMING, dict[str, Scalar])}
+        told = {"counts": artifact.manifest.counts, "timing": artifact.timing(dict[str, Scalar])}
         print_json({"ref": artifact.ref, "made": result.made} | told)
         return
-    timing = artifact.decoded(TIMING, _FitTiming)
+    counts, timing = artifact.counts(_FitCounts), artifact.timing(_FitTiming)
     fits = [fold.fit for fold in read_regressor_file(artifact).folds]
     kept = [fit.best_epoch for fit in fits]
     rows: list[tuple[str, object]] = [
-        ("folds", counts["folds"]),
-        ("parameters", counts["parameters"]),
-        ("  in the head", share(counts["head_parameters"] / max(1, counts["parameters"]))),
-        ("rows", counts["rows"]),
-        ("epochs", counts["epochs"]),
+        ("folds", counts.folds),
+        ("parameters", counts.parameters),
+        ("  in the head", share(counts.head_parameters / max(1, counts.parameters))),
+        ("rows", counts.rows),
+        ("epochs", counts.epochs),
         ("  whose weights are kept", " to ".join(map(str, sorted({min(kept), max(kept)})))),
         ("validation loss there", number(sum(fit.best_loss for fit in fits) / len(fits))),
-        ("steps", counts["steps"]),
+        ("steps", counts.steps),
         ("seconds", round(timing.seconds, 1)),
         ("rows a second", number(timing.samples_per_second)),
         ("MFU", share(timing.mfu)),
@@ -148,17 +164,17 @@ def _print_fits(result: Result, format: Format, quiet: bool) -> None:
 
 def _warn_of_fits(result: Result) -> None:
     """What a user should know of them."""
-    counts = result.artifact.manifest.counts
-    if unsayable := counts.get("unsayable", 0):
+    counts = result.artifact.counts(_FitCounts)
+    if counts.unsayable:
         head = spec_of(HEADS.from_settings(read_regressor_file(result.artifact).head))
         print(
-            f"numtok: {unsayable:,} of {counts['rows']:,} targets are beyond the numbers that "
+            f"numtok: {counts.unsayable:,} of {counts.rows:,} targets are beyond the numbers that "
             f"{head} writes, and are learnt as the nearest of them; give a head that reaches "
             "further",
             file=sys.stderr,
         )
     if result.made:
-        steps, of_epoch = (counts["steps"] / counts[each] for each in ("folds", "epochs"))
+        steps, of_epoch = counts.steps / counts.folds, counts.steps / counts.epochs
         if steps < _FEW_STEPS and of_epoch < _FEW_BATCHES:
             print(
                 f"numtok: {steps:.0f} steps are few to learn in, and an epoch has {of_epoch:.0f}; "

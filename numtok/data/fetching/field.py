@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -32,7 +32,7 @@ _DAY = "datetime64[D]"
 _OBJECT = re.compile(r"/c\.([0-9]{1,9})\.0\.0$")  # of fields.object_name
 
 
-class _ObjectFacts(TypedDict):
+class _ObjectFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     end: Natural
     dropped: list[str]
     preliminary: list[str]
@@ -154,12 +154,12 @@ def _continued(draft: Draft, axes: str, drops: bool) -> _State:
         receipt = draft.receipt(
             _unit(index), input=axes, settings=draft.version, facts=_ObjectFacts
         )
-        if receipt is None or (receipt.facts["dropped"] and not drops):
+        if receipt is None or (receipt.facts.dropped and not drops):
             continue
         if index == state.objects:
-            state.end = receipt.facts["end"]
-            state.dropped = set(receipt.facts["dropped"])
-            state.preliminary = set(receipt.facts["preliminary"])
+            state.end = receipt.facts.end
+            state.dropped = set(receipt.facts.dropped)
+            state.preliminary = set(receipt.facts.preliminary)
             state.objects += 1
     return state
 
@@ -174,11 +174,8 @@ def _write_object(draft: Draft, variable: str, axes: str, state: _State) -> None
     name = f"{FOLDER}/{object_name(variable, state.objects)}"
     with Sink(draft.path / name) as sink:
         sink.write(object_bytes(np.stack(state.values[:STEPS])))
-    facts = {
-        "end": state.steps[:STEPS][-1] + 1,
-        "dropped": sorted(state.dropped),
-        "preliminary": sorted(state.preliminary),
-    }
+    end = state.steps[:STEPS][-1] + 1
+    facts = _ObjectFacts(end, sorted(state.dropped), sorted(state.preliminary))
     output = Output(name, sink.bytes, sink.sha256)
     write_receipt(
         draft.path,

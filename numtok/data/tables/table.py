@@ -17,11 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from numtok import files
 from numtok.errors import unknown
 from numtok.files import Sink
-from numtok.records import read_record
 from numtok.store.columns import check_nulls, damaged, read_columns
+from numtok.stored_json import StoredJson
 
 FORMAT = 1  # of table.json
 TABLE_FILE = "table.json"
@@ -75,6 +74,9 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         ]
         columns += [(self.target, pa.float64()), *((name, pa.string()) for name in self.splits)]
         return pa.schema(columns)
+
+
+_TABLE = StoredJson(TABLE_FILE, TableFile, newest=FORMAT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,23 +158,18 @@ def write_rows(sink: Sink | IO[bytes], rows: "pa.Table") -> None:
 
 def write_table_file(folder: Path, file: TableFile) -> None:
     """Write ``table.json``; StoreError where the disk fails."""
-    content = msgspec.json.format(msgspec.json.encode(file), indent=1)
-    files.write_atomic(folder / TABLE_FILE, content + b"\n")
+    _TABLE.write(folder, file)
 
 
 def read_table_file(folder: Path) -> TableFile:
-    """Read ``table.json``.
-
-    Raises StoreError for damage, UsageError for a format that this numtok does not know.
-    """
-    then = "`numtok verify` says which files are damaged"
-    return read_record(folder / TABLE_FILE, TableFile, FORMAT, then)
+    """Read ``table.json``; StoreError where it is damaged or of a newer format."""
+    return _TABLE.read(folder)
 
 
 def read_table(folder: Path, names: Sequence[str]) -> Table:
     """All rows of the files ``names`` in ``folder``, one file after the other.
 
-    Raises StoreError for damage, UsageError for a format that this numtok does not know.
+    Raises StoreError where they are damaged, or of a newer format.
     """
     file = read_table_file(folder)
     rows = pa.concat_tables(

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.records import Natural, Value, decode
+from numtok.records import Natural
+from numtok.stored_json import StoredJson, Value, damaged
 
 if TYPE_CHECKING:
     import xarray
@@ -40,10 +41,8 @@ _EPOCH = "1970-01-01 00:00:00"
 _AXES = ("time", "latitude", "longitude")
 _ABOUT = "zarr.json"
 _SINCE = re.compile(rf"(?:hours|minutes) since {_EPOCH}")
-_LARGEST = 64 << 20  # bytes of a zarr.json
 # An object may be of so many bytes, or of so many times what it is packed into.
 _ALWAYS, _TIMES = 256 << 20, 1 << 13
-T = TypeVar("T")
 
 
 def object_name(variable: str, index: int) -> str:
@@ -276,13 +275,17 @@ class _Group(msgspec.Struct):
     node_type: Literal["group"]
 
 
+# zarr writes them, with more than what is of interest here.
+_GROUP, _ARRAY = StoredJson(_ABOUT, _Group), StoredJson(_ABOUT, _Array)
+
+
 def _check_arrays(folder: Path) -> str:
     """The name of the variable. Raises StoreError for arrays that :func:`other_objects` does not
     describe, or that are larger than what is on the disk can be: before memory is taken."""
-    _told(folder / _ABOUT, _Group)
+    _GROUP.read(folder)
     with files.reporting("list", folder):
         names = [one.name for one in files.system.scandir(folder) if one.is_dir()]
-    arrays = {name: _told(folder / name / _ABOUT, _Array) for name in names}
+    arrays = {name: _ARRAY.read(folder / name) for name in names}
     variables = sorted(arrays.keys() - set(_AXES))
     if len(variables) != 1 or len(arrays) != len(_AXES) + 1:
         raise _damaged(folder, ValueError(f"it has the arrays {', '.join(sorted(arrays))}"))
@@ -325,17 +328,10 @@ def _objects(folder: Path, variable: str, count: int) -> list[str]:
     return keys
 
 
-def _told(path: Path, kind: type[T]) -> T:
-    try:
-        return decode(files.read_bytes(path, _LARGEST), kind)
-    except ValueError as error:
-        raise _damaged(path, error) from None
-
-
 def _check_object(path: Path, size: int) -> None:
     """ValueError for a file that does not begin as blosc packs so many bytes (``nbytes`` and
     ``cbytes`` of its header)."""
-    with path.open("rb") as file:
+    with files.open_regular(path) as file:
         header = file.read(16)
     told = int.from_bytes(header[4:8], "little"), int.from_bytes(header[12:16], "little")
     if told != (size, path.stat().st_size):
@@ -343,7 +339,4 @@ def _check_object(path: Path, size: int) -> None:
 
 
 def _damaged(path: Path, error: Exception) -> StoreError:
-    what = str(error).partition("\n")[0] or type(error).__name__
-    return StoreError(
-        f"{path} cannot be read as a field ({what}); `numtok verify` says which files are damaged"
-    )
+    return damaged(path, str(error).partition("\n")[0] or type(error).__name__)

@@ -24,7 +24,7 @@ from numtok.encoding.text_tokenizers.base import (
     TokenRuns,
     Woven,
 )
-from numtok.records import convert
+from numtok.stored_json import convert
 
 _LONGEST = 64  # bytes; longer words are not worth an entry
 

@@ -7,20 +7,17 @@ taken to go in a straight line.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
-from numtok.errors import DataError, StoreError, UsageError, unknown
+from numtok.errors import DataError, UsageError, unknown
 from numtok.evaluation.comparison.requirements import holds, limit_text, limited
 from numtok.evaluation.comparison.seeds import SeedStatistics, seed_statistics
 from numtok.evaluation.report_files import Evaluation
-from numtok.records import EXACT, LOG_FILE, MODEL
+from numtok.records import EXACT, MODEL, TRAIN
 from numtok.reports import Figure
 from numtok.store.artifact import Resolve
-
-_PLACES = {"step", "tokens", "split"}  # of a look; the others are figures
-_ALWAYS = _PLACES | {"loss"}  # what each line of a log says
+from numtok.training.log import Look, read_log
 
 
 class TokensToTarget(msgspec.Struct, frozen=True):
@@ -84,7 +81,7 @@ def tokens_to_target(
     if not levels:
         return []
     logs = [(label, [_looks(one, resolve) for one in group]) for label, group in experiments]
-    known = {key for _, group in logs for looks in group for key in looks[-1]} - _PLACES
+    known = {key for _, group in logs for looks in group for key in looks[-1].figures}
     for level in levels:
         may_lack = EXACT not in known and level.key.partition(",")[0] == EXACT
         if level.key not in known and not may_lack:
@@ -92,13 +89,11 @@ def tokens_to_target(
     return [_of_experiment(level, label, group) for level in levels for label, group in logs]
 
 
-def _of_experiment(
-    level: Level, label: str, group: Sequence[list[dict[str, Any]]]
-) -> TokensToTarget:
+def _of_experiment(level: Level, label: str, group: Sequence[list[Look]]) -> TokensToTarget:
     """Of what was seen of each seed."""
-    logged = all(level.key in looks[-1] for looks in group)
+    logged = all(level.key in one.figures for looks in group for one in looks)
     tokens = [
-        level.tokens([(one["tokens"], one[level.key]) for one in looks]) if logged else None
+        level.tokens([(one.tokens, one.figures[level.key]) for one in looks]) if logged else None
         for looks in group
     ]
     statistics = seed_statistics(
@@ -107,7 +102,7 @@ def _of_experiment(
     return TokensToTarget(str(level), label, tokens if logged else None, statistics)
 
 
-def _looks(evaluation: Evaluation, resolve: Resolve) -> list[dict[str, Any]]:
+def _looks(evaluation: Evaluation, resolve: Resolve) -> list[Look]:
     """What was seen of the validation split, one look after the other; at least one."""
     model = resolve(evaluation.report.model)
     if model.kind != MODEL:
@@ -115,15 +110,7 @@ def _looks(evaluation: Evaluation, resolve: Resolve) -> list[dict[str, Any]]:
             f"--until is of models of texts, and {evaluation.ref} is of {model.ref}, of kind "
             f"{model.kind}; leave it out"
         )
-    log = model.decoded_lines(LOG_FILE, dict[str, str | int | float | None])
-    for number, line in enumerate(log, 1):
-        texts = [key for key, value in line.items() if isinstance(value, str)]
-        if texts != ["split"] or not line.keys() >= _ALWAYS or not isinstance(line["tokens"], int):
-            raise StoreError(
-                f"{model.path / LOG_FILE} is damaged: line {number} is none of a log; "
-                "`numtok verify` says which files are damaged"
-            )
-    seen = [one for one in log if one["split"] != "train"]
+    seen = [one for one in read_log(model.path) if one.split != TRAIN]
     if not seen:
         raise DataError(
             f"{model.ref} looked at no validation split while it learnt, so its log does not say "

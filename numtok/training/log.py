@@ -1,0 +1,46 @@
+"""``metrics.jsonl``: what was logged while a model learnt. No torch: reports read it, too."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from numtok.records import LOG_FILE, Natural
+from numtok.stored_json import StoredLines, convert, reading
+
+Line = dict[str, str | int | float | None]
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """What each line says besides its figures."""
+
+    step: Natural
+    tokens: Natural
+    split: str
+
+
+@dataclass(frozen=True)
+class Look:
+    """The figures of a split by name, the loss always among them, at a step and after so many
+    tokens; None is not finite."""
+
+    step: int
+    tokens: int
+    split: str
+    figures: dict[str, float | None]
+
+
+_LOG = StoredLines(LOG_FILE, Line)
+
+
+def read_log(folder: Path) -> list[Look]:
+    """What a model of texts wrote down, in order; StoreError for a damaged file."""
+    looks = []
+    for number, line in enumerate(_LOG.read(folder), 1):
+        with reading(folder / LOG_FILE, where=f"line {number}: "):
+            place = msgspec.structs.asdict(convert(line, _Place))
+            figures = {key: value for key, value in line.items() if key not in place}
+            if "loss" not in figures:
+                raise ValueError("it has no loss")
+            looks.append(Look(**place, figures=convert(figures, dict[str, float | None])))
+    return looks

@@ -1,0 +1,240 @@
+"""Whatever a file of stored JSON has become, reading it is one StoreError that names it."""
+
+import os
+import tracemalloc
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok import files
+from numtok.errors import StoreError
+from numtok.records import Natural
+from numtok.stored_json import REMAKE, StoredJson, StoredLines, decode
+from tests import damage
+from tests.imports import tree
+
+Kind = StoredJson[Any] | StoredLines[Any]
+DEEP = 10_000  # lists or objects in one another
+GIGABYTE = 1 << 30
+
+
+def kinds() -> Iterator[tuple[str, Kind]]:
+    """Every kind of file that the package declares, by module and name."""
+    for module in sorted(tree()):
+        if "StoredJson(" in tree()[module].text or "StoredLines(" in tree()[module].text:
+            for name, one in vars(import_module(module)).items():
+                if isinstance(one, StoredJson | StoredLines):
+                    yield f"{module}.{name}", one
+
+
+KINDS = dict(kinds())
+
+
+def test_the_kinds_are_those_of_the_store() -> None:
+    assert {one.name for one in KINDS.values()} == {
+        *("manifest.json", "files.jsonl", "timing.json", "scheme.json", "model.json"),
+        *("regressor.json", "metrics.jsonl", "report.json", "probe.json", "table.json"),
+        "zarr.json",
+    }
+
+
+def refusal(read: Callable[[], object]) -> str:
+    with pytest.raises(StoreError) as caught:
+        read()
+    told = str(caught.value)
+    assert "\n" not in told
+    return told
+
+
+# --- what is no file, or none that can be read ----------------------------------------------------
+
+
+def a_gigabyte(path: Path) -> None:
+    path.touch()
+    os.truncate(path, GIGABYTE)
+
+
+def a_link_to_a_pipe(path: Path) -> None:
+    os.mkfifo(path.with_name("pipe"))
+    path.symlink_to("pipe")
+
+
+NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a pipe": (os.mkfifo, "is a pipe; only a regular file can be read here"),
+    "a link to a pipe": (
+        a_link_to_a_pipe,
+        "is a pipe; only a regular file can be read here",
+    ),
+    "a socket": (damage.a_socket, "is a socket; only a regular file can be read here"),
+    "a device": (lambda path: path.symlink_to("/dev/zero"), "is a device; only a regular file can"),
+    "a folder": (Path.mkdir, "is a folder; only a regular file can be read here"),
+    "nothing": (lambda path: None, "No such file or directory; check the path"),
+    "a gigabyte of nothing": (a_gigabyte, f"has {GIGABYTE} bytes; at most "),
+}
+
+
+@pytest.mark.parametrize("case", NO_FILES)
+def test_what_is_no_file_of_json_is_refused_before_it_is_read(tmp_path: Path, case: str) -> None:
+    make, why = NO_FILES[case]
+    for place, (where, kind) in enumerate(KINDS.items()):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        make(folder / kind.name)
+        tracemalloc.start()
+        told = refusal(lambda kind=kind, folder=folder: kind.read(folder))  # type: ignore[misc]
+        taken = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert str(folder / kind.name) in told and why in told, (where, told)
+        assert taken < 1 << 20, where
+
+
+def test_a_file_that_becomes_a_pipe_as_it_is_opened_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"{}")
+    real = os.open
+
+    def swapped(name: Path, *flags: int) -> int:
+        path.unlink()
+        os.mkfifo(path)
+        return real(name, *flags)
+
+    monkeypatch.setattr(os, "open", swapped)
+    for read in (lambda: files.read_bytes(path, 10), lambda: files.open_regular(path)):
+        assert "is a pipe" in refusal(read)
+    with pytest.raises(StoreError, match="is a pipe"), files.name_of_open(path):
+        pass
+
+
+def test_a_library_reads_the_file_that_was_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"first")
+    with files.name_of_open(path) as name:
+        path.unlink()
+        os.mkfifo(path)
+        assert Path(name).read_bytes() == b"first"
+
+
+# --- what no kind of file can say -----------------------------------------------------------------
+
+NO_JSON: dict[str, tuple[bytes, str]] = {
+    "cut short": (b'{"format": 1, "schema"', "it is not JSON ("),
+    "two values": (b"{} {}", ""),
+    "bytes": (bytes(range(256)), "it is not JSON ("),
+    "not UTF-8": (b'{"a": "\xff\xfe"}', "it is not JSON ("),
+    "NaN": (b'{"format": 1, "schema": 1, "a": NaN}', "it is not JSON ("),
+    "infinity": (b'{"format": 1, "schema": 1, "a": -Infinity}', "it is not JSON ("),
+    "lists": (b"[" * DEEP + b"]" * DEEP, ""),
+    "objects": (b'{"format": 1, "schema": 1, "a":' * DEEP + b"1" + b"}" * DEEP, ""),
+    "open objects": (b'{"format": 1, "schema": 1, "a":' * DEEP, ""),
+    "a list": (b"[]", "Expected `object`, got `array`"),
+    "null": (b"null", "Expected `object`, got `null`"),
+    "a text": (b'"x"', "Expected `object`, got `str`"),
+    "nothing of it": (b'{"format": 1, "schema": 1, "unheard of": []}', ""),
+}
+
+
+@pytest.mark.parametrize("case", NO_JSON)
+def test_what_no_kind_of_file_says_is_refused(tmp_path: Path, case: str) -> None:
+    content, why = NO_JSON[case]
+    for where, kind in KINDS.items():
+        (tmp_path / kind.name).write_bytes(content)
+        told = refusal(lambda kind=kind: kind.read(tmp_path))  # type: ignore[misc]
+        assert told.startswith(f"{tmp_path / kind.name} is damaged: "), (where, told)
+        assert told.endswith(f"; {kind.then}") and why in told, (where, told)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(VALUES)
+def test_any_json_is_of_its_kind_or_refused(value: Any) -> None:
+    said = value if isinstance(value, dict) else {"value": value}
+    content = msgspec.json.encode(said | {"format": 1, "schema": 1})
+    for kind in KINDS.values():
+        try:
+            kind.of(content, Path("x") / kind.name)
+        except StoreError as error:
+            assert str(error).startswith(f"x/{kind.name} is damaged: ")
+
+
+# --- what a type says -----------------------------------------------------------------------------
+
+
+class _Inner(msgspec.Struct, forbid_unknown_fields=True):
+    rows: Natural
+    share: float
+
+
+class _Example(msgspec.Struct, forbid_unknown_fields=True):
+    schema: int
+    name: str
+    inner: list[_Inner]
+
+
+def newer(content: bytes) -> bytes:
+    return content.replace(b'"schema":1', b'"schema":2').replace(b"count", b"rows")
+
+
+EXAMPLE = StoredJson("example.json", _Example, newest=2, upgrade=newer, then=REMAKE)
+LINES = StoredLines("example.jsonl", _Inner)
+WHOLE = b'{"schema":2,"name":"a","inner":[{"rows":3,"share":0.5}]}'
+READ = _Example(2, "a", [_Inner(3, 0.5)])
+WRONG: dict[str, tuple[bytes, bytes, str]] = {
+    "a key more": (b'"rows"', b'"more":1,"rows"', "unknown field `more` - at `$.inner[0]`"),
+    "a key that is missing": (b'"rows":3,', b"", "missing required field `rows`"),
+    "a negative count": (b"3", b"-1", "Expected `int` >= 0 - at `$.inner[0].rows`"),
+    "a count of 10^30": (b"3", b"1" + b"0" * 30, "Expected `int` <= 9223372036854775807"),
+    "a text for a number": (b"3", b'"3"', "Expected `int`, got `str`"),
+    "a number for a text": (b'"a"', b"1", "Expected `str`, got `int`"),
+    "a number beyond float64": (b"0.5", b"1e999", "Number out of range"),
+    "half a character": (b'"a"', b'"\\ud800"', "it is not JSON ("),
+    "a newer version": (b":2", b":3", "has schema 3, this numtok knows up to 2; use the numtok"),
+    "version 0": (b":2", b":0", "there is no schema 0"),
+    "version -1": (b":2", b":-1", "there is no schema -1"),
+    "a text for a version": (b":2", b':"2"', "Expected `int | null`, got `str` - at `$.schema`"),
+    "no version": (b'"schema":2,', b"", "it does not say which version of such a file it is"),
+}
+
+
+def test_a_file_is_read_as_it_was_written_and_one_of_before_as_it_would_be_now(
+    tmp_path: Path,
+) -> None:
+    EXAMPLE.write(tmp_path, READ)
+    assert (tmp_path / "example.json").read_bytes().startswith(b'{\n "schema": 2,\n')
+    assert EXAMPLE.read(tmp_path) == READ
+    assert EXAMPLE.of(WHOLE, Path("x")) == READ
+    former = WHOLE.replace(b'"schema":2', b'"schema":1').replace(b"rows", b"count")
+    assert EXAMPLE.of(former, Path("x")) == READ
+    assert "Expected `int`" in refusal(lambda: EXAMPLE.of(former.replace(b"3", b"[]"), Path("x")))
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_not_of_the_type_is_refused_with_what_it_is(case: str) -> None:
+    old, new, why = WRONG[case]
+    assert (content := WHOLE.replace(old, new, 1)) != WHOLE
+    assert why in refusal(lambda: EXAMPLE.of(content, Path("x")))
+
+
+def test_of_lines_the_one_that_is_wrong_is_named() -> None:
+    whole = b'{"rows":3,"share":0.5}\n'
+    assert LINES.of(whole * 2, Path("x")) == [_Inner(3, 0.5)] * 2
+    assert LINES.of(b"", Path("x")) == []
+    told = refusal(lambda: LINES.of(whole + whole.replace(b"3", b"-3"), Path("x")))
+    assert told.startswith("x is damaged: line 2: Expected `int` >= 0 - at `$.rows`; ")
+
+
+def test_half_a_character_is_read_where_paths_are_kept() -> None:
+    assert decode(b'"\\udcff"', str, any_text=True) == "\udcff"
+    with pytest.raises(ValueError, match="it is not JSON"):
+        decode(b'"\\udcff"', str)
