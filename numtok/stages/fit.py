@@ -21,6 +21,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError, UsageError
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.presets import shortest, trunk
+from numtok.models.trunk_settings import unnamed
 from numtok.records import LOG_FILE, MODEL, TABLE, Natural
 from numtok.registry import settings_of, spec_of
 from numtok.store.artifact import Artifact, check_name
@@ -187,7 +188,7 @@ class _FitPlan:
         return {
             "stage": "fit",
             "revision": REVISION,
-            "trunk": asdict(trunk(self.config.preset)),
+            "trunk": unnamed(settings_of(trunk(self.config.preset))),
             "head": settings_of(self.head),
             "normalizer": settings_of(NORMALIZERS.build(self.normalizer)),
             "folds": self.folds,
@@ -339,7 +340,7 @@ class _Fit:
         file = RegressorFile(
             target=table.file.target,
             features=table.file.features,
-            trunk=trunk(plan.config.preset),
+            trunk=unnamed(settings_of(trunk(plan.config.preset))),
             head=settings_of(plan.head),
             normalizer=settings_of(NORMALIZERS.build(plan.normalizer)),
             configuration=plan.configuration,

@@ -8,7 +8,7 @@ start and frozen to steps there.
 import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +28,6 @@ from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.presets import preset, shortest
 from numtok.models.settings import ModelSettings
-from numtok.models.trunks.bigru import Bigru
 from numtok.models.vocabulary import Vocabulary
 from numtok.records import ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TRAIN, TRUNCATED
 from numtok.registry import name_in, settings_of, spec_of
@@ -202,7 +201,7 @@ def _less_memory(plan: "_Plan") -> str:
         had += f" --accumulate {parts}"
     if parts < config.batch:
         less.append(f"--accumulate {min(2 * parts, config.batch)}, the same steps in smaller parts")
-    if not config.recompute and not isinstance(preset(plan.preset), Bigru):
+    if not config.recompute and preset(plan.preset).trunk.recomputes:
         less.append("--recompute, the same steps in more time")
     return f"{had}; give " + ", or ".join([*less, "a smaller --preset"])
 
@@ -274,10 +273,11 @@ class _Plan:
             None if config.curriculum is None else Curriculum.read(Path(config.curriculum)),
         )
         # What cannot be is refused now, before anything is begun.
-        for option in ("recompute", "compile"):
-            if getattr(config, option) and isinstance(preset(size), Bigru):
+        trunk = preset(size).trunk
+        for option, able in (("recompute", trunk.recomputes), ("compile", trunk.compiles)):
+            if getattr(config, option) and not able:
                 raise UsageError(
-                    f"--{option} is for transformers, and --preset {size} is none; leave it out"
+                    f"--{option} does not go with --preset {size}, whose trunk cannot; leave it out"
                 )
         if config.compile:
             check_compiler()
@@ -321,7 +321,7 @@ class _Plan:
         settings = {
             "stage": "train",
             "revision": REVISION,
-            "preset": asdict(preset(self.preset)),
+            "preset": preset(self.preset).settings(),
             "embedder": settings_of(EMBEDDERS.build(self.embedder)),
             "objective": settings_of(OBJECTIVES.build(self.objective)),
             "budget": config.budget,
@@ -524,11 +524,11 @@ def _unseen(plan: _Plan, codec: Codec, note: Callable[[str], None]) -> int:
 
 def _context(plan: _Plan, longest: int) -> int:
     """The most tokens that the model reads; DataError where the longest row has more."""
-    chosen = preset(plan.preset)
-    if isinstance(chosen, Bigru):
+    chosen = preset(plan.preset).trunk.context
+    if chosen is None:
         return longest  # or more
-    context = chosen.context or -(-longest // _CONTEXT) * _CONTEXT
-    if plan.init is not None and not chosen.context:
+    context = chosen or -(-longest // _CONTEXT) * _CONTEXT
+    if plan.init is not None and not chosen:
         context = max(longest, plan.init.model.settings.context)
     if plan.init is not None:
         check_length(longest, plan.encoded, plan.init)

@@ -27,10 +27,12 @@ from numtok.errors import DataError, StoreError, naming
 from numtok.models.heads.base import Calibration, ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES
-from numtok.models.settings import ModelSettings
+from numtok.models.settings import ModelSettings, ScalingSettings
+from numtok.models.trunk_settings import KEYS, from_file, in_file
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import fault_of, is_plugin
 from numtok.records import SCHEME_FILE, Natural, read_record
+from numtok.registry import Settings
 from numtok.reports import Configuration, Costs
 from numtok.store.artifact import Artifact
 
@@ -80,14 +82,45 @@ class LoggedLosses(msgspec.Struct, frozen=True):
     exact: float | None = None
 
 
+class _StoredSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """:class:`ModelSettings` as format 1 has them: the trunk under a key of its own
+    (``trunk_settings.KEYS``), or by its name under ``trunk``."""
+
+    vocabulary: int
+    shape: Settings | None
+    head_layers: int
+    tied: bool
+    embedder: Settings
+    head: Settings | None
+    objective: Settings
+    scaling: ScalingSettings | None = None
+    classes: tuple[str, ...] = ()
+    bigru: Settings | None = None
+    trunk: Settings | msgspec.UnsetType = msgspec.UNSET
+
+    @classmethod
+    def of(cls, settings: ModelSettings) -> "_StoredSettings":
+        there = {"shape": None} | vars(settings) | {"trunk": msgspec.UNSET}
+        known = {key: there[key] for key in cls.__struct_fields__ if key in there}
+        return cls(**(known | in_file(settings.trunk)))
+
+    def settings(self) -> ModelSettings:
+        """ValueError unless there is one trunk."""
+        stored = {key: getattr(self, key) for key in self.__struct_fields__}
+        named = None if self.trunk is msgspec.UNSET else self.trunk
+        trunk = from_file({"trunk": named} | {key: stored.pop(key) for key in KEYS})
+        return ModelSettings(**(stored | {"trunk": trunk}))
+
+
 class _ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int
-    settings: ModelSettings
+    settings: _StoredSettings
     trained: Trained
 
     def __post_init__(self) -> None:
         if (self.settings.head is None) != bool(self.settings.classes):
             raise ValueError("there is a head for numbers, or there are classes")
+        self.settings.settings()  # refuses what is of no trunk
 
 
 @dataclass(frozen=True)
@@ -117,7 +150,7 @@ def write_model(folder: Path, model: Model, codec: Codec, trained: Trained) -> N
     """Write what ``read_model`` reads."""
     weights = {name: p.detach().cpu().contiguous() for name, p in model.named_parameters()}
     files.write_atomic(folder / WEIGHTS, save(weights))
-    content = _ModelFile(FORMAT, model.settings, trained)
+    content = _ModelFile(FORMAT, _StoredSettings.of(model.settings), trained)
     files.write_atomic(
         folder / MODEL_FILE, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
     )
@@ -159,9 +192,10 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
             f"{codec.vocabulary_size}; `numtok verify {artifact.ref}` says which is damaged"
         )
     vocabulary = Vocabulary.of(codec)
-    make = partial(Model, content.settings, vocabulary)
+    settings = content.settings.settings()
+    make = partial(Model, settings, vocabulary)
     with artifact.naming_plugins():
-        weights = load_weights(artifact.path / WEIGHTS, path, asdict(content.settings), make)
+        weights = load_weights(artifact.path / WEIGHTS, path, asdict(settings), make)
     model = make()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
