@@ -258,7 +258,7 @@ def test_a_head_that_breaks_its_contract_is_told_with_its_file(
             "return x_BLD[:, 0] if",
             "states",
             "{file}: _Module.forward gives Tensor float32[3, 16]; it must give Tensor float[B, L, "
-            "D], D = 16, B = 3, L = 9 (numtok.models.trunks.base says what each member is)",
+            "D], B = 3, L = 9, D = 16 (numtok.models.trunks.base says what each member is)",
         ),
         (
             'ClassVar[str] = "earlier"',

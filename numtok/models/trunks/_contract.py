@@ -130,7 +130,7 @@ def check_sight(trunk: TokenTrunk, seed: int) -> None:
     """A causal state sees the tokens up to its own, any other those behind as well."""
     x_BLD, _ = _rows(trunk, seed)
     other_BLD = x_BLD.clone()
-    other_BLD[:, -1] += 3
+    other_BLD[:, -1] = x_BLD[:, -1].flip(1)
     for sight, module in _modules(trunk, seed):
         first, changed = (module(one, None) for one in (x_BLD, other_BLD))
         if sight == "causal":
